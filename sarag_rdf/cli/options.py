@@ -1,0 +1,106 @@
+"""Options that commands share; each can come from a flag, SARAG_… or sarag.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from sarag_rdf.assemble import Endpoint
+    from sarag_rdf.knowledge_graph import KnowledgeGraph
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def setting(*names: str, **attributes: Any) -> Decorator:
+    """A click option that the environment can set as SARAG_NAME."""
+    name = next(n for n in names if n.startswith("--")).split("/")[0]
+    variable = "SARAG_" + name.lstrip("-").upper().replace("-", "_")
+    envvar = [variable, *attributes.pop("also", [])]
+    attributes.setdefault("show_default", True)
+    return click.option(*names, envvar=envvar, **attributes)
+
+
+kg_option = setting(
+    "--kg", default="kg", type=click.Path(path_type=Path), help="The graph's folder."
+)
+embedder_option = setting(
+    "--embedder",
+    help="Embedding model: a name or path (sentence-transformers), or openai:MODEL at the "
+    "endpoint. Default: what the graph was embedded with, else all-MiniLM-L6-v2.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def endpoint_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--base-url and what belongs to it; the key comes from the environment alone."""
+    for decorate in reversed(
+        [
+            setting(
+                "--base-url",
+                also=["OPENAI_BASE_URL"],
+                help="An OpenAI-compatible endpoint. Its key is read from SARAG_API_KEY or "
+                "OPENAI_API_KEY.",
+            ),
+            setting("--model", help="The model at the endpoint; default: its only one."),
+            setting("--timeout", default=120.0, help="Seconds a request may take."),
+            setting("--concurrency", default=4, type=click.IntRange(1), help="Calls at a time."),
+            setting("--price-in", default=0.0, help="US dollars per million tokens read."),
+            setting("--price-out", default=0.0, help="US dollars per million tokens written."),
+        ]
+    ):
+        function = decorate(function)
+    return function
+
+
+def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--retriever and its parameters; what is not given is the retriever's default."""
+    for decorate in reversed(
+        [
+            setting("--retriever", default="sarag", help="sarag or sarag-paper."),
+            setting("--preset", help="sarag-paper: musique (k 3, n 4) or 2wiki (k 10, n 3)."),
+            setting("-k", "--k", type=int, help="Descriptions whose entities are seeds."),
+            setting("-n", "--n", type=int, help="Hops."),
+            setting("--c", type=float, help="Where link weights begin; see docs/retrieval.md."),
+            setting("--limit", default=10, type=click.IntRange(1), help="Documents at most."),
+        ]
+    ):
+        function = decorate(function)
+    return function
+
+
+def retriever_arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """What was given of `retrieval_options`, as keyword arguments of `search`."""
+    names = ("retriever", "preset", "k", "n", "c", "limit")
+    return {name: options[name] for name in names if options.get(name) is not None}
+
+
+def endpoint_of(options: dict[str, Any]) -> Endpoint | None:
+    """The endpoint that the options name, or None."""
+    from sarag_rdf.assemble import Endpoint
+
+    if not options.get("base_url"):
+        return None
+    return Endpoint(
+        options["base_url"],
+        options.get("model") or "",
+        options["timeout"],
+        options["concurrency"],
+        options["price_in"],
+        options["price_out"],
+    )
+
+
+def open_graph(options: dict[str, Any], *, base: str | None = None) -> KnowledgeGraph:
+    """The graph that --kg names, with the embedder and endpoint that the options name."""
+    import sarag_rdf
+
+    return sarag_rdf.open(
+        options["kg"],
+        base=base,
+        embedder=options.get("embedder"),
+        endpoint=endpoint_of(options),
+    )

@@ -1,0 +1,65 @@
+"""``sarag query``: SPARQL from an argument, a file or standard input."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sarag_rdf.cli.options import kg_option, open_graph, setting
+from sarag_rdf.errors import UsageError
+from sarag_rdf.export.results import RESULT_FORMATS, serialize_results
+from sarag_rdf.ports import Triples
+
+
+@click.command(
+    name="query",
+    epilog="Example:  sarag query 'SELECT ?name { ?e a sarag:Person ; skos:prefLabel ?name }'",
+)
+@click.argument("sparql", required=False)
+@click.option("--file", "-f", "file", type=click.Path(path_type=Path), help="Read the query here.")
+@kg_option
+@setting("--format", "format_", type=click.Choice(RESULT_FORMATS), help="Default: table, turtle.")
+@click.option("--allow-service", is_flag=True, help="Let SERVICE reach the network.")
+@click.option("--no-prefixes", is_flag=True, help="Do not declare the usual prefixes.")
+def command(sparql: str | None, file: Path | None, **options: Any) -> int:
+    """Run SPARQL over the union of all graphs, or over the data set that it names.
+
+    The query is an argument, a --file, or standard input (-). Prefixes sarag:, skos:, rdf:,
+    rdfs:, prov:, dcterms:, schema:, owl:, xsd:, void:, dcat: are declared already.
+    """
+    text = _query_text(sparql, file)
+    if not options["no_prefixes"]:
+        text = _with_prefixes(text)
+    with open_graph(options) as kg:
+        result = kg.query(text, allow_service=options["allow_service"])
+    format_ = options["format_"] or ("turtle" if isinstance(result, Triples) else "table")
+    if format_ == "table" and not isinstance(result, Triples):
+        from sarag_rdf.cli.show import show_table
+
+        show_table(result)
+    else:
+        click.echo(serialize_results(result, format_), nl=False)
+    return 0
+
+
+def _query_text(sparql: str | None, file: Path | None) -> str:
+    if (sparql is None) == (file is None):
+        raise UsageError("give one query: an argument, --file FILE, or - for standard input")
+    try:
+        if file is not None and str(file) != "-":
+            return file.read_text(encoding="utf-8")
+        if file is not None or sparql == "-":
+            return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the query is not UTF-8 text: {error.reason}") from error
+    return sparql or ""
+
+
+def _with_prefixes(text: str) -> str:
+    """Declare the usual prefixes in front, on the query's own first line."""
+    from sarag_rdf.vocab import PREFIXES
+
+    return " ".join(f"PREFIX {name}: <{iri}>" for name, iri in PREFIXES.items()) + " " + text

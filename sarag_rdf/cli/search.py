@@ -1,0 +1,68 @@
+"""``sarag search``: evidence for a question."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sarag_rdf.cli.options import (
+    embedder_option,
+    endpoint_options,
+    json_option,
+    kg_option,
+    open_graph,
+    retrieval_options,
+    retriever_arguments,
+    setting,
+)
+
+NO_EVIDENCE = 3
+
+
+@click.command(
+    name="search",
+    epilog='Example:  sarag search "Which river flows through Marie Curie\'s birthplace?" --explain',
+)
+@click.argument("question")
+@kg_option
+@retrieval_options
+@embedder_option
+@endpoint_options
+@click.option("--explain", is_flag=True, help="Show how each document was reached.")
+@json_option
+@setting("--picture", type=click.Path(path_type=Path), help="Draw the activation: .html or .png.")
+def command(question: str, **options: Any) -> int:
+    """Find the documents and relationships for a question, by spreading activation."""
+    from sarag_rdf.cli.show import show_retrieved
+
+    with open_graph(options) as kg:
+        found = kg.search(question, **retriever_arguments(options))
+    if options["picture"]:
+        write_picture(found, options["picture"])
+    if options["as_json"]:
+        from sarag_rdf.context.report import retrieved_to_dict
+
+        click.echo(json.dumps(retrieved_to_dict(found), ensure_ascii=False, indent=2))
+    else:
+        show_retrieved(found, explain=options["explain"])
+    return 0 if found.documents else NO_EVIDENCE
+
+
+def write_picture(found: Any, path: Path) -> None:
+    """Draw what was retrieved as a page or an image, by the file's suffix."""
+    from sarag_rdf.errors import UsageError
+
+    if path.suffix.lower() == ".html":
+        from sarag_rdf.export.picture_html import activation_html
+
+        path.write_text(activation_html(found), encoding="utf-8")
+    elif path.suffix.lower() == ".png":
+        from sarag_rdf.export.picture_png import write_activation_png
+
+        write_activation_png(found, path)
+    else:
+        raise UsageError(f"{path}: a picture's name ends in .html or .png")
+    click.echo(f"sarag: picture written to {path}", err=True)

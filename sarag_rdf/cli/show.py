@@ -1,0 +1,167 @@
+"""Results as text for a person; without a terminal, plain and without truncation."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from sarag_rdf.export.results import plain
+from sarag_rdf.ports import Table
+from sarag_rdf.types import ActivatedEntity, Answer, RankedDocument, Retrieved, Step
+
+_ENTITIES = 12
+_RELATIONSHIPS = 10
+_SNIPPET = 240
+
+
+def _width() -> int:
+    return max(60, min(shutil.get_terminal_size((100, 24)).columns, 140))
+
+
+def _heading(text: str) -> None:
+    click.echo()
+    click.echo(click.style(text, bold=True))
+
+
+def _lines(text: str, indent: str, limit: int | None = None) -> None:
+    text = " ".join(text.split())
+    if limit is not None and len(text) > limit:
+        text = text[:limit].rsplit(" ", 1)[0] + " …"
+    click.echo(textwrap.fill(text, _width(), initial_indent=indent, subsequent_indent=indent))
+
+
+def show_retrieved(found: Retrieved, *, explain: bool) -> None:
+    """Seeds, activated entities, documents and relationships of a retrieval."""
+    names = {entity.iri: entity.name for entity in found.entities}
+    click.echo(click.style(found.query.text, bold=True))
+    settings = ", ".join(f"{key} {value}" for key, value in found.settings.items())
+    click.echo(f"{found.retriever} ({settings})")
+    _heading(f"Seeds: {len(found.seeds)}")
+    for seed in found.seeds:
+        click.echo(f"  {seed.activation:5.2f}  {names.get(seed.entity, seed.entity)}")
+    show_entities(found)
+    _heading(f"Documents: {len(found.documents)}")
+    if not found.documents:
+        click.echo("  none: no document of an activated entity is near enough to the question")
+    for document in found.documents:
+        show_document(document, found, names, explain=explain)
+    _heading(f"Relationships: {len(found.relationships)}")
+    for link in found.relationships[:_RELATIONSHIPS]:
+        _lines(f"{link.similarity:.2f}  {link.text}", "  ")
+    _more(len(found.relationships) - _RELATIONSHIPS)
+
+
+def show_entities(found: Retrieved) -> None:
+    """Activated entities with their activation, and the relationship that brought it."""
+    activated = [entity for entity in found.entities if entity.is_activated]
+    _heading(f"Activated entities: {len(activated)} of {len(found.subgraph.hops)} in the subgraph")
+    texts = {link.relationship: link.text for link in found.subgraph.links}
+    for entity in activated[:_ENTITIES]:
+        click.echo(f"  {entity.activation:5.2f}  {entity.name}  [{entity.type}{_place(entity)}]")
+        if entity.chain and not entity.is_seed:
+            _lines(f"by: {texts.get(entity.chain[-1].relationship, '')}", " " * 9)
+    _more(len(activated) - _ENTITIES)
+
+
+def _place(entity: ActivatedEntity) -> str:
+    return ", seed" if entity.is_seed else f", {entity.hop} hops"
+
+
+def _more(number: int) -> None:
+    if number > 0:
+        click.echo(f"  ... and {number} more (--json shows all)")
+
+
+def show_document(
+    found: RankedDocument, retrieved: Retrieved, names: dict[str, str], *, explain: bool
+) -> None:
+    """One ranked document with its title, scores, place in its source, and text."""
+    document = found.document
+    title = document.title or document.source_iri
+    click.echo(
+        f"  {found.rank:2}. {click.style(title, bold=True)}  score {found.score:.3f}, "
+        f"similarity {found.similarity:.2f}, via {names.get(found.entity, found.entity)} "
+        f"({found.activation:.2f})"
+    )
+    click.echo(f"      <{document.iri}> {document.begin}-{document.end} of <{document.source_iri}>")
+    if explain:
+        show_chain(found, retrieved, names)
+    _lines(document.text, "      ", None if explain else _SNIPPET)
+
+
+def show_chain(found: RankedDocument, retrieved: Retrieved, names: dict[str, str]) -> None:
+    """Seed, relationship, entity, document: the activation at each step."""
+    chain = _chain(found, retrieved)
+    texts = {link.relationship: link.text for link in retrieved.subgraph.links}
+    start = chain[0].origin if chain else found.entity
+    activation = next((s.activation for s in retrieved.seeds if s.entity == start), 1.0)
+    click.echo(f"      seed {names.get(start, start)} ({activation:.3f})")
+    for step in chain:
+        click.echo(
+            f'        -> "{texts.get(step.relationship, step.relationship)}" '
+            f"(weight {step.weight:.3f} passes {step.amount:.3f})"
+        )
+        click.echo(f"        -> {names.get(step.target, step.target)} ({step.activation:.3f})")
+    click.echo(f"        -> this document (score {found.score:.3f})")
+
+
+def _chain(found: RankedDocument, retrieved: Retrieved) -> Sequence[Step]:
+    return next((e.chain for e in retrieved.entities if e.iri == found.entity), ())
+
+
+def show_answer(answer: Answer, *, explain: bool) -> None:
+    """An answer with its citations; or the evidence, said to be no answer."""
+    if answer.outcome == "evidence":
+        click.echo("This is evidence, not an answer: no model endpoint is named (--base-url).")
+        click.echo()
+        show_retrieved(answer.retrieved, explain=explain)
+        return
+    if answer.outcome == "insufficient":
+        click.echo(click.style("The evidence does not answer the question.", bold=True))
+    else:
+        click.echo(click.style(answer.text, bold=True))
+    if answer.reasoning:
+        click.echo()
+        _lines(answer.reasoning, "")
+    if answer.citations:
+        _heading("Sources")
+    for citation in answer.citations:
+        click.echo(
+            f"  {citation.title or citation.source}  <{citation.document}> "
+            f"{citation.begin}-{citation.end} of <{citation.source}>"
+        )
+    usage = answer.usage
+    click.echo()
+    click.echo(
+        f"{usage.calls} calls, {usage.cached_calls} from the cache, {usage.tokens_in} tokens in, "
+        f"{usage.tokens_out} out, ${usage.cost:.4f}"
+    )
+    if explain:
+        click.echo()
+        show_retrieved(answer.retrieved, explain=True)
+
+
+def show_table(result: Any) -> None:
+    """Rows of a query as a table; a boolean as a word."""
+    if isinstance(result, bool):
+        click.echo("true" if result else "false")
+        return
+    assert isinstance(result, Table)  # noqa: S101 - Triples are written as Turtle
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    table = RichTable(box=box.SIMPLE, pad_edge=False)
+    for name in result.variables:
+        table.add_column(name, overflow="fold")
+    for row in result.rows:
+        table.add_row(*(Text(plain(term)) for term in row))
+    wide = None if sys.stdout.isatty() else 10_000
+    Console(width=wide, highlight=False, soft_wrap=False).print(table)
+    click.echo(f"{len(result.rows)} rows")

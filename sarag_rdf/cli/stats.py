@@ -1,0 +1,33 @@
+"""``sarag stats``: counts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from sarag_rdf.cli.options import json_option, kg_option, open_graph
+
+
+@click.command(name="stats", epilog="Example:  sarag stats --kg kg --json")
+@kg_option
+@json_option
+def command(*, as_json: bool, **options: Any) -> int:
+    """Count what the graph holds."""
+    with open_graph(options) as kg:
+        meta = kg.meta()
+        counts = kg.stats()
+    if as_json:
+        described = {
+            "base": meta.base,
+            "revision": meta.revision,
+            "embedding_model": meta.embedding_model,
+        }
+        click.echo(json.dumps(described | counts, indent=2))
+        return 0
+    click.echo(f"{'base':24}{meta.base}")
+    click.echo(f"{'embedding model':24}{meta.embedding_model}")
+    for measure, count in counts.items():
+        click.echo(f"{measure:24}{count:>12,}")
+    return 0

@@ -1,0 +1,39 @@
+"""``sarag validate``: SHACL."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from sarag_rdf.cli.options import json_option, kg_option, open_graph
+
+SHOWN = 50
+
+
+@click.command(name="validate", epilog="Example:  sarag validate --kg kg")
+@kg_option
+@json_option
+@click.option("--turtle", is_flag=True, help="Print the SHACL validation report as Turtle.")
+def command(*, as_json: bool, turtle: bool, **options: Any) -> int:
+    """Check the whole graph against its SHACL shapes; exit code 1 if it does not conform."""
+    with open_graph(options) as kg:
+        report = kg.validate()
+    if turtle:
+        click.echo(report.turtle, nl=False)
+    elif as_json:
+        violations = [asdict(v) for v in report.violations]
+        data = {"conforms": report.conforms, "triples": report.triples, "violations": violations}
+        click.echo(json.dumps(data, ensure_ascii=False, indent=2))
+    elif report.conforms:
+        click.echo(f"conforms: {report.triples} triples, no violation")
+    else:
+        for violation in report.violations[:SHOWN]:
+            click.echo(str(violation))
+        more = len(report.violations) - SHOWN
+        if more > 0:
+            click.echo(f"... and {more} more (--json shows all)")
+        click.echo(f"does not conform: {len(report.violations)} violations")
+    return 0 if report.conforms else 1

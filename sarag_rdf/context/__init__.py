@@ -1,0 +1,1 @@
+"""Rendering of what was retrieved for a reader: a model or a person."""

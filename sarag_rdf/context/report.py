@@ -1,0 +1,89 @@
+"""What was retrieved, as plain JSON values: the stable output of ``search --json``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from sarag_rdf.types import Answer, Retrieved
+
+
+def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
+    """Everything a retrieval gives, explanation included; IRIs as strings, floats unrounded."""
+    names = {entity.iri: entity.name for entity in retrieved.entities}
+    texts = {link.relationship: link.text for link in retrieved.subgraph.links}
+    chains = {entity.iri: entity.chain for entity in retrieved.entities}
+
+    def chain(entity: str) -> list[dict[str, Any]]:
+        return [
+            {
+                **asdict(step),
+                "origin_name": names.get(step.origin, ""),
+                "target_name": names.get(step.target, ""),
+                "text": texts.get(step.relationship, ""),
+            }
+            for step in chains.get(entity, ())
+        ]
+
+    return {
+        "question": retrieved.query.text,
+        "retriever": retrieved.retriever,
+        "settings": dict(retrieved.settings),
+        "seeds": [{**asdict(seed), "name": names.get(seed.entity, "")} for seed in retrieved.seeds],
+        "entities": [
+            {
+                "iri": e.iri,
+                "name": e.name,
+                "type": e.type,
+                "activation": e.activation,
+                "seed": e.is_seed,
+                "activated": e.is_activated,
+                "hop": e.hop,
+            }
+            for e in retrieved.entities
+        ],
+        "documents": [
+            {
+                "rank": d.rank,
+                "iri": d.document.iri,
+                "source": d.document.source_iri,
+                "title": d.document.title,
+                "text": d.document.text,
+                "begin": d.document.begin,
+                "end": d.document.end,
+                "language": d.document.language,
+                "score": d.score,
+                "similarity": d.similarity,
+                "activation": d.activation,
+                "entity": d.entity,
+                "entity_name": names.get(d.entity, ""),
+                "chain": chain(d.entity),
+            }
+            for d in retrieved.documents
+        ],
+        "relationships": [
+            {
+                "iri": link.relationship,
+                "subject": link.subject,
+                "subject_name": names.get(link.subject, ""),
+                "object": link.object,
+                "object_name": names.get(link.object, ""),
+                "text": link.text,
+                "similarity": link.similarity,
+                "weight": link.weight,
+            }
+            for link in retrieved.relationships
+        ],
+    }
+
+
+def answer_to_dict(answer: Answer) -> dict[str, Any]:
+    """An answer with its citations, cost and evidence."""
+    return {
+        "outcome": answer.outcome,
+        "answer": answer.text,
+        "reasoning": answer.reasoning,
+        "citations": [asdict(citation) for citation in answer.citations],
+        "usage": asdict(answer.usage),
+        "evidence": retrieved_to_dict(answer.retrieved),
+    }

@@ -1,0 +1,134 @@
+"""Every error that the library raises on purpose. Each message says what to do next.
+
+::
+
+    SaragError                    exit code 1
+    ├── UsageError                2: an option or argument that cannot work
+    ├── InputError                a document, table or JSON file that cannot be read
+    │   └── ExtractionFormatError extraction JSON of the wrong shape
+    ├── StoreError                the graph's store
+    │   ├── NotAGraphError        a folder that holds something else, or nothing
+    │   ├── StoreLockedError      another process is writing
+    │   └── QueryError            SPARQL that does not parse or may not run
+    ├── EmptyGraphError           nothing has been indexed yet
+    ├── ModelError                models on this machine
+    │   ├── MissingDependencyError an optional package is not installed
+    │   └── ModelMismatchError    the graph was embedded with another model
+    └── EndpointError             an OpenAI-compatible endpoint
+        ├── EndpointDownError     refused, reset, no such host
+        ├── EndpointTimeoutError  no answer in time
+        ├── EndpointAuthError     401 or 403
+        ├── RateLimitError        429 after all retries
+        ├── ContextTooLongError   the prompt does not fit the model
+        ├── TruncatedReplyError   the reply hit the token limit
+        └── UnparsableReplyError  the reply is not what the schema asks for
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ContextTooLongError",
+    "EmptyGraphError",
+    "EndpointAuthError",
+    "EndpointDownError",
+    "EndpointError",
+    "EndpointTimeoutError",
+    "ExtractionFormatError",
+    "InputError",
+    "MissingDependencyError",
+    "ModelError",
+    "ModelMismatchError",
+    "NotAGraphError",
+    "QueryError",
+    "RateLimitError",
+    "SaragError",
+    "StoreError",
+    "StoreLockedError",
+    "TruncatedReplyError",
+    "UnparsableReplyError",
+    "UsageError",
+]
+
+
+class SaragError(Exception):
+    """Base of all errors of this library; `exit_code` is what the command line returns."""
+
+    exit_code = 1
+
+
+class UsageError(SaragError):
+    """An option or argument that cannot work."""
+
+    exit_code = 2
+
+
+class InputError(SaragError):
+    """A document, table or JSON file that cannot be read."""
+
+
+class ExtractionFormatError(InputError):
+    """Extraction JSON of the wrong shape."""
+
+
+class StoreError(SaragError):
+    """The store of a graph could not do what was asked."""
+
+
+class NotAGraphError(StoreError):
+    """The folder named holds no graph."""
+
+
+class StoreLockedError(StoreError):
+    """Another process has the graph open for writing."""
+
+
+class QueryError(StoreError):
+    """A SPARQL text that does not parse, or that may not run."""
+
+
+class EmptyGraphError(SaragError):
+    """Nothing has been indexed into the graph yet."""
+
+
+class ModelError(SaragError):
+    """A model that cannot be loaded or used on this machine."""
+
+
+class MissingDependencyError(ModelError):
+    """An optional package is not installed."""
+
+
+class ModelMismatchError(ModelError):
+    """The graph was embedded with another model."""
+
+
+class EndpointError(SaragError):
+    """An OpenAI-compatible endpoint answered with an error."""
+
+
+class EndpointDownError(EndpointError):
+    """Connection refused or reset, or no such host."""
+
+
+class EndpointTimeoutError(EndpointError):
+    """No answer within the time limit."""
+
+
+class EndpointAuthError(EndpointError):
+    """The endpoint refused the key (401 or 403)."""
+
+
+class RateLimitError(EndpointError):
+    """429 after all retries."""
+
+
+class ContextTooLongError(EndpointError):
+    """The prompt does not fit the model's context."""
+
+
+class TruncatedReplyError(EndpointError):
+    """The reply hit the token limit before it was complete."""
+
+
+class UnparsableReplyError(EndpointError):
+    """The reply does not satisfy the schema that was asked for."""

@@ -1,0 +1,1 @@
+"""Steps that retrievers share, each a query file: rows in batches, seeds, subgraph, texts."""

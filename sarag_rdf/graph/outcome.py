@@ -1,0 +1,107 @@
+"""From raw activation to the values a caller sees: named entities with chains, ranked documents."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sarag_rdf.algo.arcs import Pass, Spread, chain_to
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.texts import entity_labels, full_documents, relationship_texts
+from sarag_rdf.types import ActivatedEntity, Link, Query, RankedDocument, Retrieved, Step, Subgraph
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredDocument:
+    """A document to return: `entity` is the activated one that speaks for it most."""
+
+    iri: str
+    score: float
+    similarity: float
+    activation: float
+    entity: str
+
+
+def activated_entities(
+    reader: GraphReader, subgraph: Subgraph, outcome: Spread, activated: frozenset[str]
+) -> tuple[ActivatedEntity, ...]:
+    """All reached entities by falling activation, each with the chain that led to it."""
+    passes: defaultdict[str, list[Pass]] = defaultdict(list)
+    for step in outcome.passes:
+        passes[step.target].append(step)
+    seeds = {seed.entity for seed in subgraph.seeds}
+    reached = [e for e, a in outcome.activation.items() if a > 0.0]
+    labels = entity_labels(reader, reached)
+    entities = []
+    for iri in reached:
+        name, type_ = labels.get(iri, (iri, "misc"))
+        chain = tuple(
+            Step(p.round, p.origin, p.target, p.link, p.weight, p.amount, p.activation)
+            for p in chain_to(iri, passes, seeds)
+        )
+        entities.append(
+            ActivatedEntity(
+                iri,
+                name,
+                type_,
+                outcome.activation[iri],
+                iri in seeds,
+                iri in activated,
+                subgraph.hops.get(iri, 0),
+                chain,
+            )
+        )
+    return tuple(sorted(entities, key=lambda e: (-e.activation, e.iri)))
+
+
+def ranked_documents(
+    reader: GraphReader, scored: Iterable[ScoredDocument], limit: int | None
+) -> tuple[RankedDocument, ...]:
+    """Documents by falling score, ties by IRI, at most `limit` of them, with their texts."""
+    ordered = sorted(scored, key=lambda d: (-d.score, d.iri))[:limit]
+    documents = full_documents(reader, [d.iri for d in ordered])
+    return tuple(
+        RankedDocument(documents[d.iri], d.score, d.similarity, d.activation, d.entity, rank)
+        for rank, d in enumerate(ordered, start=1)
+        if d.iri in documents
+    )
+
+
+def retrieved(
+    reader: GraphReader,
+    query: Query,
+    retriever: str,
+    settings: Mapping[str, float | int | str],
+    subgraph: Subgraph,
+    outcome: Spread,
+    activated: frozenset[str],
+    documents: Sequence[RankedDocument],
+    relationships: Sequence[Link],
+) -> Retrieved:
+    """Put together what was retrieved; texts of links are fetched for those that are shown."""
+    entities = activated_entities(reader, subgraph, outcome, activated)
+    shown = {link.relationship for link in relationships}
+    shown |= {step.relationship for e in entities for step in e.chain}
+    shown |= {
+        link.relationship
+        for link in subgraph.links
+        if link.subject in outcome.activation and link.object in outcome.activation
+    }
+    texts = relationship_texts(reader, shown)
+
+    def with_text(link: Link) -> Link:
+        return (
+            replace(link, text=texts[link.relationship][0]) if link.relationship in texts else link
+        )
+
+    return Retrieved(
+        query,
+        retriever,
+        settings,
+        tuple(documents),
+        tuple(with_text(link) for link in relationships),
+        subgraph.seeds,
+        entities,
+        replace(subgraph, links=tuple(with_text(link) for link in subgraph.links)),
+    )

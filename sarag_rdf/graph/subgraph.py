@@ -1,0 +1,38 @@
+"""The n-hop neighbourhood of the seeds, fetched hop by hop with a property path (paper 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sarag_rdf.graph.rows import GraphReader
+
+MAX_ENTITIES = 50_000
+"""Where a neighbourhood stops growing: whole hops are taken until it is this large."""
+
+
+def neighbourhood(
+    reader: GraphReader, seeds: Iterable[str], n: int, *, max_entities: int = MAX_ENTITIES
+) -> dict[str, int]:
+    """Entities within n hops over related_to, both ways, with their distance from a seed.
+
+    One query a hop: a path of depth n in one query would enumerate every walk.
+    """
+    hops = dict.fromkeys(seeds, 0)
+    frontier = set(hops)
+    for hop in range(1, n + 1):
+        if not frontier or len(hops) >= max_entities:
+            break
+        found = {neighbour.value for _, neighbour in reader.rows_for("neighbours", frontier)}
+        frontier = found - hops.keys()
+        hops |= dict.fromkeys(sorted(frontier), hop)
+    return hops
+
+
+def relationships_among(
+    reader: GraphReader, entities: Iterable[str]
+) -> Iterator[tuple[str, str, str]]:
+    """(relationship, subject, object) for the relationships with both ends among the entities."""
+    inside = set(entities)
+    for relationship, subject, object_ in reader.rows_for("links", inside):
+        if object_.value in inside:
+            yield relationship.value, subject.value, object_.value

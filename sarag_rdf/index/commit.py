@@ -1,0 +1,97 @@
+"""Writes changes of sources together with what follows from them, each in one atomic step."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from pyoxigraph import Literal, NamedNode, Quad
+
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.index.refresh import refresh
+from sarag_rdf.ports import Change, Term
+from sarag_rdf.vocab import DCAT, PROV, RDF, SARAG, VOID, XSD
+
+
+def _now() -> Literal:
+    text = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return Literal(text, datatype=XSD.dateTime)
+
+
+@dataclass(slots=True)
+class Writer:
+    """One run that writes: it changes the revision with every commit and records its times."""
+
+    reader: GraphReader
+    extraction: str = ""
+    _run: NamedNode = field(init=False)
+    _begun: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        self._run = NamedNode(self.reader.minter.run(str(uuid.uuid4())))
+
+    def describe(self, embedding_model: str) -> None:
+        """Say what graph this is, and which model embeds it, if that is not yet said."""
+        node = NamedNode(self.reader.minter.knowledge_graph)
+        wanted = {
+            self._meta(node, RDF.type, SARAG.KnowledgeGraph),
+            self._meta(node, RDF.type, DCAT.Dataset),
+            self._meta(node, RDF.type, VOID.Dataset),
+            self._meta(node, SARAG.baseIRI, Literal(self.reader.minter.base)),
+            self._meta(node, VOID.uriSpace, Literal(self.reader.minter.base)),
+            self._meta(node, SARAG.embeddingModel, Literal(embedding_model)),
+        }
+        old = set(self.reader.store.quads(self.reader.minter.meta_graph))
+        stale = {q for q in old - wanted if q.predicate == SARAG.embeddingModel}
+        if wanted - old:
+            delete, insert = self._revision(old)
+            self.reader.store.apply(
+                Change((), (*stale, *delete), (*sorted(wanted - old, key=str), *insert))
+            )
+
+    def commit(self, drop: Sequence[str], insert: Sequence[Quad], sources: Sequence[str]) -> None:
+        """Replace or add source graphs, wholly or not at all.
+
+        `drop` names the source graphs that go or are replaced, `insert` the new quads,
+        `sources` the IRIs of the sources concerned.
+        """
+        change = refresh(self.reader, drop, insert)
+        delete, revision = self._revision(self.reader.store.quads(self.reader.minter.meta_graph))
+        self.reader.store.apply(
+            Change(
+                change.drop,
+                (*change.delete, *delete),
+                (*change.insert, *revision, *self._run_quads(sources)),
+            )
+        )
+        self._begun = True
+
+    def finish(self) -> None:
+        """Record when the run ended, if it wrote anything."""
+        if self._begun:
+            self.reader.store.apply(Change(insert=(self._runs(PROV.endedAtTime, _now()),)))
+
+    def _revision(self, meta: Iterable[Quad]) -> tuple[list[Quad], list[Quad]]:
+        node = NamedNode(self.reader.minter.knowledge_graph)
+        old = [q for q in meta if q.predicate == SARAG.revision]
+        return old, [self._meta(node, SARAG.revision, Literal(uuid.uuid4().hex))]
+
+    def _meta(self, subject: NamedNode, predicate: NamedNode, value: Term) -> Quad:
+        return Quad(subject, predicate, value, NamedNode(self.reader.minter.meta_graph))
+
+    def _runs(self, predicate: NamedNode, value: Term) -> Quad:
+        return Quad(self._run, predicate, value, NamedNode(self.reader.minter.runs_graph))
+
+    def _run_quads(self, sources: Sequence[str]) -> list[Quad]:
+        quads = [self._runs(PROV.used, NamedNode(source)) for source in sources]
+        if not self._begun:
+            quads += [
+                self._runs(RDF.type, SARAG.Run),
+                self._runs(RDF.type, PROV.Activity),
+                self._runs(PROV.startedAtTime, _now()),
+            ]
+            if self.extraction:
+                quads.append(self._runs(PROV.wasInformedBy, NamedNode(self.extraction)))
+        return quads

@@ -1,0 +1,188 @@
+"""What one source says, as the quads of its graph: documents, mentions, descriptions, relationships.
+
+Evidence speaks of mentions (names); which entity a name refers to is derived (`derive`). Nothing
+here depends on time, run or order: the same source and method give the same quads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from decimal import Decimal
+
+from pyoxigraph import Literal, NamedNode, Quad
+
+from sarag_rdf.iris import Minter, normalize_name
+from sarag_rdf.ports import Term
+from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
+from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, XSD
+
+Pair = tuple[NamedNode, Term]
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of a text in UTF-8, in hexadecimal."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _string(value: str) -> Literal:
+    return Literal(value)
+
+
+def _index(value: int) -> Literal:
+    return Literal(str(value), datatype=XSD.integer)
+
+
+def _confidence(value: float) -> Literal:
+    """A canonical xsd:decimal with at most four places."""
+    text = format(Decimal(str(round(value, 4))), "f")
+    return Literal(text if "." in text else text + ".0", datatype=XSD.decimal)
+
+
+class SourceGraph:
+    """Collects the quads of one source's graph."""
+
+    def __init__(self, minter: Minter, source: Source, source_iri: str, method: Method) -> None:
+        self._minter = minter
+        self._source = source
+        self._iri = NamedNode(source_iri)
+        self._graph = NamedNode(minter.source_graph(source_iri))
+        self._extraction = NamedNode(extraction_iri(minter, method))
+        self._language = source.language
+        self._quads: dict[Quad, None] = {}
+        self._add_source()
+        self._add_method(method)
+
+    @property
+    def quads(self) -> list[Quad]:
+        """The quads so far, each once, in the order in which they came."""
+        return list(self._quads)
+
+    def _add(self, subject: NamedNode, *pairs: Pair) -> None:
+        for predicate, value in pairs:
+            self._quads[Quad(subject, predicate, value, self._graph)] = None
+
+    def _text(self, value: str) -> Literal:
+        return Literal(value, language=self._language)
+
+    def _add_source(self) -> None:
+        source = self._source
+        self._add(
+            self._iri,
+            (RDF.type, SARAG.Source),
+            (SARAG.sha256, _string(text_digest(source.text))),
+            (DCTERMS.language, _string(source.language)),
+            (DCTERMS["format"], _string(source.media_type)),
+            (SARAG.extractedBy, self._extraction),
+        )
+        if source.title:
+            self._add(self._iri, (DCTERMS.title, self._text(source.title)))
+
+    def _add_method(self, method: Method) -> None:
+        self._add(
+            self._extraction,
+            (RDF.type, SARAG.Extraction),
+            (RDF.type, PROV.Activity),
+            (SARAG.extractor, _string(method.extractor)),
+            (SARAG.model, _string(method.model)),
+            (SARAG.settings, _string(_settings_text(method))),
+        )
+        if method.prompt_hash:
+            self._add(self._extraction, (SARAG.promptHash, _string(method.prompt_hash)))
+
+    def add(self, document: Document, extraction: Extraction) -> None:
+        """Add one document and what was found in it."""
+        node = NamedNode(document.iri)
+        self._add(
+            node,
+            (RDF.type, SARAG.Document),
+            (SARAG.source, self._iri),
+            (SARAG.text, self._text(document.text)),
+            (SARAG.sha256, _string(text_digest(document.text))),
+            (SARAG.beginIndex, _index(document.begin)),
+            (SARAG.endIndex, _index(document.end)),
+            (DCTERMS.language, _string(document.language)),
+        )
+        if document.title:
+            self._add(node, (DCTERMS.title, self._text(document.title)))
+        for mention in extraction.mentions:
+            self._add_mention(node, mention)
+        names = {normalize_name(m.name) for m in extraction.mentions}
+        for relation in extraction.relations:
+            if {normalize_name(relation.subject), normalize_name(relation.object)} <= names:
+                self._add_relation(node, relation)
+
+    def _add_mention(self, document: NamedNode, mention: Mention) -> None:
+        normalized = normalize_name(mention.name)
+        if not normalized:
+            return
+        iri = self._minter.mention(normalized)
+        node = NamedNode(iri)
+        self._add(document, (SARAG.mentions, node))
+        self._add(
+            node,
+            (RDF.type, SARAG.Mention),
+            (SARAG.name, self._text(mention.name)),
+            (SARAG.normalizedName, _string(normalized)),
+            (SARAG.entityType, _string(mention.type)),
+        )
+        for alias in mention.aliases:
+            other = normalize_name(alias)
+            if other:
+                self._add(node, (SARAG.alias, self._text(alias)))
+            if other and other != normalized:
+                self._add(node, (SARAG.aliasMention, NamedNode(self._minter.mention(other))))
+        for text in mention.descriptions or (mention.name,):
+            description = NamedNode(self._minter.description(iri, text, document.value))
+            self._add(
+                description,
+                (RDF.type, SARAG.Description),
+                (SARAG.text, self._text(text)),
+                (SARAG.descriptionOf, node),
+                (PROV.wasDerivedFrom, document),
+                (PROV.wasGeneratedBy, self._extraction),
+            )
+
+    def _add_relation(self, document: NamedNode, relation: Relation) -> None:
+        subject = self._minter.mention(normalize_name(relation.subject))
+        object_ = self._minter.mention(normalize_name(relation.object))
+        text = relation.sentence
+        node = NamedNode(self._minter.relationship(subject, object_, text, document.value))
+        if Quad(node, RDF.type, SARAG.Relationship, self._graph) in self._quads:
+            return
+        self._add(
+            node,
+            (RDF.type, SARAG.Relationship),
+            (SARAG.subjectMention, NamedNode(subject)),
+            (SARAG.objectMention, NamedNode(object_)),
+            (SARAG.text, self._text(text)),
+            (SARAG.phrase, self._text(relation.phrase)),
+            (SARAG.confidence, _confidence(relation.confidence)),
+            (PROV.wasDerivedFrom, document),
+            (PROV.wasGeneratedBy, self._extraction),
+        )
+
+
+def _settings_text(method: Method) -> str:
+    return "; ".join(f"{key}={value}" for key, value in sorted(method.settings.items()))
+
+
+def extraction_iri(minter: Minter, method: Method) -> str:
+    """IRI of the activity: extractor, model, prompt and settings, and nothing else."""
+    return minter.extraction(
+        method.extractor, method.model, method.prompt_hash, _settings_text(method)
+    )
+
+
+def source_quads(
+    minter: Minter,
+    source: Source,
+    source_iri: str,
+    method: Method,
+    found: Sequence[tuple[Document, Extraction]],
+) -> list[Quad]:
+    """All quads of one source's graph."""
+    graph = SourceGraph(minter, source, source_iri, method)
+    for document, extraction in found:
+        graph.add(document, extraction)
+    return graph.quads

@@ -1,0 +1,212 @@
+"""Extraction by a language model: two calls a document (SA-RAG paper, section 5.3, appendix B).
+
+The first call finds entities with names, types, aliases and what the document says of them; the
+second finds relationships between the entities kept, whose names are the only ones that its
+schema admits.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
+from math import ceil
+from typing import Any, Final
+
+from sarag_rdf.errors import (
+    ContextTooLongError,
+    TruncatedReplyError,
+    UnparsableReplyError,
+    UsageError,
+)
+from sarag_rdf.fence import fence_for
+from sarag_rdf.index.grounding import grounded_mentions, grounded_relations
+from sarag_rdf.ports import LLM
+from sarag_rdf.resources import prompt_hash, render_prompt
+from sarag_rdf.types import ENTITY_TYPES, Document, Extraction, Method, Usage
+
+CALLS_A_DOCUMENT: Final = 2
+TOKENS_A_WORD: Final = 4 / 3
+"""Tokens a white-space separated word of English, as estimates count."""
+REPLY_ALLOWANCE: Final = 800
+"""Tokens that estimates allow for one reply."""
+MAX_ENTITIES: Final = 60
+MAX_RELATIONSHIPS: Final = 80
+
+_OF_ONE_DOCUMENT: Final = (UnparsableReplyError, TruncatedReplyError, ContextTooLongError)
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _string(length: int) -> dict[str, Any]:
+    return {"type": "string", "maxLength": length}
+
+
+def _array(items: Mapping[str, Any], length: int) -> dict[str, Any]:
+    return {"type": "array", "items": dict(items), "maxItems": length}
+
+
+def entities_schema() -> dict[str, Any]:
+    """The schema of the first reply; every string and array in it is bounded."""
+    entity = _object(
+        name=_string(200),
+        type={"type": "string", "enum": list(ENTITY_TYPES)},
+        aliases=_array(_string(200), 12),
+        information=_string(1500),
+    )
+    return _object(entities=_array(entity, MAX_ENTITIES))
+
+
+def relationships_schema(names: Sequence[str]) -> dict[str, Any]:
+    """The schema of the second reply: `names` are the only ends that it admits."""
+    end = {"type": "string", "enum": list(names)}
+    relationship = _object(subject=end, phrase=_string(120), object=end, sentence=_string(500))
+    return _object(relationships=_array(relationship, MAX_RELATIONSHIPS))
+
+
+def entities_prompt(document: Document) -> str:
+    text = document.titled_text
+    return render_prompt("entities", document=text, fence=fence_for(text))
+
+
+def relationships_prompt(document: Document, names: Sequence[str]) -> str:
+    text = document.titled_text
+    fence = fence_for(text, *names)
+    return render_prompt("relationships", document=text, names=names, fence=fence)
+
+
+class LLMExtractor:
+    """An `sarag_rdf.ports.Extractor` that asks `llm`, about `concurrency` documents at a time.
+
+    `max_tokens` limits one reply. A reply that does not fit its schema, is cut, or belongs to a
+    prompt too long for the model fails its document, whose result is the error; any other error
+    would fail every document, and is raised.
+    """
+
+    def __init__(self, llm: LLM, concurrency: int = 4, *, max_tokens: int = 4096) -> None:
+        if concurrency < 1:
+            raise UsageError(f"concurrency must be 1 or more, not {concurrency}")
+        self._llm = llm
+        self._concurrency = concurrency
+        self._max_tokens = max_tokens
+        self._usage = Usage()
+        self._lock = threading.Lock()
+
+    @property
+    def method(self) -> Method:
+        """Model, prompts and settings; the temperature and seed if the model tells them."""
+        settings = {**getattr(self._llm, "settings", {}), "max_tokens": str(self._max_tokens)}
+        return Method("llm", self._llm.model, prompt_hash("entities", "relationships"), settings)
+
+    @property
+    def usage(self) -> Usage:
+        """What all replies so far cost; a call that ended in an error is not in it."""
+        with self._lock:
+            return self._usage
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        """One result a document, in order; at most twice `concurrency` documents are read ahead.
+
+        When the iterator is closed or interrupted, calls that have not begun are not made, and
+        those under way are not waited for.
+        """
+        return _in_order(self._result, documents, self._concurrency)
+
+    def estimate(
+        self, documents: Iterable[Document], *, price_in: float = 0.0, price_out: float = 0.0
+    ) -> Usage:
+        """Estimate what `extract` will cost, without a call; prices in US dollars a million tokens.
+
+        Two calls a document, 4/3 tokens a white-space separated word of the prompts (too few for
+        languages without spaces), `REPLY_ALLOWANCE` tokens a reply; retries are not counted.
+        """
+        calls = words = 0
+        for document in documents:
+            calls += CALLS_A_DOCUMENT
+            words += len(entities_prompt(document).split())
+            words += len(relationships_prompt(document, ()).split())
+        tokens_in = ceil(words * TOKENS_A_WORD)
+        tokens_out = calls * REPLY_ALLOWANCE
+        cost = (tokens_in * price_in + tokens_out * price_out) / 1_000_000
+        return Usage(calls, 0, tokens_in, tokens_out, cost)
+
+    def _result(self, document: Document, stop: threading.Event) -> Extraction | Exception:
+        try:
+            return self._extraction(document, stop)
+        except _OF_ONE_DOCUMENT as error:
+            return error
+
+    def _extraction(self, document: Document, stop: threading.Event) -> Extraction:
+        if not document.titled_text.strip():
+            return Extraction()
+        found = self._ask("entities", entities_prompt(document), entities_schema())
+        mentions = grounded_mentions(found["entities"], document.titled_text)
+        if len(mentions) < 2:
+            return Extraction(mentions)
+        if stop.is_set():
+            raise CancelledError
+        names = [mention.name for mention in mentions]
+        prompt = relationships_prompt(document, names)
+        found = self._ask("relationships", prompt, relationships_schema(names))
+        return Extraction(mentions, grounded_relations(found["relationships"], mentions))
+
+    def _ask(self, name: str, prompt: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        reply = self._llm.complete(prompt, schema, name=name, max_tokens=self._max_tokens)
+        with self._lock:
+            self._usage += reply.usage
+        return reply.data
+
+
+_Work = Callable[[Document, threading.Event], Extraction | Exception]
+_Job = tuple["Future[Extraction | Exception]", Document]
+
+
+def _in_order(
+    work: _Work, documents: Iterable[Document], concurrency: int
+) -> Iterator[Extraction | Exception]:
+    """Yield the results of `work` in the order of `documents`, from `concurrency` threads.
+
+    The threads are daemons: those of a ThreadPoolExecutor would be waited for when the program
+    ends, for minutes if an endpoint hangs, however often Ctrl-C was pressed.
+    """
+    jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+    stop = threading.Event()
+    pending: deque[Future[Extraction | Exception]] = deque()
+    threads = 0
+    try:
+        for document in documents:
+            pending.append(Future())
+            jobs.put((pending[-1], document))
+            if threads < concurrency:
+                threads += 1
+                threading.Thread(target=_serve, args=(jobs, work, stop), daemon=True).start()
+            if len(pending) >= 2 * concurrency:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        stop.set()
+        for future in pending:
+            future.cancel()
+        for _ in range(threads):
+            jobs.put(None)
+
+
+def _serve(jobs: queue.SimpleQueue[_Job | None], work: _Work, stop: threading.Event) -> None:
+    while (job := jobs.get()) is not None:
+        future, document = job
+        if not future.set_running_or_notify_cancel():
+            continue
+        try:
+            future.set_result(work(document, stop))
+        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+            future.set_exception(error)

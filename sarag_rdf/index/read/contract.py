@@ -1,0 +1,78 @@
+"""What reading yields, and what the reader of one format takes and gives."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+TEXT_KEYS = ("text", "paragraph_text", "content", "passage", "body")
+"""Where a record's text may stand, in order of preference."""
+ID_KEYS = ("id", "_id")
+
+
+@dataclass(frozen=True, slots=True)
+class InputProblem:
+    """One input, or one record of it, that was not read: a line that says what to do next."""
+
+    name: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """A file that was read before in this run, or a record with the same key and content."""
+
+    name: str
+
+
+class UnreadableError(Exception):
+    """A reader gives up on its whole input; the message becomes an `InputProblem`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A part of an input (one line, one record) that a reader leaves out, and why."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A text as a format holds it, before it is checked and cleaned.
+
+    `identifier` is None for a whole file; a record's own identifier, or empty when it has none.
+    `where` names a record in messages ("line 7"). `language` is the tag the format declares.
+    """
+
+    text: str
+    title: str = ""
+    identifier: str | None = None
+    where: str = ""
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An input opened for reading: standard input has neither `path` nor `size` (bytes)."""
+
+    handle: io.BufferedReader
+    max_chars: int
+    path: Path | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How files of one kind are read: lazily.
+
+    Reading raises `UnreadableError`, OSError or UnicodeDecodeError when an input must be given up.
+    """
+
+    read: Callable[[Opened], Iterator[Record | Fault]]
+    media_type: str
+    is_text: bool = True

@@ -1,0 +1,216 @@
+"""From paths to sources: one outcome for every file and record, never an exception for one."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import string
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from sarag_rdf.errors import UsageError
+from sarag_rdf.index.read.contract import (
+    Duplicate,
+    Fault,
+    Format,
+    InputProblem,
+    Opened,
+    Record,
+    UnreadableError,
+)
+from sarag_rdf.index.read.formats import FORMATS, stdin_format
+from sarag_rdf.index.read.language import AUTO, checked_language, language_of
+from sarag_rdf.index.read.text import clean, clean_line, fault_of
+from sarag_rdf.index.read.walk import files_under, reason, relative_key, shown
+from sarag_rdf.iris import sha256_hex
+from sarag_rdf.types import Source
+
+Outcome = Source | InputProblem | Duplicate
+
+STDIN = Path("-")
+MAX_CHARS = 5_000_000
+
+
+def read_paths(
+    paths: Sequence[Path],
+    *,
+    root: Path | None = None,
+    max_chars: int = MAX_CHARS,
+    language: str = AUTO,
+    stdin_format: str = "txt",
+    stdin: BinaryIO | None = None,
+) -> Iterator[Outcome]:
+    """Read files, folders and standard input (``-``), lazily and in a fixed order.
+
+    Paths are read in the order given, the files of a folder by relative path. What cannot be
+    read is an `InputProblem`, what was read before a `Duplicate`; neither ends the run.
+
+    `root` is what keys are relative to; without it a folder is its own root, and a file's root
+    is its folder. `max_chars` bounds one text; formats that are not read line by line must not
+    hold more in all. `language` is a BCP 47 tag, or "auto": what a file declares, else what is
+    detected. Line ends become line feeds, and characters that XML 1.0 forbids blanks, before
+    offsets are counted (`sarag_rdf.index.read.text`).
+
+    Raises `UsageError` at once for options that cannot work, or a path outside `root`.
+    """
+    if max_chars < 1:
+        raise UsageError(f"max_chars is {max_chars}: give a number of characters above 0")
+    if sum(path == STDIN for path in paths) > 1:
+        raise UsageError("standard input (-) can be read only once: name it once")
+    run = _Run(max_chars, checked_language(language), root, _format_of_stdin(stdin_format))
+    prefixes = [_prefix(path, root) for path in paths]
+    return run.read(list(zip(paths, prefixes, strict=True)), stdin)
+
+
+def _format_of_stdin(name: str) -> Format:
+    return stdin_format(name.removeprefix(".").lower())
+
+
+def _prefix(path: Path, root: Path | None) -> str | None:
+    """Return what the keys of a path begin with: its place below `root`; None without one."""
+    if root is None or path == STDIN:
+        return None
+    if not root.is_dir():
+        raise UsageError(f"the root {shown(root)} is not a folder: give the folder of the files")
+    for resolve in (os.path.abspath, os.path.realpath):
+        top, place = Path(resolve(root)), Path(resolve(path))
+        if place.is_relative_to(top):
+            key = relative_key(place, top)
+            return "" if key == "." else key
+    raise UsageError(
+        f"{shown(path)} is not in the root {shown(root)}: give a root that holds all paths"
+    )
+
+
+@dataclass(slots=True)
+class _Run:
+    """One call of `read_paths`: its options, and the keys and files that it has seen."""
+
+    max_chars: int
+    language: str
+    root: Path | None
+    stdin_format: Format
+    seen: dict[str, tuple[str, str]] = field(default_factory=dict)
+    files: set[str] = field(default_factory=set)
+
+    def read(
+        self, paths: list[tuple[Path, str | None]], stdin: BinaryIO | None
+    ) -> Iterator[Outcome]:
+        for path, prefix in paths:
+            if path == STDIN:
+                yield from self._stdin(stdin)
+                continue
+            try:
+                is_folder = stat.S_ISDIR(path.stat().st_mode)
+            except OSError as error:
+                yield InputProblem(shown(path), reason(error))
+                continue
+            except ValueError:
+                yield InputProblem(shown(path), "is not a path: check what was given")
+                continue
+            if not is_folder:
+                place = Path.cwd() / os.path.normpath(path)
+                key = relative_key(place, place.parent) if prefix is None else prefix
+                yield from self._file(path, key)
+                continue
+            for found in files_under(path):
+                if isinstance(found, Path):
+                    key = relative_key(found, path)
+                    yield from self._file(found, f"{prefix}/{key}" if prefix else key)
+                else:
+                    yield found
+
+    def _stdin(self, stdin: BinaryIO | None) -> Iterator[Outcome]:
+        given = sys.stdin.buffer if stdin is None else stdin
+        handle = given
+        if not isinstance(handle, io.BufferedReader):
+            handle = io.BufferedReader(cast("io.RawIOBase", given))
+        try:
+            yield from self._records(
+                Opened(handle, self.max_chars), self.stdin_format, "standard input", ""
+            )
+        finally:
+            if handle is not given:
+                handle.detach()
+
+    def _file(self, path: Path, key: str) -> Iterator[Outcome]:
+        name = shown(path)
+        form = FORMATS.get(path.suffix.lower())
+        if form is None:
+            kinds = " ".join(FORMATS)
+            suffix = clean_line(path.suffix) or "no suffix"
+            yield InputProblem(name, f"is of an unknown kind ({suffix}): known are {kinds}")
+            return
+        if clean(key) != key:
+            yield InputProblem(name, "has a name that is not plain Unicode text: rename it")
+            return
+        real = os.path.realpath(path)
+        if real in self.files:
+            yield Duplicate(name)
+            return
+        self.files.add(real)
+        try:
+            status = path.stat()
+            if not stat.S_ISREG(status.st_mode):
+                yield InputProblem(name, "is not a regular file: pipe it to standard input (-)")
+                return
+            with path.open("rb") as handle:
+                opened = Opened(handle, self.max_chars, path, status.st_size)
+                yield from self._records(opened, form, name, key)
+        except OSError as error:
+            yield InputProblem(name, reason(error))
+
+    def _records(self, opened: Opened, form: Format, name: str, key: str) -> Iterator[Outcome]:
+        count = 0
+        try:
+            for record in form.read(opened):
+                count += 1
+                if isinstance(record, Fault):
+                    yield InputProblem(name, record.message)
+                else:
+                    yield self._outcome(record, form, name, key)
+            if not count:
+                yield InputProblem(name, "holds no records: leave it out, or fill it")
+        except UnreadableError as error:
+            yield InputProblem(name, str(error))
+        except UnicodeDecodeError as error:
+            yield InputProblem(name, f"is not {error.encoding.upper()} text: save it as UTF-8")
+        except RecursionError:
+            yield InputProblem(name, "is nested too deeply: simplify it")
+
+    def _outcome(self, record: Record, form: Format, name: str, path_key: str) -> Outcome:
+        text, title = clean(record.text), clean_line(record.title)
+        if message := fault_of(text, self.max_chars):
+            return InputProblem(name, f"{record.where}: {message}" if record.where else message)
+        key, content = path_key, sha256_hex(title, text)
+        if record.identifier is None:
+            title = title or _title_of(path_key)
+        elif path_key:
+            key = f"{path_key}#{clean_line(record.identifier) or content[:16]}"
+        entry = (content, name)
+        before = self.seen.setdefault(key or f"#{content}", entry)
+        if before is entry:
+            language = language_of(text, record.language, self.language)
+            return Source(text, title, key, language, form.media_type)
+        if before[0] == content:
+            return Duplicate(name + key[len(path_key) :] if key else name)
+        return InputProblem(name, self._conflict(record, key, before[1], name))
+
+    def _conflict(self, record: Record, key: str, other: str, name: str) -> str:
+        """Say what to do about a second text under a key that is taken."""
+        if other == name:
+            return f"{record.where}: '{key}' is another record already: give each its own id"
+        taken = f"has the key '{key}' that {other} has too, with another text"
+        if self.root is None and Path(other).parent != Path(name).parent:
+            return f"{taken}: give --root the folder that holds both"
+        return f"{taken}: rename one of them"
+
+
+def _title_of(key: str) -> str:
+    """Make a title of a file's name: '-' and '_' are blanks, lower case is capitalised."""
+    stem = Path(key).stem.replace("-", " ").replace("_", " ").strip()
+    return string.capwords(stem) if stem.islower() else clean_line(stem)

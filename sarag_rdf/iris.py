@@ -1,0 +1,131 @@
+"""IRIs are functions of content: the same input gives the same IRI under the same base."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import unicodedata
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from sarag_rdf.errors import UsageError
+
+DEFAULT_BASE = "https://example.org/kg/"
+
+_INITIAL_DOTS = re.compile(r"(?<=\b\w)\.")
+_POSSESSIVE = re.compile(r"['\u2019]s\b")
+
+
+def normalize_name(name: str) -> str:
+    """Return the key under which names are the same name.
+
+    NFKC, case folded, possessive endings and the dots of initials removed ("U.S." is "us"),
+    every other run of punctuation and space one space, a leading "the" dropped. A name with no
+    letter or digit at all ("???", an emoji) keeps its characters.
+    """
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    folded = unicodedata.normalize("NFKC", folded).strip()
+    bare = _INITIAL_DOTS.sub("", _POSSESSIVE.sub("", folded))
+    words = " ".join("".join(c if _in_word(c) else " " for c in bare).split())
+    if words.startswith("the ") and len(words) > 4:
+        words = words[4:]
+    return words or " ".join(folded.split())
+
+
+def _in_word(character: str) -> bool:
+    """Letters, digits, and the marks that scripts such as Devanagari write vowels with."""
+    return character.isalnum() or unicodedata.category(character) in ("Mn", "Mc")
+
+
+def sha256_hex(*parts: str) -> str:
+    """Return the SHA-256 of the parts, each framed by its length, so that none can imitate two."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(str(len(data)).encode() + b":" + data)
+    return digest.hexdigest()
+
+
+def _name_code(normalized: str) -> str:
+    raw = hashlib.sha256(normalized.encode("utf-8", "surrogatepass")).digest()
+    return base64.b32encode(raw).decode("ascii").lower()[:20]
+
+
+@dataclass(frozen=True, slots=True)
+class Minter:
+    """Makes IRIs under one base, an http(s) IRI without fragment or query that ends in ``/``."""
+
+    base: str = DEFAULT_BASE
+
+    @classmethod
+    def for_base(cls, base: str) -> Minter:
+        """Check and complete a base as a user writes it; raise `UsageError` if it cannot serve."""
+        if not re.fullmatch(r"https?://[^\s<>\"{}|\\^`#?/]+(/[^\s<>\"{}|\\^`#?]*)?", base):
+            raise UsageError(
+                f"'{base}' cannot be the base of IRIs: give an http or https IRI without "
+                "spaces, '#' and '?', for example https://data.example.org/kg/"
+            )
+        return cls(base if base.endswith("/") else base + "/")
+
+    def mention(self, normalized: str) -> str:
+        return f"{self.base}mention/{_name_code(normalized)}"
+
+    def entity(self, normalized: str) -> str:
+        return f"{self.base}entity/E-{_name_code(normalized)}"
+
+    def entity_of_mention(self, mention: str) -> str:
+        """The entity that a mention refers to when no alias says otherwise."""
+        return f"{self.base}entity/E-{mention.removeprefix(self.base + 'mention/')}"
+
+    def source(self, key: str, title: str, text: str) -> str:
+        """IRI of a source: its path (characters that no IRI may hold percent-encoded), or hash."""
+        if not key:
+            return f"{self.base}source/sha256-{sha256_hex(title, text)[:32]}"
+        path, mark, record = key.partition("#")
+        safe = "/~!$&'()*+,;=:@-._"
+        name = f"{self.base}source/{quote(path, safe=safe)}"
+        return f"{name}#{quote(record, safe=safe)}" if mark else name
+
+    def document(self, source: str, begin: int, end: int, text: str) -> str:
+        return f"{self.base}doc/{sha256_hex(source, str(begin), str(end), text)[:32]}"
+
+    def description(self, mention: str, text: str, document: str) -> str:
+        return f"{self.base}description/{sha256_hex(mention, text, document)[:32]}"
+
+    def relationship(self, subject: str, object_: str, text: str, document: str) -> str:
+        return f"{self.base}relationship/{sha256_hex(subject, object_, text, document)[:32]}"
+
+    def extraction(self, *parts: str) -> str:
+        return f"{self.base}extraction/{sha256_hex(*parts)[:32]}"
+
+    def run(self, identifier: str) -> str:
+        return f"{self.base}run/{identifier}"
+
+    @property
+    def knowledge_graph(self) -> str:
+        """The data set itself."""
+        return self.base + "dataset"
+
+    @property
+    def kg_graph(self) -> str:
+        """The graph that is traversed; a pure function of the source graphs."""
+        return self.base + "graph/kg"
+
+    @property
+    def meta_graph(self) -> str:
+        """Data set description, revision, embedding model."""
+        return self.base + "graph/meta"
+
+    @property
+    def runs_graph(self) -> str:
+        """Runs with their times."""
+        return self.base + "graph/runs"
+
+    @property
+    def source_graphs(self) -> str:
+        """What the IRIs of all source graphs begin with."""
+        return self.base + "graph/source/"
+
+    def source_graph(self, source: str) -> str:
+        return self.source_graphs + sha256_hex(source)[:32]

@@ -1,0 +1,1 @@
+"""Adapters of the Embedder and LLM ports. Only `assemble` and tests import them."""

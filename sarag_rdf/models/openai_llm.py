@@ -1,0 +1,286 @@
+"""Chat models behind any OpenAI-compatible endpoint: OpenAI, vLLM, llama.cpp, Ollama, LM Studio.
+
+Work is bounded: one `OpenAILLM.complete` makes at most four completions (a second try with twice
+the room if the reply was cut, and one repair of a reply that violates the schema) after at most
+five adaptations to what the endpoint refuses, and each is sent at most ``max_retries + 1`` times.
+Between tries the `openai` package waits as long as Retry-After says, up to a limit of its own
+(60 s before its version 3, 120 s since; beyond that it waits its usual time, or gives up), and
+else 0.5 s doubling up to 8 s.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+import openai
+from openai.types.chat import ChatCompletion
+
+from sarag_rdf.errors import (
+    ContextTooLongError,
+    EndpointError,
+    TruncatedReplyError,
+    UnparsableReplyError,
+    UsageError,
+)
+from sarag_rdf.models.endpoint_errors import is_context_error, is_refusal, public_url, typed_error
+from sarag_rdf.models.json_reply import parse_reply
+from sarag_rdf.ports import Reply
+from sarag_rdf.types import Usage
+
+_LOG = logging.getLogger(__name__)
+_BOUNDS: Final = frozenset(
+    {"maxLength", "minLength", "maxItems", "minItems", "maximum", "minimum", "pattern"}
+)
+_Message = dict[str, str]
+
+
+def endpoint_key(given: str | None = None) -> str:
+    """The key given, else SARAG_API_KEY, else OPENAI_API_KEY, else a dummy; checked."""
+    key = given or os.environ.get("SARAG_API_KEY") or os.environ.get("OPENAI_API_KEY") or "none"
+    key = key.strip()
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise UsageError(
+            "the API key holds a space, a line break or a character that is not ASCII: set "
+            "SARAG_API_KEY to the bare key"
+        )
+    return key
+
+
+def endpoint_client(base_url: str, key: str, timeout: float, max_retries: int = 4) -> openai.OpenAI:
+    """A client of the `openai` package; raises `UsageError` for what is no base URL."""
+    if not base_url.startswith(("http://", "https://")):
+        raise UsageError(
+            f"'{base_url}' cannot be the base URL of an endpoint: give one that begins with "
+            "http:// or https://, for example http://127.0.0.1:8080/v1"
+        )
+    return openai.OpenAI(base_url=base_url, api_key=key, timeout=timeout, max_retries=max_retries)
+
+
+def endpoint_model(base_url: str, *, api_key: str | None = None, timeout: float = 30.0) -> str:
+    """Return the name of the only model that the endpoint serves.
+
+    Raises `UsageError` that lists the names if there are several, or says that there is none, and
+    an `EndpointError` if the endpoint does not tell.
+    """
+    key = endpoint_key(api_key)
+    try:
+        page = endpoint_client(base_url, key, timeout, 1).models.list()
+        names = sorted(model.id for model in page.data or [])
+    except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
+        raise typed_error(error, base_url, key) from None
+    if len(names) == 1:
+        return names[0]
+    where = public_url(base_url)
+    if not names:
+        raise UsageError(f"{where} serves no model: load one there, or name one")
+    shown = ", ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")
+    raise UsageError(f"{where} serves {len(names)} models: name one of {shown}")
+
+
+class OpenAILLM:
+    """An `sarag_rdf.ports.LLM`; safe to use from several threads. Makes no request when built.
+
+    `timeout` is in seconds and limits the wait for each part of an answer; `price_in` and
+    `price_out` are US dollars a million tokens. `api_key` of None means the environment's
+    SARAG_API_KEY, else its OPENAI_API_KEY, else a dummy, which local servers accept.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        model: str,
+        api_key: str | None = None,
+        timeout: float = 120.0,
+        max_retries: int = 4,
+        temperature: float = 0.0,
+        seed: int = 0,
+        price_in: float = 0.0,
+        price_out: float = 0.0,
+    ) -> None:
+        self._key = endpoint_key(api_key)
+        self._client = endpoint_client(base_url, self._key, timeout, max_retries)
+        self._url = base_url
+        self._model = model
+        self._temperature = temperature
+        self._seed = seed
+        self._prices = (price_in, price_out)
+        self._refused: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        return f"OpenAILLM(base_url={self.base_url!r}, model={self._model!r})"
+
+    @property
+    def model(self) -> str:
+        return self._model
+
+    @property
+    def base_url(self) -> str:
+        """The endpoint, without credentials that its URL may hold."""
+        return public_url(self._url)
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What replies depend on besides model, prompt and schema."""
+        return {"temperature": str(self._temperature), "seed": str(self._seed)}
+
+    def cost(self, tokens_in: int, tokens_out: int) -> float:
+        """US dollars for so many tokens."""
+        return (tokens_in * self._prices[0] + tokens_out * self._prices[1]) / 1_000_000
+
+    def complete(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
+    ) -> Reply:
+        """Answer with an object that satisfies `schema`; its usage counts every try.
+
+        Raises `EndpointError` or one of its kinds; see the module for how much may be tried.
+        """
+        messages: list[_Message] = [{"role": "user", "content": prompt}]
+        text, usage = self._text(messages, schema, name, max_tokens)
+        try:
+            return Reply(parse_reply(text, schema), usage)
+        except ValueError as error:
+            problem = str(error)
+        _LOG.info("%s: a reply to be repaired, %s", name, problem)
+        messages += [
+            {"role": "assistant", "content": text or "{}"},
+            {
+                "role": "user",
+                "content": f"This reply is not valid: {problem}. Give the whole answer again, "
+                "corrected, as one JSON object and nothing else.",
+            },
+        ]
+        try:
+            text, more = self._text(messages, schema, name, max_tokens)
+            return Reply(parse_reply(text, schema), usage + more)
+        except ContextTooLongError:
+            pass
+        except ValueError as error:
+            problem = str(error)
+        raise UnparsableReplyError(
+            f"{self._model} at {self.base_url} gave no valid reply to '{name}', even when told "
+            f"what was wrong ({problem}): use a larger model, or a server that enforces json_schema"
+        )
+
+    def _text(
+        self, messages: list[_Message], schema: Mapping[str, Any], name: str, max_tokens: int
+    ) -> tuple[str, Usage]:
+        """The reply's text, given twice the room if it does not fit at first."""
+        completion = self._send(messages, schema, name, max_tokens)
+        usage = self._usage(completion)
+        if completion.choices[0].finish_reason == "length":
+            cut = TruncatedReplyError(
+                f"{self._model} at {self.base_url} did not finish its reply to '{name}' within "
+                f"{2 * max_tokens} tokens: allow more tokens, use smaller chunks, or serve the "
+                "model with a larger context"
+            )
+            try:
+                completion = self._send(messages, schema, name, 2 * max_tokens)
+            except EndpointError as error:
+                if type(error) in (EndpointError, ContextTooLongError):
+                    raise cut from None
+                raise
+            usage += self._usage(completion)
+            if completion.choices[0].finish_reason == "length":
+                raise cut
+        message = completion.choices[0].message
+        if message.content is None and message.refusal:
+            raise UnparsableReplyError(
+                f"{self._model} at {self.base_url} refused to answer '{name}': "
+                f"{message.refusal[:200]}"
+            )
+        return message.content or "", usage
+
+    def _send(
+        self, messages: list[_Message], schema: Mapping[str, Any], name: str, max_tokens: int
+    ) -> ChatCompletion:
+        """Send; and once for each option that the endpoint refuses, send again without it."""
+        refused = self._refused
+        while True:
+            request = self._request(messages, schema, name, max_tokens, refused)
+            try:
+                completion = self._client.chat.completions.create(**request)
+            except openai.APIStatusError as error:
+                refusal = "" if is_context_error(error) else is_refusal(error, request)
+                if not refusal or refusal in refused:
+                    raise typed_error(error, self._url, self._key) from None
+                _LOG.warning("%s does not take %s: going on without", self.base_url, refusal)
+                refused |= {refusal}
+                self._refused |= refused
+            except (openai.OpenAIError, ValueError) as error:
+                raise typed_error(error, self._url, self._key) from None
+            else:
+                return self._checked(completion)
+
+    def _checked(self, completion: object) -> ChatCompletion:
+        choices = getattr(completion, "choices", None)
+        if isinstance(completion, ChatCompletion) and choices and choices[0].message:
+            return completion
+        told = getattr(completion, "error", None) or completion
+        raise EndpointError(
+            f"{self.base_url} did not answer like an OpenAI-compatible endpoint: check the base "
+            f"URL, which mostly ends in /v1. It said: {str(told)[:160]!r}"
+        )
+
+    def _request(
+        self,
+        messages: list[_Message],
+        schema: Mapping[str, Any],
+        name: str,
+        max_tokens: int,
+        refused: frozenset[str],
+    ) -> dict[str, Any]:
+        room = "max_completion_tokens" if "max_tokens" in refused else "max_tokens"
+        request: dict[str, Any] = {"model": self._model, room: max_tokens}
+        if "temperature" not in refused:
+            request["temperature"] = self._temperature
+        if "seed" not in refused:
+            request["seed"] = self._seed
+        if "json_schema" in refused:
+            request["response_format"] = {"type": "json_object"}
+            request["messages"] = [_with_schema(messages[0], schema), *messages[1:]]
+            return request
+        wire = _without_bounds(schema) if "schema bounds" in refused else schema
+        request["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": name, "strict": True, "schema": wire},
+        }
+        request["messages"] = messages
+        return request
+
+    def _usage(self, completion: ChatCompletion) -> Usage:
+        counted = completion.usage
+        tokens_in = (counted.prompt_tokens or 0) if counted else 0
+        tokens_out = (counted.completion_tokens or 0) if counted else 0
+        return Usage(1, 0, tokens_in, tokens_out, self.cost(tokens_in, tokens_out))
+
+
+def _with_schema(message: _Message, schema: Mapping[str, Any]) -> _Message:
+    text = json.dumps(schema, ensure_ascii=False)
+    return {
+        "role": message["role"],
+        "content": f"{message['content']}\n\nAnswer with one JSON object, and nothing else, that "
+        f"satisfies this JSON Schema:\n{text}",
+    }
+
+
+def _without_bounds(value: Any) -> Any:
+    """The schema without limits of length and number; replies are still checked against them.
+
+    A property that has the name of a limit keeps its schema.
+    """
+    if isinstance(value, list):
+        return [_without_bounds(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        key: {name: _without_bounds(part) for name, part in inner.items()}
+        if key == "properties"
+        else _without_bounds(inner)
+        for key, inner in value.items()
+        if key not in _BOUNDS
+    }

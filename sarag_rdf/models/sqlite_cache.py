@@ -1,0 +1,117 @@
+"""A table of bytes by key in one SQLite file: a cache that may be deleted, damaged or shared."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+_LOG = logging.getLogger(__name__)
+_DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT)
+_SCHEMA: Final = "CREATE TABLE IF NOT EXISTS entry (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
+_BATCH: Final = 500
+
+
+class SqliteCache:
+    """Keys and values are bytes; threads and processes may share the file.
+
+    A damaged file is set aside with a warning, also while in use; a file that cannot be used (no
+    right to write, disk full) means going on without it, with one warning. Neither is an error:
+    what is cached can be had again. The path ``:memory:`` keeps nothing after `close`.
+    """
+
+    def __init__(self, path: Path | str, *, what: str) -> None:
+        """`what` names the cache in warnings: "reply cache"."""
+        self._path = Path(path)
+        self._what = what
+        self._lock = threading.Lock()
+        self._database: sqlite3.Connection | None = None
+        self._warned = False
+        self.get_many([b""])
+
+    def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        """The entries there are for the keys."""
+        found: dict[bytes, bytes] = {}
+        pending = iter(keys)
+        with self._lock:
+            while batch := list(islice(pending, _BATCH)):
+                marks = ",".join("?" * len(batch))
+                text = f"SELECT key, value FROM entry WHERE key IN ({marks})"  # noqa: S608
+                found.update(self._run(text, [batch]))
+        return found
+
+    def put_many(self, entries: Mapping[bytes, bytes]) -> None:
+        """Keep entries; those of the same key are replaced."""
+        with self._lock:
+            self._run("INSERT OR REPLACE INTO entry VALUES (?, ?)", list(entries.items()))
+
+    def close(self) -> None:
+        """Close the file; it is opened again if it is needed again."""
+        with self._lock:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._database is not None:
+            self._database.close()
+        self._database = None
+
+    def _run(self, text: str, rows: Sequence[Sequence[bytes]]) -> list[tuple[Any, ...]]:
+        """Run a statement for each row of values; on a damaged file, once more on a new one."""
+        try:
+            try:
+                return self._execute(text, rows)
+            except sqlite3.DatabaseError as error:
+                if (getattr(error, "sqlite_errorcode", 0) & 0xFF) not in _DAMAGED:
+                    raise
+                self._set_aside()
+                return self._execute(text, rows)
+        except (sqlite3.Error, OSError) as error:
+            if not self._warned:
+                _LOG.warning("the %s %s cannot be used (%s)", self._what, self._path, error)
+            self._warned = True
+            return []
+
+    def _execute(self, text: str, rows: Sequence[Sequence[bytes]]) -> list[tuple[Any, ...]]:
+        if self._database is None:
+            self._database = self._open()
+        if text.startswith("SELECT"):
+            return self._database.execute(text, rows[0]).fetchall()
+        with self._database:
+            self._database.execute("BEGIN")
+            self._database.executemany(text, rows)
+        return []
+
+    def _open(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        database = sqlite3.connect(
+            self._path, timeout=30, isolation_level=None, check_same_thread=False
+        )
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute("PRAGMA synchronous=NORMAL")
+            database.execute(_SCHEMA)
+        except sqlite3.Error:
+            database.close()
+            raise
+        return database
+
+    def _set_aside(self) -> None:
+        self._disconnect()
+        number = 1
+        while (aside := self._path.with_name(f"{self._path.name}.damaged-{number}")).exists():
+            number += 1
+        self._path.replace(aside)
+        for suffix in ("-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                self._path.with_name(self._path.name + suffix).unlink()
+        _LOG.warning(
+            "the %s %s is damaged: it was renamed to %s, and a new one is begun",
+            self._what,
+            self._path,
+            aside.name,
+        )

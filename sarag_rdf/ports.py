@@ -1,0 +1,178 @@
+"""What the library needs from the outside, as Protocols; adapters are in `stores` and `models`.
+
+A fake that a test uses implements the same Protocol and runs the same contract tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Literal, NamedNode, Quad, Triple
+
+from sarag_rdf.types import (
+    Answer,
+    Context,
+    Document,
+    Extraction,
+    Method,
+    Query,
+    Retrieved,
+    Usage,
+)
+
+Vector = NDArray[np.float32]
+"""Shape (d,), unit length."""
+Matrix = NDArray[np.float32]
+"""Shape (n, d), rows of unit length."""
+
+Term = NamedNode | Literal
+"""An RDF term of stored data: there are no blank nodes in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One atomic change of a store: graphs dropped, then quads deleted, then quads inserted."""
+
+    drop: tuple[str, ...] = ()
+    delete: tuple[Quad, ...] = ()
+    insert: tuple[Quad, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A SELECT result: `rows` align with `variables`; None is an unbound variable."""
+
+    variables: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Triples:
+    """A CONSTRUCT or DESCRIBE result."""
+
+    triples: list[Triple]
+
+
+class GraphStore(Protocol):
+    """A SPARQL 1.1 data set with named graphs."""
+
+    def query(self, text: str, *, union: bool = False) -> Table | Triples | bool:
+        """Run a query; with `union` the default graph is the union of all named graphs.
+
+        Results are complete when the method returns. Raises `QueryError` for a text that does
+        not parse, `StoreError` otherwise.
+        """
+        ...
+
+    def apply(self, change: Change) -> None:
+        """Make a change wholly or not at all."""
+        ...
+
+    def quads(self, graph: str | None = None) -> Iterator[Quad]:
+        """All quads, or those of one graph, in an unspecified order."""
+        ...
+
+    def close(self) -> None:
+        """Give the store free; a second call does nothing."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors."""
+
+    @property
+    def name(self) -> str:
+        """Names the model; vectors of two names are never compared."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Embed texts: shape (len(texts), d), float32, unit rows."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """Similarities of one kind of node (descriptions, relationships, documents, entities)."""
+
+    def __len__(self) -> int: ...
+
+    def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
+        """The k IRIs of highest cosine, best first, ties by IRI."""
+        ...
+
+    def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
+        """Cosines of the given IRIs, shape (len(iris),). Raises KeyError for an unknown IRI."""
+        ...
+
+    def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
+        """The q-quantile and the maximum of all cosines with `vector`; (0, 0) if empty."""
+        ...
+
+
+class VectorStore(Protocol):
+    """Keeps vector indexes between runs; what is kept may be deleted at any time."""
+
+    def load(self, kind: str, key: str) -> VectorIndex | None:
+        """The index of a kind if it was saved under this key, else None."""
+        ...
+
+    def save(self, kind: str, key: str, iris: Sequence[str], matrix: Matrix) -> VectorIndex:
+        """Make an index of the rows (IRIs ascending), and keep it if that is possible."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A structured reply: `data` satisfies the schema that was asked for."""
+
+    data: dict[str, Any]
+    usage: Usage
+
+
+class LLM(Protocol):
+    """A chat model that answers in JSON."""
+
+    @property
+    def model(self) -> str:
+        """Names the model at its endpoint."""
+        ...
+
+    def complete(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
+    ) -> Reply:
+        """Answer `prompt` (one user message) with an object that satisfies the JSON `schema`.
+
+        `name` is a short identifier of the call, ``[a-z_]+``. Raises an `EndpointError`.
+        """
+        ...
+
+
+class Extractor(Protocol):
+    """Finds mentions and relations in documents."""
+
+    @property
+    def method(self) -> Method:
+        """Describes how it works; part of the graph's provenance."""
+        ...
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        """One result a document, in order; an exception stands for a document that failed.
+
+        An error that would fail every further document is raised instead.
+        """
+        ...
+
+
+class Retriever(Protocol):
+    """Finds the documents and relationships for a question."""
+
+    def retrieve(self, query: Query) -> Retrieved: ...
+
+
+class Reasoner(Protocol):
+    """Answers a question from the context rendered of what was retrieved."""
+
+    def answer(self, query: Query, retrieved: Retrieved, context: Context) -> Answer: ...

@@ -1,0 +1,1 @@
+"""Reasoners: one strategy a file, from evidence to an answer."""

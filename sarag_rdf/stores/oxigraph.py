@@ -1,0 +1,111 @@
+"""Oxigraph, embedded: in a folder (RocksDB) or in memory."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pyoxigraph as ox
+
+from sarag_rdf.errors import NotAGraphError, QueryError, StoreError, StoreLockedError
+from sarag_rdf.ports import Change, Table, Triples
+
+log = logging.getLogger(__name__)
+
+
+def _block(keyword: str, quads: Iterable[ox.Quad]) -> str:
+    lines = "\n".join(f"GRAPH {q.graph_name} {{ {q.triple} }}" for q in quads)
+    return f"{keyword} DATA {{\n{lines}\n}}" if lines else ""
+
+
+class OxigraphStore:
+    """A GraphStore over one pyoxigraph store.
+
+    Results are materialised before a method returns: pyoxigraph aborts the process when a
+    result is read in another thread than the one that made it.
+    """
+
+    def __init__(self, store: ox.Store, *, writable: bool = True) -> None:
+        self._store: ox.Store | None = store
+        self._writable = writable
+
+    @classmethod
+    def in_memory(cls) -> OxigraphStore:
+        """An empty store that lives as long as the object."""
+        return cls(ox.Store())
+
+    @classmethod
+    def create(cls, folder: Path) -> OxigraphStore:
+        """Open for writing, making the store if there is none."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"cannot make the graph's folder {folder}: {error.strerror}"
+            ) from error
+        return cls.open(folder, writable=True)
+
+    @classmethod
+    def open(cls, folder: Path, *, writable: bool = False) -> OxigraphStore:
+        """Open an existing store; without `writable` it is a snapshot that a writer may overtake.
+
+        Raises `NotAGraphError`, `StoreLockedError`, `StoreError`.
+        """
+        try:
+            store = ox.Store(str(folder)) if writable else ox.Store.read_only(str(folder))
+        except FileNotFoundError as error:
+            raise NotAGraphError(f"there is no graph in {folder.parent}") from error
+        except (OSError, RuntimeError, ValueError) as error:
+            if "lock" in str(error).lower():
+                raise StoreLockedError(
+                    f"another process is writing to {folder.parent}: wait until it is done"
+                ) from error
+            raise StoreError(f"the graph in {folder.parent} cannot be opened: {error}") from error
+        return cls(store, writable=writable)
+
+    @property
+    def _open_store(self) -> ox.Store:
+        if self._store is None:
+            raise StoreError("this graph has been closed: open it again")
+        return self._store
+
+    def query(self, text: str, *, union: bool = False) -> Table | Triples | bool:
+        try:
+            result = self._open_store.query(text, use_default_graph_as_union=union)
+            if isinstance(result, ox.QueryBoolean):
+                return bool(result)
+            if isinstance(result, ox.QueryTriples):
+                return Triples(list(result))
+            names = tuple(v.value for v in result.variables)
+            return Table(names, [tuple(row) for row in result])
+        except SyntaxError as error:
+            raise QueryError(f"the SPARQL query does not parse: {error}") from error
+        except (OSError, RuntimeError, ValueError) as error:
+            raise StoreError(f"the query failed: {error}") from error
+
+    def apply(self, change: Change) -> None:
+        operations = [f"DROP SILENT GRAPH <{graph}>" for graph in change.drop]
+        operations += [_block("DELETE", change.delete), _block("INSERT", change.insert)]
+        text = " ;\n".join(part for part in operations if part)
+        if not text:
+            return
+        if not self._writable:
+            raise StoreError("this graph was opened for reading only")
+        try:
+            self._open_store.update(text)
+        except SyntaxError as error:
+            raise QueryError(f"the change does not parse: {error}") from error
+        except (OSError, RuntimeError, ValueError) as error:
+            raise StoreError(f"the graph could not be written, nothing changed: {error}") from error
+
+    def quads(self, graph: str | None = None) -> Iterator[ox.Quad]:
+        name = None if graph is None else ox.NamedNode(graph)
+        yield from self._open_store.quads_for_pattern(None, None, None, name)
+
+    def close(self) -> None:
+        store, self._store = self._store, None
+        if store is not None and self._writable:
+            with suppress(OSError):
+                store.flush()

@@ -1,0 +1,102 @@
+"""Exact vector indexes, kept in a folder between runs and valid for one key (a revision)."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarag_rdf.ports import Matrix, Vector
+
+log = logging.getLogger(__name__)
+
+
+class ExactIndex:
+    """All cosines by one product with the matrix; the last one is remembered."""
+
+    def __init__(self, iris: Sequence[str], matrix: Matrix) -> None:
+        """`iris` in ascending order, `matrix` of shape (len(iris), d) with unit rows."""
+        self._iris = list(iris)
+        self._matrix = matrix
+        self._rows = {iri: row for row, iri in enumerate(self._iris)}
+        self._last: tuple[Vector, NDArray[np.float32]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._iris)
+
+    def _cosines(self, vector: Vector) -> NDArray[np.float32]:
+        if self._last is None or self._last[0] is not vector:
+            self._last = vector, np.asarray(self._matrix @ vector, dtype=np.float32)
+        return self._last[1]
+
+    def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
+        if not self._iris or k < 1:
+            return []
+        cosines = self._cosines(vector)
+        order = np.argsort(-cosines, kind="stable")[:k]
+        return [(self._iris[i], float(cosines[i])) for i in order]
+
+    def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
+        if not iris:
+            return np.zeros(0, dtype=np.float32)
+        rows = np.fromiter((self._rows[iri] for iri in iris), dtype=np.int64, count=len(iris))
+        return self._cosines(vector)[rows]
+
+    def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
+        if not self._iris:
+            return 0.0, 0.0
+        cosines = self._cosines(vector)
+        return float(np.quantile(cosines, q)), float(cosines.max())
+
+
+class MemoryVectors:
+    """A VectorStore that keeps nothing."""
+
+    def load(self, kind: str, key: str) -> ExactIndex | None:  # noqa: ARG002
+        return None
+
+    def save(self, kind: str, key: str, iris: Sequence[str], matrix: Matrix) -> ExactIndex:  # noqa: ARG002
+        return ExactIndex(iris, matrix)
+
+
+class FolderVectors:
+    """A VectorStore of two files a kind: ``<kind>.npy`` (the matrix) and ``<kind>.iris``.
+
+    The first line of the second is the key; another key, or a damaged file, counts as absent.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def load(self, kind: str, key: str) -> ExactIndex | None:
+        try:
+            lines = (self._folder / f"{kind}.iris").read_text(encoding="utf-8").split("\n")
+            if lines[0] != key:
+                return None
+            matrix = np.load(self._folder / f"{kind}.npy", mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError, UnicodeDecodeError):
+            return None
+        iris = lines[1:]
+        if matrix.ndim != 2 or matrix.shape[0] != len(iris) or matrix.dtype != np.float32:
+            return None
+        return ExactIndex(iris, matrix)
+
+    def save(self, kind: str, key: str, iris: Sequence[str], matrix: Matrix) -> ExactIndex:
+        table = self._folder / f"{kind}.npy"
+        names = self._folder / f"{kind}.iris"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            names.unlink(missing_ok=True)
+            part = self._folder / f"{kind}.{os.getpid()}.part.npy"
+            np.save(part, matrix)
+            part.replace(table)
+            part = self._folder / f"{kind}.{os.getpid()}.part.iris"
+            part.write_text("\n".join([key, *iris]), encoding="utf-8")
+            part.replace(names)
+        except OSError as error:
+            log.warning("the vector index could not be kept: %s", error.strerror)
+        return ExactIndex(iris, matrix)

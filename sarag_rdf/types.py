@@ -1,0 +1,250 @@
+"""The values that flow through the library. All are frozen; IRIs are plain strings.
+
+Indexing:   ``Source -> Document -> Extraction -> evidence quads``
+Retrieval:  ``Query -> Subgraph -> Activation -> Retrieved -> Context -> Answer``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+EntityType = Literal["person", "organization", "geopolitical", "misc"]
+"""The four types of the SA-RAG paper (appendix B): PERSON, ORGANIZATION, GPE, MISC."""
+
+ENTITY_TYPES: tuple[EntityType, ...] = ("person", "organization", "geopolitical", "misc")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file, or one record of a JSON, JSONL or CSV file, as text.
+
+    `key` is the path relative to the indexed root (with ``#record`` for a record), or empty
+    when the text came from nowhere (standard input, the Python API): its IRI is then made of
+    the content's hash. `title` stands apart from `text`: character offsets count in `text`.
+    """
+
+    text: str
+    title: str = ""
+    key: str = ""
+    language: str = "en"
+    media_type: str = "text/plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A chunk of a source: ``source.text[begin:end] == text``, offsets in Unicode code points."""
+
+    iri: str
+    source_iri: str
+    title: str
+    text: str
+    begin: int
+    end: int
+    language: str = "en"
+
+    @property
+    def titled_text(self) -> str:
+        """The title, a line break, the text: what is embedded, displayed and shown to a model."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A named thing in one document: its name, what it is, and what the document says of it."""
+
+    name: str
+    type: EntityType = "misc"
+    aliases: tuple[str, ...] = ()
+    descriptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A relationship between two mentions of one document, in the document's own words.
+
+    `confidence` lies in [0, 1]; 1 means that the extractor states it without reserve.
+    """
+
+    subject: str
+    phrase: str
+    object: str
+    text: str = ""
+    confidence: float = 1.0
+
+    @property
+    def sentence(self) -> str:
+        """The textual description of the link (paper 5.3); what is embedded."""
+        return self.text or f"{self.subject} {self.phrase} {self.object}"
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What an extractor found in one document; every relation's ends are among the mentions."""
+
+    mentions: tuple[Mention, ...] = ()
+    relations: tuple[Relation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """How extractions were made; the same method gives the same activity IRI (PROV-O)."""
+
+    extractor: str
+    model: str
+    prompt_hash: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls to an endpoint cost: counts, and US dollars where prices were given."""
+
+    calls: int = 0
+    cached_calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.cached_calls + other.cached_calls,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.cost + other.cost,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked. Sub-questions, budgets and given seeds become fields, not signatures."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A relationship between two entities of the subgraph, weighted by the question.
+
+    `weight` is what activation is multiplied with, in [0, 1]; `similarity` the cosine of the
+    question and the relationship's text, in [-1, 1].
+    """
+
+    relationship: str
+    subject: str
+    object: str
+    text: str
+    similarity: float = 0.0
+    weight: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """An entity that is active at the start, and the description that made it one."""
+
+    entity: str
+    description: str
+    similarity: float
+    activation: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """The n-hop neighbourhood of the seeds (paper 5.4); `hops` maps each entity to its distance."""
+
+    seeds: tuple[Seed, ...]
+    hops: Mapping[str, int]
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Activation passed over one link: ``amount = weight * activation of origin`` at `round`.
+
+    `activation` is what `target` holds afterwards, in [0, 1].
+    """
+
+    round: int
+    origin: str
+    target: str
+    relationship: str
+    weight: float
+    amount: float
+    activation: float
+
+
+@dataclass(frozen=True, slots=True)
+class ActivatedEntity:
+    """An entity of the subgraph with its activation in [0, 1]; `chain` leads there from a seed."""
+
+    iri: str
+    name: str
+    type: EntityType
+    activation: float
+    is_seed: bool
+    is_activated: bool
+    hop: int
+    chain: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RankedDocument:
+    """A retrieved document: `score` orders it; `entity` is the activated one that brought it."""
+
+    document: Document
+    score: float
+    similarity: float
+    activation: float
+    entity: str
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """The outcome of one retrieval: ranked documents and relationships, and how they came."""
+
+    query: Query
+    retriever: str
+    settings: Mapping[str, float | int | str]
+    documents: tuple[RankedDocument, ...]
+    relationships: tuple[Link, ...]
+    seeds: tuple[Seed, ...]
+    entities: tuple[ActivatedEntity, ...]
+    subgraph: Subgraph
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a statement comes from: a document, its source, and the offsets in that source."""
+
+    document: str
+    source: str
+    title: str
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a model is given: documents by label (``D1``...), and relationship sentences."""
+
+    documents: Mapping[str, Document]
+    relationships: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The outcome of asking.
+
+    `outcome` is ``answered``; or ``insufficient`` when the model finds no answer in the
+    evidence; or ``evidence`` when no model was asked and only evidence is given.
+    """
+
+    outcome: Literal["answered", "insufficient", "evidence"]
+    text: str
+    reasoning: str
+    citations: tuple[Citation, ...]
+    retrieved: Retrieved
+    usage: Usage = Usage()

@@ -1,0 +1,130 @@
+"""A local HTTP server that plays an endpoint's faults, one after another, and counts requests."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Play = Callable[[BaseHTTPRequestHandler], None]
+
+
+class FaultServer:
+    """Plays its acts in order, the last of them again and again.
+
+    `requests` holds (time in seconds, body) of each; `releases` lets hanging acts end.
+    """
+
+    def __init__(self, *acts: Play) -> None:
+        self.requests: list[tuple[float, dict[str, Any]]] = []
+        self.releases = threading.Event()
+        lock = threading.Lock()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers.get("content-length") or 0)
+                body = json.loads(self.rfile.read(length) or b"{}")
+                with lock:
+                    outer.requests.append((time.monotonic(), body))
+                    act = acts[min(len(outer.requests), len(acts)) - 1]
+                act(self)
+
+            do_GET = do_POST  # noqa: N815 - the name that http.server looks for
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._server.block_on_close = False
+        self._server.owner = self  # type: ignore[attr-defined]
+        self.base_url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        return [body for _, body in self.requests]
+
+    def close(self) -> None:
+        self.releases.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@contextmanager
+def playing(*acts: Play) -> Iterator[FaultServer]:
+    server = FaultServer(*acts)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def send(handler: BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) -> None:
+    handler.send_response(status)
+    headers.setdefault("Content-Type", "application/json")
+    headers.setdefault("Content-Length", str(len(body)))
+    for name, value in headers.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def completion(content: str | None, *, finish: str = "stop", refusal: str | None = None) -> Play:
+    """A well-formed completion of 10 tokens in and 5 out."""
+    body = {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "m",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": finish,
+                "message": {"role": "assistant", "content": content, "refusal": refusal},
+            }
+        ],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+    }
+    return raw(200, json.dumps(body).encode())
+
+
+def data(value: Any) -> Play:
+    """A completion whose text is JSON."""
+    return completion(json.dumps(value))
+
+
+def failure(status: int, message: str, *, param: str | None = None, **headers: str) -> Play:
+    """An error in OpenAI's form."""
+    body = {"error": {"message": message, "type": "t", "param": param, "code": None}}
+    return raw(status, json.dumps(body).encode(), **headers)
+
+
+def raw(status: int, body: bytes, **headers: str) -> Play:
+    return lambda handler: send(handler, status, body, **headers)
+
+
+def reset(handler: BaseHTTPRequestHandler) -> None:
+    """Send half of an answer, then reset the connection."""
+    handler.send_response(200)
+    handler.send_header("Content-Type", "application/json")
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"id": "1", "choi')
+    handler.wfile.flush()
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    handler.close_connection = True
+    handler.connection.close()
+
+
+def hang(handler: BaseHTTPRequestHandler) -> None:
+    """Answer nothing until the server is closed."""
+    owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
+    owner.releases.wait(60)
