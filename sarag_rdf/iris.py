@@ -7,6 +7,7 @@ import hashlib
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import quote
 
 from sarag_rdf.errors import UsageError
@@ -14,9 +15,11 @@ from sarag_rdf.errors import UsageError
 DEFAULT_BASE = "https://example.org/kg/"
 
 _INITIAL_DOTS = re.compile(r"(?<=\b\w)\.")
+_NOT_ASCII_WORD = re.compile(r"[^a-z0-9]+")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 
 
+@lru_cache(maxsize=1 << 16)
 def normalize_name(name: str) -> str:
     """Return the key under which names are the same name.
 
@@ -27,7 +30,10 @@ def normalize_name(name: str) -> str:
     folded = unicodedata.normalize("NFKC", name).casefold()
     folded = unicodedata.normalize("NFKC", folded).strip()
     bare = _INITIAL_DOTS.sub("", _POSSESSIVE.sub("", folded))
-    words = " ".join("".join(c if _in_word(c) else " " for c in bare).split())
+    if bare.isascii():
+        words = " ".join(_NOT_ASCII_WORD.sub(" ", bare).split())
+    else:
+        words = " ".join("".join(c if _in_word(c) else " " for c in bare).split())
     if words.startswith("the ") and len(words) > 4:
         words = words[4:]
     return words or " ".join(folded.split())

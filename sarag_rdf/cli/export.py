@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -29,12 +31,28 @@ def command(output: Path | None, format_: str, **options: Any) -> int:
             kg.export(format_, sys.stdout.buffer)
             sys.stdout.buffer.flush()
             return 0
-        part = output.with_name(f".{output.name}.{os.getpid()}.part")
-        try:
-            with part.open("wb") as stream:
-                kg.export(format_, stream)
-            part.replace(output)
-        finally:
-            part.unlink(missing_ok=True)
+        with _replacing(output) as stream:
+            kg.export(format_, stream)
     click.echo(f"sarag: written to {output}", err=True)
     return 0
+
+
+@contextmanager
+def _replacing(output: Path) -> Iterator[IO[bytes]]:
+    """A stream whose content becomes the file at the end; a pipe or device is written itself."""
+    if output.exists() and not output.is_file():
+        with output.open("wb") as stream:
+            yield stream
+        return
+    target = output.resolve()
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as stream:
+            yield stream
+        part.replace(target)
+    except BaseException as error:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(output)
+        raise

@@ -75,6 +75,10 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
         counts = kg.stats()
     for problem in report.problems:
         click.echo(f"sarag: {problem}", err=True)
+    nothing = not (report.added or report.updated or report.unchanged)
+    if nothing and not report.problems:
+        named = ", ".join(map(str, paths))
+        click.echo(f"sarag: {named}: no document found: name a folder that holds some", err=True)
     click.echo(
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
         f"{report.duplicates} duplicates, {len(report.problems)} not indexed"
@@ -85,8 +89,7 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
         f"{counts['quads']} quads"
     )
     _usage(made)
-    nothing = not (report.added or report.updated or report.unchanged)
-    return int(bool(report.problems) and (options["strict"] or nothing))
+    return int(nothing or (options["strict"] and bool(report.problems)))
 
 
 def _usage(extractor: Any) -> None:

@@ -65,7 +65,7 @@ def cli(ctx: click.Context, config: Path | None) -> None:
     Example:
       sarag index docs/ --kg kg
       sarag search "Which river flows through the birthplace of Marie Curie?"
-    """
+    """  # noqa: D301 - click reads the backspace
     settings = _settings(config)
     if settings:
         ctx.default_map = _default_map(settings)
@@ -111,17 +111,22 @@ def _default_map(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit: 0 done, 1 failed, 2 wrong usage, 3 no answer in the evidence."""
     logging.basicConfig(format="sarag: %(message)s", level=logging.WARNING, stream=sys.stderr)
-    sys.exit(_run(arguments))
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(logging.Filter("sarag_rdf"))
+    os.environ.setdefault("HF_HUB_VERBOSITY", "error")
+    sys.exit(_run(sys.argv[1:] if arguments is None else arguments))
 
 
-def _run(arguments: list[str] | None) -> int:
+def _run(arguments: list[str]) -> int:
     try:
-        result = cli.main(arguments, prog_name="sarag", standalone_mode=False)
+        result = cli.main(arguments or ["--help"], prog_name="sarag", standalone_mode=False)
         sys.stdout.flush()
     except SaragError as error:
         return _complain(str(error), error.exit_code)
     except click.exceptions.Exit as error:
         return error.exit_code
+    except SystemExit:
+        return 0  # only click itself exits here: whoever reads standard output has gone away
     except (click.Abort, KeyboardInterrupt):
         return _complain(
             "interrupted: what was done is kept, the same command goes on with the rest",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import click
 
 from sarag_rdf.cli.options import kg_option, open_graph, setting
-from sarag_rdf.errors import UsageError
+from sarag_rdf.errors import QueryError, UsageError
 from sarag_rdf.export.results import RESULT_FORMATS, serialize_results
 from sarag_rdf.ports import Triples
 
@@ -31,17 +32,19 @@ def command(sparql: str | None, file: Path | None, **options: Any) -> int:
     rdfs:, prov:, dcterms:, schema:, owl:, xsd:, void:, dcat: are declared already.
     """
     text = _query_text(sparql, file)
-    if not options["no_prefixes"]:
-        text = _with_prefixes(text)
-    with open_graph(options) as kg:
-        result = kg.query(text, allow_service=options["allow_service"])
+    prefixes = "" if options["no_prefixes"] else _prefixes()
+    try:
+        with open_graph(options) as kg:
+            result = kg.query(prefixes + text, allow_service=options["allow_service"])
+    except QueryError as error:
+        raise QueryError(_without_prefixes(str(error), len(prefixes))) from error
     format_ = options["format_"] or ("turtle" if isinstance(result, Triples) else "table")
     if format_ == "table" and not isinstance(result, Triples):
         from sarag_rdf.cli.show import show_table
 
         show_table(result)
     else:
-        click.echo(serialize_results(result, format_), nl=False)
+        click.echo(serialize_results(result, format_).encode(), nl=False)
     return 0
 
 
@@ -58,8 +61,13 @@ def _query_text(sparql: str | None, file: Path | None) -> str:
     return sparql or ""
 
 
-def _with_prefixes(text: str) -> str:
-    """Declare the usual prefixes in front, on the query's own first line."""
+def _prefixes() -> str:
+    """Declares the usual prefixes; goes in front of the query, on its own first line."""
     from sarag_rdf.vocab import PREFIXES
 
-    return " ".join(f"PREFIX {name}: <{iri}>" for name, iri in PREFIXES.items()) + " " + text
+    return "".join(f"PREFIX {name}: <{iri}> " for name, iri in PREFIXES.items())
+
+
+def _without_prefixes(message: str, width: int) -> str:
+    """Count columns of the first line from where the user's own text begins."""
+    return re.sub(r"\b1:(\d+)", lambda m: f"1:{max(1, int(m.group(1)) - width)}", message)

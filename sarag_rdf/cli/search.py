@@ -24,7 +24,7 @@ NO_EVIDENCE = 3
 
 @click.command(
     name="search",
-    epilog='Example:  sarag search "Which river flows through Marie Curie\'s birthplace?" --explain',
+    epilog='Example:  sarag search "Which river flows through Warsaw?" --explain',
 )
 @click.argument("question")
 @kg_option

@@ -16,6 +16,7 @@ import pyoxigraph as ox
 
 from sarag_rdf.errors import StoreError, UsageError
 from sarag_rdf.ports import GraphStore, Table
+from sarag_rdf.terms import iri, iri_or_literal
 from sarag_rdf.vocab import PREFIXES, RDF
 
 FORMATS: dict[str, ox.RdfFormat] = {
@@ -38,25 +39,29 @@ def _rows(store: GraphStore, text: str) -> list[tuple[ox.NamedNode, ...]]:
 
 
 def _order(triple: ox.Triple) -> tuple[str, bool, str, str]:
-    predicate = triple.predicate
-    return str(triple.subject), predicate != RDF.type, predicate.value, str(triple.object)
+    predicate, value = triple.predicate, iri_or_literal(triple.object)
+    return iri(triple.subject), predicate != RDF.type, predicate.value, str(value)
 
 
 def sorted_triples(store: GraphStore, graph: str | None = None) -> Iterator[ox.Triple]:
-    """Triples of one graph, or of all, each once and in order."""
+    """Triples of one graph, or of all, each once and in order.
+
+    Raises `StoreError` for a blank node: its name would differ with every export.
+    """
     name = f"<{graph}>" if graph else "?g"
     rows = _rows(store, f"SELECT DISTINCT ?s WHERE {{ GRAPH {name} {{ ?s ?p ?o }} }}")
-    subjects = iter(sorted(row[0].value for row in rows))
-    while batch := [ox.NamedNode(iri) for iri in islice(subjects, _SUBJECTS)]:
+    subjects = iter(sorted(iri(row[0]) for row in rows))
+    while batch := [ox.NamedNode(subject) for subject in islice(subjects, _SUBJECTS)]:
         values = " ".join(map(str, batch))
-        text = f"SELECT DISTINCT ?s ?p ?o WHERE {{ VALUES ?s {{ {values} }} GRAPH {name} {{ ?s ?p ?o }} }}"
+        where = f"VALUES ?s {{ {values} }} GRAPH {name} {{ ?s ?p ?o }}"
+        text = f"SELECT DISTINCT ?s ?p ?o WHERE {{ {where} }}"
         yield from sorted((ox.Triple(*row) for row in _rows(store, text)), key=_order)
 
 
 def sorted_quads(store: GraphStore) -> Iterator[ox.Quad]:
     """All quads, graph by graph."""
     rows = _rows(store, "SELECT DISTINCT ?g WHERE { GRAPH ?g { ?s ?p ?o } }")
-    for graph in sorted(row[0].value for row in rows):
+    for graph in sorted(iri(row[0]) for row in rows):
         name = ox.NamedNode(graph)
         for triple in sorted_triples(store, graph):
             yield ox.Quad(triple.subject, triple.predicate, triple.object, name)

@@ -1,11 +1,13 @@
-"""Seeds: the entities of the k nearest descriptions (paper 5.4)."""
+"""Seeds: entities that the question names, and those of the k nearest descriptions (paper 5.4)."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
+from sarag_rdf.iris import normalize_name
 from sarag_rdf.ports import Vector
 from sarag_rdf.types import Seed
 
@@ -22,4 +24,36 @@ def nearest_seeds(
     for description, similarity in nearest:
         for entity in sorted(described[description]):
             seeds.setdefault(entity, Seed(entity, description, similarity))
+    return tuple(seeds.values())
+
+
+_WORD = re.compile(r"[^\s]+")
+_LONGEST = 8
+"""Words of the longest name that is looked for in a question."""
+
+
+def named_seeds(reader: GraphReader, question: str) -> tuple[Seed, ...]:
+    """Entities whose name or alias stands in the question, the longest names first.
+
+    A name within a longer one that was found does not count ('York' in 'New York'). Names are
+    looked up by IRI, which is a function of the normalised name: no text is searched. Only names
+    with a capital letter or a digit in the question are tried, so that common words are not.
+    """
+    words = [match.span() for match in _WORD.finditer(question)]
+    spans: dict[tuple[int, int], str] = {}
+    for length in range(min(_LONGEST, len(words)), 0, -1):
+        for first in range(len(words) - length + 1):
+            text = question[words[first][0] : words[first + length - 1][1]]
+            if any(c.isupper() or c.isdigit() for c in text):
+                name = normalize_name(text)
+                if name:
+                    spans[first, first + length] = reader.minter.mention(name)
+    rows = reader.rows_for("mention-targets", spans.values())
+    entities = {mention.value: entity.value for mention, entity in rows}
+    seeds: dict[str, Seed] = {}
+    taken: set[int] = set()
+    for (begin, end), mention in spans.items():
+        if mention in entities and taken.isdisjoint(range(begin, end)):
+            taken |= set(range(begin, end))
+            seeds.setdefault(entities[mention], Seed(entities[mention], "", 1.0))
     return tuple(seeds.values())

@@ -33,9 +33,11 @@ def split_sentences(text: str) -> list[str]:
     begin = 0
     for match in _END.finditer(text):
         following = text[match.end() :].lstrip()[:1]
-        if match.group().startswith("."):
-            if following.islower() or _ABBREVIATION.search(text[begin : match.start() + 1]):
-                continue
+        is_stop = match.group().startswith(".")
+        if is_stop and (
+            following.islower() or _ABBREVIATION.search(text[begin : match.start() + 1])
+        ):
+            continue
         sentences.append(text[begin : match.end()])
         begin = match.end()
     sentences.append(text[begin:])

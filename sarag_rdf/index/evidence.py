@@ -1,4 +1,4 @@
-"""What one source says, as the quads of its graph: documents, mentions, descriptions, relationships.
+"""What one source says, as the quads of its graph.
 
 Evidence speaks of mentions (names); which entity a name refers to is derived (`derive`). Nothing
 here depends on time, run or order: the same source and method give the same quads.

@@ -14,7 +14,7 @@ from typing import Any
 from pyoxigraph import NamedNode, Quad, Triple
 
 from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.index.derive import Evidence, derive
+from sarag_rdf.index.derive import MENTION_PROPERTIES, Evidence, derive
 from sarag_rdf.index.resolve import resolve
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Change
@@ -49,7 +49,9 @@ class _After:
     def properties(self, mentions: set[str]) -> Evidence:
         """Evidence with the properties of the given mentions only."""
         rows = self._rows("mention-properties", mentions)
-        found = {(m.value, p.value, v, g.value) for m, p, v, g in rows}
+        found = {
+            (m.value, p.value, v, g.value) for m, p, v, g in rows if p.value in MENTION_PROPERTIES
+        }
         return Evidence(found | {row for row in self._new.properties if row[0] in mentions})
 
     def owners(self, aliases: set[str]) -> dict[str, frozenset[str]]:

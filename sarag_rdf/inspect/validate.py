@@ -15,7 +15,7 @@ from sarag_rdf.resources import ontology_path
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One SHACL result: which node, which property, what is wrong, and the value if there is one."""
+    """One SHACL result: node, property, what is wrong, and the value if there is one."""
 
     focus: str
     path: str

@@ -16,6 +16,8 @@ _COMMENT_OR_STRING = re.compile(
     r"'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|<[^<>\s]*>|#[^\n]*",
     re.DOTALL,
 )
+_ESCAPE = re.compile(r"\\u[0-9a-f]{4}(?:[0-9a-f]{4})?", re.IGNORECASE)
+"""What rdflib replaces before it parses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +41,19 @@ def _names(node: object) -> set[str]:
 def inspect_query(text: str) -> QueryTraits:
     """Read the traits of a query from rdflib's parse tree.
 
-    A query that rdflib cannot parse (Oxigraph knows newer syntax) is judged by its words outside
-    strings, IRIs and comments; with escapes that could hide a word it counts as reaching out.
+    Oxigraph and rdflib read some texts differently: rdflib takes Unicode escapes for what they
+    stand for before it parses, Oxigraph only within strings and IRIs; and a carriage return ends
+    a comment for Oxigraph alone. So both readings count. A query that rdflib cannot parse
+    (Oxigraph knows newer syntax) reaches out if it holds the letters SERVICE anywhere, or an
+    escape that may hide them.
     """
+    lines = text.replace("\r", "\n")
+    literal = _ESCAPE.sub("x", lines)
     try:
-        names = _names(parseQuery(text))
+        names = set().union(*(_names(parseQuery(reading)) for reading in {lines, literal}))
     except Exception:  # noqa: BLE001 - pyparsing and rdflib raise many kinds; Oxigraph decides
-        words = set(re.findall(r"\w+", _COMMENT_OR_STRING.sub(" ", text).upper()))
-        return QueryTraits("FROM" in words, "SERVICE" in words or "\\U" in text.upper())
+        words = set(re.findall(r"\w+", _COMMENT_OR_STRING.sub(" ", lines).upper()))
+        return QueryTraits("FROM" in words, "SERVICE" in text.upper() or literal != lines)
     return QueryTraits("DatasetClause" in names, "ServiceGraphPattern" in names)
 
 

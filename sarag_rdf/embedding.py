@@ -1,0 +1,110 @@
+"""Which model embeds a graph, and the vector indexes of its texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sarag_rdf import assemble
+from sarag_rdf.assemble import Endpoint
+from sarag_rdf.errors import EmptyGraphError, ModelMismatchError
+from sarag_rdf.graph.meta import read_meta
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.vectors import KINDS, GraphVectors, Kind
+from sarag_rdf.index.commit import Writer
+from sarag_rdf.index.pipeline import Progress
+from sarag_rdf.location import GraphLocation
+from sarag_rdf.models.embedding_cache import CachedEmbedder
+from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL
+from sarag_rdf.ports import Embedder, Matrix, VectorStore
+from sarag_rdf.stores.vectors import FolderVectors, MemoryVectors
+
+
+class Embeddings:
+    """The embedder that was named; else the one that the graph was embedded with; else the default.
+
+    Vectors are kept in the graph's cache and rebuilt when the graph or the model is another.
+    """
+
+    def __init__(
+        self, location: GraphLocation, embedder: str | Embedder | None, endpoint: Endpoint | None
+    ) -> None:
+        self._location = location
+        self._wanted = embedder
+        self._endpoint = endpoint
+        self._embedder: CachedEmbedder | None = None
+        self._vectors: GraphVectors | None = None
+
+    def vectors(self, reader: GraphReader) -> GraphVectors:
+        """The indexes of the graph; raises `EmptyGraphError`, `ModelMismatchError`."""
+        if self._vectors is None:
+            meta = read_meta(reader.store)
+            if meta is None:
+                raise _empty()
+            embedder = self._loaded(meta.embedding_model)
+            if meta.embedding_model and embedder.name != meta.embedding_model:
+                raise ModelMismatchError(
+                    f"the graph was embedded with '{meta.embedding_model}', not with "
+                    f"'{embedder.name}': leave --embedder out, or re-embed it with "
+                    f"sarag index --embedder {embedder.name}"
+                )
+            vectors = GraphVectors(reader, embedder, self._store(), meta.revision)
+            if not len(vectors.index("document")):
+                raise _empty()
+            self._vectors = vectors
+        return self._vectors
+
+    def record(self, reader: GraphReader) -> None:
+        """Write down the model; one that the graph does not have yet must first prove to work."""
+        meta = read_meta(reader.store)
+        recorded = meta.embedding_model if meta else ""
+        embedder = self._loaded(recorded)
+        if embedder.name != recorded:
+            embedder.embed(["one two three"])
+        Writer(reader).describe(embedder.name)
+
+    def build(self, reader: GraphReader, progress: Progress) -> None:
+        """Embed what has not been embedded yet, and make all indexes."""
+        meta = read_meta(reader.store)
+        if meta is None:
+            return
+        embedder = self._loaded(meta.embedding_model)
+        vectors = GraphVectors(reader, embedder, self._store(), meta.revision)
+        for kind in KINDS:
+            vectors.index(kind, _with_progress(embedder, kind, progress))
+
+    def forget(self) -> None:
+        """Drop the indexes: the graph may have changed."""
+        self._vectors = None
+
+    def close(self) -> None:
+        """Give the cache's file free."""
+        self.forget()
+        if self._embedder is not None:
+            self._embedder.close()
+
+    def _loaded(self, recorded: str) -> CachedEmbedder:
+        if self._embedder is None:
+            made = self._wanted
+            if made is None or isinstance(made, str):
+                # The default may come from a package; what was named once may be fetched again.
+                name = made or (recorded if recorded != DEFAULT_MODEL else None)
+                made = assemble.make_embedder(name, self._endpoint)
+            self._embedder = CachedEmbedder(made, self._location.cache("embeddings.sqlite"))
+        return self._embedder
+
+    def _store(self) -> VectorStore:
+        folder = self._location.cache("vectors")
+        return MemoryVectors() if folder is None else FolderVectors(folder)
+
+
+def _with_progress(
+    embedder: CachedEmbedder, kind: Kind, progress: Progress
+) -> Callable[[list[str]], Matrix]:
+    def embed(texts: list[str]) -> Matrix:
+        return embedder.embed(texts, progress(f"embedding {kind} texts", len(texts)))
+
+    return embed
+
+
+def _empty() -> EmptyGraphError:
+    return EmptyGraphError("the graph is empty: index something first, with sarag index")
