@@ -111,6 +111,10 @@ class VectorIndex(Protocol):
         """The q-quantile and the maximum of all cosines with `vector`; (0, 0) if empty."""
         ...
 
+    def moments(self, vector: Vector) -> tuple[float, float]:
+        """Mean and standard deviation of all cosines with `vector`; (0, 0) if empty."""
+        ...
+
 
 class VectorStore(Protocol):
     """Keeps vector indexes between runs; what is kept may be deleted at any time."""

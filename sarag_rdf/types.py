@@ -142,12 +142,18 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """An entity that is active at the start, and the description that made it one."""
+    """An entity that is active at the start.
+
+    `text` is the description or document that made it a seed, with its similarity to the
+    question; empty, with similarity 1, for an entity that the question names. `reason` says the
+    same in words.
+    """
 
     entity: str
-    description: str
+    text: str
     similarity: float
     activation: float = 1.0
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +197,11 @@ class ActivatedEntity:
 
 @dataclass(frozen=True, slots=True)
 class RankedDocument:
-    """A retrieved document: `score` orders it; `entity` is the activated one that brought it."""
+    """A retrieved document: `score` orders it.
+
+    `entity` is the activated entity that speaks for it most, `activation` what it brings;
+    an empty entity means that similarity alone brought the document.
+    """
 
     document: Document
     score: float
@@ -203,11 +213,16 @@ class RankedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The outcome of one retrieval: ranked documents and relationships, and how they came."""
+    """The outcome of one retrieval: ranked documents and relationships, and how they came.
+
+    `settings` are the retriever's parameters, `calibration` the numbers that it took from this
+    question's similarities: with both, every score can be recomputed.
+    """
 
     query: Query
     retriever: str
     settings: Mapping[str, float | int | str]
+    calibration: Mapping[str, float]
     documents: tuple[RankedDocument, ...]
     relationships: tuple[Link, ...]
     seeds: tuple[Seed, ...]

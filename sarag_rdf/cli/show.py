@@ -14,6 +14,7 @@ from sarag_rdf.export.results import plain
 from sarag_rdf.ports import Table
 from sarag_rdf.types import ActivatedEntity, Answer, RankedDocument, Retrieved, Step
 
+_SEEDS = 10
 _ENTITIES = 12
 _RELATIONSHIPS = 10
 _SNIPPET = 240
@@ -42,8 +43,10 @@ def show_retrieved(found: Retrieved, *, explain: bool) -> None:
     settings = ", ".join(f"{key} {value}" for key, value in found.settings.items())
     click.echo(f"{found.retriever} ({settings})")
     _heading(f"Seeds: {len(found.seeds)}")
-    for seed in found.seeds:
-        click.echo(f"  {seed.activation:5.2f}  {names.get(seed.entity, seed.entity)}")
+    for seed in found.seeds[:_SEEDS]:
+        name = names.get(seed.entity, seed.entity)
+        _lines(f"{seed.activation:5.2f}  {name}  ({seed.reason})", "  ", _width() - 4)
+    _more(len(found.seeds) - _SEEDS)
     show_entities(found)
     _heading(f"Documents: {len(found.documents)}")
     if not found.documents:
@@ -85,8 +88,7 @@ def show_document(
     title = document.title or document.source_iri
     click.echo(
         f"  {found.rank:2}. {click.style(title, bold=True)}  score {found.score:.3f}, "
-        f"similarity {found.similarity:.2f}, via {names.get(found.entity, found.entity)} "
-        f"({found.activation:.2f})"
+        f"similarity {found.similarity:.2f}, {_via(found, names)}"
     )
     click.echo(f"      <{document.iri}> {document.begin}-{document.end} of <{document.source_iri}>")
     if explain:
@@ -96,18 +98,30 @@ def show_document(
 
 def show_chain(found: RankedDocument, retrieved: Retrieved, names: dict[str, str]) -> None:
     """Seed, relationship, entity, document: the activation at each step."""
+    if not found.entity:
+        click.echo("      by similarity alone: no activated entity speaks for it")
+        return
     chain = _chain(found, retrieved)
     texts = {link.relationship: link.text for link in retrieved.subgraph.links}
     start = chain[0].origin if chain else found.entity
-    activation = next((s.activation for s in retrieved.seeds if s.entity == start), 1.0)
-    click.echo(f"      seed {names.get(start, start)} ({activation:.3f})")
+    seed = next(s for s in retrieved.seeds if s.entity == start)
+    reason = f"seed {names.get(start, start)} ({seed.activation:.3f}), {seed.reason}"
+    _lines(reason, "      ", _width() - 8)
     for step in chain:
         click.echo(
             f'        -> "{texts.get(step.relationship, step.relationship)}" '
             f"(weight {step.weight:.3f} passes {step.amount:.3f})"
         )
         click.echo(f"        -> {names.get(step.target, step.target)} ({step.activation:.3f})")
-    click.echo(f"        -> this document (score {found.score:.3f})")
+    click.echo(
+        f"        -> this document (activation {found.activation:.3f}, score {found.score:.3f})"
+    )
+
+
+def _via(found: RankedDocument, names: dict[str, str]) -> str:
+    if not found.entity:
+        return "by similarity alone"
+    return f"via {names.get(found.entity, found.entity)}"
 
 
 def _chain(found: RankedDocument, retrieved: Retrieved) -> Sequence[Step]:

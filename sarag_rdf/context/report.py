@@ -29,6 +29,7 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
         "question": retrieved.query.text,
         "retriever": retrieved.retriever,
         "settings": dict(retrieved.settings),
+        "calibration": dict(retrieved.calibration),
         "seeds": [{**asdict(seed), "name": names.get(seed.entity, "")} for seed in retrieved.seeds],
         "entities": [
             {

@@ -9,7 +9,16 @@ from dataclasses import dataclass, replace
 from sarag_rdf.algo.arcs import Pass, Spread, chain_to
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.texts import entity_labels, full_documents, relationship_texts
-from sarag_rdf.types import ActivatedEntity, Link, Query, RankedDocument, Retrieved, Step, Subgraph
+from sarag_rdf.types import (
+    ActivatedEntity,
+    Link,
+    Query,
+    RankedDocument,
+    Retrieved,
+    Seed,
+    Step,
+    Subgraph,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,7 @@ def retrieved(
     query: Query,
     retriever: str,
     settings: Mapping[str, float | int | str],
+    calibration: Mapping[str, float],
     subgraph: Subgraph,
     outcome: Spread,
     activated: frozenset[str],
@@ -95,13 +105,30 @@ def retrieved(
             replace(link, text=texts[link.relationship][0]) if link.relationship in texts else link
         )
 
+    subgraph = replace(
+        subgraph,
+        seeds=_with_reasons(reader, subgraph.seeds),
+        links=tuple(with_text(link) for link in subgraph.links),
+    )
     return Retrieved(
         query,
         retriever,
         settings,
+        calibration,
         tuple(documents),
         tuple(with_text(link) for link in relationships),
         subgraph.seeds,
         entities,
-        replace(subgraph, links=tuple(with_text(link) for link in subgraph.links)),
+        subgraph,
     )
+
+
+def _with_reasons(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
+    """Say in words what made each entity a seed."""
+    texts = [seed.text for seed in seeds if seed.text]
+    reasons = {"": "named in the question"}
+    for iri, text, _ in reader.rows_for("description-sources", texts):
+        reasons[iri.value] = f"description: {text.value}"
+    for iri, document in full_documents(reader, texts).items():
+        reasons[iri] = f"document: {document.title or document.text[:80]}"
+    return tuple(replace(seed, reason=reasons.get(seed.text, "")) for seed in seeds)

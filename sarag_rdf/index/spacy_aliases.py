@@ -82,7 +82,7 @@ def _abbreviates(short: str, name: str, type_: EntityType) -> bool:
     letters = [character for character in short if character.isalpha()]
     capitals = sum(character.isupper() for character in letters)
     words = name.split()
-    if len(words) < 2 or capitals < 2 or capitals * 2 <= len(letters):
+    if type_ == "person" or len(words) < 2 or capitals < 2 or capitals * 2 <= len(letters):
         return False
     if type_ == "organization" and len(words) >= 3:
         return True

@@ -1,152 +1,229 @@
-"""The default: synchronous activation with thresholds calibrated per question.
+"""The default: query-gated activation with documents as nodes, calibrated per question.
 
-Builds on SA-RAG (arXiv 2512.15922, sections 5.4, 5.5). What differs: link weights and the
-document threshold are quantiles of this question's similarities, so that they fit any embedder;
-all entities of a round fire at once, so that no order matters; and activation takes part in the
-ranking.
+Grown from SA-RAG (arXiv 2512.15922, sections 5.4, 5.5). Activation starts at the entities that
+the question names, at those of the nearest descriptions, and at the nearest documents; it passes
+from documents to what they describe, over relationships between entities, and back to documents.
+Every relationship is gated by its similarity to the question, calibrated by quantiles of this
+question's similarities, so that no threshold depends on the embedder; what leaves an entity is
+divided by the number of documents that describe it; and all entities of a round fire at once.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 
 from sarag_rdf.algo.activation import spread
-from sarag_rdf.algo.arcs import arcs_of
+from sarag_rdf.algo.arcs import Arc, Spread
 from sarag_rdf.algo.calibrate import calibrated
 from sarag_rdf.errors import UsageError
+from sarag_rdf.graph.describing import salience, topics_of
 from sarag_rdf.graph.outcome import ScoredDocument, ranked_documents, retrieved
 from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.graph.seeds import nearest_seeds
+from sarag_rdf.graph.seeds import named_seeds, nearest_seeds
 from sarag_rdf.graph.subgraph import neighbourhood, relationships_among
 from sarag_rdf.graph.texts import documents_of
-from sarag_rdf.graph.vectors import GraphVectors
+from sarag_rdf.graph.vectors import GraphVectors, Kind
 from sarag_rdf.ports import Vector
 from sarag_rdf.types import Link, Query, Retrieved, Seed, Subgraph
 
+CANDIDATES = 200
+"""Documents that are scored beside those that activation reaches: the nearest ones."""
+ACTIVATED = 0.1
+"""Activation above which an entity counts as activated, in what is shown."""
+SHOWN = 0.98
+"""Quantile of the similarities to relationships from which on one is shown."""
+
 
 class Sarag:
-    """Query-gated activation over the entities' links; see `__init__` for the parameters."""
+    """Query-gated activation; see `__init__` for the parameters."""
 
     def __init__(
         self,
         reader: GraphReader,
         vectors: GraphVectors,
         *,
-        k: int = 10,
-        n: int = 3,
-        c: float = 0.9,
-        tau_a: float = 0.1,
-        tau_d: float = 0.5,
-        tau_r: float = 0.98,
-        gain: float = 0.5,
+        k: int = 3,
+        n: int = 2,
+        c: float = 0.98,
+        decay: float = 0.3,
+        gain: float = 0.7,
         limit: int | None = None,
     ) -> None:
         """Parameters, none of which depends on the embedder.
 
-        k: descriptions whose entities are seeds. n: hops, and rounds of activation. c, tau_d,
-        tau_r: quantiles of the question's similarities, in [0, 1), to relationships below which
-        a link passes nothing, to documents below which one is dropped, and to relationships
-        below which one is not shown. tau_a: activation above which an entity counts as
-        activated, in [0, 1). gain: what a fully activated entity, described by one document
-        only, adds to that document's calibrated similarity.
+        k: nearest documents, and nearest descriptions, that activation starts at. n: hops over
+        relationships. c: quantile of the question's similarities to relationships, in [0, 1), up
+        to which a relationship passes nothing. decay: the share of its activation that an entity
+        passes to the next, in [0, 1]. gain: how much activation counts in a document's score
+        beside similarity, 0 for none.
         """
-        if k < 1 or n < 0 or not all(0.0 <= x < 1.0 for x in (c, tau_a, tau_d, tau_r)):
-            raise UsageError("sarag needs k of at least 1, n of at least 0, thresholds in [0, 1)")
+        if k < 1 or n < 0 or not 0.0 <= c < 1.0 or not 0.0 <= decay <= 1.0 or gain < 0.0:
+            raise UsageError(
+                "sarag needs k of at least 1, n of at least 0, c in [0, 1), decay in [0, 1] and "
+                "gain of at least 0"
+            )
         self._reader = reader
         self._vectors = vectors
         self._limit = limit
-        self._k, self._n, self._c, self._gain = k, n, c, gain
-        self._tau_a, self._tau_d, self._tau_r = tau_a, tau_d, tau_r
+        self._k, self._n, self._c = k, n, c
+        self._decay, self._gain = decay, gain
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         question = self._vectors.embedder.embed([query.text])[0]
-        seeds = self._seeds(question)
+        seeds, own = self._seeds(query, question)
         hops = neighbourhood(self._reader, (seed.entity for seed in seeds), self._n)
+        documents = documents_of(self._reader, hops)
         links = self._links(question, hops)
-        arcs = arcs_of((k.relationship, k.subject, k.object, k.weight) for k in links)
-        outcome = spread(arcs, {s.entity: s.activation for s in seeds}, rounds=self._n)
-        activated = frozenset(e for e, a in outcome.activation.items() if a > self._tau_a)
-        shown_from, _ = self._vectors.index("relationship").quantile(question, self._tau_r)
-        relationships = sorted(
-            (k for k in links if k.similarity >= shown_from and {k.subject, k.object} <= activated),
-            key=lambda k: (-k.similarity, k.relationship),
+        outcome = spread(
+            self._arcs(links, documents), {s.entity: s.activation for s in seeds}, rounds=self._n
         )
-        scored = self._documents(question, {e: outcome.activation[e] for e in activated})
+        activated = frozenset(e for e, a in outcome.activation.items() if a > ACTIVATED)
+        scored, calibration = self._documents(question, outcome, documents, own)
         return retrieved(
             self._reader,
             query,
             "sarag",
-            self._settings(),
+            {"k": self._k, "n": self._n, "c": self._c, "decay": self._decay, "gain": self._gain},
+            calibration,
             Subgraph(seeds, hops, links),
             outcome,
             activated,
             ranked_documents(self._reader, scored, self._limit),
-            relationships,
+            self._shown(question, links, activated),
         )
 
-    def _settings(self) -> dict[str, float | int | str]:
-        return {
-            "k": self._k,
-            "n": self._n,
-            "c": self._c,
-            "tau_a": self._tau_a,
-            "tau_d": self._tau_d,
-            "tau_r": self._tau_r,
-            "gain": self._gain,
-        }
+    def _calibrated(self, kind: Kind, question: Vector, iris: list[str], q: float) -> list[float]:
+        index = self._vectors.index(kind)
+        similarities = index.similarities(question, iris)
+        return [float(x) for x in calibrated(similarities, *index.quantile(question, q))]
 
-    def _seeds(self, question: Vector) -> tuple[Seed, ...]:
-        """Seeds, each active by the calibrated similarity of its description."""
-        found = nearest_seeds(self._reader, self._vectors, question, self._k)
-        floor, ceiling = self._vectors.index("description").quantile(question, self._c)
-        return tuple(
-            Seed(
-                s.entity,
-                s.description,
-                s.similarity,
-                max(0.05, (s.similarity - floor) / (ceiling - floor)) if ceiling > floor else 1.0,
-            )
-            for s in found
-        )
+    def _seeds(
+        self, query: Query, question: Vector
+    ) -> tuple[tuple[Seed, ...], dict[tuple[str, str], float]]:
+        """Seeds, and what each nearest document gave to each entity.
 
-    def _links(self, question: Vector, hops: dict[str, int]) -> tuple[Link, ...]:
-        index = self._vectors.index("relationship")
+        An entity that several things make a seed holds the sum, at most 1.
+        """
+        found = list(named_seeds(self._reader, query.text))
+        named = {seed.entity for seed in found}
+        nearest = nearest_seeds(self._reader, self._vectors, question, self._k)
+        strengths = self._calibrated("description", question, [s.text for s in nearest], 0.9)
+        found += [
+            Seed(s.entity, s.text, s.similarity, strength / 2)
+            for s, strength in zip(nearest, strengths, strict=True)
+            if s.entity not in named and strength > 0.0
+        ]
+        documents = dict(self._vectors.index("document").nearest(question, self._k))
+        strengths = self._calibrated("document", question, list(documents), 0.9)
+        active = dict(zip(documents, strengths, strict=True))
+        own: dict[tuple[str, str], float] = {}
+        for document, passed in salience(
+            self._reader, documents, self._gates(question, documents)
+        ).items():
+            for entity, share in passed.items():
+                amount = active[document] * share
+                if amount > 0.0:
+                    own[document, entity] = amount
+                    found.append(Seed(entity, document, documents[document], amount))
+        return _merged(found), own
+
+    def _gates(self, question: Vector, documents: Iterable[str]) -> dict[str, float]:
+        """Weights of the relationships that documents state."""
+        rows = self._reader.rows_for("document-relationships", documents)
+        relationships = sorted({relationship.value for _, relationship, *_ in rows})
+        weights = self._calibrated("relationship", question, relationships, self._c)
+        return dict(zip(relationships, weights, strict=True))
+
+    def _links(self, question: Vector, hops: Mapping[str, int]) -> tuple[Link, ...]:
         rows = sorted(relationships_among(self._reader, hops))
-        cosines = index.similarities(question, [relationship for relationship, *_ in rows])
-        weights = calibrated(cosines, *index.quantile(question, self._c))
+        iris = [relationship for relationship, *_ in rows]
+        cosines = self._vectors.index("relationship").similarities(question, iris)
+        weights = self._calibrated("relationship", question, iris, self._c)
         return tuple(
-            Link(relationship, subject, object_, "", float(cosine), float(weight))
+            Link(relationship, subject, object_, "", float(cosine), weight)
             for (relationship, subject, object_), cosine, weight in zip(
                 rows, cosines, weights, strict=True
             )
         )
 
-    def _documents(self, question: Vector, activation: dict[str, float]) -> list[ScoredDocument]:
-        """Documents that describe activated entities, scored by similarity and activation.
+    def _arcs(
+        self, links: Iterable[Link], documents: Mapping[str, list[str]]
+    ) -> dict[str, list[Arc]]:
+        """Arcs both ways; what leaves an entity is divided by its document frequency."""
+        arcs: dict[str, list[Arc]] = {}
+        for link in links:
+            if link.weight > 0.0 and link.subject != link.object:
+                for origin, target in ((link.subject, link.object), (link.object, link.subject)):
+                    weight = self._decay * link.weight / max(1, len(documents.get(origin, ())))
+                    arcs.setdefault(origin, []).append(Arc(target, link.relationship, weight))
+        return arcs
 
-        An entity's activation is divided by the root of the number of documents that describe
-        it; the strongest entity speaks for a document.
+    def _shown(
+        self, question: Vector, links: Iterable[Link], activated: frozenset[str]
+    ) -> list[Link]:
+        floor, _ = self._vectors.index("relationship").quantile(question, SHOWN)
+        shown = [k for k in links if k.similarity >= floor and {k.subject, k.object} <= activated]
+        return sorted(shown, key=lambda k: (-k.similarity, k.relationship))
+
+    def _documents(
+        self,
+        question: Vector,
+        outcome: Spread,
+        documents: Mapping[str, list[str]],
+        own: Mapping[tuple[str, str], float],
+    ) -> tuple[list[ScoredDocument], dict[str, float]]:
+        """Score documents: ``z(similarity) + gain * z(sqrt(activation))``.
+
+        A document's activation is that of the entity which speaks for it most, less what the
+        document itself gave to it, divided by the entity's document frequency, and weighted more
+        where the document is about the entity. z-scores are over all documents.
         """
-        best: dict[str, tuple[float, str]] = {}
-        for entity, documents in sorted(documents_of(self._reader, activation).items()):
-            share = activation[entity] / math.sqrt(len(documents))
-            for document in documents:
-                if document not in best or share > best[document][0]:
-                    best[document] = share, entity
         index = self._vectors.index("document")
-        iris = sorted(best)
-        similarities = index.similarities(question, iris)
-        floor, ceiling = index.quantile(question, self._tau_d)
-        nearness = calibrated(similarities, floor, ceiling)
-        return [
-            ScoredDocument(
-                iri,
-                float(near) + self._gain * best[iri][0],
-                float(similarity),
-                activation[best[iri][1]],
-                best[iri][1],
-            )
-            for iri, similarity, near in zip(iris, similarities, nearness, strict=True)
-            if similarity >= floor
-        ]
+        topics = topics_of(self._reader, {d for found in documents.values() for d in found})
+        best: dict[str, tuple[float, str]] = {}
+        for entity, activation in sorted(outcome.activation.items()):
+            for document in documents.get(entity, ()):
+                rest = max(0.0, activation - own.get((document, entity), 0.0))
+                about = 0.2 + 0.5 * (topics.get(document) == entity)
+                amount = rest / len(documents[entity]) * about
+                if amount > best.get(document, (0.0, ""))[0]:
+                    best[document] = amount, entity
+        roots = [math.sqrt(amount) for amount, _ in best.values()]
+        mean = sum(roots) / len(index)
+        deviation = math.sqrt(max(0.0, sum(r * r for r in roots) / len(index) - mean * mean))
+        centre, width = index.moments(question)
+        iris = sorted(best.keys() | dict(index.nearest(question, CANDIDATES)))
+        scored = []
+        for iri, similarity in zip(iris, index.similarities(question, iris), strict=True):
+            activation, entity = best.get(iri, (0.0, ""))
+            score = _z(float(similarity), centre, width)
+            score += self._gain * _z(math.sqrt(activation), mean, deviation)
+            scored.append(ScoredDocument(iri, score, float(similarity), activation, entity))
+        return scored, {
+            "similarity_mean": centre,
+            "similarity_deviation": width,
+            "root_activation_mean": mean,
+            "root_activation_deviation": deviation,
+        }
+
+
+def _z(value: float, mean: float, deviation: float) -> float:
+    return (value - mean) / deviation if deviation > 0.0 else 0.0
+
+
+def _merged(seeds: Iterable[Seed]) -> tuple[Seed, ...]:
+    """Each entity once, with the strongest reason and the sum of activations, at most 1."""
+    reasons: dict[str, Seed] = {}
+    totals: dict[str, float] = {}
+    for seed in seeds:
+        totals[seed.entity] = totals.get(seed.entity, 0.0) + seed.activation
+        known = reasons.get(seed.entity)
+        if known is None or seed.activation > known.activation:
+            reasons[seed.entity] = seed
+    merged = [
+        Seed(entity, seed.text, seed.similarity, min(1.0, totals[entity]))
+        for entity, seed in reasons.items()
+    ]
+    return tuple(sorted(merged, key=lambda s: (-s.activation, s.entity)))

@@ -89,6 +89,7 @@ class SaragPaper:
                 "tau_d": self._tau_d,
                 "tau_r": self._tau_r,
             },
+            {},
             Subgraph(seeds, hops, links),
             outcome,
             activated,

@@ -6,8 +6,10 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from sarag_rdf.ports import Matrix, Vector
@@ -52,6 +54,12 @@ class ExactIndex:
         cosines = self._cosines(vector)
         return float(np.quantile(cosines, q)), float(cosines.max())
 
+    def moments(self, vector: Vector) -> tuple[float, float]:
+        if not self._iris:
+            return 0.0, 0.0
+        cosines = self._cosines(vector).astype(np.float64)
+        return float(cosines.mean()), float(cosines.std())
+
 
 class MemoryVectors:
     """A VectorStore that keeps nothing."""
@@ -77,8 +85,8 @@ class FolderVectors:
             lines = (self._folder / f"{kind}.iris").read_text(encoding="utf-8").split("\n")
             if lines[0] != key:
                 return None
-            matrix = np.load(self._folder / f"{kind}.npy", mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError, UnicodeDecodeError):
+            matrix = open_memmap(self._folder / f"{kind}.npy", mode="r")
+        except (OSError, ValueError, EOFError, SyntaxError, TokenError):
             return None
         iris = lines[1:]
         if matrix.ndim != 2 or matrix.shape[0] != len(iris) or matrix.dtype != np.float32:
