@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import quote
 
+from pyoxigraph import NamedNode
+
 from sarag_rdf.errors import UsageError
 
 DEFAULT_BASE = "https://example.org/kg/"
@@ -58,6 +60,14 @@ def _name_code(normalized: str) -> str:
     return base64.b32encode(raw).decode("ascii").lower()[:20]
 
 
+def _is_iri(text: str) -> bool:
+    try:
+        NamedNode(text)
+    except ValueError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Minter:
     """Makes IRIs under one base, an http(s) IRI without fragment or query that ends in ``/``."""
@@ -67,7 +77,8 @@ class Minter:
     @classmethod
     def for_base(cls, base: str) -> Minter:
         """Check and complete a base as a user writes it; raise `UsageError` if it cannot serve."""
-        if not re.fullmatch(r"https?://[^\s<>\"{}|\\^`#?/]+(/[^\s<>\"{}|\\^`#?]*)?", base):
+        shape = r"https?://[^\s<>\"{}|\\^`#?/]+(/[^\s<>\"{}|\\^`#?]*)?"
+        if not re.fullmatch(shape, base) or not _is_iri(base):
             raise UsageError(
                 f"'{base}' cannot be the base of IRIs: give an http or https IRI without "
                 "spaces, '#' and '?', for example https://data.example.org/kg/"

@@ -142,17 +142,18 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """An entity that is active at the start.
+    """A node that is active at the start: an entity, or a document.
 
-    `text` is the description or document that made it a seed, with its similarity to the
-    question; empty, with similarity 1, for an entity that the question names. `reason` says the
-    same in words.
+    `text` is the description that made an entity a seed, or the document itself, with its
+    similarity to the question; it is empty, with similarity 1, for an entity that the question
+    names. `name` and `reason` say the same to a person.
     """
 
-    entity: str
+    node: str
     text: str
     similarity: float
     activation: float = 1.0
+    name: str = ""
     reason: str = ""
 
 
@@ -169,7 +170,8 @@ class Subgraph:
 class Step:
     """Activation passed over one link: ``amount = weight * activation of origin`` at `round`.
 
-    `activation` is what `target` holds afterwards, in [0, 1].
+    `activation` is what `target` holds afterwards, in [0, 1]. An origin that is a document passes
+    activation to what it describes: `relationship` is then the IRI of sarag:describes.
     """
 
     round: int
@@ -183,7 +185,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ActivatedEntity:
-    """An entity of the subgraph with its activation in [0, 1]; `chain` leads there from a seed."""
+    """An entity with its activation in [0, 1]; `chain` leads there from a seed in `hop` steps."""
 
     iri: str
     name: str

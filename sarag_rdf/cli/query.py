@@ -28,6 +28,7 @@ from sarag_rdf.ports import Triples
 def command(sparql: str | None, file: Path | None, **options: Any) -> int:
     """Run SPARQL over the union of all graphs, or over the data set that it names.
 
+    Oxigraph finds a triple once for each graph that it stands in: SELECT DISTINCT finds it once.
     The query is an argument, a --file, or standard input (-). Prefixes sarag:, skos:, rdf:,
     rdfs:, prov:, dcterms:, schema:, owl:, xsd:, void:, dcat: are declared already.
     """

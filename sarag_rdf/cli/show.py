@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from sarag_rdf.context.report import names_of
 from sarag_rdf.export.results import plain
 from sarag_rdf.ports import Table
 from sarag_rdf.types import ActivatedEntity, Answer, RankedDocument, Retrieved, Step
@@ -38,14 +39,13 @@ def _lines(text: str, indent: str, limit: int | None = None) -> None:
 
 def show_retrieved(found: Retrieved, *, explain: bool) -> None:
     """Seeds, activated entities, documents and relationships of a retrieval."""
-    names = {entity.iri: entity.name for entity in found.entities}
+    names = names_of(found)
     click.echo(click.style(found.query.text, bold=True))
     settings = ", ".join(f"{key} {value}" for key, value in found.settings.items())
     click.echo(f"{found.retriever} ({settings})")
     _heading(f"Seeds: {len(found.seeds)}")
     for seed in found.seeds[:_SEEDS]:
-        name = names.get(seed.entity, seed.entity)
-        _lines(f"{seed.activation:5.2f}  {name}  ({seed.reason})", "  ", _width() - 4)
+        _lines(f"{seed.activation:5.2f}  {seed.name}  ({seed.reason})", "  ", _width() - 4)
     _more(len(found.seeds) - _SEEDS)
     show_entities(found)
     _heading(f"Documents: {len(found.documents)}")
@@ -67,8 +67,13 @@ def show_entities(found: Retrieved) -> None:
     for entity in activated[:_ENTITIES]:
         click.echo(f"  {entity.activation:5.2f}  {entity.name}  [{entity.type}{_place(entity)}]")
         if entity.chain and not entity.is_seed:
-            _lines(f"by: {texts.get(entity.chain[-1].relationship, '')}", " " * 9)
+            _lines(f"by: {_by(entity.chain[-1], texts, found)}", " " * 9)
     _more(len(activated) - _ENTITIES)
+
+
+def _by(step: Step, texts: dict[str, str], found: Retrieved) -> str:
+    origin = names_of(found).get(step.origin, step.origin)
+    return texts.get(step.relationship, f"document {origin}, which describes it")
 
 
 def _place(entity: ActivatedEntity) -> str:
@@ -104,12 +109,12 @@ def show_chain(found: RankedDocument, retrieved: Retrieved, names: dict[str, str
     chain = _chain(found, retrieved)
     texts = {link.relationship: link.text for link in retrieved.subgraph.links}
     start = chain[0].origin if chain else found.entity
-    seed = next(s for s in retrieved.seeds if s.entity == start)
-    reason = f"seed {names.get(start, start)} ({seed.activation:.3f}), {seed.reason}"
+    seed = next(s for s in retrieved.seeds if s.node == start)
+    reason = f"seed {seed.name} ({seed.activation:.3f}), {seed.reason}"
     _lines(reason, "      ", _width() - 8)
     for step in chain:
         click.echo(
-            f'        -> "{texts.get(step.relationship, step.relationship)}" '
+            f'        -> "{texts.get(step.relationship, "describes")}" '
             f"(weight {step.weight:.3f} passes {step.amount:.3f})"
         )
         click.echo(f"        -> {names.get(step.target, step.target)} ({step.activation:.3f})")

@@ -8,9 +8,15 @@ from typing import Any
 from sarag_rdf.types import Answer, Retrieved
 
 
+def names_of(retrieved: Retrieved) -> dict[str, str]:
+    """Names of the entities and documents that a retrieval touched."""
+    names = {seed.node: seed.name for seed in retrieved.seeds}
+    return names | {entity.iri: entity.name for entity in retrieved.entities}
+
+
 def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
     """Everything a retrieval gives, explanation included; IRIs as strings, floats unrounded."""
-    names = {entity.iri: entity.name for entity in retrieved.entities}
+    names = names_of(retrieved)
     texts = {link.relationship: link.text for link in retrieved.subgraph.links}
     chains = {entity.iri: entity.chain for entity in retrieved.entities}
 
@@ -30,7 +36,7 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
         "retriever": retrieved.retriever,
         "settings": dict(retrieved.settings),
         "calibration": dict(retrieved.calibration),
-        "seeds": [{**asdict(seed), "name": names.get(seed.entity, "")} for seed in retrieved.seeds],
+        "seeds": [asdict(seed) for seed in retrieved.seeds],
         "entities": [
             {
                 "iri": e.iri,

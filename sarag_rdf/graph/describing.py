@@ -30,7 +30,7 @@ def topics_of(reader: GraphReader, documents: Iterable[str]) -> dict[str, str]:
 
 
 def salience(
-    reader: GraphReader, documents: Mapping[str, float], weights: Mapping[str, float]
+    reader: GraphReader, documents: Iterable[str], weights: Mapping[str, float]
 ) -> dict[str, dict[str, float]]:
     """Document -> entity -> how much activation the document passes to it, in [0, 1].
 
@@ -38,6 +38,7 @@ def salience(
     is the subject of many relationships (up to half), and at most as much as the question asks
     for one of its relationships there (`weights`, in [0, 1]).
     """
+    documents = list(documents)
     topics = topics_of(reader, documents)
     entities: defaultdict[str, list[str]] = defaultdict(list)
     for text, entity in reader.rows_for("described-entities", documents):

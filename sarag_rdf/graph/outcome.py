@@ -39,26 +39,18 @@ def activated_entities(
     passes: defaultdict[str, list[Pass]] = defaultdict(list)
     for step in outcome.passes:
         passes[step.target].append(step)
-    seeds = {seed.entity for seed in subgraph.seeds}
-    reached = [e for e, a in outcome.activation.items() if a > 0.0]
-    labels = entity_labels(reader, reached)
+    seeds = {seed.node for seed in subgraph.seeds}
+    labels = entity_labels(reader, [e for e, a in outcome.activation.items() if a > 0.0])
     entities = []
-    for iri in reached:
-        name, type_ = labels.get(iri, (iri, "misc"))
+    for iri, (name, type_) in labels.items():
         chain = tuple(
             Step(p.round, p.origin, p.target, p.link, p.weight, p.amount, p.activation)
             for p in chain_to(iri, passes, seeds)
         )
+        activation = outcome.activation[iri]
         entities.append(
             ActivatedEntity(
-                iri,
-                name,
-                type_,
-                outcome.activation[iri],
-                iri in seeds,
-                iri in activated,
-                subgraph.hops.get(iri, 0),
-                chain,
+                iri, name, type_, activation, iri in seeds, iri in activated, len(chain), chain
             )
         )
     return tuple(sorted(entities, key=lambda e: (-e.activation, e.iri)))
@@ -107,7 +99,7 @@ def retrieved(
 
     subgraph = replace(
         subgraph,
-        seeds=_with_reasons(reader, subgraph.seeds),
+        seeds=_told(reader, subgraph.seeds),
         links=tuple(with_text(link) for link in subgraph.links),
     )
     return Retrieved(
@@ -123,12 +115,16 @@ def retrieved(
     )
 
 
-def _with_reasons(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
-    """Say in words what made each entity a seed."""
+def _told(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
+    """Give each seed its name, and the reason in words."""
+    names = {iri: name for iri, (name, _) in entity_labels(reader, [s.node for s in seeds]).items()}
     texts = [seed.text for seed in seeds if seed.text]
     reasons = {"": "named in the question"}
     for iri, text, _ in reader.rows_for("description-sources", texts):
         reasons[iri.value] = f"description: {text.value}"
     for iri, document in full_documents(reader, texts).items():
-        reasons[iri] = f"document: {document.title or document.text[:80]}"
-    return tuple(replace(seed, reason=reasons.get(seed.text, "")) for seed in seeds)
+        names[iri] = document.title or document.text[:60]
+        reasons[iri] = "document"
+    return tuple(
+        replace(s, name=names.get(s.node, s.node), reason=reasons.get(s.text, "")) for s in seeds
+    )

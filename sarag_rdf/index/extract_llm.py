@@ -34,6 +34,12 @@ REPLY_ALLOWANCE: Final = 800
 """Tokens that estimates allow for one reply."""
 MAX_ENTITIES: Final = 60
 MAX_RELATIONSHIPS: Final = 80
+CHARACTERS_AN_ITEM: Final = 30
+"""A reply may hold ten items, and one more for so many characters of the document, in steps of ten.
+
+A small model that begins to repeat itself repeats itself up to the limit. Of 1,890 encyclopedia
+paragraphs, GPT-3.5 found more entities than this in one, and more triples in one.
+"""
 
 _OF_ONE_DOCUMENT: Final = (UnparsableReplyError, TruncatedReplyError, ContextTooLongError)
 
@@ -55,7 +61,13 @@ def _array(items: Mapping[str, Any], length: int) -> dict[str, Any]:
     return {"type": "array", "items": dict(items), "maxItems": length}
 
 
-def entities_schema() -> dict[str, Any]:
+def most_items(document: Document, limit: int) -> int:
+    """How many entities or relationships a reply about the document may hold, `limit` at most."""
+    steps = ceil((10 + len(document.titled_text) / CHARACTERS_AN_ITEM) / 10)
+    return min(10 * steps, limit)
+
+
+def entities_schema(most: int = MAX_ENTITIES) -> dict[str, Any]:
     """The schema of the first reply; every string and array in it is bounded."""
     entity = _object(
         name=_string(200),
@@ -63,14 +75,14 @@ def entities_schema() -> dict[str, Any]:
         aliases=_array(_string(200), 12),
         information=_string(1500),
     )
-    return _object(entities=_array(entity, MAX_ENTITIES))
+    return _object(entities=_array(entity, most))
 
 
-def relationships_schema(names: Sequence[str]) -> dict[str, Any]:
+def relationships_schema(names: Sequence[str], most: int = MAX_RELATIONSHIPS) -> dict[str, Any]:
     """The schema of the second reply: `names` are the only ends that it admits."""
     end = {"type": "string", "enum": list(names)}
     relationship = _object(subject=end, phrase=_string(120), object=end, sentence=_string(500))
-    return _object(relationships=_array(relationship, MAX_RELATIONSHIPS))
+    return _object(relationships=_array(relationship, most))
 
 
 def entities_prompt(document: Document) -> str:
@@ -148,7 +160,8 @@ class LLMExtractor:
     def _extraction(self, document: Document, stop: threading.Event) -> Extraction:
         if not document.titled_text.strip():
             return Extraction()
-        found = self._ask("entities", entities_prompt(document), entities_schema())
+        schema = entities_schema(most_items(document, MAX_ENTITIES))
+        found = self._ask("entities", entities_prompt(document), schema)
         mentions = grounded_mentions(found["entities"], document.titled_text)
         if len(mentions) < 2:
             return Extraction(mentions)
@@ -156,7 +169,8 @@ class LLMExtractor:
             raise CancelledError
         names = [mention.name for mention in mentions]
         prompt = relationships_prompt(document, names)
-        found = self._ask("relationships", prompt, relationships_schema(names))
+        schema = relationships_schema(names, most_items(document, MAX_RELATIONSHIPS))
+        found = self._ask("relationships", prompt, schema)
         return Extraction(mentions, grounded_relations(found["relationships"], mentions))
 
     def _ask(self, name: str, prompt: str, schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """Extraction without a language model: a spaCy pipeline and rules, offline and free of charge.
 
 Measured against what GPT-3.5 extracted from 1,890 encyclopedia paragraphs (MuSiQue; HippoRAG's
-published extraction), names normalised, aliases taken as the same name, with the rules as they
-stand and ``en_core_web_sm`` 3.8: entities precision .73, recall .81; unordered pairs precision
-.25 and recall .32 when both ends must be the same names (recall .65 of the pairs whose ends that
-model lists as entities), precision .44 and recall .49 when an end may be longer than the name.
-On a sample of 300 that no rule was tuned on: .74 and .81; .26, .33 and .69; .46 and .50.
-About 60 paragraphs a second on one idle core.
+published extraction), names normalised, an alias counting as its name, ``en_core_web_sm`` 3.8:
+entities precision .73, recall .81; unordered pairs precision .26, recall .32 when both ends must
+be the same names (recall .65 of the pairs whose ends that model lists as entities), precision
+.44, recall .47 when an end may be longer than the name. On 300 paragraphs apart from the 600 that
+the rules were tuned on: .73 and .81; .24, .29 and .61; .41 and .44. About 60 paragraphs a second
+on an idle machine with two cores.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.index.read import MAX_CHARS, Duplicate, InputProblem, read_paths
+from sarag_rdf.index.read.language import is_tag
 from sarag_rdf.index.read.text import clean, clean_line, fault_of
 from sarag_rdf.types import Source
 
@@ -23,6 +24,8 @@ def read_inputs(
         if isinstance(item, Source):
             text = clean(item.text)
             fault = fault_of(text, reading.get("max_chars", MAX_CHARS))
+            if not fault and not is_tag(item.language):
+                fault = f"'{item.language}' is not a language: give a BCP 47 tag such as en or pt-BR"
             cleaned = replace(item, text=text, title=clean_line(item.title))
             yield InputProblem(item.key or "text", fault) if fault else cleaned
     paths = [Path(item) for item in items if not isinstance(item, Source)]

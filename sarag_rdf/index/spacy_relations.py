@@ -29,11 +29,11 @@ CONFIDENCE: dict[str, float] = {
 
 It is the share of the unordered pairs a rule finds that GPT-3.5's triples also hold, on 1,890
 paragraphs (MuSiQue; HippoRAG's published extraction), rounded to one decimal. Names are
-normalised, and an end of a triple may be longer than the name ("village of Predjama"): .58 of
+normalised, and an end of a triple may be longer than the name ("town of Leeds"): .58 of
 2,698 active pairs, .67 of 2,211 passive, .55 of 1,564 copula, .47 of 206 appositions, .41 of 262
-possessives, .35 of 1,072 prepositions, .13 of 506 places, .65 of 260 dates of life, .38 of
-13,115 by title star. What that model leaves unsaid counts as missing, such as that Pune is in
-India: the prior of "place" says nothing about its truth.
+possessives, .35 of 1,072 prepositions, .13 of 506 places, .65 of 260 dates of life, .37 of
+12,216 by title star. What that model leaves unsaid counts as missing, such as that Bergen is in
+Norway: the prior of "place" says nothing about its truth.
 """
 
 
@@ -148,7 +148,7 @@ def _apposition(parse: Parse, noun: Token) -> Iterator[Claim]:
 
 
 def _prepositions(parse: Parse, sighting: Sighting) -> Iterator[Claim]:
-    """As in "Jan Solovej from University of Copenhagen"."""
+    """As in "Erik Dahl from the University of Oslo"."""
     for preposition in parse.root(sighting).children:
         if preposition.dep_ == "prep" and preposition.i >= sighting.end:
             for noun in preposition.children:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from sarag_rdf.algo.activation import spread
 from sarag_rdf.algo.arcs import Arc, Spread
@@ -26,6 +27,7 @@ from sarag_rdf.graph.texts import documents_of
 from sarag_rdf.graph.vectors import GraphVectors, Kind
 from sarag_rdf.ports import Vector
 from sarag_rdf.types import Link, Query, Retrieved, Seed, Subgraph
+from sarag_rdf.vocab import SARAG
 
 CANDIDATES = 200
 """Documents that are scored beside those that activation reaches: the nearest ones."""
@@ -72,15 +74,20 @@ class Sarag:
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         question = self._vectors.embedder.embed([query.text])[0]
-        seeds, own = self._seeds(query, question)
-        hops = neighbourhood(self._reader, (seed.entity for seed in seeds), self._n)
+        seeds = self._seeds(query, question)
+        described = self._described(question, seeds)
+        starts = {s.node for s in seeds} - described.keys()
+        starts |= {arc.target for arcs in described.values() for arc in arcs}
+        hops = neighbourhood(self._reader, starts, self._n)
         documents = documents_of(self._reader, hops)
         links = self._links(question, hops)
         outcome = spread(
-            self._arcs(links, documents), {s.entity: s.activation for s in seeds}, rounds=self._n
+            described | self._arcs(links, documents),
+            {s.node: s.activation for s in seeds},
+            rounds=self._n + 1,
         )
         activated = frozenset(e for e, a in outcome.activation.items() if a > ACTIVATED)
-        scored, calibration = self._documents(question, outcome, documents, own)
+        scored, calibration = self._documents(question, seeds, outcome, documents)
         return retrieved(
             self._reader,
             query,
@@ -99,35 +106,29 @@ class Sarag:
         similarities = index.similarities(question, iris)
         return [float(x) for x in calibrated(similarities, *index.quantile(question, q))]
 
-    def _seeds(
-        self, query: Query, question: Vector
-    ) -> tuple[tuple[Seed, ...], dict[tuple[str, str], float]]:
-        """Seeds, and what each nearest document gave to each entity.
-
-        An entity that several things make a seed holds the sum, at most 1.
-        """
-        found = list(named_seeds(self._reader, query.text))
-        named = {seed.entity for seed in found}
+    def _seeds(self, query: Query, question: Vector) -> tuple[Seed, ...]:
+        """Entities that are named or nearest by description, and the nearest documents."""
+        seeds = {seed.node: seed for seed in named_seeds(self._reader, query.text)}
         nearest = nearest_seeds(self._reader, self._vectors, question, self._k)
         strengths = self._calibrated("description", question, [s.text for s in nearest], 0.9)
-        found += [
-            Seed(s.entity, s.text, s.similarity, strength / 2)
-            for s, strength in zip(nearest, strengths, strict=True)
-            if s.entity not in named and strength > 0.0
-        ]
+        for seed, strength in zip(nearest, strengths, strict=True):
+            if strength > 0.0:
+                seeds.setdefault(seed.node, replace(seed, activation=strength / 2))
         documents = dict(self._vectors.index("document").nearest(question, self._k))
         strengths = self._calibrated("document", question, list(documents), 0.9)
-        active = dict(zip(documents, strengths, strict=True))
-        own: dict[tuple[str, str], float] = {}
-        for document, passed in salience(
-            self._reader, documents, self._gates(question, documents)
-        ).items():
-            for entity, share in passed.items():
-                amount = active[document] * share
-                if amount > 0.0:
-                    own[document, entity] = amount
-                    found.append(Seed(entity, document, documents[document], amount))
-        return _merged(found), own
+        for (iri, similarity), strength in zip(documents.items(), strengths, strict=True):
+            if strength > 0.0:
+                seeds[iri] = Seed(iri, iri, similarity, strength)
+        return tuple(sorted(seeds.values(), key=lambda s: (-s.activation, s.node)))
+
+    def _described(self, question: Vector, seeds: Iterable[Seed]) -> dict[str, list[Arc]]:
+        """Arcs from documents that are seeds to the entities that they describe."""
+        documents = [seed.node for seed in seeds if seed.node == seed.text]
+        passed = salience(self._reader, documents, self._gates(question, documents))
+        return {
+            document: [Arc(entity, SARAG.describes.value, share) for entity, share in found.items()]
+            for document, found in passed.items()
+        }
 
     def _gates(self, question: Vector, documents: Iterable[str]) -> dict[str, float]:
         """Weights of the relationships that documents state."""
@@ -170,29 +171,35 @@ class Sarag:
     def _documents(
         self,
         question: Vector,
+        seeds: Iterable[Seed],
         outcome: Spread,
         documents: Mapping[str, list[str]],
-        own: Mapping[tuple[str, str], float],
     ) -> tuple[list[ScoredDocument], dict[str, float]]:
         """Score documents: ``z(similarity) + gain * z(sqrt(activation))``.
 
-        A document's activation is that of the entity which speaks for it most, less what the
+        A document's activation is that of the entity which speaks for it most, without what the
         document itself gave to it, divided by the entity's document frequency, and weighted more
         where the document is about the entity. z-scores are over all documents.
         """
+        received = {seed.node: seed.activation for seed in seeds}
+        own: dict[tuple[str, str], float] = {}
+        for step in outcome.passes:
+            received[step.target] = received.get(step.target, 0.0) + step.amount
+            own[step.origin, step.target] = step.amount
         index = self._vectors.index("document")
         topics = topics_of(self._reader, {d for found in documents.values() for d in found})
         best: dict[str, tuple[float, str]] = {}
-        for entity, activation in sorted(outcome.activation.items()):
+        for entity, total in sorted(received.items()):
             for document in documents.get(entity, ()):
-                rest = max(0.0, activation - own.get((document, entity), 0.0))
+                rest = min(1.0, total - own.get((document, entity), 0.0))
                 about = 0.2 + 0.5 * (topics.get(document) == entity)
                 amount = rest / len(documents[entity]) * about
                 if amount > best.get(document, (0.0, ""))[0]:
                     best[document] = amount, entity
         roots = [math.sqrt(amount) for amount, _ in best.values()]
-        mean = sum(roots) / len(index)
-        deviation = math.sqrt(max(0.0, sum(r * r for r in roots) / len(index) - mean * mean))
+        count = max(1, len(index))
+        mean = sum(roots) / count
+        deviation = math.sqrt(max(0.0, sum(r * r for r in roots) / count - mean * mean))
         centre, width = index.moments(question)
         iris = sorted(best.keys() | dict(index.nearest(question, CANDIDATES)))
         scored = []
@@ -211,19 +218,3 @@ class Sarag:
 
 def _z(value: float, mean: float, deviation: float) -> float:
     return (value - mean) / deviation if deviation > 0.0 else 0.0
-
-
-def _merged(seeds: Iterable[Seed]) -> tuple[Seed, ...]:
-    """Each entity once, with the strongest reason and the sum of activations, at most 1."""
-    reasons: dict[str, Seed] = {}
-    totals: dict[str, float] = {}
-    for seed in seeds:
-        totals[seed.entity] = totals.get(seed.entity, 0.0) + seed.activation
-        known = reasons.get(seed.entity)
-        if known is None or seed.activation > known.activation:
-            reasons[seed.entity] = seed
-    merged = [
-        Seed(entity, seed.text, seed.similarity, min(1.0, totals[entity]))
-        for entity, seed in reasons.items()
-    ]
-    return tuple(sorted(merged, key=lambda s: (-s.activation, s.entity)))

@@ -50,7 +50,7 @@ class SaragPaper:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         question = self._vectors.embedder.embed([query.text])[0]
         seeds = nearest_seeds(self._reader, self._vectors, question, self._k)
-        hops = neighbourhood(self._reader, (seed.entity for seed in seeds), self._n)
+        hops = neighbourhood(self._reader, (seed.node for seed in seeds), self._n)
         rows = sorted(relationships_among(self._reader, hops))
         cosines = self._vectors.index("relationship").similarities(question, [r for r, *_ in rows])
         links = tuple(
@@ -58,7 +58,7 @@ class SaragPaper:
             for (relationship, subject, object_), w in zip(rows, cosines, strict=True)
         )
         arcs = arcs_of((k.relationship, k.subject, k.object, k.weight) for k in links)
-        outcome = spread_paper(arcs, [seed.entity for seed in seeds])
+        outcome = spread_paper(arcs, [seed.node for seed in seeds])
         activated = frozenset(e for e, a in outcome.activation.items() if a > self._tau_a)
         relationships = sorted(
             (k for k in links if k.similarity > self._tau_r and {k.subject, k.object} <= activated),

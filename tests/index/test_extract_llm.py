@@ -27,6 +27,7 @@ from sarag_rdf.index.extract_llm import (
     LLMExtractor,
     entities_prompt,
     entities_schema,
+    most_items,
     relationships_prompt,
     relationships_schema,
 )
@@ -90,7 +91,8 @@ def test_one_document() -> None:
         ("entities", 4096),
         ("relationships", 4096),
     ]
-    assert llm.calls[1].schema == relationships_schema(["Ulm", "Albert Einstein"])
+    assert llm.calls[0].schema == entities_schema(20)
+    assert llm.calls[1].schema == relationships_schema(["Ulm", "Albert Einstein"], 20)
     assert extractor.usage.calls == 2
     assert extractor.usage.tokens_in == sum(len(prompt.split()) for prompt in llm.prompts)
 
@@ -220,6 +222,14 @@ def test_schemas_are_bounded_and_admit_only_the_names() -> None:
     assert bounded(schema)
     assert not schema_problem({"relationships": [link("A", "p", "B")]}, schema)
     assert schema_problem({"relationships": [link("A", "p", "C")]}, schema)
+
+
+@pytest.mark.parametrize(
+    ("length", "limit", "most"),
+    [(1, 60, 20), (300, 60, 20), (301, 60, 30), (1500, 60, 60), (9000, 60, 60), (9000, 80, 80)],
+)
+def test_a_reply_is_no_longer_than_its_document_allows(length: int, limit: int, most: int) -> None:
+    assert most_items(document("x" * length, ""), limit) == most
 
 
 PER_DOCUMENT = [

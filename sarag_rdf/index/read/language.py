@@ -7,6 +7,8 @@ import re
 from functools import cache
 from typing import Any
 
+from pyoxigraph import Literal
+
 from sarag_rdf.errors import MissingDependencyError, UsageError
 
 AUTO = "auto"
@@ -29,8 +31,14 @@ _SHORTEST = {"kik": "ki"}
 
 
 def is_tag(tag: str) -> bool:
-    """Tell whether a string has the shape of a BCP 47 tag."""
-    return _TAG.fullmatch(tag.lower()) is not None
+    """Tell whether a string is a BCP 47 tag that a literal of RDF may bear."""
+    if not _TAG.fullmatch(tag.lower()):
+        return False
+    try:
+        Literal("", language=tag.lower())
+    except ValueError:  # The shape is right, but not the order or length of subtags.
+        return False
+    return True
 
 
 def checked_language(language: str) -> str:

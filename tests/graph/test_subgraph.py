@@ -1,0 +1,121 @@
+"""The neighbourhood of seeds, against one query that walks all its steps at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyoxigraph import NamedNode, Quad
+
+from sarag_rdf.graph.rows import BATCH, GraphReader
+from sarag_rdf.graph.subgraph import neighbourhood, relationships_among
+from sarag_rdf.iris import Minter
+from sarag_rdf.ports import Change, Table
+from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.vocab import SARAG
+
+MINTER = Minter()
+Links = list[tuple[str, str]]
+
+
+def entity(name: str) -> str:
+    return MINTER.entity(name)
+
+
+def reader_of(links: Links, elsewhere: Sequence[tuple[str, str]] = ()) -> GraphReader:
+    """A graph of numbered relationships between entities, and links in a graph beside it."""
+    kg, other = NamedNode(MINTER.kg_graph), NamedNode(MINTER.source_graph("x"))
+    quads = [
+        Quad(NamedNode(entity(s)), SARAG.relatedTo, NamedNode(entity(o)), other)
+        for s, o in elsewhere
+    ]
+    for number, (s, o) in enumerate(links):
+        relationship = NamedNode(f"{MINTER.base}relationship/{number:04}")
+        subject, object_ = NamedNode(entity(s)), NamedNode(entity(o))
+        quads += [
+            Quad(subject, SARAG.relatedTo, object_, kg),
+            Quad(relationship, SARAG.subject, subject, kg),
+            Quad(relationship, SARAG.object, object_, kg),
+        ]
+    store = OxigraphStore.in_memory()
+    store.apply(Change(insert=tuple(quads)))
+    return GraphReader(store, MINTER)
+
+
+def at_once(reader: GraphReader, seeds: Sequence[str], n: int) -> set[str]:
+    """The seeds and what n steps one after the other lead to, each of which may be left out."""
+    values = " ".join(f"<{seed}>" for seed in seeds)
+    steps = " ".join(
+        f"?x{i} (<{SARAG.relatedTo.value}>|^<{SARAG.relatedTo.value}>)? ?x{i + 1} ."
+        for i in range(n)
+    )
+    text = (
+        f"SELECT DISTINCT ?x{n} WHERE {{ VALUES ?x0 {{ {values} }} "
+        f"GRAPH <{MINTER.kg_graph}> {{ {steps} }} }}"
+    )
+    result = reader.store.query(text)
+    assert isinstance(result, Table)
+    return {row[0].value for row in result.rows} | set(seeds)
+
+
+names = st.sampled_from("abcdefgh")
+links_ = st.lists(st.tuples(names, names), max_size=12)
+hubs = st.lists(st.tuples(st.just("a"), names), max_size=6)
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    links_, hubs, st.lists(st.tuples(names, names), max_size=3), st.sets(names), st.integers(0, 4)
+)
+def test_it_is_what_one_deep_path_finds(
+    links: Links, hub: Links, elsewhere: Links, start: set[str], n: int
+) -> None:
+    reader = reader_of(links + hub, elsewhere)
+    seeds = [entity(name) for name in sorted(start)]
+    within = [at_once(reader, seeds, hops) for hops in range(n + 1)]
+    wanted = {iri: min(hops for hops in range(n + 1) if iri in within[hops]) for iri in within[-1]}
+    assert neighbourhood(reader, seeds, n) == wanted
+
+    inside = set(wanted)
+    found = list(relationships_among(reader, inside))
+    numbered = [(number, entity(s), entity(o)) for number, (s, o) in enumerate(links + hub)]
+    assert sorted(found) == [
+        (f"{MINTER.base}relationship/{number:04}", s, o)
+        for number, s, o in numbered
+        if {s, o} <= inside
+    ]
+
+
+def test_worked_example() -> None:
+    # d -> a -> b -> c, b -> b and a -> b again: direction, loops and repetition do not matter.
+    links = [("d", "a"), ("a", "b"), ("b", "c"), ("b", "b"), ("a", "b")]
+    reader = reader_of(links, [("a", "z")])
+    found = neighbourhood(reader, [entity("a")], 2)
+    assert found == {entity("a"): 0, entity("b"): 1, entity("d"): 1, entity("c"): 2}
+    assert neighbourhood(reader, [entity("a"), entity("c")], 1) == {
+        entity("a"): 0,
+        entity("c"): 0,
+        entity("b"): 1,
+        entity("d"): 1,
+    }
+    assert neighbourhood(reader, [entity("lonely")], 3) == {entity("lonely"): 0}
+    assert neighbourhood(reader, [], 3) == {}
+    assert len(list(relationships_among(reader, [entity("a"), entity("b")]))) == 3
+
+
+def test_a_frontier_larger_than_one_request() -> None:
+    count = 2 * BATCH + 1
+    star = [("hub", f"ray{i}") for i in range(count)]
+    reader = reader_of([*star, (f"ray{count - 1}", "far")])
+    found = neighbourhood(reader, [entity("hub")], 2)
+    assert len(found) == count + 2
+    assert found[entity("far")] == 2
+    assert len(list(relationships_among(reader, found))) == count + 1
+
+
+def test_it_stops_growing_after_the_hop_that_makes_it_too_large() -> None:
+    reader = reader_of([("a", "b"), ("a", "c"), ("b", "d"), ("d", "e")])
+    for limit, reached in ((1, "a"), (2, "abc"), (3, "abc"), (4, "abcd"), (5, "abcde")):
+        found = neighbourhood(reader, [entity("a")], 9, max_entities=limit)
+        assert set(found) == {entity(name) for name in reached}

@@ -1,0 +1,159 @@
+"""Vector indexes: the port's promises, and files that may be deleted or damaged at any time."""
+
+from __future__ import annotations
+
+import logging
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sarag_rdf.ports import Matrix, VectorIndex, VectorStore
+from sarag_rdf.stores.vectors import ExactIndex, FolderVectors, MemoryVectors
+
+IRIS = ["http://example.org/a", "http://example.org/b", "http://example.org/c"]
+A, B, C = IRIS
+MATRIX: Matrix = np.array([[0.6, 0.8], [1, 0], [0.6, 0.8]], dtype=np.float32)
+EAST: Matrix = np.array([1, 0], dtype=np.float32)
+"""Its cosines with the rows: .6, 1, .6."""
+
+
+@pytest.fixture(params=["memory", "folder"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> VectorStore:
+    return MemoryVectors() if request.param == "memory" else FolderVectors(tmp_path / "vectors")
+
+
+def check(index: VectorIndex) -> None:
+    """All that holds for the three rows above."""
+    assert len(index) == 3
+    nearest = index.nearest(EAST, 2)
+    assert [iri for iri, _ in nearest] == [B, A]  # A and C are equally near: by IRI.
+    assert [cosine for _, cosine in nearest] == pytest.approx([1.0, 0.6])
+    assert [iri for iri, _ in index.nearest(EAST, 9)] == [B, A, C]
+    assert index.nearest(EAST, 0) == []
+    np.testing.assert_allclose(index.similarities(EAST, [C, B, C]), [0.6, 1, 0.6], rtol=1e-6)
+    assert index.similarities(EAST, []).shape == (0,)
+    with pytest.raises(KeyError):
+        index.similarities(EAST, [A, "http://example.org/z"])
+    # Of .6, .6, 1: the median is .6, and the .75-quantile lies half way from .6 to 1.
+    assert index.quantile(EAST, 0.5) == pytest.approx((0.6, 1.0))
+    assert index.quantile(EAST, 0.75) == pytest.approx((0.8, 1.0))
+    # Mean 2.2 / 3; the deviation of two at -.4 / 3 and one at .8 / 3 is .4 * sqrt 2 / 3.
+    assert index.moments(EAST) == pytest.approx((2.2 / 3, 0.4 * 2**0.5 / 3))
+    # Another question is another question, though the last one is remembered.
+    assert index.nearest(np.array([0, 1], dtype=np.float32), 1)[0][0] == A
+    assert index.nearest(EAST, 1)[0][0] == B
+
+
+def test_what_is_saved_can_be_searched(store: VectorStore) -> None:
+    check(store.save("document", "key", IRIS, MATRIX))
+
+
+def test_an_empty_index(store: VectorStore) -> None:
+    index = store.save("document", "key", [], np.zeros((0, 2), dtype=np.float32))
+    assert len(index) == 0
+    assert index.nearest(EAST, 3) == []
+    assert index.quantile(EAST, 0.9) == (0.0, 0.0)
+    assert index.moments(EAST) == (0.0, 0.0)
+    assert index.similarities(EAST, []).shape == (0,)
+
+
+def test_a_folder_keeps_indexes_by_kind_and_key(tmp_path: Path) -> None:
+    store = FolderVectors(tmp_path / "deep" / "vectors")
+    assert store.load("document", "key") is None
+    store.save("document", "key", IRIS, MATRIX)
+    store.save("entity", "key", [], np.zeros((0, 2), dtype=np.float32))
+    again = FolderVectors(tmp_path / "deep" / "vectors")
+    index = again.load("document", "key")
+    assert index is not None
+    check(index)
+    empty = again.load("entity", "key")
+    assert empty is not None
+    assert len(empty) == 0
+    assert again.load("document", "another key") is None
+    assert again.load("description", "key") is None
+
+    store.save("document", "another key", IRIS[:1], MATRIX[:1])
+    assert again.load("document", "key") is None
+    newer = again.load("document", "another key")
+    assert newer is not None
+    assert len(newer) == 1
+    names = {path.name for path in (tmp_path / "deep" / "vectors").iterdir()}
+    assert names == {"document.npy", "document.iris", "entity.npy", "entity.iris"}
+    check(index)  # What was loaded before is still whole.
+
+
+def test_memory_keeps_nothing() -> None:
+    store = MemoryVectors()
+    store.save("document", "key", IRIS, MATRIX)
+    assert store.load("document", "key") is None
+
+
+def test_damaged_files_count_as_absent(tmp_path: Path) -> None:
+    store = FolderVectors(tmp_path)
+    store.save("document", "key", IRIS, MATRIX)
+    table, names = tmp_path / "document.npy", tmp_path / "document.iris"
+    whole = {table: table.read_bytes(), names: names.read_bytes()}
+    damages: list[tuple[Path, bytes | None]] = [
+        (table, None),
+        (names, None),
+        (table, b""),
+        (names, b""),
+        (table, whole[table][:-1]),
+        (table, b"PK\x03\x04" + whole[table][4:]),
+        (table, b"rubbish"),
+        (names, b"\xff" + whole[names]),
+        (names, whole[names].rsplit(b"\n", 1)[0]),
+        (names, whole[names] + b"\nhttp://example.org/d"),
+    ]
+    for file, damaged in damages:
+        file.unlink() if damaged is None else file.write_bytes(damaged)
+        assert store.load("document", "key") is None, (file.name, damaged)
+        file.write_bytes(whole[file])
+        assert store.load("document", "key") is not None
+
+    for wrong in (MATRIX.astype(np.float64), MATRIX.ravel(), np.array([object()] * 3)):
+        np.save(table, wrong)
+        assert store.load("document", "key") is None
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_a_header_with_wrong_bytes_raises_nothing(tmp_path: Path) -> None:
+    store = FolderVectors(tmp_path)
+    store.save("document", "key", IRIS, MATRIX)
+    table = tmp_path / "document.npy"
+    whole = table.read_bytes()
+    chance = random.Random(1)
+    loaded = []
+    for _ in range(500):
+        damaged = bytearray(whole)
+        damaged[chance.randrange(128)] = chance.choice(b"\x00\n0123456789()[]{},:'\"<>Tf")
+        table.write_bytes(damaged)
+        loaded.append(store.load("document", "key") is not None)
+    assert {True, False} == set(loaded)  # Some bytes are only padding.
+
+
+def test_a_folder_that_cannot_be_written_is_gone_without(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    store = FolderVectors(tmp_path / "file" / "vectors")
+    with caplog.at_level(logging.WARNING):
+        check(store.save("document", "key", IRIS, MATRIX))
+    assert "could not be kept" in caplog.text
+    assert store.load("document", "key") is None
+
+
+@given(
+    st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=1, max_size=20),
+    st.integers(1, 25),
+)
+def test_the_nearest_are_those_of_a_plain_sort(points: list[tuple[int, int]], k: int) -> None:
+    matrix = np.array(points, dtype=np.float32)
+    names = [f"http://example.org/{number:02}" for number in range(len(points))]
+    index = ExactIndex(names, matrix)
+    plain = sorted(zip(names, points, strict=True), key=lambda item: (-item[1][0], item[0]))
+    assert index.nearest(EAST, k) == [(name, float(point[0])) for name, point in plain[:k]]

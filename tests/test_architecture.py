@@ -1,0 +1,223 @@
+"""Which part of the library may import which: imports point down, and siblings stand apart."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sarag_rdf
+from sarag_rdf.assemble import EXTRACTORS, REASONERS, RETRIEVERS
+
+PACKAGE = Path(sarag_rdf.__file__).parent
+
+FOUNDATION = {"types", "errors", "vocab", "iris"}
+BASE = FOUNDATION | {"ports", "resources", "terms", "fence", "algo"}
+STEPS = BASE | {"graph"}
+STRATEGIES = {"index", "retrieve", "context", "reason", "export", "inspect"}
+ADAPTERS = {"stores", "models"}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "types": set(),
+    "vocab": set(),
+    "iris": {"errors"},
+    "ports": {"types"},
+    "terms": {"errors", "ports"},
+    "resources": {"errors", "ports"},
+    "fence": {"iris"},
+    "algo": set(),
+    "graph": BASE,
+    "index": STEPS,
+    "retrieve": STEPS,
+    "context": STEPS,
+    "reason": STEPS | {"context"},
+    "export": STEPS,
+    "inspect": STEPS | {"export"},
+    "stores": BASE - {"algo"},
+    "models": BASE - {"algo"},
+    "assemble": STEPS | STRATEGIES | ADAPTERS,
+    "location": STEPS | {"stores"},
+    "embedding": STEPS | ADAPTERS | {"assemble", "index", "location"},
+    "knowledge_graph": STEPS | STRATEGIES | {"stores", "assemble", "embedding", "location"},
+    "cli": {"knowledge_graph", "assemble", "ports", "types", "errors", "vocab", "sarag_rdf"},
+    "sarag_rdf": {"knowledge_graph", "assemble", "ports", "types", "errors"},
+    "__main__": {"cli"},
+}
+"""Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
+
+CLI_ALSO = ("export.results", "export.picture_", "context.report")
+"""What begins like this writes results: the command line may call it straight."""
+
+ONLY_IN: dict[str, set[str]] = {
+    "click": {"cli"},
+    "rich": {"cli"},
+    "openai": {"models"},
+    "sentence_transformers": {"models"},
+    "torch": {"models"},
+    "sqlite3": {"models"},
+    "spacy": {"index"},
+    "bs4": {"index"},
+    "matplotlib": {"export"},
+    "pyshacl": {"inspect"},
+}
+"""Packages of others, and the parts of the library that alone may know them."""
+
+BANNED = {"litellm", "diskcache"}
+
+
+def modules() -> dict[str, Path]:
+    """Dotted name within the package -> file; a package goes by its own name."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts) or "sarag_rdf"] = path
+    return found
+
+
+MODULES = modules()
+
+
+def part(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def imports(path: Path) -> Iterator[tuple[str, str, int]]:
+    """(imported module, imported name or nothing, line), wherever in the file it stands."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "", node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: write the import in full"
+            yield from ((str(node.module), alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            name = ast.unparse(node.args[0])
+            assert name.startswith(("'", "f'sarag_rdf.cli.")), f"{path}:{node.lineno}: {name}"
+            if name.startswith("'"):
+                yield name.strip("'"), "", node.lineno
+
+
+def own_imports(path: Path) -> Iterator[tuple[str, str, int]]:
+    """(module of this package, name, line); ``from sarag_rdf import assemble`` names a module."""
+    for module, name, line in imports(path):
+        if module == "sarag_rdf":
+            yield (name, "", line) if name in MODULES else ("sarag_rdf", name, line)
+        elif module.startswith("sarag_rdf."):
+            inner = module.removeprefix("sarag_rdf.")
+            assert inner in MODULES, f"{path}:{line}: there is no {module}"
+            below = f"{inner}.{name}"
+            yield (below, "", line) if below in MODULES else (inner, name, line)
+
+
+def allowed(importer: str, imported: str) -> bool:
+    if part(importer) == "cli" and imported.startswith(CLI_ALSO):
+        return True
+    return part(imported) == part(importer) or part(imported) in MAY_IMPORT[part(importer)]
+
+
+def test_every_part_has_a_row() -> None:
+    assert {part(module) for module in MODULES} == MAY_IMPORT.keys()
+    assert len(MODULES) >= 90
+
+
+def test_the_table_points_down() -> None:
+    """Parts can be put in an order in which each imports only earlier ones."""
+    placed: set[str] = set()
+    left = {name: needed - {"sarag_rdf"} for name, needed in MAY_IMPORT.items()}
+    while left:
+        ready = {name for name, needed in left.items() if needed <= placed}
+        assert ready, f"these import each other: {sorted(left)}"
+        placed |= ready
+        left = {name: needed for name, needed in left.items() if name not in ready}
+
+
+def test_siblings_stand_apart_and_adapters_are_nobodys_business() -> None:
+    across = {(a, b) for a in STRATEGIES for b in MAY_IMPORT[a] & STRATEGIES}
+    assert across == {("reason", "context"), ("inspect", "export")}
+    users = {name for name, needed in MAY_IMPORT.items() if needed & ADAPTERS}
+    assert users == {"assemble", "location", "embedding", "knowledge_graph"}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_down(module: str) -> None:
+    wrong = [
+        f"{MODULES[module].name}:{line} imports {imported}"
+        for imported, _, line in own_imports(MODULES[module])
+        if not allowed(module, imported)
+    ]
+    assert wrong == []
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    """Also within a part, where the table says nothing; a package stands for its `__init__`."""
+    left = {
+        module: {found for found, _, _ in own_imports(path) if found != "sarag_rdf"} - {module}
+        for module, path in MODULES.items()
+    }
+    while ready := {module for module, needed in left.items() if not needed & left.keys()}:
+        left = {module: needed for module, needed in left.items() if module not in ready}
+    assert left == {}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_private_names_stay_in_their_module(module: str) -> None:
+    taken = [(found, name) for found, name, _ in own_imports(MODULES[module])]
+    assert [pair for pair in taken if pair[1].startswith("_") and pair[1] != "__version__"] == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_packages_of_others_stay_where_they_belong(module: str) -> None:
+    found = {name.partition(".")[0] for name, _, _ in imports(MODULES[module])}
+    assert not found & BANNED
+    strayed = {name for name in found & ONLY_IN.keys() if part(module) not in ONLY_IN[name]}
+    assert strayed == set()
+    if part(module) == "algo":
+        assert found - sys.stdlib_module_names <= {"numpy", "sarag_rdf"}
+
+
+def test_packages_of_others_are_used_at_all() -> None:
+    """Else the table above would hold for nothing."""
+    found = {name.partition(".")[0] for path in MODULES.values() for name, _, _ in imports(path)}
+    assert ONLY_IN.keys() - found <= {"torch"}
+
+
+def test_no_module_is_long_and_none_is_a_drawer_for_everything() -> None:
+    lines = {name: len(path.read_text("utf-8").splitlines()) for name, path in MODULES.items()}
+    assert {name for name, count in lines.items() if count >= 300} == set()
+    names = {name for module in MODULES for name in module.split(".")}
+    assert not names & {"utils", "util", "helpers", "common", "misc"}
+
+
+def classes_with(method: str, path: Path) -> list[str]:
+    """Public classes that have a method of that name."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        if any(isinstance(item, ast.FunctionDef) and item.name == method for item in node.body)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("folder", "method", "registry"),
+    [("retrieve", "retrieve", RETRIEVERS), ("reason", "answer", REASONERS)],
+)
+def test_every_strategy_has_a_file_of_its_own(
+    folder: str, method: str, registry: dict[str, type]
+) -> None:
+    files = {path.stem: path for path in (PACKAGE / folder).glob("*.py")}
+    del files["__init__"]
+    found = {name: classes_with(method, path) for name, path in files.items()}
+    assert found == {name.replace("-", "_"): [class_.__name__] for name, class_ in registry.items()}
+
+
+def test_every_extractor_has_a_file_of_its_own() -> None:
+    files = {path.stem: path for path in (PACKAGE / "index").rglob("*.py")}
+    found = {name: classes_with("extract", path) for name, path in files.items()}
+    having = {name: classes for name, classes in found.items() if classes}
+    assert having.keys() == {f"extract_{name.partition(':')[0]}" for name in EXTRACTORS}
+    assert all(len(classes) == 1 for classes in having.values())

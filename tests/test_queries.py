@@ -1,0 +1,145 @@
+"""The query files: what their headers say is what they do, and each names its graphs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+from pyoxigraph import Literal, NamedNode
+from rdflib.plugins.sparql import prepareQuery
+from rdflib.plugins.sparql.parserutils import CompValue
+
+import sarag_rdf
+from sarag_rdf.errors import SaragError
+from sarag_rdf.ports import Term
+from sarag_rdf.resources import QueryFile, query_file, query_names
+
+NAMES = query_names("sarag")
+GRAPHS = {name: f"https://example.org/kg/graph/{name}" for name in ("kg", "meta", "runs")}
+EMPTY_VALUES = re.compile(r"VALUES\s+\?(\w+)\s*\{\s*\}")
+VALUES = (NamedNode("https://example.org/kg/a"), NamedNode("https://example.org/kg/b"))
+
+
+def parameter(query: QueryFile) -> str | None:
+    return None if query.header["params"] == "none" else query.header["params"]
+
+
+def filled(query: QueryFile) -> str:
+    return query.fill(None if parameter(query) is None else VALUES, GRAPHS)
+
+
+def test_all_files_are_found() -> None:
+    assert len(NAMES) == 23
+    folder = Path(sarag_rdf.__file__).parent.parent / "queries"
+    assert sorted(path.stem for path in folder.rglob("*.rq")) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_header_says_what_is_taken_and_returned(name: str) -> None:
+    query = query_file("sarag", name)
+    assert query.header.keys() == {"summary", "params", "returns"}
+    assert query.text.startswith("#+ summary: ")
+    assert query.header["summary"].endswith(".")
+    taken = EMPTY_VALUES.findall(query.text)
+    assert taken == ([] if parameter(query) is None else [parameter(query)])
+    for text in (filled(query), query.fill(None, GRAPHS)):
+        result = ox.Store().query(text)
+        assert isinstance(result, ox.QuerySolutions)
+        assert [v.value for v in result.variables] == query.header["returns"].split()
+    if parameter(query):
+        assert parameter(query) in query.header["returns"].split() or name in {
+            "mention-relationships"
+        }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rdflib_reads_the_same_variables(name: str) -> None:
+    query = query_file("sarag", name)
+    algebra = prepareQuery(filled(query)).algebra
+    assert [str(v) for v in algebra.PV] == query.header["returns"].split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values_and_graphs_are_filled_in(name: str) -> None:
+    query = query_file("sarag", name)
+    text = filled(query)
+    assert "urn:sarag:graph:" not in text
+    assert set(re.findall(r"urn:sarag:graph:(\w+)", query.text)) <= GRAPHS.keys()
+    if parameter(query) is None:
+        with pytest.raises(SaragError, match=f"query {name} has no empty VALUES block"):
+            query.fill(VALUES, GRAPHS)
+    else:
+        assert f"VALUES ?{parameter(query)} {{ {VALUES[0]} {VALUES[1]} }}" in text
+
+
+def patterns(node: object, inside: bool = False) -> Iterator[tuple[bool, object]]:
+    """Every triple pattern or path of an algebra tree, and whether it stands in a GRAPH."""
+    if isinstance(node, CompValue):
+        if node.name == "Graph":
+            inside = True
+        if node.name in ("BGP", "TriplesBlock"):
+            yield from ((inside, triple) for triple in node.triples)
+            return
+        for part in node.values():
+            yield from patterns(part, inside)
+    elif isinstance(node, list | tuple | dict):
+        for part in node.values() if isinstance(node, dict) else node:
+            yield from patterns(part, inside)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_pattern_names_its_graph(name: str) -> None:
+    found = list(patterns(prepareQuery(filled(query_file("sarag", name))).algebra))
+    assert found
+    assert [pattern for inside, pattern in found if not inside] == []
+
+
+def test_a_pattern_without_a_graph_would_be_found() -> None:
+    text = "SELECT * { GRAPH ?g { ?s ?p ?o } OPTIONAL { ?s <a:b>/<a:c> ?x } FILTER EXISTS { ?x ?y ?z } }"
+    outside = [pattern for inside, pattern in patterns(prepareQuery(text).algebra) if not inside]
+    assert len(outside) == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_query_is_used(name: str) -> None:
+    sources = (path.read_text("utf-8") for path in Path(sarag_rdf.__file__).parent.rglob("*.py"))
+    wanted = {f'"{name}"', 'f"{kind}-texts"'} if name.endswith("-texts") else {f'"{name}"'}
+    assert any(string in source for source in sources for string in wanted)
+
+
+# ------------------------------------------------------------------------------- Filling
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        Literal('" } SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } #'),
+        Literal("line\nbreak \\ and ''' and \"\"\""),
+        Literal("\\1 \\g<0>", language="en"),
+        Literal("3", datatype=NamedNode("http://www.w3.org/2001/XMLSchema#integer")),
+        NamedNode("https://example.org/kg/source/a%20b#1"),
+    ],
+)
+def test_a_value_comes_back_as_it_was_put_in(term: Term) -> None:
+    query = QueryFile("test", {}, "SELECT ?x WHERE { VALUES ?x { } }")
+    result = ox.Store().query(query.fill([term], {}))
+    assert isinstance(result, ox.QuerySolutions)
+    assert [row["x"] for row in result] == [term]
+
+
+def test_several_variables_are_filled_by_row() -> None:
+    query = QueryFile("test", {}, "SELECT ?x ?y WHERE { VALUES (?x ?y) { } }")
+    rows = [(VALUES[0], Literal("1")), (VALUES[1], Literal("2"))]
+    result = ox.Store().query(query.fill(rows, {}))
+    assert isinstance(result, ox.QuerySolutions)
+    assert [(row["x"], row["y"]) for row in result] == rows
+
+
+def test_no_values_give_no_rows() -> None:
+    query = QueryFile("test", {}, "SELECT ?x WHERE { VALUES ?x { } }")
+    result = ox.Store().query(query.fill([], {}))
+    assert isinstance(result, ox.QuerySolutions)
+    assert list(result) == []
