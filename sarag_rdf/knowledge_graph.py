@@ -149,6 +149,11 @@ class KnowledgeGraph:
             raise EmptyGraphError("the graph is empty: index something first, with sarag index")
         return meta
 
+    def extractors(self) -> frozenset[str]:
+        """Names of the extractors that the sources were extracted with."""
+        reader = self._location.reader(or_empty=True)
+        return frozenset(name.value for name, _ in reader.rows("extractors"))
+
     def llm(self) -> LLM:
         """The model that answers and extracts."""
         if self._llm is None:

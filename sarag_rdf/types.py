@@ -224,12 +224,12 @@ class Retrieved:
     query: Query
     retriever: str
     settings: Mapping[str, float | int | str]
-    calibration: Mapping[str, float]
     documents: tuple[RankedDocument, ...]
     relationships: tuple[Link, ...]
     seeds: tuple[Seed, ...]
     entities: tuple[ActivatedEntity, ...]
     subgraph: Subgraph
+    calibration: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def filled(query: QueryFile) -> str:
 
 
 def test_all_files_are_found() -> None:
-    assert len(NAMES) == 23
+    assert len(NAMES) == 24
     folder = Path(sarag_rdf.__file__).parent.parent / "queries"
     assert sorted(path.stem for path in folder.rglob("*.rq")) == NAMES
 
@@ -98,7 +98,10 @@ def test_every_pattern_names_its_graph(name: str) -> None:
 
 
 def test_a_pattern_without_a_graph_would_be_found() -> None:
-    text = "SELECT * { GRAPH ?g { ?s ?p ?o } OPTIONAL { ?s <a:b>/<a:c> ?x } FILTER EXISTS { ?x ?y ?z } }"
+    text = (
+        "SELECT * { GRAPH ?g { ?s ?p ?o } OPTIONAL { ?s <a:b>/<a:c> ?x } "
+        "FILTER EXISTS { ?x ?y ?z } }"
+    )
     outside = [pattern for inside, pattern in patterns(prepareQuery(text).algebra) if not inside]
     assert len(outside) == 2
 

@@ -57,11 +57,11 @@ def used_in_code() -> dict[str, set[str]]:
     found: defaultdict[str, set[str]] = defaultdict(set)
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                found[node.value.id].add(node.attr)
-            elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-                if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-                    found[node.value.id].add(node.slice.value)
+            match node:
+                case ast.Attribute(ast.Name(vocabulary), name):
+                    found[vocabulary].add(name)
+                case ast.Subscript(ast.Name(vocabulary), ast.Constant(str(name))):
+                    found[vocabulary].add(name)
     return {name: found[name] - {"base"} for name in [*PUBLISHED, "SARAG"]}
 
 

@@ -11,15 +11,17 @@ from typing import IO, Any
 
 import click
 
-from sarag_rdf.cli.options import kg_option, open_graph, setting
+from sarag_rdf.cli.options import kg_option, open_graph
 
 FORMATS = ("turtle", "trig", "ntriples", "nquads", "jsonld", "rdfxml")
 
 
 @click.command(name="export", epilog="Example:  sarag export --format turtle --output graph.ttl")
 @kg_option
-@setting("--format", "format_", default="turtle", type=click.Choice(FORMATS), help="RDF syntax.")
-@setting("--output", "-o", type=click.Path(path_type=Path), help="Default: standard output.")
+@click.option(
+    "--format", "format_", default="turtle", type=click.Choice(FORMATS), help="RDF syntax."
+)
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Default: standard output.")
 def command(output: Path | None, format_: str, **options: Any) -> int:
     """Write the graph, the same bytes for the same graph.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from sarag_rdf.cli.options import (
 )
 from sarag_rdf.errors import UsageError
 
+if TYPE_CHECKING:
+    from sarag_rdf.knowledge_graph import KnowledgeGraph
+
 
 @click.command(
     name="index",
@@ -26,7 +29,9 @@ from sarag_rdf.errors import UsageError
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @kg_option
 @setting(
-    "--extractor", help="spacy, llm or openie:FILE. Default: llm with an endpoint, else spacy."
+    "--extractor",
+    help="spacy, llm or openie:FILE. Default: what the graph was extracted with; for a new graph "
+    "llm with an endpoint, else spacy.",
 )
 @setting("--words", default=500, help="Words in a chunk.")
 @setting("--overlap", default=200, help="Words that a chunk shares with the one before.")
@@ -49,9 +54,7 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
     missing = [str(path) for path in paths if str(path) != "-" and not path.exists()]
     if missing:
         raise UsageError(f"there is no {', '.join(missing)}")
-    extractor = options["extractor"] or ("llm" if endpoint_of(options) else "spacy")
     arguments: dict[str, Any] = {
-        "extractor": extractor,
         "words": options["words"],
         "overlap": options["overlap"],
         "root": options["root"],
@@ -60,10 +63,10 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
         "stdin_format": options["stdin_format"],
     }
     with open_graph(options, base=options["base"]) as kg:
-        made = kg.extractor(extractor)
+        made = kg.extractor(options["extractor"] or _default_extractor(kg, options))
         arguments["extractor"] = made
         if options["dry_run"]:
-            return _dry_run(kg.plan(paths, **arguments), made)
+            return _dry_run(kg.plan(paths, **arguments), made, options)
         from sarag_rdf.cli.progress import bars
 
         click.echo(f"sarag: indexing with {made.method.extractor} ({made.method.model})", err=True)
@@ -92,6 +95,17 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
     return int(nothing or (options["strict"] and bool(report.problems)))
 
 
+def _default_extractor(kg: KnowledgeGraph, options: dict[str, Any]) -> str:
+    """What the graph was extracted with; for a new graph llm with an endpoint, else spacy.
+
+    So an endpoint that is named for `ask` does not make everything be extracted anew.
+    """
+    known = kg.extractors()
+    if len(known) == 1 and next(iter(known)) in ("spacy", "llm"):
+        return next(iter(known))
+    return "llm" if endpoint_of(options) else "spacy"
+
+
 def _usage(extractor: Any) -> None:
     usage = getattr(extractor, "usage", None)
     if usage is not None and (usage.calls or usage.cached_calls):
@@ -101,7 +115,7 @@ def _usage(extractor: Any) -> None:
         )
 
 
-def _dry_run(plan: Any, extractor: Any) -> int:
+def _dry_run(plan: Any, extractor: Any, options: dict[str, Any]) -> int:
     for problem in plan.problems:
         click.echo(f"sarag: {problem}", err=True)
     documents = plan.documents
@@ -114,7 +128,8 @@ def _dry_run(plan: Any, extractor: Any) -> int:
     if estimate is None:
         click.echo("0 calls, 0 tokens: this extractor asks no model endpoint")
     else:
-        usage = estimate(documents)
+        prices = {"price_in": options["price_in"], "price_out": options["price_out"]}
+        usage = estimate(documents, **prices)
         click.echo(
             f"about {usage.calls} calls, {usage.tokens_in} tokens in, {usage.tokens_out} out, "
             f"${usage.cost:.4f}"

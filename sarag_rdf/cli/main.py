@@ -58,8 +58,8 @@ class LazyGroup(click.Group):
 def cli(ctx: click.Context, config: Path | None) -> None:
     """Documents in, a linked-data knowledge graph and grounded answers out.
 
-    Every option can be set as --name, as SARAG_NAME in the environment, or as name in sarag.toml;
-    the first found counts.
+    Settings are options whose help names a variable: --name, else SARAG_NAME in the environment,
+    else name in sarag.toml.
 
     \b
     Example:
@@ -91,7 +91,7 @@ def _default_map(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
             (option.lstrip("-").replace("-", "_")): parameter.name
             for parameter in command.params
             for option in parameter.opts
-            if option.startswith("--")
+            if option.startswith("--") and parameter.envvar
         }
         known = {
             key: options[key.replace("-", "_")]

@@ -21,6 +21,7 @@ def setting(*names: str, **attributes: Any) -> Decorator:
     variable = "SARAG_" + name.lstrip("-").upper().replace("-", "_")
     envvar = [variable, *attributes.pop("also", [])]
     attributes.setdefault("show_default", True)
+    attributes.setdefault("show_envvar", True)
     return click.option(*names, envvar=envvar, **attributes)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sarag_rdf.cli.options import kg_option, open_graph, setting
+from sarag_rdf.cli.options import kg_option, open_graph
 from sarag_rdf.errors import QueryError, UsageError
 from sarag_rdf.export.results import RESULT_FORMATS, serialize_results
 from sarag_rdf.ports import Triples
@@ -22,7 +22,9 @@ from sarag_rdf.ports import Triples
 @click.argument("sparql", required=False)
 @click.option("--file", "-f", "file", type=click.Path(path_type=Path), help="Read the query here.")
 @kg_option
-@setting("--format", "format_", type=click.Choice(RESULT_FORMATS), help="Default: table, turtle.")
+@click.option(
+    "--format", "format_", type=click.Choice(RESULT_FORMATS), help="Default: table, turtle."
+)
 @click.option("--allow-service", is_flag=True, help="Let SERVICE reach the network.")
 @click.option("--no-prefixes", is_flag=True, help="Do not declare the usual prefixes.")
 def command(sparql: str | None, file: Path | None, **options: Any) -> int:

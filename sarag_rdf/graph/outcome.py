@@ -106,12 +106,12 @@ def retrieved(
         query,
         retriever,
         settings,
-        calibration,
         tuple(documents),
         tuple(with_text(link) for link in relationships),
         subgraph.seeds,
         entities,
         subgraph,
+        calibration,
     )
 
 

@@ -48,8 +48,7 @@ def named_seeds(reader: GraphReader, question: str) -> tuple[Seed, ...]:
                 name = normalize_name(text)
                 if name:
                     spans[first, first + length] = reader.minter.mention(name)
-    rows = reader.rows_for("mention-targets", spans.values())
-    entities = {mention.value: entity.value for mention, entity in rows}
+    entities = _referred(reader, set(spans.values()))
     seeds: dict[str, Seed] = {}
     taken: set[int] = set()
     for (begin, end), mention in spans.items():
@@ -57,3 +56,15 @@ def named_seeds(reader: GraphReader, question: str) -> tuple[Seed, ...]:
             taken |= set(range(begin, end))
             seeds.setdefault(entities[mention], Seed(entities[mention], "", 1.0))
     return tuple(seeds.values())
+
+
+def _referred(reader: GraphReader, mentions: set[str]) -> dict[str, str]:
+    """Mention -> entity; a name that no document uses is that of the only entity it is alias of."""
+    owners: defaultdict[str, set[str]] = defaultdict(set)
+    for owner, alias, _ in reader.rows_for("alias-owners", mentions):
+        owners[alias.value].add(owner.value)
+    sole = {alias: min(found) for alias, found in owners.items() if len(found) == 1}
+    rows = reader.rows_for("mention-targets", mentions | set(sole.values()))
+    targets = {mention.value: entity.value for mention, entity in rows}
+    named = {alias: targets[owner] for alias, owner in sole.items() if owner in targets}
+    return named | {mention: targets[mention] for mention in mentions if mention in targets}

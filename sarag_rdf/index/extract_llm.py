@@ -162,7 +162,7 @@ class LLMExtractor:
             return Extraction()
         schema = entities_schema(most_items(document, MAX_ENTITIES))
         found = self._ask("entities", entities_prompt(document), schema)
-        mentions = grounded_mentions(found["entities"], document.titled_text)
+        mentions = grounded_mentions(found["entities"], document.titled_text, document.text)
         if len(mentions) < 2:
             return Extraction(mentions)
         if stop.is_set():

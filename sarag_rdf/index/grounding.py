@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sarag_rdf.index.describe import split_sentences
+from sarag_rdf.index.describe import describe, naming, split_sentences
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.types import Mention, Relation
 
@@ -38,11 +38,14 @@ def tidy(text: str) -> str:
     return " ".join(_CONTROL.sub("", text).split())
 
 
-def grounded_mentions(entities: Iterable[Mapping[str, Any]], text: str) -> tuple[Mention, ...]:
+def grounded_mentions(
+    entities: Iterable[Mapping[str, Any]], text: str, body: str = ""
+) -> tuple[Mention, ...]:
     """Return the entities of a reply that occur in `text`, those of one name merged, in order.
 
     Each entity has ``name``, ``type``, ``aliases`` and ``information``. Its mention has one
-    description, or none. An entity of which only an alias occurs takes that for its name. A
+    description of the information, else of the sentences of `body` (the text without its title)
+    that name it, or none. An entity of which only an alias occurs takes that for its name. A
     place loses the sentences that name another entity that is not a place (paper, appendix B: a
     place is not described by what happened to others in it).
     """
@@ -56,7 +59,8 @@ def grounded_mentions(entities: Iterable[Mapping[str, Any]], text: str) -> tuple
         key = normalize_name(found.name)
         merged[key] = _merge(merged[key], found) if key in merged else found
     mentions = list(merged.values())
-    return tuple(_described(mention, mentions) for mention in mentions)
+    sentences = split_sentences(body)
+    return tuple(_described(mention, mentions, sentences) for mention in mentions)
 
 
 def grounded_relations(
@@ -99,9 +103,19 @@ def _merge(first: Mention, second: Mention) -> Mention:
     return Mention(first.name, first.type, tuple(aliases.values()), tuple(sentences))
 
 
-def _described(mention: Mention, mentions: Sequence[Mention]) -> Mention:
-    """The mention with its sentences made one description that names it."""
-    sentences = list(mention.descriptions)
+def _described(mention: Mention, mentions: Sequence[Mention], body: Sequence[str]) -> Mention:
+    """The mention with its sentences, else those of the body, made one description."""
+    told = _of_it(list(mention.descriptions), mention, mentions)
+    text = " ".join(told)
+    if text and not Words(text).hold(mention.name):
+        text = f"{mention.name}: {text}"
+    naming_it = naming((mention.name, *mention.aliases), body) if not text else []
+    found = (text,) if text else describe(mention.name, _of_it(naming_it, mention, mentions))
+    return Mention(mention.name, mention.type, mention.aliases, found)
+
+
+def _of_it(sentences: list[str], mention: Mention, mentions: Sequence[Mention]) -> list[str]:
+    """For a place, the sentences that name nothing but places."""
     if mention.type == "geopolitical":
         own = {normalize_name(form) for form in (mention.name, *mention.aliases)}
         others = [
@@ -112,10 +126,7 @@ def _described(mention: Mention, mentions: Sequence[Mention]) -> Mention:
             if normalize_name(form) not in own
         ]
         sentences = [s for s in sentences if not _names_any(s, others)]
-    text = " ".join(sentences)
-    if text and not Words(text).hold(mention.name):
-        text = f"{mention.name}: {text}"
-    return Mention(mention.name, mention.type, mention.aliases, (text,) if text else ())
+    return sentences
 
 
 def _names_any(sentence: str, names: Iterable[str]) -> bool:

@@ -25,7 +25,7 @@ def read_inputs(
             text = clean(item.text)
             fault = fault_of(text, reading.get("max_chars", MAX_CHARS))
             if not fault and not is_tag(item.language):
-                fault = f"'{item.language}' is not a language: give a BCP 47 tag such as en or pt-BR"
+                fault = f"'{item.language}' is not a language: give a tag such as en or pt-BR"
             cleaned = replace(item, text=text, title=clean_line(item.title))
             yield InputProblem(item.key or "text", fault) if fault else cleaned
     paths = [Path(item) for item in items if not isinstance(item, Source)]

@@ -32,7 +32,6 @@ class SqliteCache:
         self._lock = threading.Lock()
         self._database: sqlite3.Connection | None = None
         self._warned = False
-        self.get_many([b""])
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """The entries there are for the keys."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -227,7 +228,7 @@ def test_a_chain_leads_from_a_seed_to_every_node_that_was_reached(
             continue
         assert chain[0].origin in seeds
         assert chain[-1].target == node
-        for earlier, later in zip(chain, chain[1:], strict=False):
+        for earlier, later in pairwise(chain):
             assert earlier.target == later.origin
             assert earlier.round < later.round
         assert set(chain) <= set(found.passes)

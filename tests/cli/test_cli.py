@@ -265,10 +265,10 @@ def test_named_settings_file(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.M
 
 def test_settings_of_several_commands(sarag: Sarag, tmp_path: Path, kg: Path) -> None:
     (tmp_path / "sarag.toml").write_text(
-        'kg = "kg"\nlimit = 3\nbase-url = ""\nprice_in = 0.5\njson = true\nwords = 100\n'
+        'kg = "kg"\nlimit = 3\nbase-url = ""\nprice_in = 0.5\nwords = 100\n'
     )
-    assert json.loads(sarag("stats").out)["documents"] == 3
-    assert json.loads(sarag("validate").out)["conforms"] is True
+    assert json.loads(sarag("stats", "--json").out)["documents"] == 3
+    assert json.loads(sarag("validate", "--json").out)["conforms"] is True
 
 
 @pytest.mark.parametrize(

@@ -63,10 +63,12 @@ class Kept:
         """Subjects and objects of a property, as names where they are of entities or mentions."""
         names = {MINTER.entity(normalize_name(n)): normalize_name(n) for n in FORMS}
         names |= {MINTER.mention(normalize_name(n)): normalize_name(n) for n in FORMS}
+
+        def named(term: object) -> str:
+            return names.get(str(term)[1:-1], str(term))
+
         found = [t for t in self.triples() if t.predicate == property_]
-        return {
-            tuple(names.get(str(n)[1:-1], str(n)) for n in (t.subject, t.object)) for t in found
-        }  # type: ignore[misc]
+        return {(named(t.subject), named(t.object)) for t in found}
 
 
 def documents_of(key: str, content: Content) -> list[tuple[Document, Extraction]]:
@@ -169,7 +171,7 @@ def expected(sources: Mapping[str, Content]) -> set[Triple]:
         target[own] = own
         if len(owners[own]) == 1:
             (owner,) = owners[own]
-            if not len(owners[owner]) == 1:
+            if len(owners[owner]) != 1:
                 target[own] = owner
             elif owners[owner] == {own}:
                 target[own] = max(own, owner, key=lambda n: (len(n), [-ord(c) for c in n]))
@@ -331,7 +333,7 @@ def test_the_type_is_what_most_sources_say_and_misc_only_if_none_says_more() -> 
     classes = {SARAG.Person, SARAG.Organization, SARAG.MiscEntity}
 
     def of_ann() -> set[object]:
-        return classes & {t.object for t in kept.triples() if t.predicate == RDF.type}
+        return set[object](classes) & {t.object for t in kept.triples() if t.predicate == RDF.type}
 
     kept.change({"a": said(Mention("Ann", "misc")), "b": said(Mention("Ann", "misc"))})
     assert of_ann() == {SARAG.MiscEntity}

@@ -444,3 +444,15 @@ def test_extraction_with_a_real_server_ends(llm_server: str) -> None:
         assert all({link.subject, link.object} <= names for link in found.relations)
     else:
         assert found is None or isinstance(found, UnparsableReplyError | TruncatedReplyError)
+
+
+def test_without_information_the_document_describes() -> None:
+    text = "Title\nUlm lies on the Danube. Albert Einstein was born in Ulm. He left."
+    found = grounded_mentions(
+        [entity("Albert Einstein", "person", ""), entity("Ulm", "geopolitical", "")],
+        text,
+        text.partition("\n")[2],
+    )
+    person, place = found
+    assert person.descriptions == ("Albert Einstein: Albert Einstein was born in Ulm.",)
+    assert place.descriptions == ("Ulm: Ulm lies on the Danube.",)

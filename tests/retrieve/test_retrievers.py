@@ -359,7 +359,7 @@ def test_nothing_is_indexed(name: str) -> None:
     assert (found.documents, found.entities, found.seeds) == ((), (), ())
 
 
-WRONG: list[dict[str, float]] = [{"k": 0}, {"n": -1}, {"c": 1.0}, {"c": -0.1}, {"depth": 3}]
+WRONG: list[dict[str, Any]] = [{"k": 0}, {"n": -1}, {"c": 1.0}, {"c": -0.1}, {"depth": 3}]
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ WRONG: list[dict[str, float]] = [{"k": 0}, {"n": -1}, {"c": 1.0}, {"c": -0.1}, {
     [(name, options) for name in RETRIEVERS for options in WRONG]
     + [("sarag", {"decay": 1.5}), ("sarag", {"gain": -1.0}), ("sarag", {"tau_a": 0.5})],
 )
-def test_options_that_cannot_work(name: str, options: dict[str, float]) -> None:
+def test_options_that_cannot_work(name: str, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=name):
         search(name, **options)
 
@@ -412,7 +412,10 @@ class SqueezedVectors(MemoryVectors):
         return SqueezedIndex(iris, matrix)
 
 
-WORDS = "amber brook cedar delta ember frost grove haven island jade knoll lake meadow".split()
+WORDS = (
+    "amber", "brook", "cedar", "delta", "ember", "frost", "grove", "haven", "island", "jade",
+    "knoll", "lake", "meadow",
+)  # fmt: skip
 
 
 def larger_graph(seed: int) -> tuple[GraphReader, Callable[[VectorStore], GraphVectors]]:
