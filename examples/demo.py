@@ -46,9 +46,7 @@ def main() -> None:
     print("\nNext:")
     sarag = Path(sys.executable).parent / "sarag"
     shown = sarag.relative_to(Path.cwd()) if sarag.is_relative_to(Path.cwd()) else sarag
-    print(
-        f'  {shown} search "Who founded the college that Isaac Newton attended?" --kg demo/kg --explain'
-    )
+    print(f'  {shown} search "Who founded the college of Isaac Newton?" --kg demo/kg --explain')
     query = "SELECT ?name { ?e a sarag:Person ; skos:prefLabel ?name }"
     print(f'  {shown} query "{query}" --kg demo/kg')
     print(f"  {shown} index YOUR_FOLDER --kg kg")
