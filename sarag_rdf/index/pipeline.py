@@ -97,6 +97,7 @@ def plan(
     extraction = extraction_iri(minter, method)
     known = _states(reader)
     todo: dict[str, PlannedSource] = {}
+    seen: dict[str, tuple[str, str, str, str]] = {}
     problems: list[InputProblem] = []
     unchanged = duplicates = 0
     for item in inputs:
@@ -107,13 +108,17 @@ def plan(
         else:
             iri = minter.source(item.key, item.title, item.text)
             state = (text_digest(item.text), item.title, item.language, extraction)
-            if iri in todo:
+            if iri in seen and seen[iri] == state:
                 duplicates += 1
+            elif iri in seen:
+                message = "is the key of two different sources: give each a key of its own"
+                problems.append(InputProblem(item.key or "text", message))
             elif known.get(iri) == state:
                 unchanged += 1
             else:
                 documents = chunk(item, iri, minter, words=words, overlap=overlap)
                 todo[iri] = PlannedSource(iri, item, tuple(documents), iri in known)
+            seen.setdefault(iri, state)
     return Plan(method, tuple(todo.values()), unchanged, duplicates, tuple(problems))
 
 

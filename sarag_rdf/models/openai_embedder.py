@@ -31,6 +31,8 @@ class OpenAIEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Raises an `EndpointError`, or `ModelError` for an answer of another shape."""
+        if not texts:
+            return np.zeros((0, 0), dtype=np.float32)
         rows: list[Sequence[float]] = []
         for start in range(0, len(texts), self._batch_size):
             batch = list(texts[start : start + self._batch_size])
@@ -46,6 +48,6 @@ class OpenAIEmbedder:
                     f"is '{self._model}' an embedding model?"
                 )
             rows += [item.embedding for item in sorted(reply.data, key=lambda item: item.index)]
-        matrix = np.asarray(rows, dtype=np.float32).reshape(len(rows), -1)
+        matrix = np.asarray(rows, dtype=np.float32)
         norms = np.linalg.norm(matrix, axis=1, keepdims=True)
         return np.asarray(matrix / np.maximum(norms, 1e-12), dtype=np.float32)

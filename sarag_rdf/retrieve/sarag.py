@@ -45,11 +45,11 @@ class Sarag:
         reader: GraphReader,
         vectors: GraphVectors,
         *,
-        k: int = 3,
+        k: int = 5,
         n: int = 2,
         c: float = 0.98,
         decay: float = 0.3,
-        gain: float = 0.7,
+        gain: float = 0.4,
         limit: int | None = None,
     ) -> None:
         """Parameters, none of which depends on the embedder.

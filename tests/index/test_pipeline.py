@@ -172,6 +172,17 @@ def test_duplicates_and_what_could_not_be_read_are_counted() -> None:
     assert lasting(reader) == lasting(indexed())
 
 
+def test_a_key_of_two_different_sources_is_a_problem_and_the_first_is_taken() -> None:
+    reader = empty()
+    other = Source("Finn met Gil.", "", "3.txt")
+    for added in (1, 0):
+        report = index(reader, [SOURCES[2], other, SOURCES[2]])
+        assert (report.added, report.updated, report.unchanged) == (added, 0, 1 - added)
+        assert (report.duplicates, len(report.problems)) == (1, 1)
+        assert "3.txt: is the key of two different sources" in str(report.problems[0])
+    assert lasting(reader) == lasting(indexed(SOURCES[2:3]))
+
+
 def test_progress_counts_every_document() -> None:
     reader = empty()
     told: list[tuple[str, int]] = []
