@@ -16,7 +16,9 @@ from sarag_rdf.errors import UsageError
 
 DEFAULT_BASE = "https://example.org/kg/"
 
+_BETWEEN_INITIALS = re.compile(r"(?<=\b\w)\.\s+(?=\w\.)")
 _INITIAL_DOTS = re.compile(r"(?<=\b\w)\.")
+_ACCENTED = re.compile(r"([a-z])[\u0300-\u036f]+")
 _NOT_ASCII_WORD = re.compile(r"[^a-z0-9]+")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 
@@ -25,18 +27,20 @@ _POSSESSIVE = re.compile(r"['\u2019]s\b")
 def normalize_name(name: str) -> str:
     """Return the key under which names are the same name.
 
-    NFKC, case folded, possessive endings and the dots of initials removed ("U.S." is "us"),
-    every other run of punctuation and space one space, a leading "the" dropped. A name with no
-    letter or digit at all ("???", an emoji) keeps its characters.
+    NFKC, case folded, accents of Latin letters dropped ("Müller" is "muller"), possessive endings
+    and the dots of initials removed ("U.S." is "us", "J. R. Tolkien" is "jr tolkien"), every
+    other run of punctuation and space one space, a leading "the" dropped. A name with no letter
+    or digit at all ("???", an emoji) keeps its characters.
     """
-    folded = unicodedata.normalize("NFKC", name).casefold()
-    folded = unicodedata.normalize("NFKC", folded).strip()
-    bare = _INITIAL_DOTS.sub("", _POSSESSIVE.sub("", folded))
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
+    folded = unicodedata.normalize("NFKC", _ACCENTED.sub(r"\1", folded)).strip()
+    bare = _BETWEEN_INITIALS.sub("", _POSSESSIVE.sub("", folded))
+    bare = _INITIAL_DOTS.sub("", bare)
     if bare.isascii():
         words = " ".join(_NOT_ASCII_WORD.sub(" ", bare).split())
     else:
         words = " ".join("".join(c if _in_word(c) else " " for c in bare).split())
-    if words.startswith("the ") and len(words) > 4:
+    while words.startswith("the ") and len(words) > 4:
         words = words[4:]
     return words or " ".join(folded.split())
 

@@ -26,9 +26,15 @@ MENTION_PROPERTIES = frozenset(
     }
 )
 
-_DESCRIBES, _RELATED = SARAG.describes, SARAG.relatedTo
+_RELATED = SARAG.relatedTo
 _SUBJECT, _OBJECT = SARAG.subject, SARAG.object
-_USES = frozenset({SARAG.mentions.value, SARAG.descriptionOf.value})
+_USES = {
+    SARAG.mentions.value: SARAG.describes,
+    SARAG.descriptionOf.value: SARAG.describes,
+    SARAG.titleMention.value: SARAG.describes,
+    SARAG.topicMention.value: SARAG.about,
+}
+"""What joins a text to a name, and what joins it then to the entity that the name refers to."""
 
 
 @dataclass(slots=True)
@@ -37,8 +43,8 @@ class Evidence:
 
     properties: set[tuple[str, str, NamedNode | Literal, str]] = field(default_factory=set)
     """(mention, property, value, g)"""
-    uses: set[tuple[str, str]] = field(default_factory=set)
-    """(document or description, mention)"""
+    uses: set[tuple[str, str, str]] = field(default_factory=set)
+    """(document or description, property, mention); a title's names need not be mentioned"""
     relationships: set[tuple[str, str, str]] = field(default_factory=set)
     """(relationship, subject mention, object mention)"""
 
@@ -54,7 +60,7 @@ class Evidence:
                 row = (iri(quad.subject), predicate, value, iri(quad.graph_name))
                 evidence.properties.add(row)
             elif predicate in _USES:
-                evidence.uses.add((iri(quad.subject), iri(quad.object)))
+                evidence.uses.add((iri(quad.subject), predicate, iri(quad.object)))
             elif predicate in (SARAG.subjectMention.value, SARAG.objectMention.value):
                 ends[iri(quad.subject)][predicate] = iri(quad.object)
         for relationship, found in ends.items():
@@ -77,13 +83,15 @@ class Evidence:
 def derive(evidence: Evidence, refers_to: Mapping[str, str]) -> set[Triple]:
     """Triples of the traversed graph that the evidence supports.
 
-    `refers_to` maps every mention in the evidence to its entity. Types are a majority vote over
+    `refers_to` maps every mention in the evidence to its entity; names in titles that no document
+    mentions may be missing. Types are a majority vote over
     sources (misc only where nothing else is said); a name of most sources is the preferred label
     of its language, preferably one of the mention that gives the entity its IRI.
     """
     triples: set[Triple] = set()
-    for text, mention in evidence.uses:
-        triples.add(_triple(text, _DESCRIBES, refers_to[mention]))
+    for text, property_, mention in evidence.uses:
+        if mention in refers_to:
+            triples.add(_triple(text, _USES[property_], refers_to[mention]))
     for relationship, subject, object_ in evidence.relationships:
         source, target = refers_to[subject], refers_to[object_]
         triples.add(_triple(relationship, _SUBJECT, source))

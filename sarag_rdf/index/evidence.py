@@ -7,11 +7,13 @@ here depends on time, run or order: the same source and method give the same qua
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 
 from pyoxigraph import Literal, NamedNode, Quad
 
+from sarag_rdf.index.names import names_in_title, without_bracket
 from sarag_rdf.iris import Minter, normalize_name
 from sarag_rdf.ports import Term
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
@@ -105,12 +107,21 @@ class SourceGraph:
         )
         if document.title:
             self._add(node, (DCTERMS.title, self._text(document.title)))
+        for name in map(normalize_name, names_in_title(document.title)):
+            if name:
+                self._add(node, (SARAG.titleMention, self._mention(name)))
         for mention in extraction.mentions:
             self._add_mention(node, mention)
+        topic = topic_of(document, extraction)
+        if topic:
+            self._add(node, (SARAG.topicMention, self._mention(topic)))
         names = {normalize_name(m.name) for m in extraction.mentions}
         for relation in extraction.relations:
             if {normalize_name(relation.subject), normalize_name(relation.object)} <= names:
                 self._add_relation(node, relation)
+
+    def _mention(self, normalized: str) -> NamedNode:
+        return NamedNode(self._minter.mention(normalized))
 
     def _add_mention(self, document: NamedNode, mention: Mention) -> None:
         normalized = normalize_name(mention.name)
@@ -131,7 +142,7 @@ class SourceGraph:
             if other:
                 self._add(node, (SARAG.alias, self._text(alias)))
             if other and other != normalized:
-                self._add(node, (SARAG.aliasMention, NamedNode(self._minter.mention(other))))
+                self._add(node, (SARAG.aliasMention, self._mention(other)))
         for text in mention.descriptions or (mention.name,):
             description = NamedNode(self._minter.description(iri, text, document.value))
             self._add(
@@ -161,6 +172,20 @@ class SourceGraph:
             (PROV.wasDerivedFrom, document),
             (PROV.wasGeneratedBy, self._extraction),
         )
+
+
+def topic_of(document: Document, extraction: Extraction) -> str:
+    """Normalised name of what a document is about, empty if it mentions nothing.
+
+    That is its title, with or without what the title has in brackets; where the title is not
+    mentioned, or there is none, what most of its relationships start at; else the first mention.
+    """
+    names = list(filter(None, (normalize_name(m.name) for m in extraction.mentions)))
+    for title in (document.title, without_bracket(document.title)):
+        if normalize_name(title) in names:
+            return normalize_name(title)
+    starts = Counter(normalize_name(relation.subject) for relation in extraction.relations)
+    return max(names, key=lambda name: starts[name], default="")
 
 
 def _settings_text(method: Method) -> str:

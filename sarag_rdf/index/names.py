@@ -13,6 +13,11 @@ _EDGE = re.compile(
 _ARTICLE = re.compile(r"^(?:[Tt]he|a|an)\s+(?=\S)")
 _POSSESSIVE = re.compile(r"\s*['\u2019]s?$")
 _BRACKET = re.compile(r"\s*\([^()]*\)\s*$")
+_WITHIN_TITLE = re.compile(
+    r"\s*[,():;\u2013\u2014/]\s*"
+    r"|\s+(?:of|in|at|and|for|from|by|with|on|during|to|vs\.?|versus|between|under|against"
+    r"|de|du|der|von|le|la)\s+(?:the\s+)?"
+)
 
 
 def clean_name(text: str) -> str:
@@ -50,3 +55,13 @@ def without_bracket(title: str) -> str:
     'Hello Love'
     """
     return _BRACKET.sub("", title) or title
+
+
+def names_in_title(title: str) -> list[str]:
+    """What a title is made of, between commas, brackets and prepositions; capitalised parts only.
+
+    >>> names_in_title("Military history of Italy during World War I")
+    ['Military history', 'Italy', 'World War I']
+    """
+    parts = (part.strip() for part in _WITHIN_TITLE.split(title))
+    return list(dict.fromkeys(p for p in parts if p and (p[0].isupper() or p[0].isdigit())))

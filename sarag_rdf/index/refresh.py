@@ -63,8 +63,9 @@ class _After:
 
     def links(self, mentions: set[str]) -> Evidence:
         """Evidence with the uses and relationships of the given mentions only."""
-        uses = {(t.value, m.value) for t, m, _ in self._rows("mention-uses", mentions)}
-        uses |= {row for row in self._new.uses if row[1] in mentions}
+        rows = self._rows("mention-uses", mentions)
+        uses = {(text.value, property_.value, m.value) for text, property_, m, _ in rows}
+        uses |= {row for row in self._new.uses if row[2] in mentions}
         relationships = {
             (r.value, s.value, o.value)
             for r, s, o, _ in self._rows("mention-relationships", mentions)
@@ -88,6 +89,7 @@ def refresh(reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad]) ->
     rows = old.properties | new.properties
     aliases = {v.value for _, p, v, _ in rows if p == _ALIAS}
     affected = {m for m, *_ in rows} | aliases
+    affected |= {mention for *_, mention in old.uses | new.uses}
     affected |= {v.value for _, p, v, _ in after.properties(aliases).properties if p == _ALIAS}
     new_targets = _resolve(after, reader.minter, affected)
     old_targets = _targets(reader, affected)

@@ -77,8 +77,8 @@ def documents_of(key: str, content: Content) -> list[tuple[Document, Extraction]
     return [
         (
             Document(
-                MINTER.document(iri, n, n + 1, source.text), iri, "", source.text, n, n + 1,
-                source.language,
+                MINTER.document(iri, n, n + 1, source.text), iri, source.title, source.text,
+                n, n + 1, source.language,
             ),
             extraction,
         )
@@ -95,6 +95,13 @@ def quads(key: str, content: Content) -> list[Quad]:
 
 FORMS = ("Ann", "ANN", "Anna", "Annabel", "Bob", "the Bob", "Bobby", "Robert")
 """Eight spellings of six names."""
+TITLES = {
+    "": ([], ""),
+    "Ann": (["ann"], "ann"),
+    "Robert (singer)": (["robert"], "robert"),
+    "Friends of the Bob": (["friends", "bob"], ""),
+}
+"""Titles, the names in each, and the name that the whole of it is."""
 
 forms = st.sampled_from(FORMS)
 types: st.SearchStrategy[EntityType] = st.sampled_from(("person", "organization", "misc"))
@@ -116,7 +123,12 @@ def extractions(draw: st.DrawFn) -> Extraction:
 
 
 contents = st.tuples(
-    st.builds(Source, st.sampled_from(("x", "y")), language=st.sampled_from(("en", "en", "de"))),
+    st.builds(
+        Source,
+        st.sampled_from(("x", "y")),
+        st.sampled_from(tuple(TITLES)),
+        language=st.sampled_from(("en", "en", "de")),
+    ),
     st.lists(extractions(), max_size=2).map(tuple),
 )
 steps = st.dictionaries(
@@ -156,7 +168,7 @@ def test_whatever_came_and_went_the_graph_is_that_of_the_sources_left(
 def expected(sources: Mapping[str, Content]) -> set[Triple]:
     """The traversed graph, worked out from the sources a second time, without any of its code."""
     found = [
-        (key, source.language, document.iri, extraction)
+        (key, source.language, document, extraction)
         for key, (source, extraction_list) in sources.items()
         for document, extraction in documents_of(key, (source, extraction_list))
     ]
@@ -179,7 +191,19 @@ def expected(sources: Mapping[str, Content]) -> set[Triple]:
     triples = {
         Triple(NamedNode(MINTER.mention(own)), SARAG.refersTo, node) for own, node in entity.items()
     }
-    for _, _, document, extraction in found:
+    for _, _, chunk, extraction in found:
+        document = chunk.iri
+        parts, whole = TITLES[chunk.title]
+        for part in parts:
+            if part in entity:
+                triples.add(Triple(NamedNode(document), SARAG.describes, entity[part]))
+        told = [name[mention.name] for mention in extraction.mentions]
+        starts = [name[relation.subject] for relation in extraction.relations]
+        most = max((starts.count(own) for own in told), default=0)
+        often = [own for own in told if starts.count(own) == most]
+        topic = whole if whole in told else "".join(often[:1])
+        if topic:
+            triples.add(Triple(NamedNode(document), SARAG.about, entity[topic]))
         for mention in extraction.mentions:
             own = name[mention.name]
             for text in mention.descriptions or (mention.name,):
