@@ -31,6 +31,7 @@ class Embeddings:
         self._location = location
         self._wanted = embedder
         self._endpoint = endpoint
+        self._model: Embedder | None = None
         self._embedder: CachedEmbedder | None = None
         self._vectors: GraphVectors | None = None
 
@@ -72,6 +73,12 @@ class Embeddings:
         for kind in KINDS:
             vectors.index(kind, _with_progress(embedder, kind, progress))
 
+    def model(self) -> Embedder:
+        """The embedder of `vectors`, without its cache; raises what `vectors` raises."""
+        self.vectors(self._location.reader())
+        assert self._model is not None  # noqa: S101 - made with the vectors
+        return self._model
+
     def forget(self) -> None:
         """Drop the indexes: the graph may have changed."""
         self._vectors = None
@@ -89,6 +96,7 @@ class Embeddings:
                 # The default may come from a package; what was named once may be fetched again.
                 name = made or (recorded if recorded != DEFAULT_MODEL else None)
                 made = assemble.make_embedder(name, self._endpoint)
+            self._model = made
             self._embedder = CachedEmbedder(made, self._location.cache("embeddings.sqlite"))
         return self._embedder
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -20,7 +20,7 @@ from sarag_rdf.index.inputs import Inputs, read_inputs
 from sarag_rdf.inspect.stats import stats
 from sarag_rdf.inspect.validate import ValidationReport, validate
 from sarag_rdf.location import GraphLocation
-from sarag_rdf.ports import LLM, Embedder, Extractor, Table, Triples
+from sarag_rdf.ports import LLM, Embedder, Extractor, Retriever, Table, Triples
 from sarag_rdf.stores.query_guard import inspect_query, refuse_network
 from sarag_rdf.types import Answer, Retrieved
 
@@ -108,9 +108,18 @@ class KnowledgeGraph:
     def search(self, question: str, *, retriever: str = "sarag", **options: Any) -> Retrieved:
         """Retrieve documents and relationships; `options` are the retriever's own."""
         query = question_of(question)
+        return self.retriever(retriever, **options).retrieve(query)
+
+    def retriever(self, name: str, **options: Any) -> Retriever:
+        """A retriever on the graph as it is now, for many questions; `options` are its own."""
         reader = self._location.reader()
         vectors = self._embeddings.vectors(reader)
-        return assemble.make_retriever(retriever, reader, vectors, options).retrieve(query)
+        return assemble.make_retriever(name, reader, vectors, options)
+
+    def embedder(self, *, cached: bool = True) -> Embedder:
+        """The model that questions are embedded with, behind the graph's cache or bare."""
+        made = self._embeddings.vectors(self._location.reader()).embedder
+        return made if cached else self._embeddings.model()
 
     def ask(
         self, question: str, *, retriever: str = "sarag", reasoner: str = "single", **options: Any
@@ -153,6 +162,11 @@ class KnowledgeGraph:
         """Names of the extractors that the sources were extracted with."""
         reader = self._location.reader(or_empty=True)
         return frozenset(name.value for name, _ in reader.rows("extractors"))
+
+    def documents(self) -> Iterator[tuple[str, str]]:
+        """Title (or an empty string) and text of every document."""
+        rows = self._location.reader().rows("document-texts")
+        return ((title.value if title else "", text.value) for _, text, title in rows)
 
     def llm(self) -> LLM:
         """The model that answers and extracts."""

@@ -37,13 +37,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "reason": STEPS | {"context"},
     "export": STEPS,
     "inspect": STEPS | {"export"},
+    "evaluate": STEPS,
     "stores": BASE - {"algo"},
     "models": BASE - {"algo"},
     "assemble": STEPS | STRATEGIES | ADAPTERS,
     "location": STEPS | {"stores"},
     "embedding": STEPS | ADAPTERS | {"assemble", "index", "location"},
     "knowledge_graph": STEPS | STRATEGIES | {"stores", "assemble", "embedding", "location"},
-    "cli": {"knowledge_graph", "assemble", "ports", "types", "errors", "vocab", "sarag_rdf"},
+    "cli": {
+        *("knowledge_graph", "assemble", "evaluate", "ports", "types", "errors", "vocab"),
+        "sarag_rdf",
+    },
     "sarag_rdf": {"knowledge_graph", "assemble", "ports", "types", "errors"},
     "__main__": {"cli"},
 }
@@ -61,7 +65,8 @@ ONLY_IN: dict[str, set[str]] = {
     "sqlite3": {"models"},
     "spacy": {"index"},
     "bs4": {"index"},
-    "matplotlib": {"export"},
+    "matplotlib": {"export", "evaluate"},
+    "ir_measures": {"evaluate"},
     "pyshacl": {"inspect"},
 }
 """Packages of others, and the parts of the library that alone may know them."""

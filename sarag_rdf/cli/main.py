@@ -24,6 +24,7 @@ COMMANDS = {
     "export": "write the graph as RDF",
     "validate": "check the graph against its SHACL shapes",
     "stats": "count what the graph holds",
+    "evaluate": "measure retrieval on questions with known answers",
 }
 INTERRUPTED = 130
 
@@ -81,31 +82,40 @@ def _settings(config: Path | None) -> dict[str, Any]:
         raise UsageError(f"{path} cannot be read as TOML: {error}") from error
 
 
-def _default_map(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _default_map(settings: dict[str, Any]) -> dict[str, Any]:
     """Each setting for every command that has an option of that name; others are an error."""
-    unknown = set(settings)
-    result: dict[str, dict[str, Any]] = {}
-    for name in COMMANDS:
-        command = importlib.import_module(f"sarag_rdf.cli.{name}").command
-        options = {
-            (option.lstrip("-").replace("-", "_")): parameter.name
-            for parameter in command.params
-            for option in parameter.opts
-            if option.startswith("--") and parameter.envvar
-        }
-        known = {
-            key: options[key.replace("-", "_")]
-            for key in settings
-            if key.replace("-", "_") in options
-        }
-        result[name] = {parameter: settings[key] for key, parameter in known.items()}
-        unknown -= known.keys()
+    used: set[str] = set()
+    result = {
+        name: _defaults_of(importlib.import_module(f"sarag_rdf.cli.{name}").command, settings, used)
+        for name in COMMANDS
+    }
+    unknown = settings.keys() - used
     if unknown:
         raise UsageError(
             f"sarag.toml sets what no command knows: {', '.join(sorted(unknown))}; keys are the "
             "names of options, without dashes in front"
         )
     return result
+
+
+def _defaults_of(
+    command: click.Command, settings: dict[str, Any], used: set[str]
+) -> dict[str, Any]:
+    """The settings that are options of a command or of one below it; they are added to `used`."""
+    options = {
+        (option.lstrip("-").replace("-", "_")): parameter.name
+        for parameter in command.params
+        for option in parameter.opts
+        if option.startswith("--") and parameter.envvar and parameter.name
+    }
+    known = {
+        key: options[key.replace("-", "_")] for key in settings if key.replace("-", "_") in options
+    }
+    used.update(known)
+    below = command.commands if isinstance(command, click.Group) else {}
+    return {parameter: settings[key] for key, parameter in known.items()} | {
+        name: _defaults_of(inner, settings, used) for name, inner in below.items()
+    }
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -67,9 +67,13 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_commands() -> None:
-    assert list(COMMANDS) == ["index", "search", "ask", "query", "export", "validate", "stats"]
+    assert list(COMMANDS) == [
+        *("index", "search", "ask", "query", "export", "validate", "stats", "evaluate")
+    ]
     files = {path.stem for path in (ROOT / "sarag_rdf" / "cli").glob("*.py")}
-    assert files - {"__init__", "main", "options", "progress", "show"} == set(COMMANDS)
+    assert files - {"__init__", "main", "options", "progress", "show", "evaluation"} == set(
+        COMMANDS
+    )
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,0 +1,107 @@
+"""The passages that are searched, and which of them a retrieved document is a part of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sarag_rdf.evaluate.records import JsonFile, read_json
+from sarag_rdf.types import Source
+
+_UNLIKE = re.compile(r"[\s\x00-\x1f\ufffd\ufffe\uffff\ud800-\udfff]+")
+"""What a graph may hold otherwise than the file: white space, and what XML does not allow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One passage; `id` is the file's own, else its place in the file, from 0."""
+
+    id: str
+    title: str
+    text: str
+
+    @property
+    def source(self) -> Source:
+        """The passage as it is indexed."""
+        return Source(self.text, self.title)
+
+
+class Corpus:
+    """Distinct passages in the order of their file; two are the same if title and text are.
+
+    Titles and texts are compared without white space, so that sentences may be joined with a
+    blank in one file and without in another.
+    """
+
+    def __init__(self, passages: list[Passage], sha256: str = "", file: str = "") -> None:
+        self.file = file
+        self.sha256 = sha256
+        kept: dict[tuple[str, str], Passage] = {}
+        filled = [passage for passage in passages if _bare(passage.text)]
+        for passage in filled:
+            kept.setdefault((_bare(passage.title), _bare(passage.text)), passage)
+        self.passages = tuple(kept.values())
+        self.empty = len(passages) - len(filled)
+        self.duplicates = len(filled) - len(kept)
+        self._exact = {key: number for number, key in enumerate(kept)}
+        self._titled: dict[str, list[tuple[str, int]]] = {}
+        for number, (title, text) in enumerate(kept):
+            self._titled.setdefault(title, []).append((text, number))
+
+    def number(self, title: str, text: str) -> int | None:
+        """The place among `passages` of one with this title and text, or None."""
+        return self._exact.get((_bare(title), _bare(text)))
+
+    def number_of_part(self, title: str, text: str) -> int | None:
+        """The place of the passage with this title that is, or else that contains, this text.
+
+        Of several that contain it the first; None for an empty text and if there is none.
+        """
+        key = _bare(title), _bare(text)
+        if key in self._exact or not key[1]:
+            return self._exact.get(key)
+        return next((n for whole, n in self._titled.get(key[0], ()) if key[1] in whole), None)
+
+
+def read_corpus(path: Path) -> Corpus:
+    """Read ``[{title, text}]``, its JSON Lines, ``{title: text}`` or ``{title: [sentences]}``.
+
+    Raises `InputError`, also for a corpus without a single text.
+    """
+    file = read_json(path)
+    corpus = Corpus(list(_passages(file)), file.sha256, path.name)
+    if not corpus.passages:
+        raise file.error("it holds no passage with a text")
+    return corpus
+
+
+def joined(value: Any) -> str | None:
+    """A text, or sentences as a text; None for anything else."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
+        return " ".join(sentence.strip() for sentence in value)
+    return None
+
+
+def _passages(file: JsonFile) -> Iterator[Passage]:
+    if isinstance(file.data, dict) and not isinstance(file.data.get("text"), str):
+        for place, (title, value) in enumerate(file.data.items()):
+            text = joined(value)
+            if text is None:
+                raise file.error(f"'{title}' is neither a text nor a list of sentences")
+            yield Passage(str(place), title, text)
+        return
+    for place, record in enumerate(file.records("text")):
+        text = joined(record["text"])
+        title = record.get("title") or ""
+        if text is None or not isinstance(title, str):
+            raise file.error(f"record {place + 1} has a title or a text that is no text")
+        yield Passage(str(record.get("id", place)), title, text)
+
+
+def _bare(text: str) -> str:
+    return _UNLIKE.sub("", text)
