@@ -19,7 +19,7 @@ import pyoxigraph
 import pytest
 
 import sarag_rdf
-from sarag_rdf.cli.main import COMMANDS, cli
+from sarag_rdf.cli.main import cli
 from sarag_rdf.cli.show import show_table
 from sarag_rdf.errors import MissingDependencyError
 from sarag_rdf.models.fakes import HashEmbedder
@@ -87,11 +87,17 @@ def commands(block: Block) -> list[list[str]]:
 def parse(arguments: list[str]) -> None:
     """Raise an error of click for what the command line would not take."""
     with cli.make_context("sarag", list(arguments)) as context:
-        rest = [*context._protected_args, *context.args]
-        name, command, rest = cli.resolve_command(context, rest)
-        assert command is not None
-        with command.make_context(name, rest, parent=context):
-            pass
+        parse_rest(cli, context)
+
+
+def parse_rest(group: click.Group, context: click.Context) -> None:
+    """Parse what a group left to the command below it."""
+    rest = [*context._protected_args, *context.args]
+    name, command, rest = group.resolve_command(context, rest)
+    assert command is not None
+    with command.make_context(name, rest, parent=context) as inner:
+        if isinstance(command, click.Group):
+            parse_rest(command, inner)
 
 
 @EACH_PAGE
@@ -166,18 +172,28 @@ def test_the_table_of_settings_is_that_of_the_command_line() -> None:
 def settings_table() -> str:
     """Every option of every command: flag, variable, key, default, commands, meaning."""
     rows: dict[tuple[str, str, str, str, str], list[str]] = {}
-    with click.Context(cli) as context:
-        found = [(name, cli.get_command(context, name)) for name in cli.list_commands(context)]
+    found = list(leaves(cli))
     for name, command in [("sarag", cli), *found]:
-        assert command is not None
         for option in command.params:
             if isinstance(option, click.Option) and option.name != "version":
                 rows.setdefault(_cells(option, key=name != "sarag"), []).append(name)
     lines = ["| flag | environment | sarag.toml | default | of | meaning |", "|" + " --- |" * 6]
     for (flag, variable, key, default, meaning), names in rows.items():
-        of = "all" if len(names) == len(COMMANDS) else ", ".join(names)
+        of = "all" if len(names) == len(found) else ", ".join(names)
         lines.append(f"| {flag} | {variable} | {key} | {default} | {of} | {meaning} |")
     return "\n".join(lines) + "\n"
+
+
+def leaves(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every command that is no group, by its name behind those of its groups."""
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            if isinstance(command, click.Group):
+                yield from leaves(command, f"{before}{name} ")
+            else:
+                yield f"{before}{name}", command
 
 
 def _cells(option: click.Option, *, key: bool) -> tuple[str, str, str, str, str]:
@@ -195,7 +211,7 @@ def _cells(option: click.Option, *, key: bool) -> tuple[str, str, str, str, str]
     return (
         flags,
         ", ".join(f"`{name}`" for name in variables),
-        f"`{long.lstrip('-')}`" if key else "",
+        f"`{long.lstrip('-')}`" if key and option.envvar else "",
         shown,
         meaning.replace("|", "\\|"),
     )

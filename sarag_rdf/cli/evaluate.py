@@ -86,6 +86,7 @@ def retrieval(**options: Any) -> None:
     See docs/evaluation.md for what the figures mean. The same input gives the same JSON; times
     are printed, and written with --timings.
     """
+    import sarag_rdf
     from sarag_rdf.evaluate import report, table
     from sarag_rdf.evaluate.corpus import read_corpus
     from sarag_rdf.evaluate.questions import read_questions
@@ -94,6 +95,8 @@ def retrieval(**options: Any) -> None:
 
     methods = _methods(options["methods"])
     baseline = _baseline(options["baseline"], methods)
+    if options["plot"] and options["plot"].suffix.lower() != ".png":
+        raise UsageError(f"{options['plot']}: the name of a plot ends in .png")
     check_outputs(options["json_file"], options["timings"], options["plot"])
     corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
     questions = judged(chosen(file.questions, options["limit"], options["seed"]), corpus)
@@ -108,33 +111,19 @@ def retrieval(**options: Any) -> None:
                 "corpus, or leave --kg out"
             )
         encoding, outcomes = evaluate(kg, corpus, questions, methods, asked, progress)
-        setting = {
-            **_versions(),
-            "corpus": {
-                "file": corpus.file, "sha256": corpus.sha256, "passages": len(corpus.passages),
-            },
-            "questions": {
-                "file": file.file,
-                "sha256": file.sha256,
-                "count": len(questions),
-                "with_recall": sum(bool(question.supporting) for question in questions),
-            },
-            "extractor": sorted(kg.extractors()),
-            "embedder": kg.meta().embedding_model,
-            "methods": [method.label for method in methods],
-            "k": list(cutoffs.ks),
-            "tokens": list(cutoffs.tokens),
-            "documents_asked_for": cutoffs.limit,
-            "limit": options["limit"],
-            "shuffled": options["seed"] is not None,
-            "seed": options["seed"] or 0,
-            "baseline": baseline,
-            "trouble": trouble,
-        }  # fmt: skip
-    data = report.report(
-        corpus, questions, outcomes, cutoffs,
-        baseline=baseline, seed=options["seed"] or 0, setting=setting,
-    )  # fmt: skip
+        setting = report.setting(
+            corpus, file, questions, cutoffs,
+            methods=[method.label for method in methods],
+            baseline=baseline,
+            limit=options["limit"],
+            shuffled=options["seed"] is not None,
+            seed=options["seed"] or 0,
+            extractor=sorted(kg.extractors()),
+            embedder=kg.meta().embedding_model,
+            version=sarag_rdf.__version__,
+            trouble=trouble,
+        )  # fmt: skip
+    data = report.report(corpus, questions, outcomes, cutoffs, setting)
     times = report.timings(encoding, outcomes)
     for line in table.lines(data, times, cutoffs):
         click.echo(line)
@@ -142,12 +131,6 @@ def retrieval(**options: Any) -> None:
     write_json(options["timings"], times)
     if options["plot"]:
         _plot(outcomes, curve, options["plot"])
-
-
-def _versions() -> dict[str, str]:
-    import sarag_rdf
-
-    return {"version": sarag_rdf.__version__}
 
 
 def _methods(text: str) -> list[Method]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -33,8 +34,11 @@ def write_recall_plot(curves: Mapping[str, Sequence[float]], path: Path) -> None
         FigureCanvasAgg(figure)
         axes = figure.add_axes((0.08, 0.12, 0.7, 0.76))
         last = max(map(len, curves.values()))
-        low = min(0.0, *(curve[0] for curve in curves.values()))
-        heights = _apart({name: curve[-1] for name, curve in curves.items()}, low)
+        low = math.floor(10 * min(map(min, curves.values()))) / 10
+        high = math.ceil(10 * max(map(max, curves.values()))) / 10
+        high = max(high, low + 0.1)
+        ends = {name: curve[-1] for name, curve in curves.items()}
+        heights = _apart(ends, _LABEL_GAP * (high - low), high)
         for place, (name, curve) in enumerate(curves.items()):
             colour = _COLOURS[place % len(_COLOURS)]
             axes.plot(
@@ -42,14 +46,17 @@ def write_recall_plot(curves: Mapping[str, Sequence[float]], path: Path) -> None
                 marker=_MARKS[place % len(_MARKS)], clip_on=False, zorder=3,
             )  # fmt: skip
             axes.annotate(
-                name, (last, curve[-1]), xytext=(last * 1.04, heights[name]), color=colour,
-                va="center", fontsize=11, fontweight="bold", annotation_clip=False,
-                parse_math=False, arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.7},
+                name, (last, curve[-1]), xytext=(last + (last - 1) / 20, heights[name]),
+                color=colour, va="center", fontsize=11, fontweight="bold", parse_math=False,
+                annotation_clip=False, arrowprops={
+                    "arrowstyle": "-", "color": colour, "lw": 0.7, "relpos": (0, 0.5),
+                    "shrinkA": 2, "shrinkB": 4,
+                },
             )  # fmt: skip
         axes.set_xlim(1, last)
-        axes.set_ylim(0, 1)
+        axes.set_ylim(low, high)
         axes.set_xticks([k for k in range(1, last + 1) if k == 1 or k % max(1, last // 10) == 0])
-        axes.set_yticks([tenth / 10 for tenth in range(0, 11, 2)])
+        axes.set_yticks([tenth / 10 for tenth in range(round(10 * low), round(10 * high) + 1)])
         axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
         axes.grid(visible=True, axis="y", color=_GRID)
         axes.tick_params(colors=_MUTED, length=0)
@@ -61,16 +68,14 @@ def write_recall_plot(curves: Mapping[str, Sequence[float]], path: Path) -> None
         figure.savefig(path, format="png", metadata={"Software": None})
 
 
-def _apart(heights: Mapping[str, float], low: float) -> dict[str, float]:
-    """Heights of labels near those given, none nearer than `_LABEL_GAP` to the one below."""
+def _apart(heights: Mapping[str, float], gap: float, ceiling: float) -> dict[str, float]:
+    """Heights of labels near those given: first pushed up to stand apart, then down from above."""
     placed: dict[str, float] = {}
-    floor = low
+    floor = -math.inf
     for name, height in sorted(heights.items(), key=lambda item: item[1]):
         placed[name] = max(height, floor)
-        floor = placed[name] + _LABEL_GAP
-    excess = max(0.0, floor - _LABEL_GAP - 1.0)
-    ceiling = 1.0
-    for name in reversed(placed) if excess else ():
+        floor = placed[name] + gap
+    for name in reversed(list(placed)):
         placed[name] = min(placed[name], ceiling)
-        ceiling = placed[name] - _LABEL_GAP
+        ceiling = placed[name] - gap
     return placed

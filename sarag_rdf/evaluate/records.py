@@ -46,10 +46,20 @@ def read_json(path: Path) -> JsonFile:
     if not text.strip():
         raise InputError(f"{path} is empty: name a file that holds JSON")
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         data = _lines(path, text, error)
     return JsonFile(path, hashlib.sha256(content).hexdigest(), data)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, none of whose keys may hide another value."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key '{twice}' stands twice in one object")
+    return found
 
 
 def _lines(path: Path, text: str, whole: Exception) -> list[Any]:
@@ -59,7 +69,7 @@ def _lines(path: Path, text: str, whole: Exception) -> list[Any]:
         if not line.strip():
             continue
         try:
-            values.append(json.loads(line))
+            values.append(json.loads(line, object_pairs_hook=_object))
         except (ValueError, RecursionError) as error:
             reason = f"line {number}: {error}" if values else str(whole)
             raise InputError(f"{path} is not JSON ({reason}): mend it") from error

@@ -9,6 +9,7 @@ from typing import Any
 from sarag_rdf.evaluate.bootstrap import paired_interval
 from sarag_rdf.evaluate.corpus import Corpus
 from sarag_rdf.evaluate.measures import mean
+from sarag_rdf.evaluate.questions import QuestionFile
 from sarag_rdf.evaluate.retrieval import Cutoffs, Outcome, Row
 from sarag_rdf.evaluate.trouble import Judged
 
@@ -26,20 +27,41 @@ def names_compared(cutoffs: Cutoffs) -> list[str]:
     return [f"{measure}@{k}" for measure in ("R", "all") for k in cutoffs.ks]
 
 
+def setting(
+    corpus: Corpus, file: QuestionFile, questions: Sequence[Judged], cutoffs: Cutoffs, **others: Any
+) -> dict[str, Any]:
+    """What was evaluated on what; `others` stand in their order after what is known here."""
+    return {
+        "corpus": {
+            "file": corpus.file,
+            "sha256": corpus.sha256,
+            "passages": len(corpus.passages),
+        },
+        "questions": {
+            "file": file.file,
+            "sha256": file.sha256,
+            "count": len(questions),
+            "with_recall": sum(bool(question.supporting) for question in questions),
+        },
+        "k": list(cutoffs.ks),
+        "tokens": list(cutoffs.tokens),
+        "documents_asked_for": cutoffs.limit,
+        **others,
+    }
+
+
 def report(
     corpus: Corpus,
     questions: Sequence[Judged],
     outcomes: Sequence[Outcome],
     cutoffs: Cutoffs,
-    *,
-    baseline: str,
-    seed: int,
     setting: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Setting, a result for each method, a row for each question; fractions from 0 to 1, or None.
 
-    No time, date or path is among them.
+    `setting` names the `baseline` and the `seed`. No time, date or path is among the values.
     """
+    baseline, seed = setting["baseline"], setting["seed"]
     base = next(outcome for outcome in outcomes if outcome.method == baseline)
     return {
         "setting": dict(setting),

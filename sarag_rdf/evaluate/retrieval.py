@@ -102,15 +102,19 @@ def evaluate(
 
     Raises `UsageError` for options that a method does not take, before any is asked.
     """
-    retrievers = [
-        kg.retriever(method.name, **{"limit": cutoffs.limit, **method.options})
-        for method in methods
-    ]
+    retrievers = [_retriever(kg, method, cutoffs) for method in methods]
     encoding = _encoding_times(kg, questions, progress)
     return encoding, [
         _ask(kg, corpus, questions, method, retriever, cutoffs, progress)
         for method, retriever in zip(methods, retrievers, strict=True)
     ]
+
+
+def _retriever(kg: Graph, method: Method, cutoffs: Cutoffs) -> Retriever:
+    try:
+        return kg.retriever(method.name, **{"limit": cutoffs.limit, **method.options})
+    except UsageError as error:
+        raise UsageError(f"method {method.label}: {error}") from error
 
 
 def _encoding_times(kg: Graph, questions: Sequence[Judged], progress: Progress) -> list[float]:

@@ -16,7 +16,7 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any], cutoffs: Cutoffs)
     """The main table, differences to the baseline, figures by hops, times, troubles."""
     setting, results = report["setting"], report["results"]
     counts = setting["questions"]
-    yield f"{counts['count']} questions, {counts['with_recall']} with recall; figures in percent"
+    yield f"Questions: {counts['count']}; with recall: {counts['with_recall']}; figures in percent"
     yield ""
     found = [f"{measure}@{k}" for measure in ("R", "all") for k in cutoffs.ks]
     covered = [f"coverage@{tokens}" for tokens in cutoffs.tokens]
@@ -34,7 +34,7 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any], cutoffs: Cutoffs)
         yield from _differences(results, setting["baseline"], cutoffs)
     for hops, first in results[0]["by_hops"].items():
         yield ""
-        yield f"{hops} hops: {first['questions']} questions"
+        yield f"Questions of {hops} hops: {first['questions']}"
         rows = [_row(r["method"], r["by_hops"][hops], [*found, *covered]) for r in results]
         yield from _table(["method", *map(_head, [*found, *covered])], rows)
     yield ""

@@ -10,24 +10,23 @@ from sarag_rdf.evaluate.coverage import normalised
 from sarag_rdf.evaluate.questions import Question, QuestionFile
 
 SAYING = {
-    "duplicate_passages": "passages stand in the corpus once more: counted once",
-    "empty_passages": "passages of the corpus have no text: left out",
-    "duplicate_question_ids": "questions have the id of an earlier one: left out",
-    "questions_without_support": "questions mark no supporting paragraph: no recall of these",
-    "questions_with_support_not_in_corpus": "questions have a supporting paragraph that the corpus "
-    "does not hold: no recall of these",
-    "questions_with_support_not_in_graph": "questions have a supporting paragraph that is not in "
-    "the graph: it counts as not found",
-    "questions_without_answer": "questions have no answer: no coverage of these",
-    "questions_answered_yes_or_no": "questions are answered yes or no: such a word is covered by "
-    "chance",
-    "documents_without_extraction": "documents have no extraction in the file of --extractor: not "
+    "duplicate_passages": "passages that the corpus holds already, left out",
+    "empty_passages": "passages without a text, left out",
+    "duplicate_question_ids": "questions with the id of an earlier one, left out",
+    "questions_without_support": "questions that mark no supporting paragraph, without recall",
+    "questions_with_support_not_in_corpus": "questions with a supporting paragraph that the corpus "
+    "does not hold, without recall",
+    "questions_with_support_not_in_graph": "questions with a supporting passage that is not in the "
+    "graph, which counts as not found",
+    "questions_without_answer": "questions without an answer, without coverage",
+    "questions_answered_yes_or_no": "questions answered yes or no, which chance covers",
+    "documents_without_extraction": "documents that the file of --extractor does not know, not "
     "indexed",
-    "passages_not_in_graph": "passages of the corpus are not in the graph: no method can find them",
-    "documents_of_no_passage": "documents of the graph are part of no passage of the corpus: they "
-    "count as misses",
+    "passages_not_in_graph": "passages that are not in the graph, so that no method can find them",
+    "documents_of_no_passage": "documents of the graph that are part of no passage, counted as "
+    "misses",
 }
-"""What is counted -> what is said of a count, which stands before it."""
+"""What is counted -> what is said before the count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +82,4 @@ def troubles(
 
 def trouble_lines(counts: Mapping[str, int]) -> Iterator[str]:
     """A line for each kind of trouble that there is."""
-    return (f"{count} {SAYING[kind]}" for kind, count in counts.items() if count)
+    return (f"{SAYING[kind]}: {count}" for kind, count in counts.items() if count)
