@@ -47,6 +47,7 @@ class Corpus:
         self.empty = len(passages) - len(filled)
         self.duplicates = len(filled) - len(kept)
         self._exact = {key: number for number, key in enumerate(kept)}
+        self._parts: dict[tuple[str, str], int | None] = {}
         self._titled: dict[str, list[tuple[str, int]]] = {}
         for number, (title, text) in enumerate(kept):
             self._titled.setdefault(title, []).append((text, number))
@@ -60,6 +61,11 @@ class Corpus:
 
         Of several that contain it the first; None for an empty text and if there is none.
         """
+        if (title, text) not in self._parts:
+            self._parts[title, text] = self._part(title, text)
+        return self._parts[title, text]
+
+    def _part(self, title: str, text: str) -> int | None:
         key = _bare(title), _bare(text)
         if key in self._exact or not key[1]:
             return self._exact.get(key)
