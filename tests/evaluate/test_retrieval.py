@@ -14,13 +14,10 @@ from sarag_rdf.evaluate.coverage import words_of, words_to_answer
 from sarag_rdf.evaluate.plot import write_recall_plot
 from sarag_rdf.evaluate.retrieval import Method
 from sarag_rdf.evaluate.table import WIDTH
-from sarag_rdf.graph.outcome import ScoredDocument, ranked_documents
-from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.graph.vectors import GraphVectors, texts_of
 from sarag_rdf.knowledge_graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Matrix
-from sarag_rdf.types import Query, Retrieved, Subgraph
+from sarag_rdf.ports import Matrix, Retriever
+from sarag_rdf.types import Document, Query, RankedDocument, Retrieved, Subgraph
 from tests.command import Result, Sarag
 from tests.evaluate.sample import CORPUS, PASSAGES, QUESTIONS, musique, write
 from tests.sample_graph import CapitalExtractor, files_of
@@ -32,21 +29,29 @@ class Fixed:
 
     asked: list[tuple[str, int]] = []  # noqa: RUF012 - shared on purpose
 
-    def __init__(
-        self, reader: GraphReader, vectors: GraphVectors, *, order: str = "", limit: int = 0
-    ) -> None:
-        self._reader, self._limit = reader, limit
-        self._titles = order.split("|") if order else sorted(PASSAGES)
+    def __init__(self, kg: KnowledgeGraph, *, order: str = "", limit: int) -> None:
+        texts = dict(kg.documents())
+        self._limit = limit
+        self._documents = [
+            Document(f"a:{place}", "a:source", title, texts[title], 0, len(texts[title]))
+            for place, title in enumerate(order.split("|") if order else sorted(texts))
+        ]
 
     def retrieve(self, query: Query) -> Retrieved:
         self.asked.append((query.text, self._limit))
-        rows = {text.partition("\n")[0]: iri for iri, text in texts_of(self._reader, "document")}
-        scored = [
-            ScoredDocument(rows[title], float(-place), 0.0, 0.0, "")
-            for place, title in enumerate(self._titles)
-        ]
-        found = ranked_documents(self._reader, scored, self._limit)
+        found = tuple(
+            RankedDocument(document, -rank, 0.0, 0.0, "", rank)
+            for rank, document in enumerate(self._documents[: self._limit], 1)
+        )
         return Retrieved(query, "fixed", {}, found, (), (), (), Subgraph((), {}, ()))
+
+
+def with_fixed(kg: KnowledgeGraph, name: str, **options: Any) -> Retriever:
+    """In the place of `KnowledgeGraph.retriever`: knows ``fixed`` too."""
+    return Fixed(kg, **options) if name == "fixed" else RETRIEVER(kg, name, **options)
+
+
+RETRIEVER = KnowledgeGraph.retriever
 
 
 class Evaluate:
@@ -81,6 +86,7 @@ def evaluate(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> E
         ),
     )
     monkeypatch.setitem(assemble.RETRIEVERS, "fixed", Fixed)
+    monkeypatch.setattr(KnowledgeGraph, "retriever", with_fixed)
     monkeypatch.setattr(Fixed, "asked", [])
     return Evaluate(sarag, tmp_path)
 
@@ -215,7 +221,8 @@ def test_questions_chosen(evaluate: Evaluate) -> None:
 
 
 def test_the_default_baseline(evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(assemble.RETRIEVERS, "dense", Fixed)
+    dense = assemble.RETRIEVERS.get("dense", assemble.RETRIEVERS["sarag"])
+    monkeypatch.setitem(assemble.RETRIEVERS, "dense", dense)
     assert evaluate.json("--methods", "fixed,dense")["setting"]["baseline"] == "dense"
     assert evaluate.json("--methods", "sarag,fixed")["setting"]["baseline"] == "sarag"
 
