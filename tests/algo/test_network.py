@@ -1,0 +1,148 @@
+"""Documents, entities and relationships as arrays, against dictionaries."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sarag_rdf.algo.network import Groups, Network, Rows
+
+
+def rows(*values: int) -> Rows:
+    return np.array(values, dtype=np.int64)
+
+
+def pairs(*values: tuple[int, int]) -> Rows:
+    return np.array(values, dtype=np.int64).reshape(-1, 2)
+
+
+# ------------------------------------------------------------------------------ Groups
+
+
+def test_positions_by_value() -> None:
+    # Value 0 stands at positions 2 and 5, 1 nowhere, 2 at 0 and 3, 3 at 6; -1 at 1 and 4.
+    groups = Groups(rows(2, -1, 0, 2, -1, 0, 3), 4)
+    assert groups.sizes().tolist() == [2, 0, 2, 1]
+    assert [groups.of(rows(value)).tolist() for value in range(4)] == [[2, 5], [], [0, 3], [6]]
+    assert groups.of(rows(3, 0, 1, 2)).tolist() == [6, 2, 5, 0, 3]
+    assert groups.of(rows(0, 0)).tolist() == [2, 5, 2, 5]
+    assert groups.of(rows()).tolist() == []
+
+
+@pytest.mark.parametrize("values", [rows(), rows(-1, -1, -1)])
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_groups_of_nothing(values: Rows, size: int) -> None:
+    groups = Groups(values, size)
+    assert groups.sizes().tolist() == [0] * size
+    assert groups.of(np.arange(size)).tolist() == []
+
+
+@given(
+    st.lists(st.integers(-1, 5), max_size=30),
+    st.lists(st.integers(0, 5), max_size=8),
+)
+def test_groups_are_those_of_a_dictionary(values: list[int], wanted: list[int]) -> None:
+    groups = Groups(rows(*values), 6)
+    naive = defaultdict(list)
+    for position, value in enumerate(values):
+        naive[value].append(position)
+    assert groups.sizes().tolist() == [len(naive[value]) for value in range(6)]
+    assert groups.of(rows(*wanted)).tolist() == [p for value in wanted for p in naive[value]]
+
+
+# ----------------------------------------------------------------------------- Network
+
+# Document a describes v and w, b describes v, c nothing. a is about w, b about v, c about
+# nothing. Relationship p: v - w in a; q: w - v in b, which does not describe w; r: w - w in a;
+# s: x - v, stated nowhere.
+NETWORK = Network(
+    ["a", "b", "c"],
+    ["v", "w", "x"],
+    ["p", "q", "r", "s"],
+    described=pairs((0, 0), (0, 1), (1, 0)),
+    topics=rows(1, 0, -1),
+    ends=pairs((0, 1), (1, 0), (1, 1), (2, 0)),
+    stated_in=rows(0, 1, 0, -1),
+)
+EMPTY = Network([], [], [], pairs(), rows(), pairs(), rows())
+
+
+def test_a_network_by_hand() -> None:
+    assert NETWORK.document_rows == {"a": 0, "b": 1, "c": 2}
+    assert NETWORK.entity_rows == {"v": 0, "w": 1, "x": 2}
+    assert [NETWORK.by_document.of(rows(d)).tolist() for d in range(3)] == [[0, 1], [2], []]
+    assert [NETWORK.by_entity.of(rows(e)).tolist() for e in range(3)] == [[0, 2], [1], []]
+    assert [NETWORK.stated_by.of(rows(d)).tolist() for d in range(3)] == [[0, 2], [1], []]
+    assert [NETWORK.starting_at.of(rows(e)).tolist() for e in range(3)] == [[0], [1, 2], [3]]
+    assert [NETWORK.ending_at.of(rows(e)).tolist() for e in range(3)] == [[1, 3], [0, 2], []]
+    assert NETWORK.frequencies.tolist() == [2, 1, 1]  # No document describes x: still 1.
+    assert NETWORK.is_topic.tolist() == [False, True, True]
+    # In b, w of q is not described; s stands in no document.
+    assert NETWORK.end_pairs.tolist() == [[0, 1], [-1, 2], [1, 1], [-1, -1]]
+
+
+def test_a_network_of_nothing() -> None:
+    assert (EMPTY.document_rows, EMPTY.entity_rows) == ({}, {})
+    assert EMPTY.frequencies.shape == EMPTY.is_topic.shape == (0,)
+    assert EMPTY.end_pairs.shape == (0, 2)
+    groups = (EMPTY.by_document, EMPTY.by_entity, EMPTY.stated_by)
+    assert [len(group.of(rows())) for group in groups] == [0, 0, 0]
+
+
+def test_documents_that_describe_nothing() -> None:
+    network = Network(["a"], ["v", "w"], ["p"], pairs(), rows(-1), pairs((0, 1)), rows(0))
+    assert network.end_pairs.tolist() == [[-1, -1]]
+    assert network.frequencies.tolist() == [1, 1]
+    assert network.is_topic.shape == (0,)
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Network:
+    """At most 5 documents, 5 entities and 8 relationships, at least one document and entity."""
+    documents, entities = draw(st.integers(1, 5)), draw(st.integers(1, 5))
+    document, entity = st.integers(0, documents - 1), st.integers(0, entities - 1)
+    described = sorted(draw(st.sets(st.tuples(document, entity), max_size=12)))
+    ends = draw(st.lists(st.tuples(entity, entity), max_size=8))
+    stated = st.integers(-1, documents - 1)
+    about = st.integers(-1, entities - 1)
+    return Network(
+        [f"d{n}" for n in range(documents)],
+        [f"e{n}" for n in range(entities)],
+        [f"r{n}" for n in range(len(ends))],
+        pairs(*described),
+        rows(*draw(st.lists(about, min_size=documents, max_size=documents))),
+        pairs(*ends),
+        rows(*draw(st.lists(stated, min_size=len(ends), max_size=len(ends)))),
+    )
+
+
+@given(networks())
+def test_a_network_is_that_of_dictionaries(network: Network) -> None:
+    described = [tuple(pair) for pair in network.described.tolist()]
+    topics = dict(enumerate(network.topics.tolist()))
+    ends = dict(enumerate(network.ends.tolist()))
+    stated_in = dict(enumerate(network.stated_in.tolist()))
+    place = {pair: row for row, pair in enumerate(described)}
+    for document in range(len(network.documents)):
+        assert network.by_document.of(rows(document)).tolist() == [
+            row for row, (d, _) in enumerate(described) if d == document
+        ]
+        assert network.stated_by.of(rows(document)).tolist() == [
+            row for row, d in stated_in.items() if d == document
+        ]
+    for entity in range(len(network.entities)):
+        by_entity = [row for row, (_, e) in enumerate(described) if e == entity]
+        assert network.by_entity.of(rows(entity)).tolist() == by_entity
+        assert network.frequencies[entity] == (len(by_entity) or 1)
+        starting = [row for row, (s, _) in ends.items() if s == entity]
+        ending = [row for row, (_, o) in ends.items() if o == entity]
+        assert network.starting_at.of(rows(entity)).tolist() == starting
+        assert network.ending_at.of(rows(entity)).tolist() == ending
+    assert network.is_topic.tolist() == [topics[d] == e for d, e in described]
+    assert network.end_pairs.tolist() == [
+        [place.get((stated_in[row], end), -1) for end in both] for row, both in ends.items()
+    ]
