@@ -16,7 +16,10 @@ EmbedTexts = Callable[[list[str]], Matrix]
 
 
 def texts_of(reader: GraphReader, kind: Kind) -> list[tuple[str, str]]:
-    """IRIs and texts of one kind, by IRI. A document's title stands before its text."""
+    """IRIs and texts of one kind, by IRI.
+
+    A document's title stands before its text, or else the name of what it is about.
+    """
     texts: dict[str, str] = {}
     for iri, text, *title in reader.rows(f"{kind}-texts"):
         titled = f"{title[0].value}\n{text.value}" if title and title[0] else text.value

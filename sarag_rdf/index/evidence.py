@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from pyoxigraph import Literal, NamedNode, Quad
 
+from sarag_rdf.index.lead import lead_name
 from sarag_rdf.index.names import names_in_title, without_bracket
 from sarag_rdf.iris import Minter, normalize_name
 from sarag_rdf.ports import Term
@@ -177,11 +178,13 @@ class SourceGraph:
 def topic_of(document: Document, extraction: Extraction) -> str:
     """Normalised name of what a document is about, empty if it mentions nothing.
 
-    That is its title, with or without what the title has in brackets; where the title is not
-    mentioned, or there is none, what most of its relationships start at; else the first mention.
+    That is its title, with or without what the title has in brackets, or what an untitled
+    document opens with; where that is not mentioned, what most of its relationships start at;
+    else the first mention.
     """
     names = list(filter(None, (normalize_name(m.name) for m in extraction.mentions)))
-    for title in (document.title, without_bracket(document.title)):
+    opening = document.title or lead_name(document.text)
+    for title in (opening, without_bracket(opening)):
         if normalize_name(title) in names:
             return normalize_name(title)
     starts = Counter(normalize_name(relation.subject) for relation in extraction.relations)

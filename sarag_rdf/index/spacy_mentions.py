@@ -99,7 +99,8 @@ def sightings(doc: Doc, title: str) -> list[Sighting]:
         labels[span.start, span.end] = _RUN
     spans = filter_spans([doc[begin:end] for begin, end in labels])
     pieces = _joined([(span, labels[span.start, span.end]) for span in spans])
-    ner = {(ent.start, ent.end): ent.label_ for ent in doc.ents}
+    ner = {(_trimmed(ent).start, ent.end): ent.label_ for ent in doc.ents}
+    ner |= {(ent.start, ent.end): ent.label_ for ent in doc.ents}
     found = []
     for span, label in pieces:
         name = title if label == _TITLE else clean_name(span.text)

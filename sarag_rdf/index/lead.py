@@ -1,0 +1,54 @@
+"""What an untitled text says in its first words: most texts open with what they are about."""
+
+from __future__ import annotations
+
+import re
+
+_SMALL = frozenset(
+    "of the for and & de la du von van der den del di da el al in on at to an a y le les des".split()
+)
+_OPENING = re.compile(
+    r"\s*(?:The |An? )?[\"\u201c'\u2018]?(?P<name>[^;:!?\n\"\u201c\u201d()]{1,80}?)[\"\u201d'\u2019]?\s*"
+    r"(?:,|\((?P<bracket>[^()]*)\)|\b(?:is|was|are|were|refers|has|had|became|consists|comprises|"
+    r"competed|won)\b)"
+)
+_NO_NAME = frozenset(
+    "In On At During After Before When While As For From By With Since Under He She It They This "
+    "That These Those There Her His Its Their If Although Other Many Most Some Several Both Each "
+    "All One Two Three Another Early Later Following Despite Because According Today Not Through "
+    "Within Among Over More Only Once Until Unlike Upon Born".split()
+)
+_SUFFIXES = frozenset({"Jr.", "Jr", "Sr.", "Sr", "II", "III", "IV", "V"})
+
+
+def lead_name(text: str) -> str:
+    """The capitalised name that a text opens with and then speaks of, else empty.
+
+    >>> lead_name("Johnnycake is an unincorporated community.")
+    'Johnnycake'
+    >>> lead_name("In Canada, it was broadcast later.")
+    ''
+    """
+    match = _OPENING.match(text)
+    words = match["name"].split() if match else []
+    if not words or words[0] in _NO_NAME:
+        return ""
+    capitalised = (
+        w[0].isupper() or w[0].isdigit() or not w[0].isalnum() or w in _SMALL for w in words
+    )
+    return " ".join(words) if words[0][0].isupper() and all(capitalised) else ""
+
+
+def short_name_of_lead(text: str) -> str:
+    """First and last name of a person whose full name opens a text with dates, else empty.
+
+    >>> short_name_of_lead("Kevin Wayne Durant (born September 29, 1988) is a player.")
+    'Kevin Durant'
+    """
+    match, words = _OPENING.match(text), lead_name(text).split()
+    words = [word.rstrip(",") for word in words if word not in _SUFFIXES]
+    if match is None or not re.search(r"\bborn\b|\d{3,4}", match["bracket"] or ""):
+        return ""
+    if len(words) < 3 or any(word in _SMALL or not word[0].isupper() for word in words):
+        return ""
+    return f"{words[0]} {words[-1]}"
