@@ -11,15 +11,29 @@ from typing import Any
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
+from sarag_rdf.graph.view import GraphView
 from sarag_rdf.models.openai_llm import OpenAILLM, endpoint_model
 from sarag_rdf.models.reply_cache import CachedLLM
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
 from sarag_rdf.ports import LLM, Embedder, Extractor, Reasoner, Retriever
 from sarag_rdf.reason.single import Single
+from sarag_rdf.retrieve.bm25 import Bm25
+from sarag_rdf.retrieve.dense import Dense
+from sarag_rdf.retrieve.khop import Khop
+from sarag_rdf.retrieve.ppr import Ppr
+from sarag_rdf.retrieve.rrf import Rrf
 from sarag_rdf.retrieve.sarag import Sarag
 from sarag_rdf.retrieve.sarag_paper import PRESETS, SaragPaper
 
-RETRIEVERS: dict[str, Callable[..., Retriever]] = {"sarag": Sarag, "sarag-paper": SaragPaper}
+RETRIEVERS: dict[str, Callable[..., Retriever]] = {
+    "sarag": Sarag,
+    "sarag-paper": SaragPaper,
+    "bm25": Bm25,
+    "dense": Dense,
+    "rrf": Rrf,
+    "khop": Khop,
+    "ppr": Ppr,
+}
 REASONERS: dict[str, Callable[..., Reasoner]] = {"single": Single}
 EXTRACTORS = ("spacy", "llm", "openie:FILE")
 
@@ -95,8 +109,15 @@ def make_extractor(
     raise UsageError(f"unknown extractor '{name}': choose {', '.join(EXTRACTORS)}")
 
 
+def make_view(reader: GraphReader, vectors: GraphVectors) -> GraphView:
+    """What retrievers read."""
+    from sarag_rdf.stores.words import Bm25Index
+
+    return GraphView(reader, vectors, Bm25Index)
+
+
 def make_retriever(
-    name: str, reader: GraphReader, vectors: GraphVectors, options: Mapping[str, Any]
+    name: str, view: GraphView, options: Mapping[str, Any]
 ) -> Retriever:
     """A retriever by name; ``sarag-paper`` takes a `preset` beside its own options."""
     if name not in RETRIEVERS:
@@ -110,7 +131,7 @@ def make_retriever(
             )
         values = {**PRESETS[preset], **values}
     try:
-        return RETRIEVERS[name](reader, vectors, **values)
+        return RETRIEVERS[name](view, **values)
     except TypeError as error:
         raise UsageError(f"{name} does not take these options: {error}") from error
 

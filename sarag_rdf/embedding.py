@@ -10,6 +10,7 @@ from sarag_rdf.errors import EmptyGraphError, ModelMismatchError
 from sarag_rdf.graph.meta import read_meta
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import KINDS, GraphVectors, Kind
+from sarag_rdf.graph.view import GraphView
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.pipeline import Progress
 from sarag_rdf.location import GraphLocation
@@ -33,11 +34,11 @@ class Embeddings:
         self._endpoint = endpoint
         self._model: Embedder | None = None
         self._embedder: CachedEmbedder | None = None
-        self._vectors: GraphVectors | None = None
+        self._view: GraphView | None = None
 
-    def vectors(self, reader: GraphReader) -> GraphVectors:
-        """The indexes of the graph; raises `EmptyGraphError`, `ModelMismatchError`."""
-        if self._vectors is None:
+    def view(self, reader: GraphReader) -> GraphView:
+        """What retrievers read of the graph; raises `EmptyGraphError`, `ModelMismatchError`."""
+        if self._view is None:
             meta = read_meta(reader.store)
             if meta is None:
                 raise _empty()
@@ -51,8 +52,8 @@ class Embeddings:
             vectors = GraphVectors(reader, embedder, self._store(), meta.revision)
             if not len(vectors.index("document")):
                 raise _empty()
-            self._vectors = vectors
-        return self._vectors
+            self._view = assemble.make_view(reader, vectors)
+        return self._view
 
     def record(self, reader: GraphReader) -> None:
         """Write down the model; one that the graph does not have yet must first prove to work."""
@@ -74,14 +75,14 @@ class Embeddings:
             vectors.index(kind, _with_progress(embedder, kind, progress))
 
     def model(self) -> Embedder:
-        """The embedder of `vectors`, without its cache; raises what `vectors` raises."""
-        self.vectors(self._location.reader())
-        assert self._model is not None  # noqa: S101 - made with the vectors
+        """The embedder of the view, without its cache; raises what `view` raises."""
+        self.view(self._location.reader())
+        assert self._model is not None  # noqa: S101 - made with the view
         return self._model
 
     def forget(self) -> None:
         """Drop the indexes: the graph may have changed."""
-        self._vectors = None
+        self._view = None
 
     def close(self) -> None:
         """Give the cache's file free."""

@@ -113,12 +113,11 @@ class KnowledgeGraph:
     def retriever(self, name: str, **options: Any) -> Retriever:
         """A retriever on the graph as it is now, for many questions; `options` are its own."""
         reader = self._location.reader()
-        vectors = self._embeddings.vectors(reader)
-        return assemble.make_retriever(name, reader, vectors, options)
+        return assemble.make_retriever(name, self._embeddings.view(reader), options)
 
     def embedder(self, *, cached: bool = True) -> Embedder:
         """The model that questions are embedded with, behind the graph's cache or bare."""
-        made = self._embeddings.vectors(self._location.reader()).embedder
+        made = self._embeddings.view(self._location.reader()).vectors.embedder
         return made if cached else self._embeddings.model()
 
     def ask(

@@ -107,12 +107,31 @@ class VectorIndex(Protocol):
         """Cosines of the given IRIs, shape (len(iris),). Raises KeyError for an unknown IRI."""
         ...
 
+    def positions(self, iris: Sequence[str]) -> NDArray[np.int64]:
+        """Positions of IRIs among all IRIs in ascending order. Raises KeyError for an unknown."""
+        ...
+
+    def vectors(self, positions: NDArray[np.int64]) -> Matrix:
+        """The vectors at these positions, shape (len(positions), d)."""
+        ...
+
     def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
-        """The q-quantile and the maximum of all cosines with `vector`; (0, 0) if empty."""
+        """The q-quantile and the maximum of the cosines with `vector`; (0, 0) if empty.
+
+        Of a fixed random sample where there are many vectors; so are the moments.
+        """
         ...
 
     def moments(self, vector: Vector) -> tuple[float, float]:
-        """Mean and standard deviation of all cosines with `vector`; (0, 0) if empty."""
+        """Mean and standard deviation of the cosines with `vector`; (0, 0) if empty."""
+        ...
+
+
+class WordIndex(Protocol):
+    """Scores texts by the words that they share with a question."""
+
+    def scores(self, text: str) -> NDArray[np.float32]:
+        """One score a text, in the order in which they were given, at least 0: shape (n,)."""
         ...
 
 

@@ -170,8 +170,9 @@ class Subgraph:
 class Step:
     """Activation passed over one link: ``amount = weight * activation of origin`` at `round`.
 
-    `activation` is what `target` holds afterwards, in [0, 1]. An origin that is a document passes
-    activation to what it describes: `relationship` is then the IRI of sarag:describes.
+    `activation` is what `target` holds afterwards. Between a document and an entity that it
+    describes, either way, `relationship` is the IRI of sarag:describes; what a document gets
+    is ``amount = weight * min(1, activation of origin without the document's own)``.
     """
 
     round: int
@@ -181,6 +182,24 @@ class Step:
     weight: float
     amount: float
     activation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Activation that one entity, the one that gave most, gave to a document in one round.
+
+    `held` is the entity's, `echo` what the document itself had given to it, `frequency` the
+    number of documents that describe the entity, `share` what one of them gets:
+    ``amount = min(1, held - echo) / frequency * share``.
+    """
+
+    round: int
+    entity: str
+    held: float
+    echo: float
+    frequency: int
+    share: float
+    amount: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +221,9 @@ class RankedDocument:
     """A retrieved document: `score` orders it.
 
     `entity` is the activated entity that speaks for it most, `activation` what it brings;
-    an empty entity means that similarity alone brought the document.
+    an empty entity means that similarity alone brought the document. `chain` leads to it, or to
+    that entity, from a seed. `measures` are what the score is made of (with the calibration of
+    the retrieval), `parts` what each adds to it, `arrivals` the activation of each round.
     """
 
     document: Document
@@ -211,6 +232,10 @@ class RankedDocument:
     activation: float
     entity: str
     rank: int
+    chain: tuple[Step, ...] = ()
+    measures: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, float] = field(default_factory=dict)
+    arrivals: tuple[Arrival, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +243,8 @@ class Retrieved:
     """The outcome of one retrieval: ranked documents and relationships, and how they came.
 
     `settings` are the retriever's parameters, `calibration` the numbers that it took from this
-    question's similarities: with both, every score can be recomputed.
+    question's similarities and the weights that are fixed: with both, every score can be
+    recomputed. `names` says what nodes and relationships of the explanation are called.
     """
 
     query: Query
@@ -230,6 +256,7 @@ class Retrieved:
     entities: tuple[ActivatedEntity, ...]
     subgraph: Subgraph
     calibration: Mapping[str, float] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -63,17 +62,17 @@ def show_entities(found: Retrieved) -> None:
     """Activated entities with their activation, and the relationship that brought it."""
     activated = [entity for entity in found.entities if entity.is_activated]
     _heading(f"Activated entities: {len(activated)} of {len(found.subgraph.hops)} in the subgraph")
-    texts = {link.relationship: link.text for link in found.subgraph.links}
+    names = names_of(found)
     for entity in activated[:_ENTITIES]:
         click.echo(f"  {entity.activation:5.2f}  {entity.name}  [{entity.type}{_place(entity)}]")
         if entity.chain and not entity.is_seed:
-            _lines(f"by: {_by(entity.chain[-1], texts, found)}", " " * 9)
+            _lines(f"by: {_by(entity.chain[-1], names)}", " " * 9)
     _more(len(activated) - _ENTITIES)
 
 
-def _by(step: Step, texts: dict[str, str], found: Retrieved) -> str:
-    origin = names_of(found).get(step.origin, step.origin)
-    return texts.get(step.relationship, f"document {origin}, which describes it")
+def _by(step: Step, names: dict[str, str]) -> str:
+    origin = names.get(step.origin, step.origin)
+    return names.get(step.relationship, f"document {origin}, which describes it")
 
 
 def _place(entity: ActivatedEntity) -> str:
@@ -102,22 +101,30 @@ def show_document(
 
 
 def show_chain(found: RankedDocument, retrieved: Retrieved, names: dict[str, str]) -> None:
-    """Seed, relationship, entity, document: the activation at each step."""
+    """From a seed over relationships and documents: the activation at each step, and the score."""
     if not found.entity:
         click.echo("      by similarity alone: no activated entity speaks for it")
-        return
-    chain = _chain(found, retrieved)
-    texts = {link.relationship: link.text for link in retrieved.subgraph.links}
-    start = chain[0].origin if chain else found.entity
+    else:
+        _show_steps(found, retrieved, names)
+    if found.parts:
+        parts = (f"{name} {value:+.3f}" for name, value in found.parts.items())
+        _lines(f"score {found.score:.3f}: {', '.join(parts)}", "      ")
+
+
+def _show_steps(found: RankedDocument, retrieved: Retrieved, names: dict[str, str]) -> None:
+    names = names | {found.document.iri: "this document"}
+    start = found.chain[0].origin if found.chain else found.entity
     seed = next(s for s in retrieved.seeds if s.node == start)
-    reason = f"seed {seed.name} ({seed.activation:.3f}), {seed.reason}"
-    _lines(reason, "      ", _width() - 8)
-    for step in chain:
-        click.echo(
-            f'        -> "{texts.get(step.relationship, "describes")}" '
-            f"(weight {step.weight:.3f} passes {step.amount:.3f})"
-        )
-        click.echo(f"        -> {names.get(step.target, step.target)} ({step.activation:.3f})")
+    _lines(f"seed {seed.name} ({seed.activation:.3f}), {seed.reason}", "      ", _width() - 8)
+    at_document = seed.text == seed.node
+    for number, step in enumerate(found.chain, start=1):
+        text = names.get(step.relationship)
+        if text is None:
+            text = "describes" if at_document else "is described by"
+            at_document = not at_document
+        click.echo(f'        -> "{text}" (weight {step.weight:.3f} passes {step.amount:.3f})')
+        if number < len(found.chain) or not at_document:
+            click.echo(f"        -> {names.get(step.target, step.target)} ({step.activation:.3f})")
     click.echo(
         f"        -> this document (activation {found.activation:.3f}, score {found.score:.3f})"
     )
@@ -127,10 +134,6 @@ def _via(found: RankedDocument, names: dict[str, str]) -> str:
     if not found.entity:
         return "by similarity alone"
     return f"via {names.get(found.entity, found.entity)}"
-
-
-def _chain(found: RankedDocument, retrieved: Retrieved) -> Sequence[Step]:
-    return next((e.chain for e in retrieved.entities if e.iri == found.entity), ())
 
 
 def show_answer(answer: Answer, *, explain: bool) -> None:

@@ -5,31 +5,28 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from sarag_rdf.types import Answer, Retrieved
+from sarag_rdf.types import Answer, Retrieved, Step
 
 
 def names_of(retrieved: Retrieved) -> dict[str, str]:
-    """Names of the entities and documents that a retrieval touched."""
-    names = {seed.node: seed.name for seed in retrieved.seeds}
-    return names | {entity.iri: entity.name for entity in retrieved.entities}
+    """Names of the entities and documents that a retrieval touched, texts of relationships."""
+    names = {link.relationship: link.text for link in retrieved.subgraph.links}
+    names |= {seed.node: seed.name for seed in retrieved.seeds}
+    names |= {entity.iri: entity.name for entity in retrieved.entities}
+    return names | retrieved.names
 
 
 def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
     """Everything a retrieval gives, explanation included; IRIs as strings, floats unrounded."""
     names = names_of(retrieved)
-    texts = {link.relationship: link.text for link in retrieved.subgraph.links}
-    chains = {entity.iri: entity.chain for entity in retrieved.entities}
 
-    def chain(entity: str) -> list[dict[str, Any]]:
-        return [
-            {
-                **asdict(step),
-                "origin_name": names.get(step.origin, ""),
-                "target_name": names.get(step.target, ""),
-                "text": texts.get(step.relationship, ""),
-            }
-            for step in chains.get(entity, ())
-        ]
+    def told(step: Step) -> dict[str, Any]:
+        return {
+            **asdict(step),
+            "origin_name": names.get(step.origin, ""),
+            "target_name": names.get(step.target, ""),
+            "text": names.get(step.relationship, ""),
+        }
 
     return {
         "question": retrieved.query.text,
@@ -64,7 +61,13 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
                 "activation": d.activation,
                 "entity": d.entity,
                 "entity_name": names.get(d.entity, ""),
-                "chain": chain(d.entity),
+                "measures": dict(d.measures),
+                "parts": dict(d.parts),
+                "arrivals": [
+                    {**asdict(arrival), "entity_name": names.get(arrival.entity, "")}
+                    for arrival in d.arrivals
+                ],
+                "chain": [told(step) for step in d.chain],
             }
             for d in retrieved.documents
         ],

@@ -6,9 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sarag_rdf.algo.arcs import Pass, Spread, chain_to
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.texts import entity_labels, full_documents, relationship_texts
+from sarag_rdf.graph.view import GraphView
+from sarag_rdf.ports import Vector
 from sarag_rdf.types import (
     ActivatedEntity,
     Link,
@@ -19,6 +24,10 @@ from sarag_rdf.types import (
     Step,
     Subgraph,
 )
+
+Floats = NDArray[np.float64]
+NOTHING = Subgraph((), {}, ())
+"""The subgraph of a method that looks at no entity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +111,62 @@ def retrieved(
         seeds=_told(reader, subgraph.seeds),
         links=tuple(with_text(link) for link in subgraph.links),
     )
+    chains = {entity.iri: entity.chain for entity in entities}
+    names = {seed.node: seed.name for seed in subgraph.seeds}
+    names |= {entity.iri: entity.name for entity in entities}
+    names |= {relationship: text for relationship, (text, _) in texts.items()}
     return Retrieved(
         query,
         retriever,
         settings,
-        tuple(documents),
+        tuple(replace(document, chain=chains[document.entity]) for document in documents),
         tuple(with_text(link) for link in relationships),
         subgraph.seeds,
         entities,
         subgraph,
         calibration,
+        names,
     )
+
+
+def document_cosines(view: GraphView, question: Vector) -> Floats:
+    """Cosines of all documents with the question, by their rows in the network."""
+    index = view.vectors.index("document")
+    return index.similarities(question, view.network.documents).astype(np.float64)
+
+
+def listed(
+    view: GraphView,
+    query: Query,
+    retriever: str,
+    settings: Mapping[str, float | int | str],
+    scores: Floats,
+    limit: int | None,
+    *,
+    similarities: Floats | None = None,
+    subgraph: Subgraph = NOTHING,
+) -> Retrieved:
+    """What a method without activation found: documents by falling score, ties by IRI.
+
+    `scores` has one for every document of the network, -inf for those that were not found;
+    without `similarities`, likewise of all documents, they are 0.
+    """
+    order = np.argsort(-scores, kind="stable")
+    best = order[: np.count_nonzero(np.isfinite(scores))][:limit]
+    found = (
+        ScoredDocument(
+            view.network.documents[row],
+            float(scores[row]),
+            0.0 if similarities is None else float(similarities[row]),
+            0.0,
+            "",
+        )
+        for row in best
+    )
+    documents = ranked_documents(view.reader, found, limit)
+    seeds = _told(view.reader, subgraph.seeds)
+    subgraph = replace(subgraph, seeds=seeds)
+    return Retrieved(query, retriever, settings, documents, (), seeds, (), subgraph)
 
 
 def _told(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:

@@ -1,4 +1,4 @@
-"""Seeds: entities that the question names, and those of the k nearest descriptions (paper 5.4)."""
+"""Entities that a question names, and those of the k nearest descriptions (paper 5.4)."""
 
 from __future__ import annotations
 
@@ -27,17 +27,25 @@ def nearest_seeds(
     return tuple(seeds.values())
 
 
-_WORD = re.compile(r"[^\s]+")
-_LONGEST = 8
+_WORD = re.compile(r"\S+")
+_LONGEST = 12
 """Words of the longest name that is looked for in a question."""
+_OWNERS = 4
+"""An alias of more names than these says nothing."""
+_NO_NAMES = frozenset(
+    "who whom whose what which when where why how is are was were do does did has have had can "
+    "could in on at of to for from by with the a an".split()
+)
+"""Words that a question begins with, and that are no names where they stand alone."""
 
 
-def named_seeds(reader: GraphReader, question: str) -> tuple[Seed, ...]:
-    """Entities whose name or alias stands in the question, the longest names first.
+def named_entities(reader: GraphReader, question: str) -> dict[str, float]:
+    """Entities whose name or alias stands in the question, with their activation in (0, 1].
 
-    A name within a longer one that was found does not count ('York' in 'New York'). Names are
-    looked up by IRI, which is a function of the normalised name: no text is searched. Only names
-    with a capital letter or a digit in the question are tried, so that common words are not.
+    The longest names count: one within another that was found does not ('York' in 'New York').
+    Names are looked up by IRI, which is a function of the normalised name: no text is searched.
+    Only names with a capital letter or a digit in the question are tried, so that common words
+    are not. An alias of several entities (up to 4) is shared among them.
     """
     words = [match.span() for match in _WORD.finditer(question)]
     spans: dict[tuple[int, int], str] = {}
@@ -46,25 +54,30 @@ def named_seeds(reader: GraphReader, question: str) -> tuple[Seed, ...]:
             text = question[words[first][0] : words[first + length - 1][1]]
             if any(c.isupper() or c.isdigit() for c in text):
                 name = normalize_name(text)
-                if name:
+                if name and name not in _NO_NAMES:
                     spans[first, first + length] = reader.minter.mention(name)
     entities = _referred(reader, set(spans.values()))
-    seeds: dict[str, Seed] = {}
+    named: dict[str, float] = {}
     taken: set[int] = set()
     for (begin, end), mention in spans.items():
         if mention in entities and taken.isdisjoint(range(begin, end)):
             taken |= set(range(begin, end))
-            seeds.setdefault(entities[mention], Seed(entities[mention], "", 1.0))
-    return tuple(seeds.values())
+            for entity in entities[mention]:
+                named.setdefault(entity, 1.0 / len(entities[mention]))
+    return named
 
 
-def _referred(reader: GraphReader, mentions: set[str]) -> dict[str, str]:
-    """Mention -> entity; a name that no document uses is that of the only entity it is alias of."""
+def _referred(reader: GraphReader, mentions: set[str]) -> dict[str, list[str]]:
+    """Mention -> its entity; a name that no document uses is that of what it is an alias of."""
     owners: defaultdict[str, set[str]] = defaultdict(set)
     for owner, alias, _ in reader.rows_for("alias-owners", mentions):
         owners[alias.value].add(owner.value)
-    sole = {alias: min(found) for alias, found in owners.items() if len(found) == 1}
-    rows = reader.rows_for("mention-targets", mentions | set(sole.values()))
+    few = {alias: found for alias, found in owners.items() if len(found) <= _OWNERS}
+    rows = reader.rows_for("mention-targets", mentions.union(*few.values()))
     targets = {mention.value: entity.value for mention, entity in rows}
-    named = {alias: targets[owner] for alias, owner in sole.items() if owner in targets}
-    return named | {mention: targets[mention] for mention in mentions if mention in targets}
+    named = {
+        alias: sorted({targets[owner] for owner in found if owner in targets})
+        for alias, found in few.items()
+    }
+    named |= {mention: [targets[mention]] for mention in mentions if mention in targets}
+    return {mention: entities for mention, entities in named.items() if entities}

@@ -1,40 +1,42 @@
-"""The default: query-gated activation with documents as nodes, calibrated per question.
+"""The default: query-gated spreading activation with documents as nodes.
 
 Grown from SA-RAG (arXiv 2512.15922, sections 5.4, 5.5). Activation starts at the entities that
-the question names, at those of the nearest descriptions, and at the nearest documents; it passes
-from documents to what they describe, over relationships between entities, and back to documents.
-Every relationship is gated by its similarity to the question, calibrated by quantiles of this
-question's similarities, so that no threshold depends on the embedder; what leaves an entity is
-divided by the number of documents that describe it; and all entities of a round fire at once.
+the question names and at the nearest documents. It passes from documents to what they describe,
+over relationships between entities, and back to documents; and once more from the documents that
+it reached. Every relationship is gated by its similarity to the question, calibrated by quantiles
+of this question's similarities, so that no threshold depends on the embedder; and what leaves an
+entity is divided by the number of documents that describe it. A document's score adds up its
+similarity, its words and its activation.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
-from sarag_rdf.algo.activation import spread
-from sarag_rdf.algo.arcs import Arc, Spread
+import numpy as np
+from numpy.typing import NDArray
+
 from sarag_rdf.algo.calibrate import calibrated
+from sarag_rdf.algo.rounds import Rates, Round, Weigh, spread_round
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.describing import salience, topics_of
-from sarag_rdf.graph.outcome import ScoredDocument, ranked_documents, retrieved
-from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.graph.seeds import named_seeds, nearest_seeds
-from sarag_rdf.graph.subgraph import neighbourhood, relationships_among
-from sarag_rdf.graph.texts import documents_of
-from sarag_rdf.graph.vectors import GraphVectors, Kind
+from sarag_rdf.graph.explain import Outcome, Scored, explained, ranked
+from sarag_rdf.graph.relevance import MASK, WORDS, Relevance, Scale
+from sarag_rdf.graph.seeds import named_entities
+from sarag_rdf.graph.view import GraphView
 from sarag_rdf.ports import Vector
-from sarag_rdf.types import Link, Query, Retrieved, Seed, Subgraph
-from sarag_rdf.vocab import SARAG
+from sarag_rdf.types import Query, Retrieved
 
-CANDIDATES = 200
-"""Documents that are scored beside those that activation reaches: the nearest ones."""
-ACTIVATED = 0.1
-"""Activation above which an entity counts as activated, in what is shown."""
-SHOWN = 0.98
-"""Quantile of the similarities to relationships from which on one is shown."""
+FEW = 30
+"""Documents that a further round starts from: those that the round before activated most."""
+INSTEAD = 0.5
+"""Weight of the question with the activated entity instead of what it names."""
+ENTITY = 0.5
+"""How much of the entity's name stands in that question."""
+FAINT = 1e-4
+"""Activation below which a document is not read for the entity that gave it."""
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
 
 
 class Sarag:
@@ -42,179 +44,156 @@ class Sarag:
 
     def __init__(
         self,
-        reader: GraphReader,
-        vectors: GraphVectors,
+        view: GraphView,
         *,
-        k: int = 5,
+        k: int = 3,
         n: int = 2,
         c: float = 0.98,
-        decay: float = 0.3,
-        gain: float = 0.4,
+        decay: float = 0.2,
+        gain: float = 0.6,
         limit: int | None = None,
+        explain: bool = True,
     ) -> None:
         """Parameters, none of which depends on the embedder.
 
-        k: nearest documents, and nearest descriptions, that activation starts at. n: hops over
-        relationships. c: quantile of the question's similarities to relationships, in [0, 1), up
-        to which a relationship passes nothing. decay: the share of its activation that an entity
-        passes to the next, in [0, 1]. gain: how much activation counts in a document's score
-        beside similarity, 0 for none.
+        k: nearest documents that activation starts at. n: rounds, each from documents over
+        entities and their relationships to documents. c: quantile of the question's similarities
+        to relationships, in [0, 1), up to which a relationship passes nothing. decay: the share
+        of its activation that a document or an entity passes on, in [0, 1]. gain: how much the
+        activation of each round counts in a document's score beside similarity, 0 for none. Without
+        `explain` the ranking is the same, and nothing is told of how it came about.
         """
-        if k < 1 or n < 0 or not 0.0 <= c < 1.0 or not 0.0 <= decay <= 1.0 or gain < 0.0:
+        if k < 0 or n < 1 or not 0.0 <= c < 1.0 or not 0.0 <= decay <= 1.0 or gain < 0.0:
             raise UsageError(
-                "sarag needs k of at least 1, n of at least 0, c in [0, 1), decay in [0, 1] and "
+                "sarag needs k of at least 0, n of at least 1, c in [0, 1), decay in [0, 1] and "
                 "gain of at least 0"
             )
-        self._reader = reader
-        self._vectors = vectors
+        self._view = view
         self._limit = limit
-        self._k, self._n, self._c = k, n, c
-        self._decay, self._gain = decay, gain
+        self._explain = explain
+        self._k, self._n, self._c, self._gain = k, n, c, gain
+        self._rates = Rates(decay=decay)
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        question = self._vectors.embedder.embed([query.text])[0]
-        seeds = self._seeds(query, question)
-        described = self._described(question, seeds)
-        starts = {s.node for s in seeds} - described.keys()
-        starts |= {arc.target for arcs in described.values() for arc in arcs}
-        hops = neighbourhood(self._reader, starts, self._n)
-        documents = documents_of(self._reader, hops)
-        links = self._links(question, hops)
-        outcome = spread(
-            described | self._arcs(links, documents),
-            {s.node: s.activation for s in seeds},
-            rounds=self._n + 1,
-        )
-        activated = frozenset(e for e, a in outcome.activation.items() if a > ACTIVATED)
-        scored, calibration = self._documents(question, seeds, outcome, documents)
-        return retrieved(
-            self._reader,
-            query,
-            "sarag",
-            {"k": self._k, "n": self._n, "c": self._c, "decay": self._decay, "gain": self._gain},
-            calibration,
-            Subgraph(seeds, hops, links),
-            outcome,
-            activated,
-            ranked_documents(self._reader, scored, self._limit),
-            self._shown(question, links, activated),
-        )
-
-    def _calibrated(self, kind: Kind, question: Vector, iris: list[str], q: float) -> list[float]:
-        index = self._vectors.index(kind)
-        similarities = index.similarities(question, iris)
-        return [float(x) for x in calibrated(similarities, *index.quantile(question, q))]
-
-    def _seeds(self, query: Query, question: Vector) -> tuple[Seed, ...]:
-        """Entities that are named or nearest by description, and the nearest documents."""
-        seeds = {seed.node: seed for seed in named_seeds(self._reader, query.text)}
-        nearest = nearest_seeds(self._reader, self._vectors, question, self._k)
-        strengths = self._calibrated("description", question, [s.text for s in nearest], 0.9)
-        for seed, strength in zip(nearest, strengths, strict=True):
-            if strength > 0.0:
-                seeds.setdefault(seed.node, replace(seed, activation=strength / 2))
-        documents = dict(self._vectors.index("document").nearest(question, self._k))
-        strengths = self._calibrated("document", question, list(documents), 0.9)
-        for (iri, similarity), strength in zip(documents.items(), strengths, strict=True):
-            if strength > 0.0:
-                seeds[iri] = Seed(iri, iri, similarity, strength)
-        return tuple(sorted(seeds.values(), key=lambda s: (-s.activation, s.node)))
-
-    def _described(self, question: Vector, seeds: Iterable[Seed]) -> dict[str, list[Arc]]:
-        """Arcs from documents that are seeds to the entities that they describe."""
-        documents = [seed.node for seed in seeds if seed.node == seed.text]
-        passed = salience(self._reader, documents, self._gates(question, documents))
-        return {
-            document: [Arc(entity, SARAG.describes.value, share) for entity, share in found.items()]
-            for document, found in passed.items()
+        network = self._view.network
+        question = self._view.vectors.embedder.embed([query.text])[0]
+        named = named_entities(self._view.reader, query.text)
+        relevance = Relevance(self._view, query.text, question, list(named))
+        near = relevance.candidates()
+        order = np.argsort(-relevance.scores(near), kind="stable")
+        nearest = [near[i] for i in order[: self._k]]
+        seeds = {network.entity_rows[entity]: share for entity, share in named.items()}
+        rounds = self._rounds(question, nearest, seeds)
+        rows = sorted({*near, *(int(row) for round_ in rounds for row in round_.reached)})
+        scored, calibration = self._scored(relevance, rounds, rows)
+        settings = {
+            "k": self._k,
+            "n": self._n,
+            "c": self._c,
+            "decay": self._rates.decay,
+            "gain": self._gain,
         }
-
-    def _gates(self, question: Vector, documents: Iterable[str]) -> dict[str, float]:
-        """Weights of the relationships that documents state."""
-        rows = self._reader.rows_for("document-relationships", documents)
-        relationships = sorted({relationship.value for _, relationship, *_ in rows})
-        weights = self._calibrated("relationship", question, relationships, self._c)
-        return dict(zip(relationships, weights, strict=True))
-
-    def _links(self, question: Vector, hops: Mapping[str, int]) -> tuple[Link, ...]:
-        rows = sorted(relationships_among(self._reader, hops))
-        iris = [relationship for relationship, *_ in rows]
-        cosines = self._vectors.index("relationship").similarities(question, iris)
-        weights = self._calibrated("relationship", question, iris, self._c)
-        return tuple(
-            Link(relationship, subject, object_, "", float(cosine), weight)
-            for (relationship, subject, object_), cosine, weight in zip(
-                rows, cosines, weights, strict=True
-            )
+        outcome = Outcome(
+            query, "sarag", settings, calibration, question, rounds, scored, self._weights(question)
         )
+        return (explained if self._explain else ranked)(self._view, outcome)
 
-    def _arcs(
-        self, links: Iterable[Link], documents: Mapping[str, list[str]]
-    ) -> dict[str, list[Arc]]:
-        """Arcs both ways; what leaves an entity is divided by its document frequency."""
-        arcs: dict[str, list[Arc]] = {}
-        for link in links:
-            if link.weight > 0.0 and link.subject != link.object:
-                for origin, target in ((link.subject, link.object), (link.object, link.subject)):
-                    weight = self._decay * link.weight / max(1, len(documents.get(origin, ())))
-                    arcs.setdefault(origin, []).append(Arc(target, link.relationship, weight))
-        return arcs
+    def _rounds(
+        self, question: Vector, nearest: Sequence[int], seeds: Mapping[int, float]
+    ) -> list[Round]:
+        weigh = self._weights(question)
+        held = dict.fromkeys(nearest, 1.0)
+        rounds: list[Round] = []
+        for _ in range(self._n):
+            rounds.append(spread_round(self._view.network, held, seeds, weigh, self._rates))
+            documents = rounds[-1].documents
+            best = np.argsort(-documents, kind="stable")[:FEW]
+            held = {int(row): min(1.0, float(documents[row])) for row in best if documents[row]}
+            seeds = {}
+        return rounds
 
-    def _shown(
-        self, question: Vector, links: Iterable[Link], activated: frozenset[str]
-    ) -> list[Link]:
-        floor, _ = self._vectors.index("relationship").quantile(question, SHOWN)
-        shown = [k for k in links if k.similarity >= floor and {k.subject, k.object} <= activated]
-        return sorted(shown, key=lambda k: (-k.similarity, k.relationship))
+    def _weights(self, question: Vector) -> Weigh:
+        floor, ceiling = self._view.vectors.index("relationship").quantile(question, self._c)
 
-    def _documents(
-        self,
-        question: Vector,
-        seeds: Iterable[Seed],
-        outcome: Spread,
-        documents: Mapping[str, list[str]],
-    ) -> tuple[list[ScoredDocument], dict[str, float]]:
-        """Score documents: ``z(similarity) + gain * z(sqrt(activation))``.
+        def weigh(rows: Rows) -> Floats:
+            cosines = self._view.relationship_vectors(rows) @ question
+            return calibrated(cosines, floor, ceiling)
 
-        A document's activation is that of the entity which speaks for it most, without what the
-        document itself gave to it, divided by the entity's document frequency, and weighted more
-        where the document is about the entity. z-scores are over all documents.
+        return weigh
+
+    def _scored(
+        self, relevance: Relevance, rounds: Sequence[Round], rows: Sequence[int]
+    ) -> tuple[list[Scored], dict[str, float]]:
+        """The best of the given documents, and the means and deviations behind their z-scores.
+
+        With z over all documents, s the cosine with the question less `MASK` times that with
+        what it names, and a(t) the activation of round t::
+
+            score = z(s) + WORDS z(BM25) + gain * sum of z(sqrt(a(t))) + INSTEAD z(s + e / 2)
+
+        where e is the cosine of the document with the name of the entity that gave it most in
+        the first round: the question with that entity instead of what it names. Documents
+        without such an entity take the least value of those with one.
         """
-        received = {seed.node: seed.activation for seed in seeds}
-        own: dict[tuple[str, str], float] = {}
-        for step in outcome.passes:
-            received[step.target] = received.get(step.target, 0.0) + step.amount
-            own[step.origin, step.target] = step.amount
-        index = self._vectors.index("document")
-        topics = topics_of(self._reader, {d for found in documents.values() for d in found})
-        best: dict[str, tuple[float, str]] = {}
-        for entity, total in sorted(received.items()):
-            for document in documents.get(entity, ()):
-                rest = min(1.0, total - own.get((document, entity), 0.0))
-                about = 0.2 + 0.5 * (topics.get(document) == entity)
-                amount = rest / len(documents[entity]) * about
-                if amount > best.get(document, (0.0, ""))[0]:
-                    best[document] = amount, entity
-        roots = [math.sqrt(amount) for amount, _ in best.values()]
-        count = max(1, len(index))
-        mean = sum(roots) / count
-        deviation = math.sqrt(max(0.0, sum(r * r for r in roots) / count - mean * mean))
-        centre, width = index.moments(question)
-        iris = sorted(best.keys() | dict(index.nearest(question, CANDIDATES)))
-        scored = []
-        for iri, similarity in zip(iris, index.similarities(question, iris), strict=True):
-            activation, entity = best.get(iri, (0.0, ""))
-            score = _z(float(similarity), centre, width)
-            score += self._gain * _z(math.sqrt(activation), mean, deviation)
-            scored.append(ScoredDocument(iri, score, float(similarity), activation, entity))
-        return scored, {
-            "similarity_mean": centre,
-            "similarity_deviation": width,
-            "root_activation_mean": mean,
-            "root_activation_deviation": deviation,
+        similarity, named = relevance.cosines(rows)
+        masked = similarity - MASK * named
+        words = relevance.words[list(rows)]
+        parts = {
+            "meaning": relevance.masked_scale.z(masked),
+            "words": WORDS * relevance.words_scale.z(words),
         }
+        scales = {"meaning": relevance.masked_scale, "words": relevance.words_scale}
+        for number, round_ in enumerate(rounds, start=1):
+            roots = np.sqrt(round_.documents)
+            scale = Scale(float(roots.mean()), float(roots.std()))
+            scales[f"activation_{number}"] = scale
+            parts[f"activation_{number}"] = self._gain * scale.z(roots[list(rows)])
+        speaker = self._speaker_cosines(rounds[0], rows)
+        substituted = masked + ENTITY * speaker
+        read = np.isfinite(substituted)
+        floor = float(substituted[read].min()) if read.any() else 0.0
+        substituted[~read] = floor
+        scales["instead"] = _scale(substituted - floor, floor, len(self._view.network.documents))
+        parts["instead"] = INSTEAD * scales["instead"].z(substituted)
+        scores = np.sum(list(parts.values()), axis=0)
+        best = np.lexsort((rows, -scores))[: self._limit]
+        scored = [
+            Scored(
+                rows[i],
+                float(scores[i]),
+                {name: float(values[i]) for name, values in parts.items()},
+                {
+                    "similarity": float(similarity[i]),
+                    "named": float(named[i]),
+                    "words": float(words[i]),
+                    **({"entity": float(speaker[i])} if read[i] else {}),
+                },
+            )
+            for i in best
+        ]
+        calibration = {"mask_weight": MASK, "words_weight": WORDS}
+        calibration |= {"instead_weight": INSTEAD, "entity_weight": ENTITY, "instead_floor": floor}
+        for name, scale in scales.items():
+            calibration |= {f"{name}_mean": scale.mean, f"{name}_deviation": scale.deviation}
+        return scored, calibration
+
+    def _speaker_cosines(self, round_: Round, rows: Sequence[int]) -> Floats:
+        """Cosine of each document with the name of the entity that gave it most, else NaN."""
+        network = self._view.network
+        cosines = np.full(len(rows), np.nan)
+        read = [i for i, row in enumerate(rows) if round_.documents[row] > FAINT]
+        if read:
+            entities = [network.entities[round_.speakers[rows[i]]] for i in read]
+            documents = [network.documents[rows[i]] for i in read]
+            names = self._view.entity_vectors(entities).astype(np.float64)
+            texts = self._view.document_vectors(documents)
+            cosines[read] = (names * texts).sum(axis=1)
+        return cosines
 
 
-def _z(value: float, mean: float, deviation: float) -> float:
-    return (value - mean) / deviation if deviation > 0.0 else 0.0
+def _scale(above: Floats, floor: float, count: int) -> Scale:
+    """Mean and deviation of `count` values, all `floor` but for what stands above it."""
+    mean = float(above.sum()) / count
+    square = float((above * above).sum()) / count
+    return Scale(floor + mean, float(np.sqrt(max(0.0, square - mean * mean))))

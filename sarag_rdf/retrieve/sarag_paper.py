@@ -6,11 +6,10 @@ from sarag_rdf.algo.activation_paper import rescale, spread_paper
 from sarag_rdf.algo.arcs import arcs_of
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.outcome import ScoredDocument, ranked_documents, retrieved
-from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.seeds import nearest_seeds
 from sarag_rdf.graph.subgraph import neighbourhood, relationships_among
 from sarag_rdf.graph.texts import documents_of
-from sarag_rdf.graph.vectors import GraphVectors
+from sarag_rdf.graph.view import GraphView
 from sarag_rdf.types import Link, Query, Retrieved, Subgraph
 
 PRESETS: dict[str, dict[str, int]] = {"musique": {"k": 3, "n": 4}, "2wiki": {"k": 10, "n": 3}}
@@ -26,8 +25,7 @@ class SaragPaper:
 
     def __init__(
         self,
-        reader: GraphReader,
-        vectors: GraphVectors,
+        view: GraphView,
         *,
         k: int = 3,
         n: int = 4,
@@ -40,8 +38,8 @@ class SaragPaper:
         """`k` descriptions, `n` hops, `c` in [0, 1), thresholds on activation and cosines."""
         if k < 1 or n < 0 or not 0.0 <= c < 1.0:
             raise UsageError("sarag-paper needs k of at least 1, n of at least 0, c in [0, 1)")
-        self._reader = reader
-        self._vectors = vectors
+        self._reader = view.reader
+        self._vectors = view.vectors
         self._limit = limit
         self._k, self._n, self._c = k, n, c
         self._tau_a, self._tau_d, self._tau_r = tau_a, tau_d, tau_r

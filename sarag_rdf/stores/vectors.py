@@ -17,6 +17,10 @@ from sarag_rdf.ports import Matrix, Vector
 log = logging.getLogger(__name__)
 
 
+SAMPLE = 4096
+"""Vectors that quantiles and moments are taken from, where there are more."""
+
+
 class ExactIndex:
     """All cosines by one product with the matrix; the last one is remembered."""
 
@@ -26,6 +30,7 @@ class ExactIndex:
         self._matrix = matrix
         self._rows = {iri: row for row, iri in enumerate(self._iris)}
         self._last: tuple[Vector, NDArray[np.float32]] | None = None
+        self._sample: Matrix | None = None
 
     def __len__(self) -> int:
         return len(self._iris)
@@ -48,16 +53,35 @@ class ExactIndex:
         rows = np.fromiter((self._rows[iri] for iri in iris), dtype=np.int64, count=len(iris))
         return self._cosines(vector)[rows]
 
+    def positions(self, iris: Sequence[str]) -> NDArray[np.int64]:
+        if len(iris) == len(self._iris) and list(iris) == self._iris:
+            return np.arange(len(iris))
+        return np.fromiter((self._rows[iri] for iri in iris), dtype=np.int64, count=len(iris))
+
+    def vectors(self, positions: NDArray[np.int64]) -> Matrix:
+        return np.asarray(self._matrix[positions], dtype=np.float32)
+
+    def _sampled(self, vector: Vector) -> NDArray[np.float64]:
+        """Cosines with a sample that is the same for every question and every run."""
+        if self._sample is None:
+            count = len(self._iris)
+            if count <= SAMPLE:
+                self._sample = np.asarray(self._matrix)
+            else:
+                chosen = np.random.default_rng(0).choice(count, SAMPLE, replace=False)
+                self._sample = np.asarray(self._matrix[np.sort(chosen)])
+        return np.asarray(self._sample @ vector, dtype=np.float64)
+
     def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
         if not self._iris:
             return 0.0, 0.0
-        cosines = self._cosines(vector)
+        cosines = self._sampled(vector)
         return float(np.quantile(cosines, q)), float(cosines.max())
 
     def moments(self, vector: Vector) -> tuple[float, float]:
         if not self._iris:
             return 0.0, 0.0
-        cosines = self._cosines(vector).astype(np.float64)
+        cosines = self._sampled(vector)
         return float(cosines.mean()), float(cosines.std())
 
 

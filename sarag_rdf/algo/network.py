@@ -1,0 +1,109 @@
+"""Documents, entities and relationships as arrays: what activation is spread over.
+
+Nodes go by their row. Everything is sorted by IRI, so equal graphs give equal arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int64]
+
+
+class Groups:
+    """Positions of an array by the value that stands there; values below 0 are in no group."""
+
+    def __init__(self, values: Rows, size: int) -> None:
+        """`values` of shape (n,), below `size`."""
+        order = np.argsort(values, kind="stable")
+        self._order = order[int(np.searchsorted(values[order], 0)) :]
+        self._starts = np.searchsorted(values[self._order], np.arange(size + 1))
+
+    def sizes(self) -> Rows:
+        """How many positions each group has, shape (size,)."""
+        return np.diff(self._starts)
+
+    def of(self, groups: Rows) -> Rows:
+        """The positions of several groups, group after group."""
+        starts, ends = self._starts[groups], self._starts[groups + 1]
+        counts = ends - starts
+        offsets = np.repeat(starts - np.cumsum(counts) + counts, counts)
+        return self._order[offsets + np.arange(int(counts.sum()))]
+
+
+@dataclass(frozen=True)
+class Network:
+    """The traversed graph with its documents.
+
+    `described` has a row (document, entity) for each that a document describes, ascending;
+    `topics` the entity that each document is about, or -1; `ends` a row (subject, object) for
+    each relationship, `stated_in` the document that states it, or -1.
+    """
+
+    documents: Sequence[str]
+    entities: Sequence[str]
+    relationships: Sequence[str]
+    described: Rows
+    topics: Rows
+    ends: Rows
+    stated_in: Rows
+
+    @cached_property
+    def document_rows(self) -> dict[str, int]:
+        """Document -> row."""
+        return {iri: row for row, iri in enumerate(self.documents)}
+
+    @cached_property
+    def entity_rows(self) -> dict[str, int]:
+        """Entity -> row."""
+        return {iri: row for row, iri in enumerate(self.entities)}
+
+    @cached_property
+    def by_document(self) -> Groups:
+        """Document -> rows of `described`."""
+        return Groups(self.described[:, 0], len(self.documents))
+
+    @cached_property
+    def by_entity(self) -> Groups:
+        """Entity -> rows of `described`."""
+        return Groups(self.described[:, 1], len(self.entities))
+
+    @cached_property
+    def stated_by(self) -> Groups:
+        """Document -> relationships."""
+        return Groups(self.stated_in, len(self.documents))
+
+    @cached_property
+    def starting_at(self) -> Groups:
+        """Entity -> relationships of which it is the subject."""
+        return Groups(self.ends[:, 0], len(self.entities))
+
+    @cached_property
+    def ending_at(self) -> Groups:
+        """Entity -> relationships of which it is the object."""
+        return Groups(self.ends[:, 1], len(self.entities))
+
+    @cached_property
+    def frequencies(self) -> Rows:
+        """How many documents describe each entity, at least 1: shape (entities,)."""
+        return np.maximum(1, self.by_entity.sizes())
+
+    @cached_property
+    def is_topic(self) -> NDArray[np.bool_]:
+        """For each row of `described`, whether the document is about the entity."""
+        return np.asarray(self.topics[self.described[:, 0]] == self.described[:, 1], dtype=np.bool_)
+
+    @cached_property
+    def end_pairs(self) -> Rows:
+        """For each relationship, the rows of `described` of its ends in its document, or -1."""
+        keys = self.described[:, 0] * len(self.entities) + self.described[:, 1]
+        wanted = self.stated_in[:, None] * len(self.entities) + self.ends
+        found = np.searchsorted(keys, wanted)
+        there = (found < len(keys)) & (self.stated_in[:, None] >= 0)
+        there[there] = keys[found[there]] == wanted[there]
+        return np.where(there, found, -1)

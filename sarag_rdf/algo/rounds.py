@@ -1,0 +1,165 @@
+"""One round of spreading activation over documents and entities.
+
+Documents pass activation to the entities that they describe, entities over relationships to
+entities, and entities to the documents that describe them. All nodes of a kind fire at once, so
+the result depends on no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarag_rdf.algo.network import Network, Rows
+
+Floats = NDArray[np.float64]
+Weigh = Callable[[Rows], Floats]
+"""Weights in [0, 1] of relationships, given by row."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How much is passed on.
+
+    `decay` is the share of its activation that a document passes to what it describes, and an
+    entity to the next, times the link's weight. A document passes at least `open` of that to
+    every entity, whatever the weights of its relationships. An entity gives `about` to a
+    document that is about it, `aside` to any other. All in [0, 1].
+    """
+
+    decay: float = 0.2
+    open: float = 0.4
+    about: float = 0.7
+    aside: float = 0.2
+
+
+@dataclass(frozen=True)
+class Links:
+    """Relationships that carried activation, each in one direction: arrays of one length."""
+
+    origin: Rows
+    target: Rows
+    relationship: Rows
+    weight: Floats
+    amount: Floats
+
+
+@dataclass(frozen=True)
+class Round:
+    """Where activation was at the start, and where it came to.
+
+    `start` and `entities` hold each entity's activation before and after relationships carried
+    it, `given` what the document of each row of `described` gave to the entity, `links` the
+    relationships that carried, `documents` each document's activation, `speakers` the entity
+    that gave it most, or -1. Activation of entities may exceed 1: what they give does not.
+    """
+
+    held: Mapping[int, float]
+    seeds: Mapping[int, float]
+    start: Floats
+    entities: Floats
+    given: Floats
+    links: Links
+    documents: Floats
+    speakers: Rows
+    rates: Rates
+
+    @cached_property
+    def reached(self) -> Rows:
+        """Documents with activation, ascending."""
+        return np.flatnonzero(self.documents)
+
+
+def spread_round(
+    network: Network,
+    held: Mapping[int, float],
+    seeds: Mapping[int, float],
+    weigh: Weigh,
+    rates: Rates,
+) -> Round:
+    """Spread from documents (`held`) and entities (`seeds`), both by row, with values in (0, 1].
+
+    With df(e) the number of documents that describe e, and w the weight of the strongest
+    relationship between two entities::
+
+        given(d, e)   = decay * (open + (1 - open) * w(d, e)) * held(d)
+        start(e)      = seeds(e) + sum over d of given(d, e)
+        entities(e)   = start(e) + sum over f of decay * w(e, f) * start(f) / df(f)
+        documents(d)  = max over e of min(1, entities(e) - given(d, e)) / df(e) * share(d, e)
+
+    where w(d, e) is the largest weight of a relationship of e that d states, and share is
+    `about` or `aside`. A document hears no echo of what it gave itself.
+    """
+    given = _given(network, held, weigh, rates)
+    entities = network.described[:, 1]
+    giving = np.flatnonzero(given)
+    size = len(network.entities)
+    start = np.bincount(entities[giving], given[giving], minlength=size).astype(np.float64)
+    for entity, activation in seeds.items():
+        start[entity] += activation
+    links = _carried(network, start, weigh, rates)
+    after = start + np.bincount(links.target, links.amount, minlength=size)
+    documents, speakers = _arrived(network, after, given, rates)
+    return Round(held, seeds, start, after, given, links, documents, speakers, rates)
+
+
+def _given(network: Network, held: Mapping[int, float], weigh: Weigh, rates: Rates) -> Floats:
+    rows = np.fromiter(held, dtype=np.int64, count=len(held))
+    activation = np.zeros(len(network.documents))
+    activation[rows] = np.fromiter(held.values(), dtype=np.float64, count=len(held))
+    stated = network.stated_by.of(rows)
+    gates = np.zeros(len(network.described))
+    weights = weigh(stated)
+    for pairs in network.end_pairs[stated].T:
+        there = pairs >= 0
+        np.maximum.at(gates, pairs[there], weights[there])
+    given = np.zeros(len(network.described))
+    pairs = network.by_document.of(rows)
+    openness = rates.open + (1.0 - rates.open) * gates[pairs]
+    given[pairs] = rates.decay * openness * activation[network.described[pairs, 0]]
+    return given
+
+
+def _carried(network: Network, start: Floats, weigh: Weigh, rates: Rates) -> Links:
+    active = np.flatnonzero(start)
+    found = np.union1d(network.starting_at.of(active), network.ending_at.of(active))
+    weights = weigh(found)
+    ends = network.ends[found]
+    live = (weights > 0.0) & (ends[:, 0] != ends[:, 1])
+    found, weights, ends = found[live], weights[live], ends[live]
+    low, high = ends.min(axis=1), ends.max(axis=1)
+    order = np.lexsort((found, -weights, high, low))
+    low, high, found, weights = low[order], high[order], found[order], weights[order]
+    first = np.ones(len(found), dtype=bool)
+    first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    low, high, found, weights = low[first], high[first], found[first], weights[first]
+    origin, target = np.concatenate((low, high)), np.concatenate((high, low))
+    relationship = np.concatenate((found, found))
+    weight = rates.decay * np.concatenate((weights, weights)) / network.frequencies[origin]
+    amount = weight * start[origin]
+    carried = amount > 0.0
+    return Links(
+        origin[carried], target[carried], relationship[carried], weight[carried], amount[carried]
+    )
+
+
+def _arrived(
+    network: Network, entities: Floats, given: Floats, rates: Rates
+) -> tuple[Floats, Rows]:
+    pairs = network.by_entity.of(np.flatnonzero(entities))
+    document, entity = network.described[pairs].T
+    share = np.where(network.is_topic[pairs], rates.about, rates.aside)
+    rest = np.clip(entities[entity] - given[pairs], 0.0, 1.0)
+    amount = rest / network.frequencies[entity] * share
+    amount[rest < 1e-12] = 0.0
+    order = np.lexsort((-entity, amount))
+    order = order[amount[order] > 0.0]
+    documents = np.zeros(len(network.documents))
+    speakers = np.full(len(network.documents), -1)
+    documents[document[order]] = amount[order]
+    speakers[document[order]] = entity[order]
+    return documents, speakers

@@ -1,0 +1,246 @@
+"""From rounds of activation to what a caller sees: named entities with chains, ranked documents.
+
+Only what is shown is named and told: names and texts are fetched late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarag_rdf.algo.chains import Hop, arrival, chain_to_document, chain_to_entity
+from sarag_rdf.algo.network import Network
+from sarag_rdf.algo.rounds import Round, Weigh
+from sarag_rdf.graph.texts import entity_labels, full_documents, relationship_texts
+from sarag_rdf.graph.view import GraphView
+from sarag_rdf.ports import Vector
+from sarag_rdf.types import (
+    ActivatedEntity,
+    Arrival,
+    Document,
+    Link,
+    Query,
+    RankedDocument,
+    Retrieved,
+    Seed,
+    Step,
+    Subgraph,
+)
+from sarag_rdf.vocab import SARAG
+
+ACTIVATED = 0.05
+"""Activation from which on an entity counts as activated, in what is shown."""
+ENTITIES = 100
+"""Entities that are told at most, the most active first."""
+LINKS = 500
+"""Relationships between them that are told at most, the nearest to the question first."""
+
+_DESCRIBES = SARAG.describes.value
+Chain = tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A document by its row, its score, the parts that add up to it, and what they are made of."""
+
+    row: int
+    score: float
+    parts: Mapping[str, float]
+    measures: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a retriever found, by rows of the network; `scored` by falling score, ties by IRI."""
+
+    query: Query
+    retriever: str
+    settings: Mapping[str, float | int | str]
+    calibration: Mapping[str, float]
+    question: Vector
+    rounds: Sequence[Round]
+    scored: Sequence[Scored]
+    weigh: Weigh
+
+
+def ranked(view: GraphView, outcome: Outcome) -> Retrieved:
+    """The documents alone: nothing is told of how they came."""
+    network, best = view.network, outcome.scored
+    texts = full_documents(view.reader, (network.documents[d.row] for d in best))
+    documents = (
+        _ranked(texts[network.documents[d.row]], d, rank, _arrivals(network, outcome.rounds, d.row))
+        for rank, d in enumerate(best, start=1)
+    )
+    return Retrieved(
+        outcome.query,
+        outcome.retriever,
+        outcome.settings,
+        tuple(documents),
+        (),
+        (),
+        (),
+        Subgraph((), {}, ()),
+        outcome.calibration,
+    )
+
+
+def explained(view: GraphView, outcome: Outcome) -> Retrieved:
+    """The documents, and how activation came to them."""
+    network, rounds, best = view.network, outcome.rounds, outcome.scored
+    total = np.minimum(1.0, np.sum([round_.entities for round_ in rounds], axis=0))
+    order = np.argsort(-total, kind="stable")[:ENTITIES]
+    told = [int(row) for row in order if total[row] > 0.0]
+    links = _links(view, outcome, told, total)
+    arrivals = {d.row: _arrivals(network, rounds, d.row) for d in best}
+    ways = {d.row: _chain_to_document(network, rounds, d.row) for d in best}
+    chains = {row: _steps(network, _chain_to(network, rounds, row)) for row in told}
+
+    every = [*chains.values(), *ways.values()]
+    nodes = {node for chain in every for step in chain for node in (step.origin, step.target)}
+    nodes |= {network.entities[row] for row in told}
+    nodes |= {arrived.entity for found in arrivals.values() for arrived in found}
+    labels = entity_labels(view.reader, nodes & network.entity_rows.keys())
+    held = {network.documents[row] for row in rounds[0].held}
+    texts = full_documents(
+        view.reader,
+        {network.documents[d.row] for d in best} | (nodes & network.document_rows.keys()) | held,
+    )
+    names = {iri: name for iri, (name, _) in labels.items()}
+    names |= {iri: document.title or document.text[:60] for iri, document in texts.items()}
+    shown = {k.relationship for k in links}
+    shown |= {step.relationship for chain in every for step in chain} - {SARAG.describes.value}
+    sentences = relationship_texts(view.reader, shown)
+    links = [replace(k, text=sentences[k.relationship][0]) for k in links]
+
+    seeds = _seeds(view, outcome, names)
+    starts = {seed.node for seed in seeds}
+    entities = tuple(
+        ActivatedEntity(
+            iri := network.entities[row],
+            *labels[iri],
+            float(total[row]),
+            iri in starts,
+            bool(total[row] >= ACTIVATED),
+            len(chains[row]),
+            chains[row],
+        )
+        for row in told
+    )
+    activated = {entity.iri for entity in entities if entity.is_activated}
+    return Retrieved(
+        outcome.query,
+        outcome.retriever,
+        outcome.settings,
+        tuple(
+            _ranked(texts[network.documents[d.row]], d, rank, arrivals[d.row], ways[d.row])
+            for rank, d in enumerate(best, start=1)
+        ),
+        tuple(k for k in links if k.weight > 0.0 and {k.subject, k.object} <= activated),
+        seeds,
+        entities,
+        Subgraph(seeds, {entity.iri: entity.hop for entity in entities}, tuple(links)),
+        outcome.calibration,
+        {**names, **{iri: text for iri, (text, _) in sentences.items()}},
+    )
+
+
+def _ranked(
+    document: Document,
+    scored: Scored,
+    rank: int,
+    arrivals: tuple[Arrival, ...],
+    chain: Chain = (),
+) -> RankedDocument:
+    return RankedDocument(
+        document,
+        scored.score,
+        scored.measures["similarity"],
+        sum(a.amount for a in arrivals),
+        max(arrivals, key=lambda a: a.amount).entity if arrivals else "",
+        rank,
+        chain,
+        scored.measures,
+        scored.parts,
+        arrivals,
+    )
+
+
+def _arrivals(network: Network, rounds: Sequence[Round], row: int) -> tuple[Arrival, ...]:
+    """What each round brought to a document."""
+    arrivals = []
+    for number, round_ in enumerate(rounds, start=1):
+        if round_.documents[row] > 0.0:
+            found = arrival(network, round_, row)
+            arrivals.append(Arrival(number, network.entities[found.entity], *found[1:]))
+    return tuple(arrivals)
+
+
+def _chain_to_document(network: Network, rounds: Sequence[Round], row: int) -> Chain:
+    """The chain of the round that brought most."""
+    best = max(range(len(rounds)), key=lambda number: rounds[number].documents[row])
+    if not rounds[best].documents[row]:
+        return ()
+    return _steps(network, chain_to_document(network, rounds, best, row))
+
+
+def _chain_to(network: Network, rounds: Sequence[Round], row: int) -> list[Hop]:
+    best = max(range(len(rounds)), key=lambda number: rounds[number].entities[row])
+    return chain_to_entity(network, rounds, best, row)
+
+
+def _steps(network: Network, hops: Sequence[Hop]) -> Chain:
+    return tuple(
+        Step(
+            hop.stage,
+            (network.documents if hop.stage % 3 == 1 else network.entities)[hop.origin],
+            (network.documents if hop.stage % 3 == 0 else network.entities)[hop.target],
+            network.relationships[hop.relationship] if hop.stage % 3 == 2 else _DESCRIBES,
+            hop.weight,
+            hop.amount,
+            hop.activation,
+        )
+        for hop in hops
+    )
+
+
+def _links(
+    view: GraphView, outcome: Outcome, told: Sequence[int], total: NDArray[np.float64]
+) -> list[Link]:
+    """Relationships among what is told, at least one end activated, the nearest first."""
+    network = view.network
+    rows = network.starting_at.of(np.array(sorted(told), dtype=np.int64))
+    ends = network.ends[rows]
+    inside = np.isin(ends[:, 1], told) & (total[ends].max(axis=1) >= ACTIVATED)
+    rows = rows[inside]
+    cosines = view.relationship_vectors(rows) @ outcome.question
+    weights = outcome.weigh(rows)
+    order = np.lexsort((rows, -cosines))[:LINKS]
+    return [
+        Link(
+            network.relationships[rows[i]],
+            network.entities[network.ends[rows[i], 0]],
+            network.entities[network.ends[rows[i], 1]],
+            "",
+            float(cosines[i]),
+            float(weights[i]),
+        )
+        for i in order
+    ]
+
+
+def _seeds(view: GraphView, outcome: Outcome, names: Mapping[str, str]) -> tuple[Seed, ...]:
+    network, first = view.network, outcome.rounds[0]
+    seeds = [
+        Seed(iri := network.entities[row], "", 1.0, share, names[iri], "named in the question")
+        for row, share in first.seeds.items()
+    ]
+    documents = [network.documents[row] for row in first.held]
+    cosines = view.document_vectors(documents) @ outcome.question
+    seeds += [
+        Seed(iri, iri, float(cosine), first.held[row], names[iri], "document")
+        for iri, row, cosine in zip(documents, first.held, cosines, strict=True)
+    ]
+    return tuple(sorted(seeds, key=lambda seed: (-seed.activation, seed.node)))

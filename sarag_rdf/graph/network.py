@@ -1,0 +1,44 @@
+"""The network of a graph, read from the store with three queries.
+
+It is a cache: whatever it holds stands in the graph, and a test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from sarag_rdf.algo.network import Network, Rows
+from sarag_rdf.graph.rows import GraphReader
+
+
+def load_network(reader: GraphReader) -> Network:
+    """Read documents, entities, relationships, and what joins them."""
+    rows = reader.rows("document-entities")
+    described = [(document.value, entity.value) for document, entity in rows if entity]
+    topics = {d.value: e.value for d, e in reader.rows("document-topics")}
+    relationships = {
+        r.value: (s.value, o.value, d.value if d else "")
+        for r, s, o, d in reader.rows("relationship-ends")
+    }
+    documents = sorted({document.value for document, _ in rows})
+    document_rows = {iri: row for row, iri in enumerate(documents)}
+    ends = {end for s, o, _ in relationships.values() for end in (s, o)}
+    entities = sorted({e for _, e in described} | set(topics.values()) | ends)
+    entity_rows = {iri: row for row, iri in enumerate(entities)}
+    iris = sorted(relationships)
+    return Network(
+        documents,
+        entities,
+        iris,
+        _rows(sorted((document_rows[d], entity_rows[e]) for d, e in described), 2),
+        _rows((entity_rows[topics[d]] if d in topics else -1 for d in documents)),
+        _rows(((entity_rows[relationships[r][0]], entity_rows[relationships[r][1]]) for r in iris), 2),
+        _rows(document_rows.get(relationships[r][2], -1) for r in iris),
+    )
+
+
+def _rows(values: Iterable[int] | Iterable[tuple[int, int]], width: int = 1) -> Rows:
+    array = np.array(list(values), dtype=np.int64)
+    return array if width == 1 else array.reshape(-1, width)
