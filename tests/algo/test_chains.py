@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -158,7 +159,7 @@ def check(
             assert hop.activation == round_.entities[hop.target]
         else:
             assert hop.amount == hop.activation == round_.documents[hop.target]
-    for one, other in zip(chain, chain[1:], strict=False):
+    for one, other in pairwise(chain):
         echo = one.stage % 3 == 1 and other.stage % 3 == 0 and one.origin == other.target
         assert not echo
     assert node == target

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from sarag_rdf.ports import Matrix, VectorIndex, VectorStore
-from sarag_rdf.stores.vectors import ExactIndex, FolderVectors, MemoryVectors
+from sarag_rdf.stores.vectors import SAMPLE, ExactIndex, FolderVectors, MemoryVectors
 
 IRIS = ["http://example.org/a", "http://example.org/b", "http://example.org/c"]
 A, B, C = IRIS
@@ -43,6 +44,16 @@ def check(index: VectorIndex) -> None:
     assert index.quantile(EAST, 0.75) == pytest.approx((0.8, 1.0))
     # Mean 2.2 / 3; the deviation of two at -.4 / 3 and one at .8 / 3 is .4 * sqrt 2 / 3.
     assert index.moments(EAST) == pytest.approx((2.2 / 3, 0.4 * 2**0.5 / 3))
+    # Positions are those of the IRIs in ascending order; vectors come in the order asked for.
+    assert index.positions(IRIS).tolist() == [0, 1, 2]
+    assert index.positions([C, A, C]).tolist() == [2, 0, 2]
+    assert index.positions([]).tolist() == []
+    with pytest.raises(KeyError):
+        index.positions([A, "http://example.org/z"])
+    vectors = index.vectors(index.positions([C, B, B]))
+    np.testing.assert_array_equal(vectors, MATRIX[[2, 1, 1]])
+    assert vectors.dtype == np.float32
+    assert index.vectors(index.positions([])).shape == (0, 2)
     # Another question is another question, though the last one is remembered.
     assert index.nearest(np.array([0, 1], dtype=np.float32), 1)[0][0] == A
     assert index.nearest(EAST, 1)[0][0] == B
@@ -59,6 +70,8 @@ def test_an_empty_index(store: VectorStore) -> None:
     assert index.quantile(EAST, 0.9) == (0.0, 0.0)
     assert index.moments(EAST) == (0.0, 0.0)
     assert index.similarities(EAST, []).shape == (0,)
+    assert index.positions([]).tolist() == []
+    assert index.vectors(np.zeros(0, dtype=np.int64)).shape == (0, 2)
 
 
 def test_a_folder_keeps_indexes_by_kind_and_key(tmp_path: Path) -> None:
@@ -157,3 +170,65 @@ def test_the_nearest_are_those_of_a_plain_sort(points: list[tuple[int, int]], k:
     index = ExactIndex(names, matrix)
     plain = sorted(zip(names, points, strict=True), key=lambda item: (-item[1][0], item[0]))
     assert index.nearest(EAST, k) == [(name, float(point[0])) for name, point in plain[:k]]
+
+
+def test_positions_follow_each_index() -> None:
+    index = ExactIndex(IRIS[1:], MATRIX[1:])
+    assert index.positions([C, B]).tolist() == [1, 0]
+    assert index.positions([B, C]).tolist() == [0, 1]
+    with pytest.raises(KeyError):
+        index.positions([A, B])
+
+
+# ---------------------------------------------------------------------------- Samples
+
+
+def many(count: int) -> tuple[list[str], Matrix, NDArray[np.float64]]:
+    """IRIs, unit vectors of which half are far from `EAST`, and their cosines with it."""
+    chance = np.random.default_rng(5)
+    angles = np.where(
+        np.arange(count) % 2, chance.normal(1.5, 0.2, count), chance.normal(0.7, 0.3, count)
+    )
+    matrix = np.stack((np.cos(angles), np.sin(angles)), axis=1).astype(np.float32)
+    names = [f"http://example.org/{number:06}" for number in range(count)]
+    return names, matrix, np.asarray(matrix[:, 0], dtype=np.float64)
+
+
+def test_up_to_the_size_of_the_sample_all_vectors_count() -> None:
+    names, matrix, cosines = many(SAMPLE)
+    index = ExactIndex(names, matrix)
+    assert index.quantile(EAST, 0.98) == (np.quantile(cosines, 0.98), cosines.max())
+    assert index.moments(EAST) == pytest.approx((cosines.mean(), cosines.std()), abs=1e-12)
+
+
+def test_a_sample_is_near_the_whole() -> None:
+    names, matrix, cosines = many(5 * SAMPLE)
+    index = ExactIndex(names, matrix)
+    # Errors of a sample of n: of the mean deviation / sqrt n; of the share of the cosines below
+    # the q-quantile sqrt(q (1 - q) / n), so .0022 at .98. Four of them are not exceeded.
+    mean, deviation = index.moments(EAST)
+    error = cosines.std() / SAMPLE**0.5
+    assert abs(mean - cosines.mean()) < 4 * error
+    assert abs(deviation - cosines.std()) < 4 * error
+    assert (mean, deviation) != (cosines.mean(), cosines.std())  # It is a sample.
+    for q in (0.1, 0.5, 0.9, 0.98):
+        found, greatest = index.quantile(EAST, q)
+        below = float((cosines <= found).mean())
+        assert abs(below - q) < 4 * (q * (1 - q) / SAMPLE) ** 0.5
+        assert found <= greatest <= cosines.max()
+    # The nearest are still those of all vectors.
+    assert index.nearest(EAST, 1)[0][1] == cosines.max()
+
+
+def test_every_run_takes_the_same_sample(tmp_path: Path) -> None:
+    names, matrix, _ = many(SAMPLE + 100)
+    store = FolderVectors(tmp_path)
+    kept = store.save("document", "key", names, matrix)
+    loaded = store.load("document", "key")
+    assert loaded is not None
+    asked = ExactIndex(names, matrix)
+    asked.quantile(np.array([0, 1], dtype=np.float32), 0.5)  # An earlier question changes nothing.
+    for q in (0.0, 0.5, 0.98):
+        results = {index.quantile(EAST, q) for index in (kept, loaded, asked)}
+        assert len(results) == 1
+    assert len({index.moments(EAST) for index in (kept, loaded, asked)}) == 1
