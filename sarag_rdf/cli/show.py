@@ -41,18 +41,24 @@ def show_retrieved(found: Retrieved, *, explain: bool) -> None:
     names = names_of(found)
     click.echo(click.style(found.query.text, bold=True))
     settings = ", ".join(f"{key} {value}" for key, value in found.settings.items())
-    click.echo(f"{found.retriever} ({settings})")
-    _heading(f"Seeds: {len(found.seeds)}")
+    click.echo(f"{found.retriever} ({settings})" if settings else found.retriever)
+    if found.seeds:
+        _heading(f"Seeds: {len(found.seeds)}")
     for seed in found.seeds[:_SEEDS]:
         _lines(f"{seed.activation:5.2f}  {seed.name}  ({seed.reason})", "  ", _width() - 4)
     _more(len(found.seeds) - _SEEDS)
-    show_entities(found)
+    if found.entities:
+        show_entities(found)
+    elif found.subgraph.hops:
+        _heading(f"Entities in the subgraph: {len(found.subgraph.hops)}")
     _heading(f"Documents: {len(found.documents)}")
     if not found.documents:
-        click.echo("  none: no document of an activated entity is near enough to the question")
+        near = "of an activated entity is near enough to" if found.entities else "was found for"
+        click.echo(f"  none: no document {near} the question")
     for document in found.documents:
         show_document(document, found, names, explain=explain)
-    _heading(f"Relationships: {len(found.relationships)}")
+    if found.relationships or found.entities:
+        _heading(f"Relationships: {len(found.relationships)}")
     for link in found.relationships[:_RELATIONSHIPS]:
         _lines(f"{link.similarity:.2f}  {link.text}", "  ")
     _more(len(found.relationships) - _RELATIONSHIPS)
@@ -90,10 +96,12 @@ def show_document(
     """One ranked document with its title, scores, place in its source, and text."""
     document = found.document
     title = document.title or document.source_iri
-    click.echo(
-        f"  {found.rank:2}. {click.style(title, bold=True)}  score {found.score:.3f}, "
-        f"similarity {found.similarity:.2f}, {_via(found, names)}"
-    )
+    scores = [f"score {found.score:.3f}"]
+    if found.similarity:
+        scores.append(f"similarity {found.similarity:.2f}")
+    if retrieved.entities or found.entity:
+        scores.append(_via(found, names))
+    click.echo(f"  {found.rank:2}. {click.style(title, bold=True)}  {', '.join(scores)}")
     click.echo(f"      <{document.iri}> {document.begin}-{document.end} of <{document.source_iri}>")
     if explain:
         show_chain(found, retrieved, names)
@@ -102,10 +110,10 @@ def show_document(
 
 def show_chain(found: RankedDocument, retrieved: Retrieved, names: dict[str, str]) -> None:
     """From a seed over relationships and documents: the activation at each step, and the score."""
-    if not found.entity:
-        click.echo("      by similarity alone: no activated entity speaks for it")
-    else:
+    if found.entity:
         _show_steps(found, retrieved, names)
+    elif retrieved.entities:
+        click.echo("      by similarity alone: no activated entity speaks for it")
     if found.parts:
         parts = (f"{name} {value:+.3f}" for name, value in found.parts.items())
         _lines(f"score {found.score:.3f}: {', '.join(parts)}", "      ")

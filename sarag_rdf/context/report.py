@@ -13,7 +13,7 @@ def names_of(retrieved: Retrieved) -> dict[str, str]:
     names = {link.relationship: link.text for link in retrieved.subgraph.links}
     names |= {seed.node: seed.name for seed in retrieved.seeds}
     names |= {entity.iri: entity.name for entity in retrieved.entities}
-    return names | retrieved.names
+    return {**names, **retrieved.names}
 
 
 def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:

@@ -32,6 +32,11 @@ class Scale:
     mean: float
     deviation: float
 
+    @classmethod
+    def of(cls, values: Floats) -> Scale:
+        """The scale of some values; of none it is 0."""
+        return cls(float(values.mean()), float(values.std())) if len(values) else cls(0.0, 0.0)
+
     def z(self, values: Floats) -> Floats:
         """How many deviations above the mean; 0 where all are equal."""
         if not self.deviation > 0.0:
@@ -55,7 +60,7 @@ class Relevance:
         )
         self.words = view.words.scores(text).astype(np.float64)
         self.masked_scale = Scale(*self._index.moments(self.masked_question))
-        self.words_scale = Scale(float(self.words.mean()), float(self.words.std()))
+        self.words_scale = Scale.of(self.words)
 
     def candidates(self) -> list[int]:
         """Rows of the documents that are nearest in meaning or in words, ascending."""

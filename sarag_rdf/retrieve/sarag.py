@@ -84,9 +84,12 @@ class Sarag:
         order = np.argsort(-relevance.scores(near), kind="stable")
         nearest = [near[i] for i in order[: self._k]]
         seeds = {network.entity_rows[entity]: share for entity, share in named.items()}
-        rounds = self._rounds(question, nearest, seeds)
+        floor, ceiling = self._view.vectors.index("relationship").quantile(question, self._c)
+        weigh = self._weigh(question, floor, ceiling)
+        rounds = self._rounds(weigh, nearest, seeds)
         rows = sorted({*near, *(int(row) for round_ in rounds for row in round_.reached)})
         scored, calibration = self._scored(relevance, rounds, rows)
+        calibration |= {"weight_floor": floor, "weight_ceiling": ceiling}
         settings = {
             "k": self._k,
             "n": self._n,
@@ -94,15 +97,12 @@ class Sarag:
             "decay": self._rates.decay,
             "gain": self._gain,
         }
-        outcome = Outcome(
-            query, "sarag", settings, calibration, question, rounds, scored, self._weights(question)
-        )
+        outcome = Outcome(query, "sarag", settings, calibration, question, rounds, scored, weigh)
         return (explained if self._explain else ranked)(self._view, outcome)
 
     def _rounds(
-        self, question: Vector, nearest: Sequence[int], seeds: Mapping[int, float]
+        self, weigh: Weigh, nearest: Sequence[int], seeds: Mapping[int, float]
     ) -> list[Round]:
-        weigh = self._weights(question)
         held = dict.fromkeys(nearest, 1.0)
         rounds: list[Round] = []
         for _ in range(self._n):
@@ -113,9 +113,7 @@ class Sarag:
             seeds = {}
         return rounds
 
-    def _weights(self, question: Vector) -> Weigh:
-        floor, ceiling = self._view.vectors.index("relationship").quantile(question, self._c)
-
+    def _weigh(self, question: Vector, floor: float, ceiling: float) -> Weigh:
         def weigh(rows: Rows) -> Floats:
             cosines = self._view.relationship_vectors(rows) @ question
             return calibrated(cosines, floor, ceiling)
@@ -146,7 +144,7 @@ class Sarag:
         scales = {"meaning": relevance.masked_scale, "words": relevance.words_scale}
         for number, round_ in enumerate(rounds, start=1):
             roots = np.sqrt(round_.documents)
-            scale = Scale(float(roots.mean()), float(roots.std()))
+            scale = Scale.of(roots)
             scales[f"activation_{number}"] = scale
             parts[f"activation_{number}"] = self._gain * scale.z(roots[list(rows)])
         speaker = self._speaker_cosines(rounds[0], rows)
@@ -194,6 +192,8 @@ class Sarag:
 
 def _scale(above: Floats, floor: float, count: int) -> Scale:
     """Mean and deviation of `count` values, all `floor` but for what stands above it."""
+    if not count:
+        return Scale(0.0, 0.0)
     mean = float(above.sum()) / count
     square = float((above * above).sum()) / count
     return Scale(floor + mean, float(np.sqrt(max(0.0, square - mean * mean))))
