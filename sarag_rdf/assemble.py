@@ -116,9 +116,7 @@ def make_view(reader: GraphReader, vectors: GraphVectors) -> GraphView:
     return GraphView(reader, vectors, Bm25Index)
 
 
-def make_retriever(
-    name: str, view: GraphView, options: Mapping[str, Any]
-) -> Retriever:
+def make_retriever(name: str, view: GraphView, options: Mapping[str, Any]) -> Retriever:
     """A retriever by name; ``sarag-paper`` takes a `preset` beside its own options."""
     if name not in RETRIEVERS:
         raise UsageError(f"unknown retriever '{name}': choose one of {', '.join(RETRIEVERS)}")

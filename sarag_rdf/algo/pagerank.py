@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sarag_rdf.algo.network import Rows
 
-TOLERANCE = 1e-10
+TOLERANCE = 1e-9
 """The iteration ends when all ranks together change by less."""
 
 Floats = NDArray[np.float64]

@@ -61,9 +61,13 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """--retriever and its parameters; what is not given is the retriever's default."""
     for decorate in reversed(
         [
-            setting("--retriever", default="sarag", help="sarag or sarag-paper."),
+            setting(
+                "--retriever",
+                default="sarag",
+                help="sarag, sarag-paper, bm25, dense, rrf, khop or ppr.",
+            ),
             setting("--preset", help="sarag-paper: musique (k 3, n 4) or 2wiki (k 10, n 3)."),
-            setting("-k", "--k", type=int, help="Descriptions whose entities are seeds."),
+            setting("-k", "--k", type=int, help="How many of the nearest are seeds; rrf: its k."),
             setting("-n", "--n", type=int, help="Hops."),
             setting("--c", type=float, help="Where link weights begin; see docs/retrieval.md."),
             setting("--limit", default=10, type=click.IntRange(1), help="Documents at most."),

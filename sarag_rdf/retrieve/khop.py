@@ -1,0 +1,52 @@
+"""Expansion without weights: what SA-RAG is when nothing is activated.
+
+The seeds and the subgraph are those of SA-RAG (arXiv 2512.15922, section 5.4, with k = 10 as for
+2WikiMultiHopQA); every entity of the subgraph then counts the same, whatever the question.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sarag_rdf.errors import UsageError
+from sarag_rdf.graph.outcome import document_cosines, listed
+from sarag_rdf.graph.seeds import nearest_seeds
+from sarag_rdf.graph.subgraph import neighbourhood
+from sarag_rdf.graph.view import GraphView
+from sarag_rdf.types import Query, Retrieved, Subgraph
+
+
+class Khop:
+    """The documents that describe an entity near a seed, by similarity to the question."""
+
+    def __init__(
+        self, view: GraphView, *, k: int = 10, n: int = 2, limit: int | None = None
+    ) -> None:
+        """Seeds are the entities of the `k` nearest descriptions; `n` hops lead away from them."""
+        if k < 1 or n < 0:
+            raise UsageError("khop needs k of at least 1, n of at least 0")
+        self._view = view
+        self._k, self._n = k, n
+        self._limit = limit
+
+    def retrieve(self, query: Query) -> Retrieved:
+        """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
+        view, network = self._view, self._view.network
+        question = view.vectors.embedder.embed([query.text])[0]
+        seeds = nearest_seeds(view.reader, view.vectors, question, self._k)
+        hops = neighbourhood(view.reader, (seed.node for seed in seeds), self._n)
+        entities = np.array([network.entity_rows[entity] for entity in hops], dtype=np.int64)
+        near = network.described[network.by_entity.of(entities), 0]
+        cosines = document_cosines(view, question)
+        scores = np.full(len(network.documents), -np.inf)
+        scores[near] = cosines[near]
+        return listed(
+            view,
+            query,
+            "khop",
+            {"k": self._k, "n": self._n},
+            scores,
+            self._limit,
+            similarities=cosines,
+            subgraph=Subgraph(seeds, hops, ()),
+        )

@@ -1,0 +1,139 @@
+"""Personalised PageRank over documents and entities, in the manner of HippoRAG 2.
+
+Gutiérrez et al., From RAG to Memory: Non-Parametric Continual Learning for Large Language Models,
+2025 (arXiv 2502.14802), section 3, without the model that filters triples. Nodes are documents
+and entities. Edges join entities (of weight 1 for each relationship, and of their cosine where
+their names are alike), and, half as strong, a document and each entity that it describes: as in
+the published program, which counts the former in both directions. A question restarts the walk at
+entities of the relationships nearest to it, and faintly at all documents::
+
+    s(e)     = mean cosine of the question and those of the k nearest relationships that e ends
+    reset(e) = s(e) / df(e)     for the k entities of greatest s, else 0
+    reset(d) = weight * (cosine(d) - least cosine) / (greatest cosine - least cosine)
+
+where df(e) is the number of documents that describe e.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarag_rdf.algo.network import Rows
+from sarag_rdf.algo.pagerank import Walk
+from sarag_rdf.errors import UsageError
+from sarag_rdf.graph.outcome import document_cosines, listed
+from sarag_rdf.graph.view import GraphView
+from sarag_rdf.ports import Vector
+from sarag_rdf.types import Query, Retrieved
+
+DOCUMENT = 0.5
+"""Weight of the edge between a document and an entity, where a relationship has 1."""
+BLOCK = 512
+"""Names that are compared with all others at a time."""
+
+Floats = NDArray[np.float64]
+_walks: WeakKeyDictionary[GraphView, dict[float, Walk]] = WeakKeyDictionary()
+
+
+class Ppr:
+    """Documents by PageRank; in a graph without relationships by similarity (`order` says so).
+
+    The first question to a graph compares all names of entities, pair by pair.
+    """
+
+    def __init__(
+        self,
+        view: GraphView,
+        *,
+        k: int = 5,
+        damping: float = 0.5,
+        weight: float = 0.05,
+        synonyms: float = 0.8,
+        limit: int | None = None,
+    ) -> None:
+        """The defaults are those of HippoRAG 2.
+
+        k: relationships, and entities of theirs, at which the walk starts. damping: the
+        probability, in [0, 1), that it goes on and does not restart. weight: how much documents
+        count in the restart beside entities, above 0. synonyms: the cosine of two names, in
+        (0, 1], from which an edge joins the entities; with 1 there are none, and no names are
+        compared.
+        """
+        if k < 1 or not 0.0 <= damping < 1.0 or weight <= 0.0 or not 0.0 < synonyms <= 1.0:
+            raise UsageError(
+                "ppr needs k of at least 1, damping in [0, 1), weight above 0, synonyms in (0, 1]"
+            )
+        self._view = view
+        self._k, self._damping = k, damping
+        self._weight, self._synonyms = weight, synonyms
+        self._limit = limit
+
+    def retrieve(self, query: Query) -> Retrieved:
+        """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
+        question = self._view.vectors.embedder.embed([query.text])[0]
+        cosines = document_cosines(self._view, question)
+        scores, order = cosines, "similarity"
+        if self._view.network.relationships:
+            documents = self._weight * _scaled(cosines)
+            reset = np.concatenate((documents, self._entities(question)))
+            rank = walk_of(self._view, self._synonyms).pagerank(reset, self._damping)
+            scores, order = rank[: len(documents)], "pagerank"
+        settings: dict[str, float | int | str] = {
+            "k": self._k,
+            "damping": self._damping,
+            "weight": self._weight,
+            "synonyms": self._synonyms,
+            "order": order,
+        }
+        return listed(self._view, query, "ppr", settings, scores, self._limit, similarities=cosines)
+
+    def _entities(self, question: Vector) -> Floats:
+        """The share of each entity in the restart."""
+        network = self._view.network
+        nearest = self._view.vectors.index("relationship").nearest(question, self._k)
+        rows = [bisect_left(network.relationships, iri) for iri, _ in nearest]
+        cosines = np.repeat([max(0.0, cosine) for _, cosine in nearest], 2)
+        ends, size = network.ends[rows].ravel(), len(network.entities)
+        counts = np.maximum(1, np.bincount(ends, minlength=size))
+        sums = np.bincount(ends, cosines, size)
+        means = sums / counts
+        means[np.argsort(-means, kind="stable")[self._k :]] = 0.0
+        return means / network.frequencies
+
+
+def walk_of(view: GraphView, synonyms: float) -> Walk:
+    """The walk over the documents and then the entities of a graph, made once for each view."""
+    walks = _walks.setdefault(view, {})
+    if synonyms not in walks:
+        network = view.network
+        first = len(network.documents)
+        related = network.ends[network.ends[:, 0] != network.ends[:, 1]]
+        alike, cosines = _alike(view, synonyms)
+        described = network.described + np.array([0, first])
+        edges = np.concatenate((described, related + first, alike + first))
+        documents = np.full(len(described), DOCUMENT)
+        weights = np.concatenate((documents, np.ones(len(related)), cosines))
+        walks[synonyms] = Walk(edges, weights, first + len(network.entities))
+    return walks[synonyms]
+
+
+def _alike(view: GraphView, least: float) -> tuple[Rows, Floats]:
+    """Pairs of entities, by row, whose names have at least this cosine; and the cosines."""
+    pairs, cosines = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
+    names = view.entity_vectors(view.network.entities) if least < 1.0 else np.empty((0, 0))
+    for begin in range(0, len(names), BLOCK):
+        block = names[begin : begin + BLOCK] @ names[begin:].T
+        one, other = np.nonzero(np.triu(block >= least, 1))
+        pairs.append(np.stack((one, other), axis=1) + begin)
+        cosines.append(block[one, other].astype(np.float64))
+    return np.concatenate(pairs), np.concatenate(cosines)
+
+
+def _scaled(values: Floats) -> Floats:
+    """Brought to [0, 1] by the least and the greatest; 1 where all are equal."""
+    least, range_ = values.min(), np.ptp(values)
+    return (values - least) / range_ if range_ > 0.0 else np.ones(len(values))
