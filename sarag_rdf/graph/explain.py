@@ -100,7 +100,7 @@ def explained(view: GraphView, outcome: Outcome) -> Retrieved:
 
     every = [*chains.values(), *ways.values()]
     nodes = {node for chain in every for step in chain for node in (step.origin, step.target)}
-    nodes |= {network.entities[row] for row in told}
+    nodes |= {network.entities[row] for row in {*told, *rounds[0].seeds}}
     nodes |= {arrived.entity for found in arrivals.values() for arrived in found}
     labels = entity_labels(view.reader, nodes & network.entity_rows.keys())
     held = {network.documents[row] for row in rounds[0].held}
