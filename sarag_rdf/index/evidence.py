@@ -7,7 +7,6 @@ here depends on time, run or order: the same source and method give the same qua
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -176,19 +175,19 @@ class SourceGraph:
 
 
 def topic_of(document: Document, extraction: Extraction) -> str:
-    """Normalised name of what a document is about, empty if it mentions nothing.
+    """Normalised name of what a document is about, empty where it mentions no such thing.
 
-    That is its title, with or without what the title has in brackets, or what an untitled
-    document opens with; where that is not mentioned, what most of its relationships start at;
-    else the first mention.
+    That is its title, with or without what the title has in brackets. An untitled document is
+    about what it opens with: that name, or the only longer one that it mentions and that ends in
+    it ("Snow moved to Nashville", where Hank Snow is mentioned).
     """
-    names = list(filter(None, (normalize_name(m.name) for m in extraction.mentions)))
+    names = dict.fromkeys(normalize_name(m.name) for m in extraction.mentions)
     opening = document.title or lead_name(document.text)
-    for title in (opening, without_bracket(opening)):
-        if normalize_name(title) in names:
-            return normalize_name(title)
-    starts = Counter(normalize_name(relation.subject) for relation in extraction.relations)
-    return max(names, key=lambda name: starts[name], default="")
+    for title in map(normalize_name, (opening, without_bracket(opening))):
+        if title and title in names:
+            return title
+    longer = [name for name in names if name.endswith(f" {normalize_name(opening)}")]
+    return longer[0] if len(longer) == 1 and opening and not document.title else ""
 
 
 def _settings_text(method: Method) -> str:

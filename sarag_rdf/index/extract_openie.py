@@ -21,7 +21,7 @@ from typing import Any
 
 from sarag_rdf.errors import ExtractionFormatError, InputError
 from sarag_rdf.index.describe import MAX_SENTENCES, describe, naming, split_sentences
-from sarag_rdf.index.lead import lead_name, short_name_of_lead
+from sarag_rdf.index.lead import lead_name, short_names_of_lead
 from sarag_rdf.index.names import without_bracket
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation
@@ -172,7 +172,7 @@ def _extraction(
     What an untitled document opens with stands for its title.
     """
     title = _fold(document.title) or lead_name(document.text)
-    short = short_name_of_lead(document.text)
+    short = short_names_of_lead(document.text)
     ends = (end for subject, _, object_ in triples for end in (subject, object_))
     names: dict[str, str] = {}
     for name in (*([title] if title else []), *entities, *ends):
@@ -182,7 +182,7 @@ def _extraction(
     for name in names.values():
         about = sentences[:MAX_SENTENCES] if name == title else naming([name], sentences)
         bare = without_bracket(name) if name == title else name
-        others = (bare, short) if name == title else ()
+        others = (bare, *short) if name == title else ()
         aliases = tuple(dict.fromkeys(other for other in others if other and other != name))
         mentions.append(Mention(name, "misc", aliases, describe(name, about)))
     relations = dict.fromkeys(

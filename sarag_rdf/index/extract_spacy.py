@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from sarag_rdf.errors import MissingDependencyError
 from sarag_rdf.index.describe import MAX_SENTENCES, describe
-from sarag_rdf.index.lead import lead_name, short_name_of_lead
+from sarag_rdf.index.lead import lead_name, short_names_of_lead
 from sarag_rdf.types import Document, Extraction, Mention, Method
 
 if TYPE_CHECKING:
@@ -96,7 +96,11 @@ def extraction_of(doc: Doc, title: str) -> Extraction:
     from sarag_rdf.index.spacy_mentions import sightings
     from sarag_rdf.index.spacy_relations import find_relations
 
-    title = " ".join(title.split()) if any(map(str.isalnum, title)) else lead_name(doc.text)
+    title = " ".join(title.split()) if any(map(str.isalnum, title)) else ""
+    if not title:
+        title = lead_name(doc.text)
+        longer = {s.name for s in sightings(doc, title) if s.name.endswith(f" {title}")}
+        title = longer.pop() if title and len(longer) == 1 else title
     naming = resolve(doc, title, sightings(doc, title))
     return Extraction(
         tuple(_mentions(doc, naming)),
@@ -111,10 +115,10 @@ def _mentions(doc: Doc, naming: Naming) -> Iterator[Mention]:
     for sighting in naming.sightings:
         named[sighting.name][doc[sighting.begin].sent.start] = None
     named[naming.topic] = dict.fromkeys(list(sentences)[:MAX_SENTENCES])
-    short = short_name_of_lead(doc.text)
+    short = short_names_of_lead(doc.text)
     for name, thing in naming.things.items():
         texts = describe(name, (sentences[start] for start in named[name]))
         aliases = thing.aliases
-        if short and name == naming.topic and name != short:
-            aliases = tuple(dict.fromkeys((*aliases, short)))
+        if name == naming.topic:
+            aliases = tuple(dict.fromkeys((*aliases, *(s for s in short if s != name))))
         yield Mention(name, thing.type, aliases, texts)

@@ -39,16 +39,19 @@ def lead_name(text: str) -> str:
     return " ".join(words) if words[0][0].isupper() and all(capitalised) else ""
 
 
-def short_name_of_lead(text: str) -> str:
-    """First and last name of a person whose full name opens a text with dates, else empty.
+def short_names_of_lead(text: str) -> tuple[str, ...]:
+    """First and last name, and with initials between, of a person whom a text opens with.
 
-    >>> short_name_of_lead("Kevin Wayne Durant (born September 29, 1988) is a player.")
-    'Kevin Durant'
+    That is a person whose full name is followed by dates; else there are none.
+
+    >>> short_names_of_lead("Kevin Wayne Durant (born September 29, 1988) is a player.")
+    ('Kevin Durant', 'Kevin W. Durant')
     """
     match, words = _OPENING.match(text), lead_name(text).split()
     words = [word.rstrip(",") for word in words if word not in _SUFFIXES]
     if match is None or not re.search(r"\bborn\b|\d{3,4}", match["bracket"] or ""):
-        return ""
+        return ()
     if len(words) < 3 or any(word in _SMALL or not word[0].isupper() for word in words):
-        return ""
-    return f"{words[0]} {words[-1]}"
+        return ()
+    initials = " ".join(f"{word[0]}." for word in words[1:-1])
+    return f"{words[0]} {words[-1]}", f"{words[0]} {initials} {words[-1]}"

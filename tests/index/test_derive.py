@@ -198,12 +198,8 @@ def expected(sources: Mapping[str, Content]) -> set[Triple]:
             if part in entity:
                 triples.add(Triple(NamedNode(document), SARAG.describes, entity[part]))
         told = [name[mention.name] for mention in extraction.mentions]
-        starts = [name[relation.subject] for relation in extraction.relations]
-        most = max((starts.count(own) for own in told), default=0)
-        often = [own for own in told if starts.count(own) == most]
-        topic = whole if whole in told else "".join(often[:1])
-        if topic:
-            triples.add(Triple(NamedNode(document), SARAG.about, entity[topic]))
+        if whole in told:
+            triples.add(Triple(NamedNode(document), SARAG.about, entity[whole]))
         for mention in extraction.mentions:
             own = name[mention.name]
             for text in mention.descriptions or (mention.name,):
