@@ -96,7 +96,8 @@ def show_document(
     """One ranked document with its title, scores, place in its source, and text."""
     document = found.document
     title = document.title or document.source_iri
-    scores = [f"score {found.score:.3f}"]
+    digits = 3 if abs(found.score) >= 0.1 else 5
+    scores = [f"score {found.score:.{digits}f}"]
     if found.similarity:
         scores.append(f"similarity {found.similarity:.2f}")
     if retrieved.entities or found.entity:
