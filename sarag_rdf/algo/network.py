@@ -64,6 +64,11 @@ class Network:
         return {iri: row for row, iri in enumerate(self.entities)}
 
     @cached_property
+    def topic_iris(self) -> frozenset[str]:
+        """Entities that some document is about."""
+        return frozenset(self.entities[row] for row in np.unique(self.topics[self.topics >= 0]))
+
+    @cached_property
     def by_document(self) -> Groups:
         """Document -> rows of `described`."""
         return Groups(self.described[:, 0], len(self.documents))

@@ -31,7 +31,7 @@ class Rates:
     document that is about it, `aside` to any other. All in [0, 1].
     """
 
-    decay: float = 0.2
+    decay: float = 0.15
     open: float = 0.4
     about: float = 0.7
     aside: float = 0.2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Container
 
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
@@ -39,31 +40,44 @@ _NO_NAMES = frozenset(
 """Words that a question begins with, and that are no names where they stand alone."""
 
 
-def named_entities(reader: GraphReader, question: str) -> dict[str, float]:
+def named_entities(
+    reader: GraphReader, question: str, topics: Container[str] = frozenset()
+) -> dict[str, float]:
     """Entities whose name or alias stands in the question, with their activation in (0, 1].
 
     The longest names count: one within another that was found does not ('York' in 'New York').
     Names are looked up by IRI, which is a function of the normalised name: no text is searched.
-    Only names with a capital letter or a digit in the question are tried, so that common words
-    are not. An alias of several entities (up to 4) is shared among them.
+    A name needs a capital letter or a digit in the question, so that common words do not count;
+    in a question that is written without capitals, it must be that of one of the `topics`
+    instead ('coffee', where a document is about it). An alias of several entities (up to 4) is
+    shared among them.
     """
     words = [match.span() for match in _WORD.finditer(question)]
     spans: dict[tuple[int, int], str] = {}
+    is_plain = not any(c.isupper() for c in question[1:])
+    common: set[str] = set()
     for length in range(min(_LONGEST, len(words)), 0, -1):
         for first in range(len(words) - length + 1):
             text = question[words[first][0] : words[first + length - 1][1]]
-            if any(c.isupper() or c.isdigit() for c in text):
-                name = normalize_name(text)
-                if name and name not in _NO_NAMES:
-                    spans[first, first + length] = reader.minter.mention(name)
+            is_common = not any(c.isupper() or c.isdigit() for c in text)
+            if is_common and not is_plain:
+                continue
+            name = normalize_name(text)
+            if name and name not in _NO_NAMES:
+                mention = spans[first, first + length] = reader.minter.mention(name)
+                if is_common:
+                    common.add(mention)
     entities = _referred(reader, set(spans.values()))
     named: dict[str, float] = {}
     taken: set[int] = set()
     for (begin, end), mention in spans.items():
-        if mention in entities and taken.isdisjoint(range(begin, end)):
+        found = entities.get(mention, [])
+        if mention in common:
+            found = [entity for entity in found if entity in topics]
+        if found and taken.isdisjoint(range(begin, end)):
             taken |= set(range(begin, end))
-            for entity in entities[mention]:
-                named.setdefault(entity, 1.0 / len(entities[mention]))
+            for entity in found:
+                named.setdefault(entity, 1.0 / len(found))
     return named
 
 

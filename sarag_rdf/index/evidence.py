@@ -186,8 +186,10 @@ def topic_of(document: Document, extraction: Extraction) -> str:
     for title in map(normalize_name, (opening, without_bracket(opening))):
         if title and title in names:
             return title
+    if document.title or not opening:
+        return ""
     longer = [name for name in names if name.endswith(f" {normalize_name(opening)}")]
-    return longer[0] if len(longer) == 1 and opening and not document.title else ""
+    return longer[0] if len(longer) == 1 else ""
 
 
 def _settings_text(method: Method) -> str:

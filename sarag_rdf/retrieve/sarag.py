@@ -49,7 +49,7 @@ class Sarag:
         k: int = 3,
         n: int = 2,
         c: float = 0.98,
-        decay: float = 0.2,
+        decay: float = 0.15,
         gain: float = 0.6,
         limit: int | None = None,
         explain: bool = True,
@@ -78,7 +78,7 @@ class Sarag:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         network = self._view.network
         question = self._view.vectors.embedder.embed([query.text])[0]
-        named = named_entities(self._view.reader, query.text)
+        named = named_entities(self._view.reader, query.text, network.topic_iris)
         relevance = Relevance(self._view, query.text, question, list(named))
         near = relevance.candidates()
         order = np.argsort(-relevance.scores(near), kind="stable")
