@@ -201,7 +201,7 @@ def test_scores_of_a_sample_of_musique_follow_from_the_report(tmp_path: Path) ->
     questions = read_questions(SAMPLE / "questions_dev50.json").questions
     assert len(questions) == 50
     for question in questions:
-        check(reported(view, question.question.text, limit=100))
+        check(reported(view, question.query.text, limit=100))
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

@@ -1,0 +1,110 @@
+"""What a person sees of an explanation: every step of a chain, and the parts of a score."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sarag_rdf.assemble import make_retriever
+from sarag_rdf.cli.show import show_retrieved
+from sarag_rdf.types import Query, Retrieved
+from tests.retrieve import test_retrievers, test_sarag
+from tests.retrieve.graphs import QUESTIONS, larger_graph, view_of
+
+
+def shown(
+    capsys: pytest.CaptureFixture[str], found: Retrieved, monkeypatch: pytest.MonkeyPatch
+) -> dict[int, list[str]]:
+    """Lines on each document, by rank."""
+    monkeypatch.setenv("COLUMNS", "140")
+    show_retrieved(found, explain=True)
+    text = capsys.readouterr().out
+    blocks = re.split(r"^ +(\d+)\. ", text[text.index("\nDocuments: ") :], flags=re.MULTILINE)
+    return {
+        int(rank): [line.strip() for line in block.splitlines()]
+        for rank, block in zip(blocks[1::2], blocks[2::2], strict=True)
+    }
+
+
+def test_a_chain_through_documents(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, (one, _, three, _, five) = test_sarag.search(gain=0.3, k=0)
+    lines = shown(capsys, found, monkeypatch)
+    ranks = {d.document.iri: d for d in found.documents}
+    # Ada is named; over Bea the second document, over Cid, which that describes, the third.
+    third = ranks[three]
+    assert [step.round for step in third.chain] == [2, 3, 4, 6]
+    passes = [f"(weight {s.weight:.3f} passes {s.amount:.3f})" for s in third.chain]
+    held = [f"({s.activation:.3f})" for s in third.chain]
+    parts = ", ".join(f"{name} {value:+.3f}" for name, value in third.parts.items())
+    assert lines[third.rank][2:12] == [
+        "seed Ada (1.000), named in the question",
+        f'-> "Ada knows Bea" {passes[0]}',
+        f"-> Bea {held[0]}",
+        f'-> "is described by" {passes[1]}',
+        f"-> Bea {held[1]}",
+        f'-> "describes" {passes[2]}',
+        f"-> Cid {held[2]}",
+        f'-> "is described by" {passes[3]}',
+        f"-> this document (activation {third.activation:.3f}, score {third.score:.3f})",
+        f"score {third.score:.3f}: {parts}",
+    ]
+    first = ranks[one]
+    assert lines[first.rank][2:5] == [
+        "seed Ada (1.000), named in the question",
+        f'-> "is described by" (weight {first.chain[0].weight:.3f} '
+        f"passes {first.chain[0].amount:.3f})",
+        f"-> this document (activation {first.activation:.3f}, score {first.score:.3f})",
+    ]
+    fifth = ranks[five]
+    assert lines[fifth.rank][2] == "by similarity alone: no activated entity speaks for it"
+    assert lines[fifth.rank][3].startswith(f"score {fifth.score:.3f}: meaning ")
+
+
+def test_a_chain_that_comes_back(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document that is a seed may hear of itself over a relationship."""
+    found, iris = test_sarag.search(test_sarag.PLAIN, k=1, n=1)
+    lines = shown(capsys, found, monkeypatch)
+    (seed,) = [d for d in found.documents if d.document.iri == found.seeds[0].node]
+    assert seed.document.iri in iris
+    assert [step.round for step in seed.chain] == [1, 2, 3]
+    told = lines[seed.rank]
+    assert told[2].startswith("seed ")
+    assert told[2].endswith("(1.000), document")
+    assert told[3].startswith('-> "describes" ')
+    assert told[7].startswith('-> "is described by" ')
+    assert told[8].startswith("-> this document (activation ")
+
+
+def test_a_published_chain(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, documents = test_retrievers.search("sarag-paper", k=1, c=0.0, tau_a=0.3, tau_d=0.0)
+    lines = shown(capsys, found, monkeypatch)
+    (second,) = [d for d in found.documents if d.document.iri == documents[1]]
+    # Bea has .7 from Ada; Cid's .35 comes back over .5.
+    assert lines[second.rank][2:6] == [
+        "seed Ada (1.000), description: Ada in 1",
+        '-> "Ada knows Bea" (weight 0.700 passes 0.700)',
+        "-> Bea (0.700)",
+        f"-> this document (activation {second.activation:.3f}, score 0.400)",
+    ]
+    assert not any(line.startswith("score") for line in lines[second.rank][1:])
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("name", ["sarag", "sarag-paper"])
+def test_everything_has_a_name(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, question: str
+) -> None:
+    options = {"c": 0.2, "tau_d": 0.1} if name == "sarag-paper" else {"c": 0.5, "k": 4}
+    made = make_retriever(name, view_of(larger_graph(2)), options)
+    lines = shown(capsys, made.retrieve(Query(question)), monkeypatch)
+    assert len(lines) > 3
+    steps = [line for block in lines.values() for line in block if line.startswith("-> ")]
+    assert len(steps) > 3
+    assert not [line for line in steps if "https://" in line or line.startswith("->  ")]
