@@ -81,12 +81,14 @@ def test_a_network_by_hand() -> None:
     assert [NETWORK.ending_at.of(rows(e)).tolist() for e in range(3)] == [[1, 3], [0, 2], []]
     assert NETWORK.frequencies.tolist() == [2, 1, 1]  # No document describes x: still 1.
     assert NETWORK.is_topic.tolist() == [False, True, True]
+    assert NETWORK.topic_iris == {"v", "w"}
     # In b, w of q is not described; s stands in no document.
     assert NETWORK.end_pairs.tolist() == [[0, 1], [-1, 2], [1, 1], [-1, -1]]
 
 
 def test_a_network_of_nothing() -> None:
     assert (EMPTY.document_rows, EMPTY.entity_rows) == ({}, {})
+    assert EMPTY.topic_iris == frozenset()
     assert EMPTY.frequencies.shape == EMPTY.is_topic.shape == (0,)
     assert EMPTY.end_pairs.shape == (0, 2)
     groups = (EMPTY.by_document, EMPTY.by_entity, EMPTY.stated_by)

@@ -80,3 +80,32 @@ def test_a_name_counts_before_an_alias() -> None:
     # Ada is a name of its own, and an alias of two others.
     reader = graph((Mention("Ada"),), *[(Mention(f"Ada {x * 3}", aliases=("Ada",)),) for x in "bc"])
     assert named_entities(reader, "Who is Ada?") == {entity("ada"): 1.0}
+
+
+TOPICS = frozenset(map(entity, ("york", "new york", "ada brandt")))
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("where is york?", ["york"]),
+        ("Where is york?", ["york"]),  # A capital that any question begins with.
+        ("did ada brandt's aunt sing in new york?", ["ada brandt", "new york"]),
+        ("is brandt there?", []),  # No document is about Brandt.
+        ("is new yorker there?", []),
+        ("Did ADA see york?", []),  # Written with capitals: york is a common word.
+        ("Is 1984 in new york?", ["1984", "new york"]),
+        ("who is who?", []),
+    ],
+)
+def test_topics_in_a_question_without_capitals(question: str, names: list[str]) -> None:
+    found = named_entities(NAMES, question, TOPICS)
+    assert found == {entity(name): 1.0 for name in names}
+
+
+def test_an_alias_in_lower_case_is_shared_among_topics() -> None:
+    reader = graph(*[(Mention(name, aliases=("Ada",)),) for name in ("Ada Bbb", "Ada Ccc")])
+    bbb, ccc = entity("ada bbb"), entity("ada ccc")
+    assert named_entities(reader, "who is ada?", {bbb, ccc}) == {bbb: 0.5, ccc: 0.5}
+    assert named_entities(reader, "who is ada?", {ccc}) == {ccc: 1.0}
+    assert named_entities(reader, "who is ada?") == {}

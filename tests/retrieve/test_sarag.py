@@ -44,10 +44,10 @@ TITLES = ("", "Bea", "Cid", "Dan", "Fay")
 TEXTS = ("one day", "two days", "three days", "they dance", "five days")
 TITLED = tuple(f"{t}\n{text}" if t else text for t, text in zip(TITLES, TEXTS, strict=True))
 PLAIN, NAMING = "where do you dance?", "Where did Ada dance?"
-"""Two questions with one vector; one names Ada. Of all texts only the fourth has a word of them."""
+LOW_ADA, LOW_BEA = "where did ada dance?", "where did bea dance?"
+"""Questions with one vector. Of all texts only the fourth has a word of the first two."""
 VECTORS: dict[str, Mapping[str, float]] = {
-    PLAIN: {"q": 1.0},
-    NAMING: {"q": 1.0},
+    **{question: {"q": 1.0} for question in (PLAIN, NAMING, LOW_ADA, LOW_BEA)},
     **{name: {name[0]: 1.0} for name in NAMES},
     # Cosines with the question, with Ada, and with the entity that each is about.
     TITLED[0]: {"q": 0.6, "A": 0.8},
@@ -281,6 +281,12 @@ def test_without_nearest_documents_only_names_are_seeds() -> None:
     assert (found.seeds, found.entities, found.relationships) == ((), (), ())
     assert [(d.activation, d.chain, d.arrivals) for d in found.documents] == [(0, (), ())] * 5
     assert {d.parts[part] for d in found.documents for part in ("activation_1", "instead")} == {0}
+
+
+def test_without_capitals_only_what_a_document_is_about_is_named() -> None:
+    found, _ = search(LOW_BEA, k=0)
+    assert [(s.node, s.activation) for s in found.seeds] == [(BEA, 1.0)]
+    assert search(LOW_ADA, k=0)[0].seeds == ()  # No document is about Ada.
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 9])
