@@ -28,14 +28,15 @@ def load_network(reader: GraphReader) -> Network:
     entities = sorted({e for _, e in described} | set(topics.values()) | ends)
     entity_rows = {iri: row for row, iri in enumerate(entities)}
     iris = sorted(relationships)
+    stated = [relationships[relationship] for relationship in iris]
     return Network(
         documents,
         entities,
         iris,
         _rows(sorted((document_rows[d], entity_rows[e]) for d, e in described), 2),
-        _rows((entity_rows[topics[d]] if d in topics else -1 for d in documents)),
-        _rows(((entity_rows[relationships[r][0]], entity_rows[relationships[r][1]]) for r in iris), 2),
-        _rows(document_rows.get(relationships[r][2], -1) for r in iris),
+        _rows(entity_rows[topics[d]] if d in topics else -1 for d in documents),
+        _rows(((entity_rows[s], entity_rows[o]) for s, o, _ in stated), 2),
+        _rows(document_rows.get(document, -1) for _, _, document in stated),
     )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 _SMALL = frozenset(
-    "of the for and & de la du von van der den del di da el al in on at to an a y le les des".split()
+    "of the for and & de la du von van der den del di da el al in on at to an a y le les "
+    "des".split()
 )
 _OPENING = re.compile(
-    r"\s*(?:The |An? )?[\"\u201c'\u2018]?(?P<name>[^;:!?\n\"\u201c\u201d()]{1,80}?)[\"\u201d'\u2019]?\s*"
+    r"\s*(?:The |An? )?[\"\u201c'\u2018]?"
+    r"(?P<name>[^;:!?\n\"\u201c\u201d()]{1,80}?)[\"\u201d'\u2019]?\s*"
     r"(?:,|\((?P<bracket>[^()]*)\)|\b(?:is|was|are|were|refers|has|had|became|consists|comprises|"
     r"competed|won)\b)"
 )

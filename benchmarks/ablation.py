@@ -1,0 +1,358 @@
+"""The default retriever with each of its ingredients removed: what is lost without it.
+
+Takes indexed graphs of one corpus, such as one for each extractor, and the files that
+``sarag evaluate retrieval`` takes::
+
+    python benchmarks/ablation.py --corpus corpus.json --questions questions.json \\
+        --kg kg-spacy --kg kg-openie
+
+What is left is tuned anew, and so is the whole: `gain` and `c` are those of a small grid
+(`GAINS`, `QUANTILES`) with the highest mean of R@5 and R@10 over all graphs given, one setting for
+all of them; among equals the first, and the defaults stand first. So an ingredient counts for what
+nothing else makes up for. The same questions serve to tune and to tell: the figures flatter every
+row alike.
+
+Prints Markdown: recall in percent, and the difference in R@5 to the whole with its 95% interval
+(paired bootstrap). Then how far the ranking depends on taking the calibration's quantiles and
+moments from a sample of vectors: a ranking by all of them is held against it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import kendalltau
+
+import sarag_rdf
+from sarag_rdf.algo import rounds as algo_rounds
+from sarag_rdf.algo.network import Groups, Network, Rows
+from sarag_rdf.algo.rounds import Rates, Round, Weigh
+from sarag_rdf.errors import SaragError
+from sarag_rdf.evaluate.bootstrap import paired_interval
+from sarag_rdf.evaluate.corpus import Corpus, read_corpus
+from sarag_rdf.evaluate.measures import figures, mean
+from sarag_rdf.evaluate.questions import read_questions
+from sarag_rdf.evaluate.trouble import Judged, judged
+from sarag_rdf.graph import relevance
+from sarag_rdf.graph.view import GraphView
+from sarag_rdf.ports import Table, Vector
+from sarag_rdf.retrieve import sarag
+from sarag_rdf.retrieve.sarag import Sarag
+from sarag_rdf.stores.vectors import ExactIndex
+from sarag_rdf.vocab import SARAG
+
+KS = (2, 5, 10)
+SHOWN = ("R@2", "R@5", "R@10", "all@5")
+GAINS = (0.6, 0.4, 0.8)
+QUANTILES = (0.98, 0.95, 0.99)
+
+Floats = NDArray[np.float64]
+Options = Mapping[str, float]
+Ranking = list[int | None]
+"""The passage of each document that was returned."""
+Patch = tuple[object, str, object]
+"""Of what, which attribute, its value."""
+
+_TITLES_APART = f"""
+SELECT DISTINCT ?document ?entity WHERE {{
+  ?document <{SARAG.titleMention.value}>/<{SARAG.refersTo.value}> ?entity
+  FILTER NOT EXISTS {{ ?document <{SARAG.mentions.value}>/<{SARAG.refersTo.value}> ?entity }}
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A graph by its name; `titled` are (document, entity) that only a title joins."""
+
+    name: str
+    view: GraphView
+    titled: frozenset[tuple[str, str]]
+
+
+# -------------------------------------------------------------------- What can be removed
+
+
+@dataclass(frozen=True)
+class Undivided(Network):
+    """Every entity counts as described by one document."""
+
+    @cached_property
+    def frequencies(self) -> Rows:
+        return np.ones(len(self.entities), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Unlinked(Network):
+    """No relationship starts or ends anywhere; documents still state them."""
+
+    @cached_property
+    def starting_at(self) -> Groups:
+        return Groups(np.full(len(self.ends), -1), len(self.entities))
+
+    @cached_property
+    def ending_at(self) -> Groups:
+        return self.starting_at
+
+
+class Unnamed(Sarag):
+    """Does not start at the entities that the question names."""
+
+    def _rounds(
+        self, weigh: Weigh, nearest: Sequence[int], seeds: Mapping[int, float]
+    ) -> list[Round]:
+        return super()._rounds(weigh, nearest, {})
+
+
+def _as(kind: type[Network], graph: Graph) -> Network:
+    network = graph.view.network
+    return kind(**{f.name: getattr(network, f.name) for f in fields(Network)})
+
+
+def _untitled(graph: Graph) -> Network:
+    network = graph.view.network
+    kept = [
+        (network.documents[document], network.entities[entity]) not in graph.titled
+        for document, entity in network.described
+    ]
+    values = {f.name: getattr(network, f.name) for f in fields(Network)}
+    return Network(**values | {"described": network.described[np.array(kept, dtype=np.bool_)]})
+
+
+_carried, _arrived = algo_rounds._carried, algo_rounds._arrived
+
+
+def _carried_ungated(network: Network, start: Floats, _: Weigh, rates: Rates) -> object:
+    return _carried(network, start, lambda rows: np.ones(len(rows)), rates)
+
+
+def _arrived_with_echo(network: Network, entities: Floats, given: Floats, rates: Rates) -> object:
+    return _arrived(network, entities, np.zeros_like(given), rates)
+
+
+def _all_cosines(index: ExactIndex, vector: Vector) -> Floats:
+    return np.asarray(index._cosines(vector), dtype=np.float64)
+
+
+def _rates(**values: float) -> tuple[Patch, ...]:
+    return ((sarag, "Rates", partial(Rates, **values)),)
+
+
+_NOT_INSTEAD: tuple[Patch, ...] = ((sarag, "INSTEAD", 0.0),)
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredient:
+    """What is removed, and how: options, another retriever, network, or values of modules."""
+
+    name: str
+    options: Options = field(default_factory=dict)
+    patches: tuple[Patch, ...] = ()
+    retriever: type[Sarag] = Sarag
+    network: Callable[[Graph], Network] | None = None
+
+    @contextmanager
+    def removed(self, graph: Graph) -> Iterator[None]:
+        """While this lasts the graph and the library are without it."""
+        with ExitStack() as stack:
+            if self.network:
+                stack.enter_context(patch.object(graph.view, "network", self.network(graph)))
+            for target, name, value in self.patches:
+                stack.enter_context(patch.object(target, name, value))
+            yield
+
+
+WHOLE = Ingredient("nothing")
+EXHAUSTIVE = Ingredient(
+    "sampling of the calibration", patches=((ExactIndex, "_sampled", _all_cosines),)
+)
+INGREDIENTS = (
+    Ingredient("activation and substitution", {"gain": 0.0}, _NOT_INSTEAD),
+    Ingredient("activation in the score", {"gain": 0.0}),
+    Ingredient("second round", {"n": 1}),
+    Ingredient("documents as seeds", {"k": 0}),
+    Ingredient("named entities as seeds", retriever=Unnamed),
+    Ingredient("relationships between entities", network=partial(_as, Unlinked)),
+    Ingredient("gate of documents", patches=_rates(open=1.0)),
+    Ingredient("gate of relationships", patches=((algo_rounds, "_carried", _carried_ungated),)),
+    Ingredient("document frequency", network=partial(_as, Undivided)),
+    Ingredient("titles' names", network=_untitled),
+    Ingredient("topics", patches=_rates(about=Rates.aside)),
+    Ingredient("removal of echo", patches=((algo_rounds, "_arrived", _arrived_with_echo),)),
+    Ingredient("masking of names", patches=((sarag, "MASK", 0.0), (relevance, "MASK", 0.0))),
+    Ingredient("BM25", patches=((sarag, "WORDS", 0.0), (relevance, "WORDS", 0.0))),
+    Ingredient("substitution", patches=_NOT_INSTEAD),
+    EXHAUSTIVE,
+)
+
+
+def grid(ingredient: Ingredient) -> list[Options]:
+    """The settings that are tried, the defaults first; without a gain `c` may still count."""
+    gains = (0.0,) if ingredient.options.get("gain") == 0.0 else GAINS
+    return [
+        {**ingredient.options, "gain": gain, "c": c}
+        for gain, c in itertools.product(gains, QUANTILES)
+    ]
+
+
+# ---------------------------------------------------------------------------- Measuring
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one setting gave on one graph: rankings and figures by question."""
+
+    rankings: list[Ranking]
+    rows: list[dict[str, float]]
+
+    def mean(self, name: str) -> float:
+        return mean(self.rows, name) or 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The best setting of an ingredient's grid, and its run on each graph."""
+
+    ingredient: Ingredient
+    options: Options
+    runs: list[Run]
+    defaults: list[Run]
+
+
+def measure(
+    ingredient: Ingredient, graphs: Sequence[Graph], corpus: Corpus, questions: Sequence[Judged]
+) -> Result:
+    """Try the grid on all graphs."""
+    settings = grid(ingredient)
+    by_graph: list[list[Run]] = []
+    for graph in graphs:
+        with ingredient.removed(graph):
+            by_graph.append([_run(ingredient, graph.view, s, corpus, questions) for s in settings])
+    runs = [list(column) for column in zip(*by_graph, strict=True)]
+    best = best_of(runs)
+    return Result(ingredient, settings[best], runs[best], runs[0])
+
+
+def best_of(settings: Sequence[Sequence[Run]]) -> int:
+    """The place of the setting with the highest mean of R@5 and R@10 over its graphs."""
+    heights = [
+        fmean(run.mean(name) for run in runs for name in ("R@5", "R@10")) for runs in settings
+    ]
+    return max(range(len(heights)), key=lambda place: round(heights[place], 9))
+
+
+def _run(
+    ingredient: Ingredient,
+    view: GraphView,
+    options: Mapping[str, Any],
+    corpus: Corpus,
+    questions: Sequence[Judged],
+) -> Run:
+    retriever = ingredient.retriever(view, limit=max(KS), explain=False, **options)
+    rankings: list[Ranking] = []
+    for question in questions:
+        found = (d.document for d in retriever.retrieve(question.question.query).documents)
+        rankings.append([corpus.number_of_part(d.title, d.text) for d in found])
+    return Run(rankings, figures([q.supporting for q in questions], rankings, KS))
+
+
+def agreement(ours: Sequence[Ranking], theirs: Sequence[Ranking]) -> tuple[float, float]:
+    """Means over questions: the overlap of two rankings, and Kendall's tau of what both have."""
+    overlaps, taus = [], []
+    for a, b in zip(ours, theirs, strict=True):
+        both = [passage for passage in a if passage in b]
+        overlaps.append(len(both) / max(len(a), len(b), 1))
+        if len(both) > 1:
+            taus.append(kendalltau(range(len(both)), [b.index(p) for p in both]).statistic)
+    return fmean(overlaps), fmean(taus) if taus else 1.0
+
+
+# ------------------------------------------------------------------------------ Telling
+
+
+def table(results: Sequence[Result], graphs: Sequence[Graph]) -> Iterator[str]:
+    """Markdown; the first result is the whole."""
+    heads = [f"{g.name} {name}" for g in graphs for name in (*SHOWN, "R@5 to the whole")]
+    yield f"| removed | gain, c | {' | '.join(heads)} |"
+    yield f"| --- | --- |{' ---: |' * len(heads)}"
+    whole = results[0]
+    for result in results:
+        cells = [f"{result.options['gain']:g}, {result.options['c']:g}"]
+        for run, base in zip(result.runs, whole.runs, strict=True):
+            cells += [f"{100 * run.mean(name):.1f}" for name in SHOWN]
+            cells.append("" if result is whole else difference(run, base))
+        yield f"| {result.ingredient.name} | {' | '.join(cells)} |"
+
+
+def difference(ours: Run, theirs: Run) -> str:
+    """The mean difference in R@5 with its 95% interval, in percentage points."""
+    pairs = [
+        (a["R@5"], b["R@5"]) for a, b in zip(ours.rows, theirs.rows, strict=True) if "R@5" in a
+    ]
+    left, right = zip(*pairs, strict=True)
+    middle, low, high = (100 * value for value in paired_interval(left, right, seed=0))
+    return f"{middle:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
+def remarks(results: Sequence[Result], graphs: Sequence[Graph]) -> Iterator[str]:
+    """How sampling agrees with exhaustion; and what did nothing, lest a removal fail unseen."""
+    whole = results[0]
+    for result in results[1:]:
+        for graph, ours, theirs in zip(graphs, result.defaults, whole.defaults, strict=True):
+            if result.ingredient is EXHAUSTIVE:
+                overlap, tau = agreement(ours.rankings, theirs.rankings)
+                yield (
+                    f"{graph.name}: sampled and exhaustive calibration share {100 * overlap:.1f}% "
+                    f"of their first {max(KS)} documents; Kendall's tau of these {tau:.3f}"
+                )
+            elif ours.rankings == theirs.rankings:
+                yield f"{graph.name}: without {result.ingredient.name} every ranking is the same"
+
+
+def load(folder: Path, stack: ExitStack) -> Graph:
+    """Open a graph for as long as the stack lasts."""
+    kg = stack.enter_context(sarag_rdf.open(folder))
+    retriever = kg.retriever("sarag")
+    assert isinstance(retriever, Sarag)
+    titled = kg.query(_TITLES_APART)
+    assert isinstance(titled, Table)
+    pairs = frozenset((document.value, entity.value) for document, entity in titled.rows)
+    return Graph(folder.name, retriever._view, pairs)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--kg", type=Path, required=True, action="append", help="repeatable")
+    options = parser.parse_args(arguments)
+    try:
+        with ExitStack() as stack:
+            corpus = read_corpus(options.corpus)
+            questions = judged(read_questions(options.questions).questions, corpus)
+            graphs = [load(folder, stack) for folder in options.kg]
+            results = []
+            for ingredient in (WHOLE, *INGREDIENTS):
+                print(f"without {ingredient.name}", file=sys.stderr, flush=True)
+                results.append(measure(ingredient, graphs, corpus, questions))
+    except SaragError as error:
+        print(f"ablation: {error}", file=sys.stderr)
+        return 1
+    print(*table(results, graphs), "", *remarks(results, graphs), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
