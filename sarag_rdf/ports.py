@@ -115,6 +115,10 @@ class VectorIndex(Protocol):
         """The vectors at these positions, shape (len(positions), d)."""
         ...
 
+    def cosines(self, vector: Vector, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Cosines at these positions alone, shape (len(positions),)."""
+        ...
+
     def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
         """The q-quantile and the maximum of the cosines with `vector`; (0, 0) if empty.
 

@@ -37,6 +37,8 @@ ENTITIES = 100
 """Entities that are told at most, the most active first."""
 LINKS = 500
 """Relationships between them that are told at most, the nearest to the question first."""
+DIGITS = 5
+"""Of cosines that tell relationships apart; texts that are equal may differ in the seventh."""
 
 _DESCRIBES = SARAG.describes.value
 Chain = tuple[Step, ...]
@@ -215,9 +217,9 @@ def _links(
     ends = network.ends[rows]
     inside = np.isin(ends[:, 1], told) & (total[ends].max(axis=1) >= ACTIVATED)
     rows = rows[inside]
-    cosines = view.relationship_vectors(rows) @ outcome.question
+    cosines = view.relationship_cosines(outcome.question, rows)
     weights = outcome.weigh(rows)
-    order = np.lexsort((rows, -cosines))[:LINKS]
+    order = np.lexsort((rows, -cosines.round(DIGITS)))[:LINKS]
     return [
         Link(
             network.relationships[rows[i]],

@@ -12,7 +12,7 @@ from sarag_rdf.algo.network import Network
 from sarag_rdf.graph.network import load_network
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors, texts_of
-from sarag_rdf.ports import Matrix, WordIndex
+from sarag_rdf.ports import Matrix, Vector, WordIndex
 
 
 class GraphView:
@@ -42,9 +42,12 @@ class GraphView:
     def _relationship_positions(self) -> NDArray[np.int64]:
         return self.vectors.index("relationship").positions(self.network.relationships)
 
-    def relationship_vectors(self, rows: NDArray[np.int64]) -> Matrix:
-        """Vectors of relationships by their rows in the network."""
-        return self.vectors.index("relationship").vectors(self._relationship_positions[rows])
+    def relationship_cosines(
+        self, question: Vector, rows: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Cosines of relationships, by their rows in the network."""
+        index = self.vectors.index("relationship")
+        return index.cosines(question, self._relationship_positions[rows])
 
     def entity_vectors(self, iris: Sequence[str]) -> Matrix:
         """Vectors of the names of entities."""

@@ -115,8 +115,7 @@ class Sarag:
 
     def _weigh(self, question: Vector, floor: float, ceiling: float) -> Weigh:
         def weigh(rows: Rows) -> Floats:
-            cosines = self._view.relationship_vectors(rows) @ question
-            return calibrated(cosines, floor, ceiling)
+            return calibrated(self._view.relationship_cosines(question, rows), floor, ceiling)
 
         return weigh
 

@@ -61,6 +61,11 @@ class ExactIndex:
     def vectors(self, positions: NDArray[np.int64]) -> Matrix:
         return np.asarray(self._matrix[positions], dtype=np.float32)
 
+    def cosines(self, vector: Vector, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        if not len(positions):
+            return np.zeros(0, dtype=np.float32)
+        return np.asarray(self.vectors(positions) @ vector, dtype=np.float32)
+
     def _sampled(self, vector: Vector) -> NDArray[np.float64]:
         """Cosines with a sample that is the same for every question and every run."""
         if self._sample is None:

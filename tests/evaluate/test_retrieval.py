@@ -11,7 +11,7 @@ import pytest
 
 from sarag_rdf import assemble
 from sarag_rdf.evaluate.coverage import words_of, words_to_answer
-from sarag_rdf.evaluate.plot import write_recall_plot
+from sarag_rdf.evaluate.plot_recall import write_recall_plot
 from sarag_rdf.evaluate.retrieval import Method
 from sarag_rdf.evaluate.table import WIDTH
 from sarag_rdf.knowledge_graph import KnowledgeGraph

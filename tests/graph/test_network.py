@@ -79,7 +79,7 @@ def test_a_graph_by_hand() -> None:
     )
     alone = Extraction((Mention("Bea"), Mention("Cid")), ())
     reader, (one, two, three) = indexed(
-        [("", "one", met), ("Cid (poet)", "two", alone), ("Empty", "three", Extraction())]
+        [("", "Ada was glad.", met), ("Cid (poet)", "two", alone), ("Empty", "three", Extraction())]
     )
     network = load_network(reader)
     ada, bea, cid = (network.entity_rows[MINTER.entity(name)] for name in ("ada", "bea", "cid"))
