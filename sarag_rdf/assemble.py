@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -132,6 +133,12 @@ def make_retriever(name: str, view: GraphView, options: Mapping[str, Any]) -> Re
         return RETRIEVERS[name](view, **values)
     except TypeError as error:
         raise UsageError(f"{name} does not take these options: {error}") from error
+
+
+def ranking_options(name: str) -> dict[str, Any]:
+    """Options that leave out what a retriever does beside ranking documents."""
+    takes = inspect.signature(RETRIEVERS[name]).parameters
+    return {"explain": False} if "explain" in takes else {}
 
 
 def make_reasoner(name: str, llm: LLM) -> Reasoner:

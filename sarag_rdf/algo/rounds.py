@@ -126,7 +126,10 @@ def _given(network: Network, held: Mapping[int, float], weigh: Weigh, rates: Rat
 
 def _carried(network: Network, start: Floats, weigh: Weigh, rates: Rates) -> Links:
     active = np.flatnonzero(start)
-    found = np.union1d(network.starting_at.of(active), network.ending_at.of(active))
+    touched = np.zeros(len(network.ends), dtype=bool)
+    touched[network.starting_at.of(active)] = True
+    touched[network.ending_at.of(active)] = True
+    found = np.flatnonzero(touched)
     weights = weigh(found)
     ends = network.ends[found]
     live = (weights > 0.0) & (ends[:, 0] != ends[:, 1])

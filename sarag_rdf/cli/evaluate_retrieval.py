@@ -122,13 +122,16 @@ def command(**options: Any) -> None:
 
 
 def _methods(text: str) -> list[Method]:
-    from sarag_rdf.assemble import RETRIEVERS
+    from sarag_rdf.assemble import RETRIEVERS, ranking_options
     from sarag_rdf.evaluate.retrieval import Method
 
-    methods = [Method.parse(label) for label in dict.fromkeys(text.split(","))]
-    for method in methods:
+    methods = []
+    for label in dict.fromkeys(text.split(",")):
+        method = Method.parse(label)
         if method.name not in RETRIEVERS:
             raise UsageError(f"unknown method '{method.name}': choose from {', '.join(RETRIEVERS)}")
+        options = {**ranking_options(method.name), **method.options}
+        methods.append(Method(method.label, method.name, options))
     return methods
 
 

@@ -60,7 +60,7 @@ class Row:
 
     `ranks` are those of the supporting passages, from 1, None where not returned. `figures` are
     fractions by name, such as ``R@5``; what cannot be told is absent. `milliseconds` is the
-    retrieval alone.
+    retrieval of the largest k alone.
     """
 
     ranks: tuple[int | None, ...]
@@ -102,17 +102,20 @@ def evaluate(
 
     Raises `UsageError` for options that a method does not take, before any is asked.
     """
-    retrievers = [_retriever(kg, method, cutoffs) for method in methods]
+    retrievers = [
+        (_retriever(kg, method, max(cutoffs.ks)), _retriever(kg, method, cutoffs.limit))
+        for method in methods
+    ]
     encoding = _encoding_times(kg, questions, progress)
     return encoding, [
-        _ask(kg, corpus, questions, method, retriever, cutoffs, progress)
-        for method, retriever in zip(methods, retrievers, strict=True)
+        _ask(kg, corpus, questions, method, pair, cutoffs, progress)
+        for method, pair in zip(methods, retrievers, strict=True)
     ]
 
 
-def _retriever(kg: Graph, method: Method, cutoffs: Cutoffs) -> Retriever:
+def _retriever(kg: Graph, method: Method, limit: int) -> Retriever:
     try:
-        return kg.retriever(method.name, **{"limit": cutoffs.limit, **method.options})
+        return kg.retriever(method.name, **{"limit": limit, **method.options})
     except UsageError as error:
         raise UsageError(f"method {method.label}: {error}") from error
 
@@ -142,19 +145,25 @@ def _ask(
     corpus: Corpus,
     questions: Sequence[Judged],
     method: Method,
-    retriever: Retriever,
+    retrievers: tuple[Retriever, Retriever],
     cutoffs: Cutoffs,
     progress: Progress,
 ) -> Outcome:
-    """Ask one method every question, after one that does not count."""
-    retriever.retrieve(_WARM_UP)
+    """Ask one method every question, after one that does not count.
+
+    The time is that of the first retriever, which is asked for the largest k as a user would;
+    the second gives the documents, deep enough to fill contexts.
+    """
+    timed, deep = retrievers
+    timed.retrieve(_WARM_UP)
     advance = progress(f"asking {method.label}", len(questions))
     rankings: list[list[int | None]] = []
     times, covered, returned = [], [], []
     for judged in questions:
         begin = perf_counter()
-        found = retriever.retrieve(judged.question.query).documents
+        timed.retrieve(judged.question.query)
         times.append(1000 * (perf_counter() - begin))
+        found = deep.retrieve(judged.question.query).documents
         documents = [ranked.document for ranked in found]
         returned.append(len(documents))
         rankings.append([corpus.number_of_part(d.title, d.text) for d in documents])

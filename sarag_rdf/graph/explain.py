@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sarag_rdf.algo.chains import Hop, arrival, chain_to_document, chain_to_entity
 from sarag_rdf.algo.network import Network
 from sarag_rdf.algo.rounds import Round, Weigh
-from sarag_rdf.graph.texts import entity_labels, full_documents, relationship_texts
+from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.graph.view import GraphView
 from sarag_rdf.ports import Vector
 from sarag_rdf.types import (
@@ -71,9 +71,9 @@ class Outcome:
 def ranked(view: GraphView, outcome: Outcome) -> Retrieved:
     """The documents alone: nothing is told of how they came."""
     network, best = view.network, outcome.scored
-    texts = full_documents(view.reader, (network.documents[d.row] for d in best))
+    texts = view.documents(network.documents[d.row] for d in best)
     documents = (
-        _ranked(texts[network.documents[d.row]], d, rank, _arrivals(network, outcome.rounds, d.row))
+        _ranked(outcome, network, texts[network.documents[d.row]], d, rank)
         for rank, d in enumerate(best, start=1)
     )
     return Retrieved(
@@ -106,9 +106,8 @@ def explained(view: GraphView, outcome: Outcome) -> Retrieved:
     nodes |= {arrived.entity for found in arrivals.values() for arrived in found}
     labels = entity_labels(view.reader, nodes & network.entity_rows.keys())
     held = {network.documents[row] for row in rounds[0].held}
-    texts = full_documents(
-        view.reader,
-        {network.documents[d.row] for d in best} | (nodes & network.document_rows.keys()) | held,
+    texts = view.documents(
+        {network.documents[d.row] for d in best} | (nodes & network.document_rows.keys()) | held
     )
     names = {iri: name for iri, (name, _) in labels.items()}
     names |= {iri: document.title or document.text[:60] for iri, document in texts.items()}
@@ -137,7 +136,11 @@ def explained(view: GraphView, outcome: Outcome) -> Retrieved:
         outcome.retriever,
         outcome.settings,
         tuple(
-            _ranked(texts[network.documents[d.row]], d, rank, arrivals[d.row], ways[d.row])
+            replace(
+                _ranked(outcome, network, texts[network.documents[d.row]], d, rank),
+                chain=ways[d.row],
+                arrivals=arrivals[d.row],
+            )
             for rank, d in enumerate(best, start=1)
         ),
         tuple(k for k in links if k.weight > 0.0 and {k.subject, k.object} <= activated),
@@ -150,23 +153,20 @@ def explained(view: GraphView, outcome: Outcome) -> Retrieved:
 
 
 def _ranked(
-    document: Document,
-    scored: Scored,
-    rank: int,
-    arrivals: tuple[Arrival, ...],
-    chain: Chain = (),
+    outcome: Outcome, network: Network, document: Document, scored: Scored, rank: int
 ) -> RankedDocument:
+    """A document with the activation that all rounds brought, and the entity that gave most."""
+    brought = [float(round_.documents[scored.row]) for round_ in outcome.rounds]
+    speaker = int(outcome.rounds[brought.index(max(brought))].speakers[scored.row])
     return RankedDocument(
         document,
         scored.score,
         scored.measures["similarity"],
-        sum(a.amount for a in arrivals),
-        max(arrivals, key=lambda a: a.amount).entity if arrivals else "",
+        sum(brought),
+        network.entities[speaker] if speaker >= 0 else "",
         rank,
-        chain,
-        scored.measures,
-        scored.parts,
-        arrivals,
+        measures=scored.measures,
+        parts=scored.parts,
     )
 
 
@@ -240,7 +240,8 @@ def _seeds(view: GraphView, outcome: Outcome, names: Mapping[str, str]) -> tuple
         for row, share in first.seeds.items()
     ]
     documents = [network.documents[row] for row in first.held]
-    cosines = view.document_vectors(documents) @ outcome.question
+    held = np.array(list(first.held), dtype=np.int64)
+    cosines = view.document_vectors(held) @ outcome.question
     seeds += [
         Seed(iri, iri, float(cosine), first.held[row], names[iri], "document")
         for iri, row, cosine in zip(documents, first.held, cosines, strict=True)

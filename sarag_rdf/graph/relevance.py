@@ -49,12 +49,14 @@ class Relevance:
 
     def __init__(self, view: GraphView, text: str, question: Vector, named: Sequence[str]) -> None:
         """`named` are entities that the question names."""
+        self._view = view
         self._index = view.vectors.index("document")
         self._network = view.network
         self._question = question
         self._names = np.zeros_like(question)
         if named:
-            self._names = view.entity_vectors(named).mean(axis=0)
+            rows = np.array([view.network.entity_rows[entity] for entity in named])
+            self._names = view.entity_vectors(rows).mean(axis=0)
         self.masked_question: Vector = np.asarray(
             question - np.float32(MASK) * self._names, dtype=np.float32
         )
@@ -71,8 +73,7 @@ class Relevance:
 
     def cosines(self, rows: Sequence[int]) -> tuple[Floats, Floats]:
         """Cosines of the given documents with the question, and with the mean of the names."""
-        documents = [self._network.documents[row] for row in rows]
-        vectors = self._index.vectors(self._index.positions(documents)).astype(np.float64)
+        vectors = self._view.document_vectors(np.array(rows, dtype=np.int64)).astype(np.float64)
         return vectors @ self._question, vectors @ self._names
 
     def scores(self, rows: Sequence[int]) -> Floats:

@@ -55,14 +55,14 @@ def named_entities(
     words = [match.span() for match in _WORD.finditer(question)]
     spans: dict[tuple[int, int], str] = {}
     is_plain = not any(c.isupper() for c in question[1:])
+    marked = [any(c.isupper() or c.isdigit() for c in question[b:e]) for b, e in words]
     common: set[str] = set()
     for length in range(min(_LONGEST, len(words)), 0, -1):
         for first in range(len(words) - length + 1):
-            text = question[words[first][0] : words[first + length - 1][1]]
-            is_common = not any(c.isupper() or c.isdigit() for c in text)
+            is_common = not any(marked[first : first + length])
             if is_common and not is_plain:
                 continue
-            name = normalize_name(text)
+            name = normalize_name(question[words[first][0] : words[first + length - 1][1]])
             if name and name not in _NO_NAMES:
                 mention = spans[first, first + length] = reader.minter.mention(name)
                 if is_common:

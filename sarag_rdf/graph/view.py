@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.algo.network import Network
+from sarag_rdf.algo.network import Network, Rows
 from sarag_rdf.graph.network import load_network
 from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.texts import full_documents
 from sarag_rdf.graph.vectors import GraphVectors, texts_of
 from sarag_rdf.ports import Matrix, Vector, WordIndex
+from sarag_rdf.types import Document
+
+KEPT = 10_000
+"""Documents whose texts are kept in memory at most."""
 
 
 class GraphView:
@@ -27,6 +32,7 @@ class GraphView:
         self.reader = reader
         self.vectors = vectors
         self._word_index = word_index
+        self._documents: dict[str, Document] = {}
 
     @cached_property
     def network(self) -> Network:
@@ -38,23 +44,38 @@ class GraphView:
         """BM25 over the documents with their titles, in the order of `network.documents`."""
         return self._word_index([text for _, text in texts_of(self.reader, "document")])
 
-    @cached_property
-    def _relationship_positions(self) -> NDArray[np.int64]:
-        return self.vectors.index("relationship").positions(self.network.relationships)
+    def documents(self, iris: Iterable[str]) -> dict[str, Document]:
+        """Documents by IRI; what was read before is not read again."""
+        wanted = set(iris)
+        missing = wanted - self._documents.keys()
+        read = full_documents(self.reader, missing)
+        if len(self._documents) + len(read) > KEPT:
+            self._documents.clear()
+            read = full_documents(self.reader, wanted)
+        self._documents |= read
+        return {iri: self._documents[iri] for iri in wanted}
 
-    def relationship_cosines(
-        self, question: Vector, rows: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
+    def relationship_cosines(self, question: Vector, rows: Rows) -> NDArray[np.float32]:
         """Cosines of relationships, by their rows in the network."""
         index = self.vectors.index("relationship")
         return index.cosines(question, self._relationship_positions[rows])
 
-    def entity_vectors(self, iris: Sequence[str]) -> Matrix:
-        """Vectors of the names of entities."""
-        index = self.vectors.index("entity")
-        return index.vectors(index.positions(iris))
+    def entity_vectors(self, rows: Rows) -> Matrix:
+        """Vectors of the names of entities, by their rows in the network."""
+        return self.vectors.index("entity").vectors(self._entity_positions[rows])
 
-    def document_vectors(self, iris: Sequence[str]) -> Matrix:
-        """Vectors of documents."""
-        index = self.vectors.index("document")
-        return index.vectors(index.positions(iris))
+    def document_vectors(self, rows: Rows) -> Matrix:
+        """Vectors of documents, by their rows in the network."""
+        return self.vectors.index("document").vectors(self._document_positions[rows])
+
+    @cached_property
+    def _relationship_positions(self) -> Rows:
+        return self.vectors.index("relationship").positions(self.network.relationships)
+
+    @cached_property
+    def _entity_positions(self) -> Rows:
+        return self.vectors.index("entity").positions(self.network.entities)
+
+    @cached_property
+    def _document_positions(self) -> Rows:
+        return self.vectors.index("document").positions(self.network.documents)

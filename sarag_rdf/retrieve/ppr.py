@@ -124,7 +124,8 @@ def walk_of(view: GraphView, synonyms: float) -> Walk:
 def _alike(view: GraphView, least: float) -> tuple[Rows, Floats]:
     """Pairs of entities, by row, whose names have at least this cosine; and the cosines."""
     pairs, cosines = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
-    names = view.entity_vectors(view.network.entities) if least < 1.0 else np.empty((0, 0))
+    every = np.arange(len(view.network.entities))
+    names = view.entity_vectors(every) if least < 1.0 else np.empty((0, 0))
     for begin in range(0, len(names), BLOCK):
         block = names[begin : begin + BLOCK] @ names[begin:].T
         one, other = np.nonzero(np.triu(block >= least, 1))

@@ -177,15 +177,12 @@ class Sarag:
 
     def _speaker_cosines(self, round_: Round, rows: Sequence[int]) -> Floats:
         """Cosine of each document with the name of the entity that gave it most, else NaN."""
-        network = self._view.network
         cosines = np.full(len(rows), np.nan)
-        read = [i for i, row in enumerate(rows) if round_.documents[row] > FAINT]
-        if read:
-            entities = [network.entities[round_.speakers[rows[i]]] for i in read]
-            documents = [network.documents[rows[i]] for i in read]
-            names = self._view.entity_vectors(entities).astype(np.float64)
-            texts = self._view.document_vectors(documents)
-            cosines[read] = (names * texts).sum(axis=1)
+        asked = np.array(rows, dtype=np.int64)
+        read = np.flatnonzero(round_.documents[asked] > FAINT)
+        documents = asked[read]
+        names = self._view.entity_vectors(round_.speakers[documents]).astype(np.float64)
+        cosines[read] = (names * self._view.document_vectors(documents)).sum(axis=1)
         return cosines
 
 
