@@ -67,9 +67,20 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 help="sarag, sarag-paper, bm25, dense, rrf, khop or ppr.",
             ),
             setting("--preset", help="sarag-paper: musique (k 3, n 4) or 2wiki (k 10, n 3)."),
-            setting("-k", "--k", type=int, help="How many of the nearest are seeds; rrf: its k."),
-            setting("-n", "--n", type=int, help="Hops."),
-            setting("--c", type=float, help="Where link weights begin; see docs/retrieval.md."),
+            setting(
+                "-k",
+                "--k",
+                type=int,
+                help="How many of the nearest to start at: documents (sarag), descriptions "
+                "(sarag-paper, khop), relationships (ppr). For rrf its constant.",
+            ),
+            setting("-n", "--n", type=int, help="Rounds (sarag), or hops (sarag-paper, khop)."),
+            setting(
+                "--c",
+                type=float,
+                help="Similarity up to which a relationship passes nothing: a quantile (sarag), or "
+                "a cosine (sarag-paper).",
+            ),
             setting("--limit", default=10, type=click.IntRange(1), help="Documents at most."),
         ]
     ):
