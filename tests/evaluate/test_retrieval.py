@@ -249,8 +249,14 @@ def test_encoding_is_timed_apart(evaluate: Evaluate, monkeypatch: pytest.MonkeyP
 def test_a_method_is_asked_once_to_warm_up(evaluate: Evaluate) -> None:
     evaluate.json("--methods", "fixed", "--k", "120")
     texts = [text for text, _ in Fixed.asked]
-    assert texts[1:] == [question for _, question, _, _ in QUESTIONS]
+    asked = [question for _, question, _, _ in QUESTIONS]
+    assert texts[1:] == [question for question in asked for _ in ("timed", "for its depth")]
     assert {limit for _, limit in Fixed.asked} == {120}
+
+
+def test_the_time_is_that_of_the_largest_k(evaluate: Evaluate) -> None:
+    evaluate.json("--methods", "fixed", "--k", "2,7")
+    assert [limit for _, limit in Fixed.asked[1:]] == len(QUESTIONS) * [7, 100]
 
 
 def test_more_is_asked_for_while_the_largest_context_is_not_full(
@@ -264,7 +270,7 @@ def test_more_is_asked_for_while_the_largest_context_is_not_full(
     write(tmp_path / "questions.json", [{**question, "paragraphs": support}])
     order = "|".join(f"T{n}" for n in range(450))
     data = evaluate.json("--methods", f"fixed:order={order}", "--tokens", "2000,2400")
-    assert [limit for _, limit in Fixed.asked] == [100, 100, 400, 1600]
+    assert [limit for _, limit in Fixed.asked] == [10, 10, 100, 400, 1600]
     [result] = data["results"]
     assert (result["coverage@2000"], result["coverage@2400"]) == (0.0, 1.0)
     assert (result["returned"], result["R@10"]) == (100, 0.0)
