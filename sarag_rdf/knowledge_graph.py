@@ -163,9 +163,12 @@ class KnowledgeGraph:
         return frozenset(name.value for name, _ in reader.rows("extractors"))
 
     def documents(self) -> Iterator[tuple[str, str]]:
-        """Title (or an empty string) and text of every document."""
+        """Title (or an empty string) and text of every document, each once, by IRI."""
         rows = self._location.reader().rows("document-texts")
-        return ((title.value if title else "", text.value) for _, text, title in rows)
+        texts = {
+            iri.value: (title.value if title else "", text.value) for iri, text, title, _ in rows
+        }
+        return (texts[iri] for iri in sorted(texts))
 
     def llm(self) -> LLM:
         """The model that answers and extracts."""

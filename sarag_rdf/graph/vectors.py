@@ -21,8 +21,9 @@ def texts_of(reader: GraphReader, kind: Kind) -> list[tuple[str, str]]:
     A document's title stands before its text, or else the name of what it is about.
     """
     texts: dict[str, str] = {}
-    for iri, text, *title in reader.rows(f"{kind}-texts"):
-        titled = f"{title[0].value}\n{text.value}" if title and title[0] else text.value
+    for iri, text, *titles in reader.rows(f"{kind}-texts"):
+        title = next((title.value for title in titles if title), "")
+        titled = f"{title}\n{text.value}" if title else text.value
         texts[iri.value] = min(texts.get(iri.value, titled), titled)
     return sorted(texts.items())
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import sarag_rdf
 from sarag_rdf import assemble
 from sarag_rdf.evaluate.coverage import words_of, words_to_answer
 from sarag_rdf.evaluate.plot_recall import write_recall_plot
@@ -389,6 +390,21 @@ def test_a_graph_of_other_things(evaluate: Evaluate, tmp_path: Path) -> None:
     evaluate("--kg", "kg", "--extractor", "llm").fails(2, "was extracted with capitals", "llm")
     write(tmp_path / "corpus.json", CORPUS[5:])
     evaluate("--kg", "kg").fails(1, "no passage of corpus.json is in the graph")
+
+
+def test_passages_without_titles_are_in_the_graph(evaluate: Evaluate, tmp_path: Path) -> None:
+    """Each once, though they have a topic of two names; what is wrong is told of nothing else."""
+    texts = [
+        "Gdansk is a port. Gdańsk lies on the Baltic.",
+        "Ulm is a city. A minster stands there.",
+    ]
+    write(tmp_path / "corpus.json", [{"text": text} for text in texts])
+    write(
+        tmp_path / "questions.json", [{"id": "q", "question": "Where is Ulm?", "answer": "there"}]
+    )
+    assert trouble(evaluate.json("--kg", "kg")) == {"questions_without_support": 1}
+    with sarag_rdf.open(tmp_path / "kg", endpoint=None) as kg:
+        assert sorted(kg.documents()) == [("", text) for text in texts]
 
 
 def test_an_extraction_file(evaluate: Evaluate, tmp_path: Path) -> None:
