@@ -47,14 +47,22 @@ class Corpus:
         self.empty = len(passages) - len(filled)
         self.duplicates = len(filled) - len(kept)
         self._exact = {key: number for number, key in enumerate(kept)}
+        self._texts: dict[str, int] = {}
         self._parts: dict[tuple[str, str], int | None] = {}
         self._titled: dict[str, list[tuple[str, int]]] = {}
         for number, (title, text) in enumerate(kept):
+            self._texts.setdefault(text, number)
             self._titled.setdefault(title, []).append((text, number))
 
     def number(self, title: str, text: str) -> int | None:
-        """The place among `passages` of one with this title and text, or None."""
-        return self._exact.get((_bare(title), _bare(text)))
+        """The place among `passages` of one with this title and text, or None.
+
+        A passage without title has any title; a paragraph without is the first with its text.
+        """
+        key = _bare(title), _bare(text)
+        if key in self._exact:
+            return self._exact[key]
+        return self._exact.get(("", key[1])) if key[0] else self._texts.get(key[1])
 
     def number_of_part(self, title: str, text: str) -> int | None:
         """The place of the passage with this title that is, or else that contains, this text.

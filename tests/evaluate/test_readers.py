@@ -88,6 +88,15 @@ def test_the_passage_of_a_chunk() -> None:
     assert corpus.number("A", "one two") is None
 
 
+def test_a_paragraph_and_a_passage_of_which_one_lacks_a_title() -> None:
+    corpus = Corpus([Passage("0", "A", "one"), Passage("1", "", "two"), Passage("2", "B", "two")])
+    assert corpus.number("A", "two") == 1
+    assert corpus.number("B", "two") == 2
+    assert corpus.number("", "one") == 0
+    assert corpus.number("", "two") == 1
+    assert corpus.number("B", "one") is None
+
+
 @pytest.mark.parametrize(
     ("content", "word"),
     [
