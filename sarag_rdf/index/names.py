@@ -58,10 +58,13 @@ def without_bracket(title: str) -> str:
 
 
 def names_in_title(title: str) -> list[str]:
-    """What a title is made of, between commas, brackets and prepositions; capitalised parts only.
+    """A title as a whole, then its parts between commas, brackets and prepositions.
 
-    >>> names_in_title("Military history of Italy during World War I")
-    ['Military history', 'Italy', 'World War I']
+    Parts begin with a capital or a digit.
+
+    >>> names_in_title("Governors of the Bank of England")
+    ['Governors of the Bank of England', 'Governors', 'Bank', 'England']
     """
     parts = (part.strip() for part in _WITHIN_TITLE.split(title))
-    return list(dict.fromkeys(p for p in parts if p and (p[0].isupper() or p[0].isdigit())))
+    named = (part for part in parts if part and (part[0].isupper() or part[0].isdigit()))
+    return list(dict.fromkeys((title, *named))) if title else []

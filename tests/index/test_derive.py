@@ -101,7 +101,7 @@ TITLES = {
     "Robert (singer)": (["robert"], "robert"),
     "Friends of the Bob": (["friends", "bob"], ""),
 }
-"""Titles, the names in each, and the name that the whole of it is."""
+"""Titles, the parts of each, and the name that it is without its bracket."""
 
 forms = st.sampled_from(FORMS)
 types: st.SearchStrategy[EntityType] = st.sampled_from(("person", "organization", "misc"))
@@ -405,6 +405,21 @@ def test_what_another_source_supports_stays_when_one_goes() -> None:
 
     kept.change({"b": None})
     assert not set(kept.store.quads())
+
+
+def test_a_title_names_what_it_says_as_a_whole_once_another_document_mentions_it() -> None:
+    kept = Kept()
+    source = Source("text", "Bank of England")
+    kept.change({"a": (source, (Extraction((Mention("Ann"),)),))})
+    [(document, _)] = documents_of("a", (source, (Extraction(),)))
+    described = f"<{document.iri}>"
+    assert (described, "ann") in kept.pairs(SARAG.describes)
+
+    kept.change({"b": said(Mention("the Bank of England"), Mention("England"))})
+    entities = {(described, f"<{MINTER.entity(name)}>") for name in ("bank of england", "england")}
+    assert entities <= kept.pairs(SARAG.describes)
+    kept.change({"b": None})
+    assert not entities & kept.pairs(SARAG.describes)
 
 
 def test_a_relation_whose_end_is_not_among_the_mentions_is_left_out() -> None:
