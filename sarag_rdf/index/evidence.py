@@ -19,6 +19,10 @@ from sarag_rdf.ports import Term
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, XSD
 
+EVIDENCE_RULES = "2"
+"""Version of what makes evidence of an extraction: how names are normalised, what a title names,
+what a document is about. It is part of every method, so that changed rules extract anew."""
+
 Pair = tuple[NamedNode, Term]
 
 
@@ -193,11 +197,12 @@ def topic_of(document: Document, extraction: Extraction) -> str:
 
 
 def _settings_text(method: Method) -> str:
-    return "; ".join(f"{key}={value}" for key, value in sorted(method.settings.items()))
+    settings = {**method.settings, "evidence": EVIDENCE_RULES}
+    return "; ".join(f"{key}={value}" for key, value in sorted(settings.items()))
 
 
 def extraction_iri(minter: Minter, method: Method) -> str:
-    """IRI of the activity: extractor, model, prompt and settings, and nothing else."""
+    """IRI of the activity: extractor, model, prompt, settings, `EVIDENCE_RULES`, nothing else."""
     return minter.extraction(
         method.extractor, method.model, method.prompt_hash, _settings_text(method)
     )

@@ -14,7 +14,7 @@ from sarag_rdf.errors import EndpointDownError
 from sarag_rdf.graph.meta import read_meta
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.texts import full_documents
-from sarag_rdf.index import pipeline
+from sarag_rdf.index import evidence, pipeline
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.pipeline import IndexReport, Plan
 from sarag_rdf.index.read import Duplicate, InputProblem
@@ -277,6 +277,21 @@ def test_another_chunk_size_indexes_anew() -> None:
     pipeline.run(fresh, planned(fresh, SOURCES, words=9, overlap=3), CapitalExtractor())
     assert lasting(reader) == lasting(fresh)
     assert lasting(reader) != lasting(indexed())
+
+
+def test_what_other_rules_made_evidence_of_is_extracted_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(evidence, "EVIDENCE_RULES", "1")
+        reader = indexed()
+        assert index(reader, SOURCES).unchanged == 4
+    report = index(reader, SOURCES)
+    assert (report.added, report.updated, report.unchanged) == (0, 4, 0)
+    assert lasting(reader) == lasting(indexed())
+    told = {q.object for q in reader.store.quads() if q.predicate == SARAG.settings}
+    assert told == {Literal(f"evidence={evidence.EVIDENCE_RULES}; overlap=2; words=6")}
+    assert index(reader, SOURCES).unchanged == 4
 
 
 def test_a_source_without_words_is_in_and_stays_in() -> None:
