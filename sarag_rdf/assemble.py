@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,10 @@ def make_view(reader: GraphReader, vectors: GraphVectors) -> GraphView:
 
 
 def make_retriever(name: str, view: GraphView, options: Mapping[str, Any]) -> Retriever:
-    """A retriever by name; ``sarag-paper`` takes a `preset` beside its own options."""
+    """A retriever by name; ``sarag-paper`` takes a `preset` beside its own options.
+
+    Raises `UsageError` for an option that the retriever does not take, or a value of another kind.
+    """
     if name not in RETRIEVERS:
         raise UsageError(f"unknown retriever '{name}': choose one of {', '.join(RETRIEVERS)}")
     values = dict(options)
@@ -129,16 +133,26 @@ def make_retriever(name: str, view: GraphView, options: Mapping[str, Any]) -> Re
                 f"unknown preset '{preset}' for {name}: sarag-paper has {', '.join(PRESETS)}"
             )
         values = {**PRESETS[preset], **values}
-    try:
-        return RETRIEVERS[name](view, **values)
-    except TypeError as error:
-        raise UsageError(f"{name} does not take these options: {error}") from error
+    takes = _options(name)
+    for option, value in values.items():
+        if option not in takes:
+            raise UsageError(f"{name} does not take {option}: it takes {', '.join(takes)}")
+        whole = takes[option] is None or isinstance(takes[option], int)
+        if not isinstance(value, Integral if whole else Real) and value is not takes[option]:
+            kind = "a whole number" if whole else "a number"
+            raise UsageError(f"{name} takes {kind} as {option}, not '{value}'")
+    return RETRIEVERS[name](view, **values)
+
+
+def _options(name: str) -> dict[str, Any]:
+    """A retriever's own options with their defaults."""
+    parameters = inspect.signature(RETRIEVERS[name]).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
 def ranking_options(name: str) -> dict[str, Any]:
     """Options that leave out what a retriever does beside ranking documents."""
-    takes = inspect.signature(RETRIEVERS[name]).parameters
-    return {"explain": False} if "explain" in takes else {}
+    return {"explain": False} if "explain" in _options(name) else {}
 
 
 def make_reasoner(name: str, llm: LLM) -> Reasoner:

@@ -233,8 +233,35 @@ def test_nothing_is_indexed(name: str) -> None:
 
 @pytest.mark.parametrize("name", RETRIEVERS)
 def test_options_that_nobody_takes(name: str) -> None:
-    with pytest.raises(UsageError, match=f"{name} does not take these options"):
+    with pytest.raises(UsageError, match=rf"^{name} does not take colour: it takes .*\blimit\b"):
         search(name, colour="red")
+    with pytest.raises(UsageError, match=f"^{name} does not take view: "):
+        search(name, view=None)
+
+
+def test_an_option_of_another_retriever() -> None:
+    with pytest.raises(UsageError) as raised:
+        search("bm25", k=3)
+    assert str(raised.value) == "bm25 does not take k: it takes limit"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gain": "red"}, "sarag takes a number as gain, not 'red'"),
+        ({"k": 2.5}, "sarag takes a whole number as k, not '2.5'"),
+        ({"k": None}, "sarag takes a whole number as k, not 'None'"),
+        ({"limit": "ten"}, "sarag takes a whole number as limit, not 'ten'"),
+    ],
+)
+def test_values_of_another_kind(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        search("sarag", **options)
+    assert str(raised.value) == message
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    search("sarag", k=np.int64(3), gain=np.float32(0.5), c=0, limit=None)
 
 
 @pytest.mark.parametrize("name", RETRIEVERS)
