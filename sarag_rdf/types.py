@@ -168,11 +168,15 @@ class Subgraph:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Activation passed over one link: ``amount = weight * activation of origin`` at `round`.
+    """Activation passed over one link: ``amount = weight * activation of origin``.
 
     `activation` is what `target` holds afterwards. Between a document and an entity that it
     describes, either way, `relationship` is the IRI of sarag:describes; what a document gets
     is ``amount = weight * min(1, activation of origin without the document's own)``.
+
+    `round` grows along a chain. With sarag it counts stages, three in each round t of an
+    `Arrival`: 3t - 2 to an entity, 3t - 1 between entities, 3t to a document. With sarag-paper
+    it counts all that was passed.
     """
 
     round: int
@@ -188,9 +192,9 @@ class Step:
 class Arrival:
     """Activation that one entity, the one that gave most, gave to a document in one round.
 
-    `held` is the entity's, `echo` what the document itself had given to it, `frequency` the
-    number of documents that describe the entity, `share` what one of them gets:
-    ``amount = min(1, held - echo) / frequency * share``.
+    `round` counts from 1. `held` is the entity's, `echo` what the document itself had given to
+    it, `frequency` the number of documents that describe the entity, `share` what one of them
+    gets: ``amount = min(1, held - echo) / frequency * share``.
     """
 
     round: int
@@ -204,7 +208,10 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class ActivatedEntity:
-    """An entity with its activation in [0, 1]; `chain` leads there from a seed in `hop` steps."""
+    """An entity with its activation in [0, 1], of all rounds together.
+
+    `chain` leads there from a seed in `hop` steps.
+    """
 
     iri: str
     name: str
@@ -220,10 +227,11 @@ class ActivatedEntity:
 class RankedDocument:
     """A retrieved document: `score` orders it.
 
-    `entity` is the activated entity that speaks for it most, `activation` what it brings;
-    an empty entity means that similarity alone brought the document. `chain` leads to it, or to
-    that entity, from a seed. `measures` are what the score is made of (with the calibration of
-    the retrieval), `parts` what each adds to it, `arrivals` the activation of each round.
+    With sarag `activation` is the sum of its `arrivals`, one a round, and `entity` is that of the
+    largest; `chain` leads from a seed to the document, in that round. With sarag-paper `entity` is
+    the most activated one that the document describes, `activation` its activation, and `chain`
+    leads to it. An empty entity means that no activation reached the document. `measures` are what
+    the score is made of (with the calibration of the retrieval), `parts` what each adds to it.
     """
 
     document: Document

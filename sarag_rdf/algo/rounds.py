@@ -92,7 +92,8 @@ def spread_round(
         documents(d)  = max over e of min(1, entities(e) - given(d, e)) / df(e) * share(d, e)
 
     where w(d, e) is the largest weight of a relationship of e that d states, and share is
-    `about` or `aside`. A document hears no echo of what it gave itself.
+    `about` or `aside`. A document does not get back from an entity what it gave to that entity;
+    over a relationship to another entity it may.
     """
     given = _given(network, held, weigh, rates)
     entities = network.described[:, 1]

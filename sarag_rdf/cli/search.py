@@ -35,7 +35,7 @@ NO_EVIDENCE = 3
 @json_option
 @setting("--picture", type=click.Path(path_type=Path), help="Draw the activation: .html or .png.")
 def command(question: str, **options: Any) -> int:
-    """Find the documents and relationships for a question, by spreading activation."""
+    """Find the documents for a question, by spreading activation or another --retriever."""
     from sarag_rdf.cli.show import show_retrieved
 
     with open_graph(options) as kg:

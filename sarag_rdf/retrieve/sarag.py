@@ -60,8 +60,9 @@ class Sarag:
         entities and their relationships to documents. c: quantile of the question's similarities
         to relationships, in [0, 1), up to which a relationship passes nothing. decay: the share
         of its activation that a document or an entity passes on, in [0, 1]. gain: how much the
-        activation of each round counts in a document's score beside similarity, 0 for none. Without
-        `explain` the ranking is the same, and nothing is told of how it came about.
+        activation of each round counts in a document's score beside similarity; with 0 it counts
+        only in that it chooses the entity of the part `instead`. Without `explain` the ranking is
+        the same, and nothing is told of how it came about.
         """
         if k < 0 or n < 1 or not 0.0 <= c < 1.0 or not 0.0 <= decay <= 1.0 or gain < 0.0:
             raise UsageError(
