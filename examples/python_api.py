@@ -28,7 +28,7 @@ def main() -> None:
             print(f"   starts at {seed.name} ({seed.activation:.2f}): {seed.reason}")
         names = {entity.iri: entity.name for entity in found.entities}
         for ranked in found.documents:
-            document, via = ranked.document, names.get(ranked.entity, "similarity alone")
+            document, via = ranked.document, names.get(ranked.entity, "similarity and words")
             print(f"{ranked.rank}. {document.title} [{document.begin}-{document.end}], by {via}")
             print(f"   {document.text}")
 

@@ -65,9 +65,9 @@ def show_retrieved(found: Retrieved, *, explain: bool) -> None:
 
 
 def show_entities(found: Retrieved) -> None:
-    """Activated entities with their activation, and the relationship that brought it."""
+    """Activated entities with their activation, and what brought it."""
     activated = [entity for entity in found.entities if entity.is_activated]
-    _heading(f"Activated entities: {len(activated)} of {len(found.subgraph.hops)} in the subgraph")
+    _heading(f"Activated entities: {len(activated)} of the {len(found.entities)} most active")
     names = names_of(found)
     for entity in activated[:_ENTITIES]:
         click.echo(f"  {entity.activation:5.2f}  {entity.name}  [{entity.type}{_place(entity)}]")
@@ -82,12 +82,14 @@ def _by(step: Step, names: dict[str, str]) -> str:
 
 
 def _place(entity: ActivatedEntity) -> str:
-    return ", seed" if entity.is_seed else f", {entity.hop} hops"
+    if entity.is_seed:
+        return ", seed"
+    return f", {entity.hop} hop{'' if entity.hop == 1 else 's'}"
 
 
 def _more(number: int) -> None:
     if number > 0:
-        click.echo(f"  ... and {number} more (--json shows all)")
+        click.echo(f"  ... and {number} more (--json shows them)")
 
 
 def show_document(
@@ -114,14 +116,13 @@ def show_chain(found: RankedDocument, retrieved: Retrieved, names: dict[str, str
     if found.entity:
         _show_steps(found, retrieved, names)
     elif retrieved.entities:
-        click.echo("      by similarity alone: no activated entity speaks for it")
+        click.echo("      without activation: none reached it")
     if found.parts:
         parts = (f"{name} {value:+.3f}" for name, value in found.parts.items())
         _lines(f"score {found.score:.3f}: {', '.join(parts)}", "      ")
 
 
 def _show_steps(found: RankedDocument, retrieved: Retrieved, names: dict[str, str]) -> None:
-    names = names | {found.document.iri: "this document"}
     start = found.chain[0].origin if found.chain else found.entity
     seed = next(s for s in retrieved.seeds if s.node == start)
     _lines(f"seed {seed.name} ({seed.activation:.3f}), {seed.reason}", "      ", _width() - 8)
@@ -133,7 +134,10 @@ def _show_steps(found: RankedDocument, retrieved: Retrieved, names: dict[str, st
             at_document = not at_document
         click.echo(f'        -> "{text}" (weight {step.weight:.3f} passes {step.amount:.3f})')
         if number < len(found.chain) or not at_document:
-            click.echo(f"        -> {names.get(step.target, step.target)} ({step.activation:.3f})")
+            name = names.get(step.target, step.target)
+            if at_document:
+                name = "this document" if step.target == found.document.iri else f"document {name}"
+            click.echo(f"        -> {name} ({step.activation:.3f})")
     click.echo(
         f"        -> this document (activation {found.activation:.3f}, score {found.score:.3f})"
     )
@@ -141,7 +145,7 @@ def _show_steps(found: RankedDocument, retrieved: Retrieved, names: dict[str, st
 
 def _via(found: RankedDocument, names: dict[str, str]) -> str:
     if not found.entity:
-        return "by similarity alone"
+        return "without activation"
     return f"via {names.get(found.entity, found.entity)}"
 
 

@@ -7,7 +7,9 @@ import re
 import pytest
 
 from sarag_rdf.assemble import make_retriever
+from sarag_rdf.cli import show
 from sarag_rdf.cli.show import show_retrieved
+from sarag_rdf.graph import explain
 from sarag_rdf.types import Query, Retrieved
 from tests.retrieve import test_retrievers, test_sarag
 from tests.retrieve.graphs import QUESTIONS, larger_graph, view_of
@@ -44,7 +46,7 @@ def test_a_chain_through_documents(
         f'-> "Ada knows Bea" {passes[0]}',
         f"-> Bea {held[0]}",
         f'-> "is described by" {passes[1]}',
-        f"-> Bea {held[1]}",
+        f"-> document Bea {held[1]}",
         f'-> "describes" {passes[2]}',
         f"-> Cid {held[2]}",
         f'-> "is described by" {passes[3]}',
@@ -59,7 +61,8 @@ def test_a_chain_through_documents(
         f"-> this document (activation {first.activation:.3f}, score {first.score:.3f})",
     ]
     fifth = ranks[five]
-    assert lines[fifth.rank][2] == "by similarity alone: no activated entity speaks for it"
+    assert lines[fifth.rank][0].endswith(", without activation")
+    assert lines[fifth.rank][2] == "without activation: none reached it"
     assert lines[fifth.rank][3].startswith(f"score {fifth.score:.3f}: meaning ")
 
 
@@ -94,6 +97,27 @@ def test_a_published_chain(
         f"-> this document (activation {second.activation:.3f}, score 0.400)",
     ]
     assert not any(line.startswith("score") for line in lines[second.rank][1:])
+
+
+def test_entities_and_what_is_left_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are told are the most active: the graph may hold more that are active."""
+    monkeypatch.setattr(explain, "ENTITIES", 3)
+    monkeypatch.setattr(show, "_ENTITIES", 1)
+    found, _ = test_sarag.search(gain=0.3, k=0)
+    one, two, three = found.entities
+    assert [one.hop, two.hop, three.hop] == [0, 1, 3]
+    show_retrieved(found, explain=False)
+    lines = capsys.readouterr().out.splitlines()
+    place = lines.index("Activated entities: 3 of the 3 most active")
+    assert lines[place + 1] == f"  {one.activation:5.2f}  Ada  [misc, seed]"
+    assert lines[place + 2] == "  ... and 2 more (--json shows them)"
+    monkeypatch.setattr(show, "_ENTITIES", 3)
+    show_retrieved(found, explain=False)
+    shown = capsys.readouterr().out
+    assert "  Bea  [misc, 1 hop]\n" in shown
+    assert "  Cid  [misc, 3 hops]\n" in shown
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
