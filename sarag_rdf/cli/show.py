@@ -67,7 +67,7 @@ def show_retrieved(found: Retrieved, *, explain: bool) -> None:
 def show_entities(found: Retrieved) -> None:
     """Activated entities with their activation, and what brought it."""
     activated = [entity for entity in found.entities if entity.is_activated]
-    _heading(f"Activated entities: {len(activated)} of the {len(found.entities)} most active")
+    _heading(f"Activated entities: {len(activated)} of {len(found.entities)} in the explanation")
     names = names_of(found)
     for entity in activated[:_ENTITIES]:
         click.echo(f"  {entity.activation:5.2f}  {entity.name}  [{entity.type}{_place(entity)}]")

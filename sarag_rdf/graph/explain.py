@@ -34,7 +34,7 @@ from sarag_rdf.vocab import SARAG
 ACTIVATED = 0.05
 """Activation from which on an entity counts as activated, in what is shown."""
 ENTITIES = 100
-"""Entities that are told at most, the most active first."""
+"""Entities that are told, the most active; beside them seeds, and those on chains to documents."""
 LINKS = 500
 """Relationships between them that are told at most, the nearest to the question first."""
 DIGITS = 5
@@ -94,15 +94,19 @@ def explained(view: GraphView, outcome: Outcome) -> Retrieved:
     network, rounds, best = view.network, outcome.rounds, outcome.scored
     total = np.minimum(1.0, np.sum([round_.entities for round_ in rounds], axis=0))
     order = np.argsort(-total, kind="stable")[:ENTITIES]
-    told = [int(row) for row in order if total[row] > 0.0]
-    links = _links(view, outcome, told, total)
     arrivals = {d.row: _arrivals(network, rounds, d.row) for d in best}
     ways = {d.row: _chain_to_document(network, rounds, d.row) for d in best}
+    passed = {node for way in ways.values() for step in way for node in (step.origin, step.target)}
+    others = {network.entity_rows[node] for node in passed & network.entity_rows.keys()}
+    others |= rounds[0].seeds.keys()
+    told = [int(row) for row in order if total[row] > 0.0]
+    told += sorted(others.difference(told), key=lambda row: (-total[row], row))
+    links = _links(view, outcome, told, total)
     chains = {row: _steps(network, _chain_to(network, rounds, row)) for row in told}
 
     every = [*chains.values(), *ways.values()]
     nodes = {node for chain in every for step in chain for node in (step.origin, step.target)}
-    nodes |= {network.entities[row] for row in {*told, *rounds[0].seeds}}
+    nodes |= {network.entities[row] for row in told}
     nodes |= {arrived.entity for found in arrivals.values() for arrived in found}
     labels = entity_labels(view.reader, nodes & network.entity_rows.keys())
     held = {network.documents[row] for row in rounds[0].held}

@@ -105,12 +105,12 @@ def test_entities_and_what_is_left_out(
     """Those that are told are the most active: the graph may hold more that are active."""
     monkeypatch.setattr(explain, "ENTITIES", 3)
     monkeypatch.setattr(show, "_ENTITIES", 1)
-    found, _ = test_sarag.search(gain=0.3, k=0)
+    found, _ = test_sarag.search(gain=0.3, k=0, limit=1)
     one, two, three = found.entities
     assert [one.hop, two.hop, three.hop] == [0, 1, 3]
     show_retrieved(found, explain=False)
     lines = capsys.readouterr().out.splitlines()
-    place = lines.index("Activated entities: 3 of the 3 most active")
+    place = lines.index("Activated entities: 3 of 3 in the explanation")
     assert lines[place + 1] == f"  {one.activation:5.2f}  Ada  [misc, seed]"
     assert lines[place + 2] == "  ... and 2 more (--json shows them)"
     monkeypatch.setattr(show, "_ENTITIES", 3)

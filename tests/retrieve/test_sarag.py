@@ -351,7 +351,7 @@ def test_the_same_question_again() -> None:
     assert once == again
 
 
-def test_a_named_entity_that_many_outdo_has_a_name() -> None:
+def test_a_named_entity_that_many_outdo_is_told() -> None:
     # Four share the alias: .25 each. The one document that is a seed gives at least .5 to more
     # than are told.
     crowd = tuple(Mention(f"Ones {number:03}") for number in range(explain.ENTITIES + 20))
@@ -362,10 +362,27 @@ def test_a_named_entity_that_many_outdo_has_a_name() -> None:
     options = {"k": 1, "decay": 1.0, "limit": 1}
     found = make_retriever("sarag", view_of(reader), options).retrieve(Query("Who is Ada?"))
     assert [s.node for s in found.seeds if s.reason == "document"] == iris[:1]
-    assert len(found.entities) == explain.ENTITIES
-    assert min(entity.activation for entity in found.entities) >= 0.5
+    most, others = found.entities[: explain.ENTITIES], found.entities[explain.ENTITIES :]
+    assert min(entity.activation for entity in most) >= 0.5
     named = {s.name: s.activation for s in found.seeds if s.reason == "named in the question"}
     assert named == {f"Ada {x * 3}": 0.25 for x in "bcde"}
+    assert {e.name for e in others if e.is_seed} == named.keys()
+    assert len(others) == 4
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_entities_on_the_chains_of_documents_are_told(
+    question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explain, "ENTITIES", 2)
+    view = view_of(larger_graph(5))
+    found = make_retriever("sarag", view, {"c": 0.5}).retrieve(Query(question))
+    told = [entity.iri for entity in found.entities]
+    passed = {iri for d in found.documents for s in d.chain for iri in (s.origin, s.target)}
+    assert 2 < len(told) == len(set(told))
+    assert passed & view.network.entity_rows.keys() <= set(told)
+    activations = [entity.activation for entity in found.entities]
+    assert activations == sorted(activations, reverse=True)
 
 
 WRONG: list[dict[str, Any]] = [
