@@ -22,6 +22,8 @@ Points = NDArray[np.float64]
 Anchor = Literal["start", "middle", "end"]
 
 _LINE_HEIGHT = 1.18
+_COVERING = 100.0
+"""Cost of a label that covers a node, however little of it."""
 _DIRECTIONS = (
     (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0),
     (0.75, 0.75), (0.75, -0.75), (-0.75, 0.75), (-0.75, -0.75),
@@ -78,9 +80,17 @@ def spring_positions(n: int, lengths: Mapping[tuple[int, int], float]) -> Points
 
 
 def fit(
-    points: Points, radii: NDArray[np.float64], width: float, height: float, margin: float
+    points: Points,
+    radii: NDArray[np.float64],
+    joined: Sequence[tuple[int, int]],
+    width: float,
+    height: float,
+    margin: float,
 ) -> Points:
-    """Lay the points' long side flat, fill the canvas, and move nodes that overlap apart."""
+    """Lay the points' long side flat, fill the canvas, and move nodes apart that overlap.
+
+    They are moved off the lines between `joined` others, too.
+    """
     if not len(points):
         return points
     centred = points - points.mean(axis=0)
@@ -95,11 +105,16 @@ def fit(
     most = 170.0 * (math.sqrt(len(points)) + 1) / max(float((high - low).max()), 1e-3)
     scale = np.minimum(np.minimum(scale, scale.min() * 1.6), most)
     placed = (centred - (low + high) / 2) * scale + np.array([width, height]) / 2
-    return _spread(placed, radii, width, height, margin)
+    return _spread(placed, radii, joined, width, height, margin)
 
 
 def _spread(
-    points: Points, radii: NDArray[np.float64], width: float, height: float, margin: float
+    points: Points,
+    radii: NDArray[np.float64],
+    joined: Sequence[tuple[int, int]],
+    width: float,
+    height: float,
+    margin: float,
 ) -> Points:
     pitch = math.sqrt(width * height / max(len(points), 12))
     apart = 1.05 * np.minimum(1.0, radii / 7.0)
@@ -112,47 +127,33 @@ def _spread(
         near = np.linalg.norm(gaps / reach, axis=2)
         np.fill_diagonal(near, np.inf)
         push = np.maximum(0.0, apart - near)
-        if not push.any():
-            break
         moves = gaps / np.maximum(near, 1e-3)[..., None] * push[..., None]
-        points = np.clip(points + 0.25 * moves.sum(axis=1), low, high)
+        step = 0.25 * moves.sum(axis=1) + 0.3 * _off_lines(points, radii + 8.0, joined)
+        if not step.any():
+            break
+        points = np.clip(points + step, low, high)
     return points
 
 
-def place_squares(
-    owners: Sequence[tuple[float, float, float] | None],
-    half: float,
-    blocks: Points,
-    lines: Points,
-    width: float,
-    height: float,
+def _off_lines(
+    points: Points, clear: NDArray[np.float64], joined: Sequence[tuple[int, int]]
 ) -> Points:
-    """Find each square a free side of its owner (x, y, radius); without one, the bottom row."""
-    boxes = blocks
-    places = []
-    for i, owner in enumerate(owners):
-        if owner is None:
-            column = 1 + owners[:i].count(None)
-            options = [(width - 2.4 * column * half, height - 1.6 * half)]
-        else:
-            options = [
-                (owner[0] + far * math.cos(turn), owner[1] + far * math.sin(turn))
-                for far in (owner[2] + 36, owner[2] + 50)
-                for turn in np.arange(20) * (2 * math.pi / 20)
-            ]
-        size = half + 5
-        around = [np.array([x - size, y - size, x + size, y + size]) for x, y in options]
-        costs = [
-            0.5 * _overlap(box, boxes).sum()
-            + 9.0 * _inside(box, lines)
-            + 9.0 * _outside(box, width, height)
-            + 0.1 * k
-            for k, box in enumerate(around)
-        ]
-        best = int(np.argmin(costs))
-        places.append(options[best])
-        boxes = np.concatenate([boxes, around[best][None]])
-    return np.array(places).reshape(-1, 2)
+    """Moves that bring points as far from the lines between others as they shall be `clear`."""
+    if not joined:
+        return np.zeros_like(points)
+    start, stop = np.array(joined).T
+    along = points[stop] - points[start]
+    length = np.maximum(np.linalg.norm(along, axis=1), 1e-6)
+    along = along / length[:, None]
+    across = np.stack([-along[:, 1], along[:, 0]], axis=1)
+    gaps = points[:, None] - points[start][None]
+    side = (gaps * across).sum(axis=2)
+    place = (gaps * along).sum(axis=2)
+    lack = np.maximum(0.0, clear[:, None] - np.abs(side))
+    lack[(place < 0.0) | (place > length)] = 0.0
+    lack[stop, np.arange(len(stop))] = lack[start, np.arange(len(start))] = 0.0
+    moves: Points = ((np.where(side < 0.0, -lack, lack))[..., None] * across).sum(axis=1)
+    return moves
 
 
 def place_labels(
@@ -160,8 +161,9 @@ def place_labels(
 ) -> list[Label]:
     """Find each label, first wishes first, the side of its node where it hides least.
 
-    `blocks` are the boxes (n, 4: left, top, right, bottom) of nodes and documents; `lines` are
-    points along the links. A label that is not firm and would cover another is not shown.
+    `blocks` are the boxes (n, 4: left, top, right, bottom) of nodes and documents, which labels
+    keep off if they can; `lines` are points along the links. A label that is not firm and would
+    cover another is not shown.
     """
     boxes = np.full((len(wishes), 4), -1e6)
     firm = np.array([wish.firm for wish in wishes], dtype=bool)
@@ -173,7 +175,8 @@ def place_labels(
             options = np.array([_box(wish, direction) for direction in _DIRECTIONS])
             costs = [
                 8.0 * _overlap(box, rivals).sum() / wish.size
-                + 8.0 * _overlap(box, blocks).sum() / wish.size
+                + 8.0 * (covered := _overlap(box, blocks).sum()) / wish.size
+                + _COVERING * bool(covered)
                 + 4.0 * _inside(box, lines)
                 + 9.0 * _outside(box, width, height)
                 + k

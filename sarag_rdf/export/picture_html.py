@@ -13,7 +13,8 @@ from functools import cache
 
 import jinja2
 
-from sarag_rdf.export.picture_layout import SQUARE, Line, chain_of, lay_out
+from sarag_rdf.export.picture_layout import SQUARE, Line, Picture, lay_out, parts_of
+from sarag_rdf.export.picture_pick import hops_of
 from sarag_rdf.export.picture_text import clean, wrap
 from sarag_rdf.resources import template_text
 from sarag_rdf.types import Retrieved
@@ -30,18 +31,30 @@ _STATES = {"seed": "seed", "activated": "activated", "dormant": "not activated"}
 def activation_html(retrieved: Retrieved) -> str:
     """Draw a retrieval as a page; the same retrieval gives the same text."""
     picture = lay_out(retrieved)
-    beside: dict[str, list[Line]] = {node.id: [] for node in picture.nodes}
+    ids = {node.entity.iri: node.id for node in picture.nodes}
+    ids |= {square.iri: square.id for square in picture.squares}
+    beside: dict[str, list[Line]] = {part: [] for part in ids.values()}
     for line in picture.lines:
         beside[line.origin].append(line)
         beside[line.target].append(line)
     return _template().render(
         picture=picture,
         retrieved=retrieved,
-        names={entity.iri: clean(entity.name) for entity in retrieved.entities},
+        names=_names(retrieved, picture),
         beside=beside,
-        chains={n.id: chain_of(n, picture.nodes, picture.lines) for n in picture.nodes},
+        chains={n.id: parts_of(hops_of(n.entity), ids, picture.lines) for n in picture.nodes},
+        called={node.id: node.name for node in picture.nodes}
+        | {square.id: f"document {square.mark}" for square in picture.squares},
         square_half=SQUARE,
     )
+
+
+def _names(retrieved: Retrieved, picture: Picture) -> dict[str, str]:
+    """Names of nodes by IRI; documents are called so."""
+    entities = {entity.iri: clean(entity.name) for entity in retrieved.entities}
+    documents = {iri: f"document {clean(name)}" for iri, name in retrieved.names.items()}
+    drawn = {square.iri: f"document {square.mark}" for square in picture.squares}
+    return documents | entities | drawn
 
 
 @cache

@@ -1,14 +1,14 @@
 """What a picture of one retrieval shows, and where: the same for the HTML page and the PNG.
 
-Drawn are the seeds, the entities that lead to a drawn document, the other activated entities,
+Drawn are the seeds, the entities on a path to a drawn document, the other activated entities,
 and then their neighbours that were not activated, each group best first, until `max_nodes`;
-and the best documents, each linked to the entity that brought it.
+the best documents, and others that are seeds or on a path to one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,10 +21,9 @@ from sarag_rdf.export.picture_geometry import (
     Wish,
     fit,
     place_labels,
-    place_squares,
     spring_positions,
 )
-from sarag_rdf.export.picture_pick import KINDS, Kind, Picked, kind_of, pick
+from sarag_rdf.export.picture_pick import KINDS, Hop, Kind, Paper, Picked, Role, kind_of, pick
 from sarag_rdf.export.picture_text import clean, wrap
 from sarag_rdf.types import ActivatedEntity, Link, RankedDocument, Retrieved
 
@@ -33,6 +32,8 @@ SQUARE = 10.0
 
 _MARGIN = 44.0
 _MIN_RADIUS, _MAX_RADIUS = 6.0, 17.0
+_INK: Mapping[Role, int] = {"path": 4, "carried": 2, "plain": 1}
+"""How many lines a line counts as for labels, which rather cover others."""
 _LABEL_SIZE: Mapping[Kind, float] = {"seed": 14.0, "activated": 13.0, "dormant": 11.5}
 
 Ends = tuple[float, float, float, float]
@@ -41,12 +42,13 @@ Ends = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An entity; its area follows its activation."""
+    """An entity; its area follows its activation. `on_path` if it is on one to a document."""
 
     id: str
     entity: ActivatedEntity
     name: str
     kind: Kind
+    on_path: bool
     x: float
     y: float
     radius: float
@@ -55,32 +57,39 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """All relationships between two entities, given by the ids of their nodes.
+    """What joins two nodes or squares, given by their ids: all relationships of two entities.
 
-    If `carried`, activation passed from `origin` to `target` on its way to an activated entity
-    or to one that brought a document.
+    Of a document and an entity that it describes there are none. Unless it is plain, activation
+    passed from `origin` to `target`, or `both` ways, as `picture_pick.Role` says.
     """
 
     id: str
     origin: str
     target: str
     relations: tuple[Link, ...]
-    carried: bool
+    role: Role
+    both: bool
     ends: Ends
 
 
 @dataclass(frozen=True, slots=True)
 class Square:
-    """A retrieved document; `nodes` and `lines` are the chain that led to it, as far as drawn."""
+    """A document: `mark` is its rank, or a letter if it is on a path or a seed only.
+
+    `way` names the nodes from a seed to it, and `parts` are the ids of nodes and lines on it, as
+    far as drawn.
+    """
 
     id: str
-    ranked: RankedDocument
+    iri: str
+    mark: str
     title: str
+    ranked: RankedDocument | None
+    is_seed: bool
     x: float
     y: float
-    nodes: tuple[Node, ...]
-    lines: tuple[Line, ...]
-    ends: Ends | None
+    way: tuple[str, ...]
+    parts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +112,13 @@ class Picture:
     def remark(self) -> str:
         """Says how much is not drawn; empty if everything is."""
         words = {
-            "seed": "seeds",
-            "activated": "activated entities",
-            "dormant": "entities not activated",
-            "document": "documents",
+            "seed": ("seed", "seeds"),
+            "activated": ("activated entity", "activated entities"),
+            "dormant": ("entity not activated", "entities not activated"),
+            "document": ("document", "documents"),
         }
-        parts = [f"{number} {words[kind]}" for kind, number in self.left_out.items() if number]
+        left_out = self.left_out.items()
+        parts = [f"{number} {words[kind][number > 1]}" for kind, number in left_out if number]
         return f"Not drawn: {', '.join(parts)}." if parts else ""
 
 
@@ -117,21 +127,19 @@ def lay_out(retrieved: Retrieved, max_nodes: int = 80, max_documents: int = 12) 
     if max_nodes < 0 or max_documents < 0:
         raise UsageError("max_nodes and max_documents must not be negative")
     picked = pick(retrieved, max_nodes, max_documents)
-    radii = [_radius(entity) for entity in picked.entities]
+    radii = [_radius(entity) for entity in picked.entities] + [SQUARE] * len(picked.papers)
     size = _canvas(len(radii))
     points = _positions(picked, radii, size)
     lines = _lines(picked, points, radii)
-    corners = _square_points(picked, points, radii, lines, size)
-    vias = _vias(picked, corners, points, radii)
-    ink = _ink([*(line.ends for line in lines), *(ends for ends in vias if ends)])
-    nodes = _nodes(picked.entities, points, radii, corners, ink, size)
-    squares = _squares(picked, corners, vias, nodes, lines)
+    ink = _ink([line.ends for line in lines for _ in range(_INK[line.role])])
+    nodes = _nodes(picked, points, radii, ink, size)
+    squares = _squares(picked.papers, points[len(nodes) :].tolist(), nodes, lines)
     left_out: dict[Kind | Literal["document"], int] = {
         kind: sum(kind_of(e) == kind for e in retrieved.entities)
         - sum(node.kind == kind for node in nodes)
         for kind in KINDS
     }
-    left_out["document"] = len(retrieved.documents) - len(squares)
+    left_out["document"] = len(retrieved.documents) - sum(s.ranked is not None for s in squares)
     question = clean(retrieved.query.text)
     return Picture(question, tuple(nodes), tuple(lines), tuple(squares), left_out, *size)
 
@@ -141,32 +149,49 @@ def _radius(entity: ActivatedEntity) -> float:
     return round(math.sqrt(_MIN_RADIUS**2 + (_MAX_RADIUS**2 - _MIN_RADIUS**2) * share), 1)
 
 
-def _canvas(entities: int) -> tuple[float, float]:
-    """Width and height: a picture of many entities is larger, so its text seems smaller."""
-    scale = min(1.25, max(1.0, math.sqrt(entities / 40)))
+def _canvas(nodes: int) -> tuple[float, float]:
+    """Width and height: a picture of many nodes is larger, so its text seems smaller."""
+    scale = min(1.25, max(1.0, math.sqrt(nodes / 40)))
     return round(1000 * scale), round(680 * scale)
 
 
 def _positions(picked: Picked, radii: Sequence[float], size: tuple[float, float]) -> Points:
+    """Places of entities, then documents; those that nothing joins are in a row at the bottom."""
+    count = len(picked.entities)
+    joined = {place for pair in picked.pairs for place in (pair.origin, pair.target)}
+    placed = [i for i in range(len(radii)) if i < count or i in joined]
+    loose = [i for i in range(len(radii)) if i not in placed]
+    at = {place: i for i, place in enumerate(placed)}
     lengths = {}
     for pair in picked.pairs:
-        ends = (picked.entities[pair.origin], picked.entities[pair.target])
+        ends = [picked.entities[i] for i in (pair.origin, pair.target) if i < count]
         plain = (1.1, 1.0, 1.5)[sum(kind_of(entity) == "dormant" for entity in ends)]
-        lengths[pair.origin, pair.target] = 1.25 if pair.carried else plain
+        length = 0.8 if len(ends) < 2 else plain if pair.role == "plain" else 1.25
+        lengths[at[pair.origin], at[pair.target]] = length
     width, height = size
-    if None in picked.owners:
+    if loose:
         height -= 2 * SQUARE
-    points = spring_positions(len(radii), lengths)
-    return fit(points, np.array(radii), width, height, _MARGIN).round(1)
+    found = spring_positions(len(placed), lengths)
+    points = np.zeros((len(radii), 2))
+    points[placed] = fit(found, np.array(radii)[placed], list(lengths), width, height, _MARGIN)
+    for column, i in enumerate(loose, start=1):
+        points[i] = 2.4 * column * SQUARE, size[1] - 1.6 * SQUARE
+    return points.round(1)
 
 
 def _lines(picked: Picked, points: Points, radii: Sequence[float]) -> list[Line]:
+    ids = _ids(picked)
     lines = []
     for i, pair in enumerate(picked.pairs):
         a, b = pair.origin, pair.target
         ends = _ends(points[a], points[b], radii[a], radii[b])
-        lines.append(Line(f"l{i}", f"n{a}", f"n{b}", pair.relations, pair.carried, ends))
+        lines.append(Line(f"l{i}", ids[a], ids[b], pair.relations, pair.role, pair.both, ends))
     return lines
+
+
+def _ids(picked: Picked) -> list[str]:
+    nodes = [f"n{i}" for i in range(len(picked.entities))]
+    return nodes + [f"d{i}" for i in range(len(picked.papers))]
 
 
 def _ends(start: Points, stop: Points, inset: float, outset: float) -> Ends:
@@ -180,33 +205,6 @@ def _ends(start: Points, stop: Points, inset: float, outset: float) -> Ends:
     return x1, y1, x2, y2
 
 
-def _square_points(
-    picked: Picked,
-    points: Points,
-    radii: Sequence[float],
-    lines: Sequence[Line],
-    size: tuple[float, float],
-) -> Points:
-    owners = [None if i is None else (*points[i].tolist(), radii[i]) for i in picked.owners]
-    blocks = _blocks(points, radii)
-    ink = _ink([line.ends for line in lines])
-    return place_squares(owners, SQUARE, blocks, ink, *size).round(1)
-
-
-def _vias(
-    picked: Picked, corners: Points, points: Points, radii: Sequence[float]
-) -> list[Ends | None]:
-    return [
-        None if owner is None else _ends(corners[i], points[owner], SQUARE, radii[owner])
-        for i, owner in enumerate(picked.owners)
-    ]
-
-
-def _blocks(points: Points, halves: Sequence[float]) -> Points:
-    sides = np.array(halves)[:, None]
-    return np.concatenate([points - sides, points + sides], axis=1)
-
-
 def _ink(lines: Sequence[Ends]) -> Points:
     """Points along the lines, about as dense as labels are high."""
     share = np.linspace(0.0, 1.0, 25)[:, None]
@@ -215,53 +213,71 @@ def _ink(lines: Sequence[Ends]) -> Points:
 
 
 def _nodes(
-    entities: Sequence[ActivatedEntity],
+    picked: Picked,
     points: Points,
     radii: Sequence[float],
-    corners: Points,
     ink: Points,
     canvas: tuple[float, float],
 ) -> list[Node]:
+    entities = picked.entities
+    on_paths = {iri for paper in picked.papers for hop in paper.path for iri in hop}
     names = [clean(entity.name) or clean(entity.iri) for entity in entities]
     kinds = [kind_of(entity) for entity in entities]
     wishes = []
-    for name, kind, (x, y), radius in zip(names, kinds, points.tolist(), radii, strict=True):
-        size, outer = _LABEL_SIZE[kind], 1.2 * radius + 2 if kind == "seed" else radius
+    for i, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        size, outer = _LABEL_SIZE[kind], 1.2 * radii[i] + 2 if kind == "seed" else radii[i]
+        x, y = points[i].tolist()
         text = wrap(name, 12.5 * size, size, 2)
         wishes.append(Wish(x, y, outer, text, size, kind != "dormant"))
-    blocks = [_blocks(points, radii), _blocks(corners, [SQUARE] * len(corners))]
-    labels = place_labels(wishes, np.concatenate(blocks), ink, *canvas)
+    sides = np.array(radii)[:, None]
+    blocks = np.concatenate([points - sides, points + sides], axis=1)
+    labels = place_labels(wishes, blocks, ink, *canvas)
     return [
-        Node(f"n{i}", entities[i], names[i], kinds[i], wish.x, wish.y, radii[i], label)
-        for i, (wish, label) in enumerate(zip(wishes, labels, strict=True))
+        Node(f"n{i}", e, names[i], kinds[i], e.iri in on_paths, wish.x, wish.y, radii[i], label)
+        for i, (e, wish, label) in enumerate(zip(entities, wishes, labels, strict=True))
     ]
 
 
 def _squares(
-    picked: Picked,
-    corners: Points,
-    vias: Sequence[Ends | None],
+    papers: Sequence[Paper],
+    places: Sequence[tuple[float, float]],
     nodes: Sequence[Node],
     lines: Sequence[Line],
 ) -> list[Square]:
+    letters = iter("abcdefghijklmnopqrstuvwxyz")
+    marks = [str(p.ranked.rank) if p.ranked else next(letters, "") for p in papers]
+    names = {node.entity.iri: node.name for node in nodes}
+    names |= {p.iri: f"document {mark}" for p, mark in zip(papers, marks, strict=True)}
+    ids = {node.entity.iri: node.id for node in nodes}
+    ids |= {paper.iri: f"d{i}" for i, paper in enumerate(papers)}
     squares = []
-    for i, (document, owner) in enumerate(zip(picked.documents, picked.owners, strict=True)):
-        title = clean(document.document.title) or clean(document.document.text[:80])
-        title = title or clean(document.document.iri)
-        x, y = corners[i].tolist()
-        chain, passed = ((), ()) if owner is None else chain_of(nodes[owner], nodes, lines)
-        squares.append(Square(f"d{i}", document, title, x, y, chain, passed, vias[i]))
+    for i, (paper, (x, y)) in enumerate(zip(papers, places, strict=True)):
+        before = dict.fromkeys(origin for origin, _ in paper.path)
+        way = tuple(names[iri] for iri in before if iri in names)
+        squares.append(
+            Square(
+                f"d{i}",
+                paper.iri,
+                marks[i],
+                clean(paper.title) or clean(paper.iri),
+                paper.ranked,
+                paper.is_seed,
+                x,
+                y,
+                way,
+                parts_of(paper.path, ids, lines),
+            )
+        )
     return squares
 
 
-def chain_of(
-    node: Node, nodes: Sequence[Node], lines: Sequence[Line]
-) -> tuple[tuple[Node, ...], tuple[Line, ...]]:
-    """Nodes, from a seed to `node`, and lines by which activation came, as far as drawn."""
-    by_iri = {n.entity.iri: n for n in nodes}
-    by_ends = {frozenset((line.origin, line.target)): line for line in lines}
-    chain = node.entity.chain
-    iris = dict.fromkeys([*(step.origin for step in chain), node.entity.iri])
-    steps = [(by_iri.get(step.origin), by_iri.get(step.target)) for step in chain]
-    passed = [by_ends.get(frozenset((a.id, b.id))) for a, b in steps if a and b]
-    return tuple(by_iri[i] for i in iris if i in by_iri), tuple(filter(None, passed))
+def parts_of(path: Iterable[Hop], ids: Mapping[str, str], lines: Sequence[Line]) -> tuple[str, ...]:
+    """Ids of what a path leads over, as far as drawn: nodes and squares (`ids`, by IRI), lines."""
+    by_ends = {frozenset((line.origin, line.target)): line.id for line in lines}
+    parts: dict[str, None] = {}
+    for hop in path:
+        ends = [ids[iri] for iri in hop if iri in ids]
+        parts |= dict.fromkeys(ends)
+        if line := by_ends.get(frozenset(ends)):
+            parts[line] = None
+    return tuple(parts)

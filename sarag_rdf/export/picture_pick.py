@@ -1,36 +1,60 @@
-"""Which entities, links and documents of a retrieval a picture shows."""
+"""Which entities, documents and links of a retrieval a picture shows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Literal
 
 from sarag_rdf.types import ActivatedEntity, Link, RankedDocument, Retrieved
+from sarag_rdf.vocab import SARAG
 
 Kind = Literal["seed", "activated", "dormant"]
 """A dormant entity was fetched with the subgraph, but not activated."""
 KINDS: tuple[Kind, ...] = ("seed", "activated", "dormant")
 
+Role = Literal["path", "carried", "plain"]
+"""Of a line: activation passed over it on its way to a retrieved document; or to an activated
+entity; or it is nothing but a relationship."""
+Hop = tuple[str, str]
+"""Activation went from one node to the next: IRIs of entities or documents."""
+Arrows = dict[tuple[int, int], None]
+"""Directions between two nodes, given by their places; in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A document to draw: a retrieved one, or else (`ranked` is None) a seed or on a path."""
+
+    iri: str
+    title: str
+    ranked: RankedDocument | None
+    is_seed: bool
+    path: tuple[Hop, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two linked entities, by their place among the picked; `carried` as in `picture_layout`."""
+    """Two nodes that are joined, by their place among the picked entities, then documents.
+
+    On a path or where activation was carried it went from `origin` to `target`, or `both` ways.
+    """
 
     origin: int
     target: int
     relations: tuple[Link, ...]
-    carried: bool
+    role: Role
+    both: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """What is drawn; `owners` aligns with `documents`, None where the entity is not drawn."""
+    """What is drawn; retrieved documents come before others."""
 
     entities: list[ActivatedEntity]
-    documents: list[RankedDocument]
+    papers: list[Paper]
     pairs: list[Pair]
-    owners: list[int | None]
 
 
 def kind_of(entity: ActivatedEntity) -> Kind:
@@ -38,22 +62,62 @@ def kind_of(entity: ActivatedEntity) -> Kind:
     return "seed" if entity.is_seed else "activated" if entity.is_activated else "dormant"
 
 
+def hops_of(entity: ActivatedEntity) -> tuple[Hop, ...]:
+    """The steps by which activation came to an entity, from a seed on."""
+    return tuple((step.origin, step.target) for step in entity.chain)
+
+
+def path_to(document: RankedDocument) -> tuple[Hop, ...]:
+    """The steps by which activation came to a document, from a seed on; empty if none came."""
+    hops = [(step.origin, step.target) for step in document.chain]
+    if document.entity and (not hops or hops[-1][1] != document.document.iri):
+        hops.append((document.entity, document.document.iri))
+    return tuple(hops)
+
+
+def _documents_on(document: RankedDocument) -> Iterator[str]:
+    """The documents on a path: it turns from entities to them and back where one describes one."""
+    steps = document.chain
+    is_document = bool(steps) and steps[-1].target == document.document.iri
+    for step in reversed(steps):
+        if step.relationship == SARAG.describes.value:
+            is_document = not is_document
+        if is_document:
+            yield step.origin
+
+
 def pick(retrieved: Retrieved, max_nodes: int, max_documents: int) -> Picked:
-    """Take seeds, entities that led to a taken document, activated ones, then their neighbours."""
-    documents = sorted(retrieved.documents, key=lambda d: (d.rank, d.document.iri))
-    documents = documents[:max_documents]
-    known = {entity.iri: entity for entity in retrieved.entities}
-    leading = {
-        iri
-        for document in documents
-        if (entity := known.get(document.entity))
-        for iri in (entity.iri, *(step.origin for step in entity.chain))
-    }
+    """Take seeds, entities on paths to documents, activated ones, then their neighbours.
+
+    Documents are the best `max_documents`, and others that are seeds or on the path to one.
+    """
+    papers = _papers(retrieved, max_documents)
+    leading = {iri for paper in papers for hop in paper.path for iri in hop}
     entities = _entities(retrieved, leading)[:max_nodes]
-    index = {entity.iri: i for i, entity in enumerate(entities)}
+    nodes = [entity.iri for entity in entities] + [paper.iri for paper in papers]
+    index = {iri: place for place, iri in enumerate(nodes)}
     strong = [e for e in entities if kind_of(e) != "dormant" or e.iri in leading]
-    pairs = _pairs(retrieved, strong, index)
-    return Picked(entities, documents, pairs, [index.get(d.entity) for d in documents])
+    return Picked(entities, papers, _pairs(retrieved, papers, strong, index))
+
+
+def _papers(retrieved: Retrieved, limit: int) -> list[Paper]:
+    ranked = sorted(retrieved.documents, key=lambda d: (d.rank, d.document.iri))[:limit]
+    seeds = {seed.node: seed.name for seed in retrieved.seeds if seed.node == seed.text}
+    papers = {
+        d.document.iri: Paper(
+            d.document.iri,
+            d.document.title or d.document.text[:80],
+            d,
+            d.document.iri in seeds,
+            path_to(d),
+        )
+        for d in ranked
+    }
+    others = dict.fromkeys(iri for d in ranked for iri in _documents_on(d))
+    for iri in others | dict.fromkeys(seeds) if ranked else ():
+        title = retrieved.names.get(iri) or seeds.get(iri, "")
+        papers.setdefault(iri, Paper(iri, title, None, iri in seeds, ()))
+    return list(papers.values())
 
 
 def _entities(retrieved: Retrieved, leading: set[str]) -> list[ActivatedEntity]:
@@ -74,22 +138,58 @@ def _entities(retrieved: Retrieved, leading: set[str]) -> list[ActivatedEntity]:
 
 
 def _pairs(
-    retrieved: Retrieved, strong: Sequence[ActivatedEntity], index: dict[str, int]
+    retrieved: Retrieved,
+    papers: Sequence[Paper],
+    strong: Sequence[ActivatedEntity],
+    index: Mapping[str, int],
 ) -> list[Pair]:
     relations: dict[frozenset[int], list[Link]] = {}
     for link in retrieved.subgraph.links:
         if link.subject != link.object and link.subject in index and link.object in index:
             pair = frozenset((index[link.subject], index[link.object]))
             relations.setdefault(pair, []).append(link)
-    steps = sorted({(s.round, s.origin, s.target) for e in strong for s in e.chain})
-    arrows: dict[frozenset[int], tuple[int, int]] = {}
-    for _, origin, target in steps:
+    paths = _arrows((hop for paper in papers for hop in paper.path), index)
+    nodes = list(index)
+    joined = {nodes[place] for pair in (*relations, *paths) for place in pair}
+    carried = _arrows(_carried(retrieved, papers, strong, joined), index)
+    pairs = []
+    for pair in sorted({*relations, *paths, *carried}, key=sorted):
+        role: Role = "path" if pair in paths else "carried" if pair in carried else "plain"
+        arrows = paths.get(pair) or carried.get(pair) or {(min(pair), max(pair)): None}
+        (origin, target), *back = arrows
+        found = sorted(relations.get(pair, ()), key=lambda k: (-k.weight, k.relationship))
+        pairs.append(Pair(origin, target, tuple(found), role, bool(back)))
+    return pairs
+
+
+def _arrows(hops: Iterable[Hop], index: Mapping[str, int]) -> dict[frozenset[int], Arrows]:
+    """The directions of hops between drawn nodes, in the order in which they come."""
+    arrows: dict[frozenset[int], Arrows] = {}
+    for origin, target in hops:
         if origin != target and origin in index and target in index:
             ends = index[origin], index[target]
-            arrows.setdefault(frozenset(ends), ends)
-    pairs = []
-    for pair in sorted({*relations, *arrows}, key=sorted):
-        first, second = arrows.get(pair) or sorted(pair)
-        found = sorted(relations.get(pair, ()), key=lambda k: (-k.weight, k.relationship))
-        pairs.append(Pair(first, second, tuple(found), pair in arrows))
-    return pairs
+            arrows.setdefault(frozenset(ends), {})[ends] = None
+    return arrows
+
+
+def _carried(
+    retrieved: Retrieved,
+    papers: Sequence[Paper],
+    strong: Sequence[ActivatedEntity],
+    joined: Set[str],
+) -> Iterator[Hop]:
+    """Hops that brought activation to drawn entities, in the order in which they were made.
+
+    Of the many from documents only those are told that join what is not `joined` otherwise: an
+    entity, or a seed to what it activated most.
+    """
+    known = {entity.iri for entity in retrieved.entities}
+    steps = sorted({(s.round, s.origin, s.target) for e in strong for s in e.chain})
+    between = [(origin, target) for _, origin, target in steps if {origin, target} <= known]
+    yield from between
+    joined = joined | set(chain(*between))
+    for paper in papers:
+        if paper.is_seed and paper.iri not in joined:
+            hops = (hops_of(entity)[0] for entity in strong if entity.chain)
+            yield from islice((hop for hop in hops if hop[0] == paper.iri), 1)
+    yield from (hops_of(e)[-1] for e in strong if e.chain and e.iri not in joined)

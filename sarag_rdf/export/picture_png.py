@@ -8,22 +8,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sarag_rdf.errors import MissingDependencyError
-from sarag_rdf.export.picture_layout import SQUARE, Node, Picture, lay_out
-from sarag_rdf.export.picture_pick import KINDS, Kind
+from sarag_rdf.export.picture_layout import SQUARE, Node, Picture, Square, lay_out
+from sarag_rdf.export.picture_pick import KINDS, Kind, Role
 from sarag_rdf.export.picture_text import clean, wrap
 from sarag_rdf.types import Retrieved
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SIDE, _GUTTER, _LEGEND, _DPI = 330.0, 34.0, 70.0, 150
+_SIDE, _GUTTER, _LEGEND, _DPI = 330.0, 34.0, 96.0, 150
 _INK, _MUTED, _GRID = "#1b2430", "#56606e", "#b4bdc8"
-_CARRIED, _DOCUMENT = "#3f5f7f", "#00785a"
-_FILL: dict[Kind, str] = {"seed": "#f0a30a", "activated": "#0072b2", "dormant": "#ffffff"}
+_DOCUMENT, _SEED = "#00785a", "#f0a30a"
+_FILL: dict[Kind, str] = {"seed": _SEED, "activated": "#0072b2", "dormant": "#ffffff"}
 _EDGE: dict[Kind, str] = {"seed": "#5c3b00", "activated": "#00395a", "dormant": "#6b7482"}
 _NAMES: dict[Kind, str] = {
     "seed": "Seed", "activated": "Activated", "dormant": "Not activated",
 }  # fmt: skip
+_ROLES: dict[Role, str] = {
+    "path": "Path of activation to a retrieved document",
+    "carried": "Brought activation to an entity",
+    "plain": "Other relationship",
+}
+_LINES: dict[Role, dict[str, Any]] = {
+    "path": {"color": "#d1370a", "width": 2.4, "arrow": 15.0, "order": 2.5},
+    "carried": {"color": "#3f5f7f", "width": 1.3, "arrow": 10.0, "order": 2.0},
+    "plain": {"color": _GRID, "width": 0.9, "arrow": 0.0, "order": 1.0},
+}
 _FONTS = (
     "DejaVu Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Naskh Arabic", "Noto Sans Arabic",
     "Noto Sans Devanagari", "Noto Sans Hebrew", "Noto Sans Thai", "WenQuanYi Zen Hei",
@@ -99,17 +109,16 @@ class _Pen:
             path_effects=[withStroke(linewidth=2.6, foreground="white")] if halo else [],
         )  # fmt: skip
 
-    def line(
-        self, ends: Sequence[float], color: str, width: float, *, dashed: bool = False,
-        arrow: bool = False, order: float = 1,
-    ) -> None:  # fmt: skip
+    def line(self, ends: Sequence[float], role: Role, *, both: bool = False) -> None:
         from matplotlib.patches import FancyArrowPatch
 
+        style = _LINES[role]
         self.axes.add_patch(
             FancyArrowPatch(
-                (ends[0], ends[1]), (ends[2], ends[3]), color=color, linewidth=width,
-                arrowstyle="-|>" if arrow else "-", mutation_scale=11, shrinkA=0, shrinkB=0,
-                linestyle=(0, (3, 2.5)) if dashed else "solid", zorder=order,
+                (ends[0], ends[1]), (ends[2], ends[3]), color=style["color"],
+                linewidth=style["width"], mutation_scale=style["arrow"] or 1, shrinkA=0, shrinkB=0,
+                arrowstyle="-" if role == "plain" else "<|-|>" if both else "-|>",
+                zorder=style["order"],
             )
         )  # fmt: skip
 
@@ -128,26 +137,24 @@ class _Pen:
         else:
             self.axes.add_patch(Circle((x, y), radius, **style))
 
-    def square(self, x: float, y: float, text: str) -> None:
+    def square(self, x: float, y: float, text: str, *, is_seed: bool = False) -> None:
         from matplotlib.patches import Rectangle
 
-        corner, side = (x - SQUARE, y - SQUARE), 2 * SQUARE
-        self.axes.add_patch(
-            Rectangle(corner, side, side, facecolor=_DOCUMENT, edgecolor="#003d2e", zorder=4)
-        )
+        outlines = [(SQUARE + 2.5, _EDGE["seed"]), (SQUARE + 1.7, _SEED)] if is_seed else []
+        for half, color in [*outlines, (SQUARE - 0.8 if is_seed else SQUARE, _DOCUMENT)]:
+            corner, side = (x - half, y - half), 2 * half
+            self.axes.add_patch(Rectangle(corner, side, side, color=color, linewidth=0, zorder=4))
         self.text(x, y + 4.2, text, 11.5, color="white", weight="bold", align="center", order=5)
 
 
 def _draw_graph(pen: _Pen, picture: Picture) -> None:
+    if not picture.nodes:
+        said = "No activation is told: the documents alone are drawn."
+        pen.text(_GUTTER, 26, said, 13, color=_MUTED)
     for line in picture.lines:
-        if line.carried:
-            pen.line(line.ends, _CARRIED, 1.7, arrow=True, order=2)
-        else:
-            pen.line(line.ends, _GRID, 0.9)
+        pen.line(line.ends, line.role, both=line.both)
     for square in picture.squares:
-        if square.ends:
-            pen.line(square.ends, _DOCUMENT, 1.1, dashed=True, order=1.5)
-        pen.square(square.x, square.y, str(square.ranked.rank))
+        pen.square(square.x, square.y, square.mark, is_seed=square.is_seed)
     for node in picture.nodes:
         pen.entity(node.kind, node.x, node.y, node.radius)
         if node.label.shown:
@@ -156,45 +163,62 @@ def _draw_graph(pen: _Pen, picture: Picture) -> None:
 
 def _draw_label(pen: _Pen, node: Node) -> None:
     label, align = node.label, {"start": "left", "middle": "center", "end": "right"}
+    is_bold = node.on_path or node.kind == "seed"
     for i, line in enumerate(label.lines):
         pen.text(
             label.x, label.y + i * label.line_height, line, label.size, halo=True,
             color=_MUTED if node.kind == "dormant" else _INK,
-            weight="bold" if node.kind == "seed" else "normal", align=align[label.anchor],
+            weight="bold" if is_bold else "normal", align=align[label.anchor],
         )  # fmt: skip
 
 
 def _draw_documents(pen: _Pen, picture: Picture) -> None:
-    x, y = picture.width + 20, 26.0
-    pen.text(x, y, "Retrieved documents", 15, weight="bold")
-    y += 34
-    for square in picture.squares:
-        pen.square(x + SQUARE, y - 4, str(square.ranked.rank))
-        lines = wrap(square.title, _SIDE - 90, 13, 2)
-        for i, line in enumerate(lines):
-            pen.text(x + 34, y + 17 * i, line, 13)
-        pen.text(x + _SIDE - 14, y, f"{square.ranked.score:.2f}", 12, color=_MUTED, align="right")
-        y += 17 * (len(lines) - 1)
-        if square.nodes:
-            path = " → ".join(node.name for node in square.nodes)
-            for line in wrap(path, _SIDE - 60, 11, 2):
-                y += 15
-                pen.text(x + 34, y, line, 11, color=_MUTED)
-        y += 30
+    ranked = [square for square in picture.squares if square.ranked]
+    others = [square for square in picture.squares if not square.ranked]
+    y = 26.0
+    for heading, squares in (("Retrieved documents", ranked), ("Other documents", others)):
+        if squares:
+            pen.text(picture.width + 20, y, heading, 15, weight="bold")
+            y += 34
+        for square in squares:
+            y = _draw_entry(pen, square, picture.width + 20, y) + 30
+
+
+def _draw_entry(pen: _Pen, square: Square, x: float, y: float) -> float:
+    """Write one document of the list, and return the last baseline."""
+    pen.square(x + SQUARE, y - 4, square.mark, is_seed=square.is_seed)
+    if square.ranked:
+        score = f"{square.ranked.score:.2f}"
+        pen.text(x + _SIDE - 14, y, score, 12, color=_MUTED, align="right")
+    lines = wrap(square.title, _SIDE - 90, 13, 2)
+    for i, line in enumerate(lines):
+        pen.text(x + 34, y + 17 * i, line, 13)
+    y += 17 * (len(lines) - 1)
+    way = " → ".join(square.way)
+    for line in wrap(f"from {way}", _SIDE - 60, 11, 2) if way else ():
+        y += 15
+        pen.text(x + 34, y, line, 11, color=_MUTED)
+    return y
 
 
 def _draw_legend(pen: _Pen, picture: Picture) -> None:
     x, y = _GUTTER + 11, picture.height + 22
     for kind in KINDS:
-        pen.entity(kind, x, y, 6.0 if kind == "dormant" else 9.0)
-        x = _legend_text(pen, x + 16, y, f"{_NAMES[kind]} ({picture.count(kind)})")
-    pen.square(x, y, "1")
-    x = _legend_text(pen, x + 16, y, f"Document ({len(picture.squares)})")
-    pen.line((x - 10, y, x + 26, y), _CARRIED, 1.7, arrow=True)
-    x = _legend_text(pen, x + 32, y, "Path of activation")
-    pen.line((x - 10, y, x + 20, y), _GRID, 1.2)
-    x = _legend_text(pen, x + 26, y, "Other relationship")
-    _legend_text(pen, x - 4, y, "Larger: more activation")
+        if number := picture.count(kind):
+            pen.entity(kind, x, y, 6.0 if kind == "dormant" else 9.0)
+            x = _legend_text(pen, x + 16, y, f"{_NAMES[kind]} ({number})")
+    for is_seed, name in ((True, "Seed document"), (False, "Document")):
+        squares = [square for square in picture.squares if square.is_seed == is_seed]
+        if squares:
+            pen.square(x, y, "", is_seed=is_seed)
+            x = _legend_text(pen, x + 18, y, f"{name} ({len(squares)})")
+    if picture.nodes:
+        _legend_text(pen, x - 4, y, "Larger: more activation")
+    x, y = _GUTTER, y + 26
+    for role, name in _ROLES.items():
+        if any(line.role == role for line in picture.lines):
+            pen.line((x, y, x + 32, y), role)
+            x = _legend_text(pen, x + 40, y, name) + 6
     if picture.remark:
         pen.text(_GUTTER, y + 28, picture.remark, 11, color=_MUTED)
 

@@ -17,6 +17,7 @@ from sarag_rdf.types import (
     Step,
     Subgraph,
 )
+from sarag_rdf.vocab import SARAG
 
 KG = "https://example.org/kg/"
 QUESTION = (
@@ -106,6 +107,7 @@ def retrieval(question: str = QUESTION) -> Retrieved:
             activation[name],
             iri(name),
             i + 1,
+            chain(name),
         )
         for i, (title, name, text) in enumerate(DOCUMENTS)
     ]
@@ -117,6 +119,38 @@ def retrieval(question: str = QUESTION) -> Retrieved:
     return Retrieved(
         Query(question), "spreading", {"k": 10, "tau_a": 0.5}, tuple(documents), relations,
         seeds, tuple(entities), Subgraph(seeds, hops, relations),
+    )  # fmt: skip
+
+
+def step(stage: int, origin: str, target: str) -> Step:
+    return Step(stage, origin, target, SARAG.describes.value, 0.5, 0.5, 0.5)
+
+
+def through_documents() -> Retrieved:
+    """The same with two more seeds, documents, and a path from the one to the second result.
+
+    It leads over "Rivers", a document that is no result, as the other seed is none ("Unused").
+    """
+    given = retrieval()
+    start, rivers, unused = given.documents[2].document.iri, f"{KG}rivers", f"{KG}unused"
+    last = given.documents[1]
+    over_link = step(2, iri("Warsaw"), iri("Vistula"))
+    path = (
+        step(1, start, iri("Warsaw")),
+        replace(over_link, relationship=f"{KG}r0"),
+        step(3, iri("Vistula"), rivers),
+        step(4, rivers, iri("Gdańsk")),
+        step(6, iri("Gdańsk"), last.document.iri),
+    )
+    documents = (given.documents[0], replace(last, chain=path), *given.documents[2:])
+    seeds = tuple(Seed(node, node, 0.5, name=name) for node, name in ((start, "MC"), (unused, "U")))
+    entities = tuple(
+        replace(e, chain=(step(1, unused, e.iri),)) if e.name == "Poland" else e
+        for e in given.entities
+    )
+    return replace(
+        given, documents=documents, seeds=(*given.seeds, *seeds), entities=entities,
+        names={rivers: "Rivers", unused: "Unused"},
     )  # fmt: skip
 
 

@@ -8,14 +8,17 @@ import struct
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sarag_rdf.errors import MissingDependencyError, UsageError
+from sarag_rdf.export.picture_geometry import Label, Wish, fit, place_labels
 from sarag_rdf.export.picture_html import activation_html
-from sarag_rdf.export.picture_layout import lay_out
+from sarag_rdf.export.picture_layout import SQUARE, Picture, lay_out
 from sarag_rdf.export.picture_pick import KINDS
 from sarag_rdf.export.picture_png import write_activation_png
 from sarag_rdf.export.picture_text import clean, text_width, wrap
@@ -29,6 +32,8 @@ from tests.export.picture_sample import (
     hostile,
     iri,
     retrieval,
+    step,
+    through_documents,
 )
 
 # What is drawn
@@ -52,17 +57,108 @@ def test_limits_keep_the_best_and_the_way_to_the_documents() -> None:
         lay_out(retrieval(), max_nodes=-1)
 
 
-def test_a_document_knows_the_chain_that_led_to_it() -> None:
-    square = lay_out(retrieval()).squares[1]
-    assert [node.name for node in square.nodes] == ["Marie Curie", "Warsaw", "Vistula", "Gdańsk"]
-    assert len(square.lines) == 3
-    assert all(line.carried for line in square.lines)
+def test_a_document_knows_the_path_that_led_to_it() -> None:
+    picture = lay_out(retrieval())
+    square = picture.squares[1]
+    assert square.way == ("Marie Curie", "Warsaw", "Vistula", "Gdańsk")
+    joins = [(a, b, role) for a, b, role in joined(picture) if {a, b} <= {*square.way, "2"}]
+    assert sorted(joins) == [
+        ("Gdańsk", "2", "path"),
+        ("Marie Curie", "Warsaw", "path"),
+        ("Vistula", "Gdańsk", "path"),
+        ("Warsaw", "Vistula", "path"),
+    ]
+    assert len(square.parts) == 5 + 4
+    ids = {node.id for node in picture.nodes} | {line.id for line in picture.lines}
+    assert ids | {"d1"} > set(square.parts)
+
+
+def joined(picture: Picture) -> list[tuple[str, str, str]]:
+    """Names, or marks, of what each line joins, and its role."""
+    called = {node.id: node.name for node in picture.nodes}
+    called |= {square.id: square.mark for square in picture.squares}
+    return [(called[x.origin], called[x.target], x.role) for x in picture.lines]
+
+
+def test_a_path_leads_over_documents_and_seeds_are_marked() -> None:
+    picture = lay_out(through_documents())
+    assert [square.mark for square in picture.squares] == [*"1234567", "a", "b"]
+    assert [square.title for square in picture.squares[7:]] == ["Rivers", "Unused"]
+    assert [square.mark for square in picture.squares if square.is_seed] == ["3", "b"]
+    assert picture.left_out["document"] == 0
+    second = picture.squares[1]
+    assert second.way == ("document 3", "Warsaw", "Vistula", "document a", "Gdańsk")
+    assert len(second.parts) == 6 + 5
+    found = joined(picture)
+    for origin, target in pairwise(("3", "Warsaw", "Vistula", "a", "Gdańsk", "2")):
+        assert (origin, target, "path") in found
+    # What no path leads over is joined to what it activated, nothing else to seeds.
+    assert [(a, b) for a, b, role in found if "b" in (a, b) and role == "carried"] == [
+        ("b", "Poland")
+    ]
+    assert not picture.squares[8].parts
+
+
+def test_activation_that_came_back_has_arrows_both_ways() -> None:
+    given = through_documents()
+    first, second, *rest = given.documents
+    back = (step(1, second.document.iri, iri("Gdańsk")), step(3, iri("Gdańsk"), first.document.iri))
+    picture = lay_out(replace(given, documents=(replace(first, chain=back), second, *rest)))
+    both = [(line.origin, line.target) for line in picture.lines if line.both]
+    (gdansk,) = [node.id for node in picture.nodes if node.name == "Gdańsk"]
+    assert both in ([("d1", gdansk)], [(gdansk, "d1")])
+
+
+def test_documents_beside_the_results_need_a_result() -> None:
+    picture = lay_out(replace(through_documents(), documents=()))
+    assert picture.squares == ()
+
+
+def test_labels_cover_no_node() -> None:
+    for given in (retrieval(), through_documents()):
+        picture = lay_out(given)
+        squares = [(square.x, square.y, SQUARE) for square in picture.squares]
+        for node in picture.nodes:
+            others = [(n.x, n.y, n.radius) for n in picture.nodes if n is not node]
+            for x, y, radius in [*others, *squares] if node.label.shown else []:
+                left, top, right, bottom = box_of(node.label)
+                apart = x + radius <= left or right <= x - radius
+                assert apart or y + radius <= top or bottom <= y - radius, node.name
+
+
+def box_of(label: Label) -> tuple[float, float, float, float]:
+    width = max(text_width(line, label.size) for line in label.lines)
+    left = label.x - {"start": 0.0, "middle": width / 2, "end": width}[label.anchor]
+    top = label.y - 0.95 * label.size + 0.1
+    bottom = top + label.line_height * len(label.lines) - 0.2
+    return left + 0.1, top, left + width - 0.1, bottom
+
+
+def test_a_label_rather_covers_lines_than_a_bit_of_a_node() -> None:
+    wish = Wish(200.0, 200.0, 6.0, ("November 1878",), 13.0, True)
+    clear = place_labels([wish], np.zeros((0, 4)), np.zeros((0, 2)), 400, 400)[0]
+    left, _, right, _ = box_of(clear)
+    blocks = np.array([[right - 1, 190.0, right + 11, 202.0]])
+    across = np.array([(x, y) for x in range(20, int(left), 2) for y in range(150, 250, 4)])
+    above = np.array([(x, y) for x in range(20, 360, 2) for y in (*range(150, 193), 207, 214)])
+    (placed,) = place_labels([wish], blocks, np.concatenate((across, above)), 400, 400)
+    left, top, right, bottom = box_of(placed)
+    assert right <= blocks[0, 0] or bottom <= blocks[0, 1] or top >= blocks[0, 3]
+
+
+def test_nodes_keep_off_the_lines_between_others() -> None:
+    points = np.array([(0.0, 0.0), (1.0, 0.0), (2.0, 0.001), (1.0, 2.0)])
+    radii = np.array([8.0, 8.0, 8.0, 8.0])
+    found = fit(points, radii, [(0, 2)], 1000, 700, 40)
+    along = (found[2] - found[0]) / np.linalg.norm(found[2] - found[0])
+    gap = found[1] - found[0]
+    assert abs(along[0] * gap[1] - along[1] * gap[0]) > 12
 
 
 def test_parallel_relationships_share_a_line_and_loops_are_not_drawn() -> None:
     picture = lay_out(retrieval())
-    names = {node.id: node.name for node in picture.nodes}
-    pairs = {frozenset((names[e.origin], names[e.target])): e for e in picture.lines}
+    names = joined(picture)
+    pairs = {frozenset(e[:2]): line for e, line in zip(names, picture.lines, strict=True)}
     assert len(pairs) == len(picture.lines)
     assert len(pairs[frozenset(("Marie Curie", "Pierre Curie"))].relations) == 2
     assert frozenset(("Vistula",)) not in pairs
@@ -91,7 +187,9 @@ def test_few_entities_without_links(count: int) -> None:
 def test_documents_without_entities_are_drawn_too() -> None:
     picture = lay_out(replace(empty(), documents=retrieval().documents))
     assert len({(s.x, s.y) for s in picture.squares}) == 7
-    assert all(not s.nodes and s.ends is None for s in picture.squares)
+    assert not any(square.way for square in picture.squares)
+    assert all(square.parts == (square.id,) for square in picture.squares)
+    assert picture.lines == ()
 
 
 def test_text_is_cleaned_measured_and_wrapped() -> None:
@@ -231,6 +329,26 @@ def test_a_document_lights_the_chain_that_led_to_it(page: Page) -> None:
 
 
 @pytest.mark.browser
+def test_a_path_over_documents_is_drawn_and_lit(page: Page) -> None:
+    page.show(activation_html(through_documents()))
+    assert page.run("document.querySelectorAll('.document.first').length - 1") == 2
+    page.move(".entry:nth-child(2)")
+    lit = "[...document.querySelectorAll('.document.lit')].map(e=>e.id).sort()"
+    assert page.run(lit) == ["d1", "d2", "d7"]
+    assert page.run("document.querySelectorAll('.link.path.lit').length") == 5
+    titles = "[...document.querySelectorAll('.link.lit')].map(e=>e.getAttribute('aria-label'))"
+    assert "Activation from Vistula to document a" in page.run(titles)
+    page.screenshot("documents")
+    unused = "#documents + section .entry:nth-child(2)"
+    page.run(f"document.querySelector('{unused}').scrollIntoView()")
+    page.move(unused)
+    assert page.run(lit) == ["d8"]
+    assert page.run("[...document.querySelectorAll('.name.lit')].map(e=>e.textContent.trim())") == [
+        "Poland"
+    ]
+
+
+@pytest.mark.browser
 def test_mouse_and_keyboard_zoom_pan_and_reach_the_entities(page: Page) -> None:
     page.show(activation_html(retrieval()))
     box = "document.querySelector('.stage svg').getAttribute('viewBox').split(' ').map(Number)"
@@ -276,4 +394,4 @@ def test_no_script_of_a_name_or_question_runs(page: Page) -> None:
 def test_pages_without_entities_work(page: Page, given: Retrieved) -> None:
     page.show(activation_html(given))
     shown = page.run("document.querySelector('main').innerText")
-    assert ("Nothing was found" in shown) != ("without the graph" in shown)
+    assert ("Nothing was found" in shown) != ("No activation is told" in shown)
