@@ -1,7 +1,8 @@
 """The values that flow through the library. All are frozen; IRIs are plain strings.
 
 Indexing:   ``Source -> Document -> Extraction -> evidence quads``
-Retrieval:  ``Query -> Subgraph -> Activation -> Retrieved -> Context -> Answer``
+Retrieval:  ``Query -> Seed -> Step -> ActivatedEntity, RankedDocument -> Retrieved``
+Answering:  ``Retrieved -> Context -> Answer``
 """
 
 from __future__ import annotations
