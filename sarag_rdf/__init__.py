@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sarag_rdf import errors, types
+from sarag_rdf.answers import Answer
 from sarag_rdf.errors import SaragError
-from sarag_rdf.types import Answer, Document, Query, Retrieved, Source
+from sarag_rdf.types import Document, Query, Retrieved, Source
 
 if TYPE_CHECKING:
     from sarag_rdf.assemble import Endpoint

@@ -10,6 +10,11 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+from sarag_rdf.answers import Evidence
+from sarag_rdf.context.budget import approximate_tokens
+from sarag_rdf.context.graph_walk import GraphWalk
+from sarag_rdf.context.selected import Selected
+from sarag_rdf.context.whole import Whole
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
@@ -17,8 +22,24 @@ from sarag_rdf.graph.view import GraphView
 from sarag_rdf.models.openai_llm import OpenAILLM, endpoint_model
 from sarag_rdf.models.reply_cache import CachedLLM
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
-from sarag_rdf.ports import LLM, Embedder, Extractor, Reasoner, Retriever
+from sarag_rdf.ports import (
+    LLM,
+    ContextBuilder,
+    CountTokens,
+    Embedder,
+    Extractor,
+    Gather,
+    Reasoner,
+    Retriever,
+)
+from sarag_rdf.reason.closed_book import ClosedBook
+from sarag_rdf.reason.cot import Cot
+from sarag_rdf.reason.decompose import Decompose
+from sarag_rdf.reason.generic_cot import GenericCot
+from sarag_rdf.reason.route import Route
+from sarag_rdf.reason.self_ask import SelfAsk
 from sarag_rdf.reason.single import Single
+from sarag_rdf.reason.sparql_cot import SparqlCot
 from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
 from sarag_rdf.retrieve.khop import Khop
@@ -26,6 +47,8 @@ from sarag_rdf.retrieve.ppr import Ppr
 from sarag_rdf.retrieve.rrf import Rrf
 from sarag_rdf.retrieve.sarag import Sarag
 from sarag_rdf.retrieve.sarag_paper import PRESETS, SaragPaper
+from sarag_rdf.spec import Spec
+from sarag_rdf.types import Query
 
 RETRIEVERS: dict[str, Callable[..., Retriever]] = {
     "sarag": Sarag,
@@ -36,7 +59,23 @@ RETRIEVERS: dict[str, Callable[..., Retriever]] = {
     "khop": Khop,
     "ppr": Ppr,
 }
-REASONERS: dict[str, Callable[..., Reasoner]] = {"single": Single}
+CONTEXTS: dict[str, Callable[..., ContextBuilder]] = {
+    "whole": lambda _, count, **options: Whole(count, **options),
+    "selected": lambda view, count, **options: Selected(
+        count, view.vectors.embedder, view.word_index, **options
+    ),
+    "graph-walk": lambda view, count, **options: GraphWalk(count, view.reader, **options),
+}
+REASONERS: dict[str, Callable[..., Reasoner]] = {
+    "single": Single,
+    "cot": Cot,
+    "decompose": Decompose,
+    "sparql-cot": SparqlCot,
+    "generic-cot": GenericCot,
+    "self-ask": SelfAsk,
+    "closed-book": ClosedBook,
+    "route": Route,
+}
 EXTRACTORS = ("spacy", "llm", "openie:FILE")
 
 
@@ -155,8 +194,45 @@ def ranking_options(name: str) -> dict[str, Any]:
     return {"explain": False} if "explain" in _options(name) else {}
 
 
-def make_reasoner(name: str, llm: LLM) -> Reasoner:
-    """A reasoner by name."""
-    if name not in REASONERS:
-        raise UsageError(f"unknown reasoner '{name}': choose one of {', '.join(REASONERS)}")
-    return REASONERS[name](llm)
+def make_counter(tokenizer: str | None) -> CountTokens:
+    """Counts tokens as the named tokenizer does, or approximately."""
+    if tokenizer is None:
+        return approximate_tokens
+    from sarag_rdf.models.tokenizer import token_counter
+
+    return token_counter(tokenizer)
+
+
+def make_context(
+    spec: str, view: GraphView, count: CountTokens, budget: int | None = None
+) -> ContextBuilder:
+    """A context builder by ``name:key=value``; a budget in tokens counts before its default."""
+    made = Spec.parse(spec)
+    if made.name not in CONTEXTS:
+        raise UsageError(f"unknown context '{made.name}': choose one of {', '.join(CONTEXTS)}")
+    given = {} if budget is None else {"budget": budget}
+    try:
+        return CONTEXTS[made.name](view, count, **{**given, **made.options})
+    except TypeError as error:
+        raise UsageError(f"context {made.label} does not take these options") from error
+
+
+def make_gather(retriever: Retriever, builder: ContextBuilder) -> Gather:
+    """Retrieval and context as one step."""
+
+    def gather(query: Query) -> Evidence:
+        retrieved = retriever.retrieve(query)
+        return Evidence(retrieved, builder.build(retrieved))
+
+    return gather
+
+
+def make_reasoner(spec: str, gather: Gather, llm: LLM) -> Reasoner:
+    """A reasoner by ``name:key=value``."""
+    made = Spec.parse(spec)
+    if made.name not in REASONERS:
+        raise UsageError(f"unknown reasoner '{made.name}': choose one of {', '.join(REASONERS)}")
+    try:
+        return REASONERS[made.name](gather, llm, **made.options)
+    except TypeError as error:
+        raise UsageError(f"reasoner {made.label} does not take these options") from error

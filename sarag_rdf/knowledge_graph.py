@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import IO, Any
 
 from sarag_rdf import assemble
+from sarag_rdf.answers import Answer
 from sarag_rdf.assemble import Endpoint
-from sarag_rdf.context.render import render_context
 from sarag_rdf.embedding import Embeddings
 from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.export.rdf import write_rdf
@@ -20,9 +20,9 @@ from sarag_rdf.index.inputs import Inputs, read_inputs
 from sarag_rdf.inspect.stats import stats
 from sarag_rdf.inspect.validate import ValidationReport, validate
 from sarag_rdf.location import GraphLocation
-from sarag_rdf.ports import LLM, Embedder, Extractor, Retriever, Table, Triples
+from sarag_rdf.ports import LLM, Embedder, Extractor, Gather, Reasoner, Retriever, Table, Triples
 from sarag_rdf.stores.query_guard import inspect_query, refuse_network
-from sarag_rdf.types import Answer, Retrieved
+from sarag_rdf.types import Retrieved
 
 
 class KnowledgeGraph:
@@ -121,14 +121,49 @@ class KnowledgeGraph:
         return made if cached else self._embeddings.model()
 
     def ask(
-        self, question: str, *, retriever: str = "sarag", reasoner: str = "single", **options: Any
+        self,
+        question: str,
+        *,
+        retriever: str = "sarag",
+        reasoner: str = "single",
+        context: str = "whole",
+        budget: int | None = None,
+        tokenizer: str | None = None,
+        **options: Any,
     ) -> Answer:
-        """Answer from retrieved evidence; without an endpoint the evidence alone is returned."""
-        retrieved = self.search(question, retriever=retriever, **options)
+        """Answer from retrieved evidence; without an endpoint the evidence alone is returned.
+
+        `reasoner` and `context` take options as ``name:key=value``. `budget` is the size of a
+        context in tokens, as `tokenizer` (a folder or the name of a model) counts them, or
+        approximately; `options` are the retriever's own.
+        """
+        query = question_of(question)
+        gather = self.gather(
+            retriever, context=context, budget=budget, tokenizer=tokenizer, **options
+        )
         if self._llm is None and self._endpoint is None:
-            return Answer("evidence", "", "", (), retrieved)
-        made = assemble.make_reasoner(reasoner, self.llm())
-        return made.answer(retrieved.query, retrieved, render_context(retrieved))
+            evidence = gather(query)
+            return Answer("evidence", "", "", (), evidence.retrieved, evidence=(evidence,))
+        return self.reasoner(reasoner, gather).answer(query)
+
+    def gather(
+        self,
+        retriever: str = "sarag",
+        *,
+        context: str = "whole",
+        budget: int | None = None,
+        tokenizer: str | None = None,
+        **options: Any,
+    ) -> Gather:
+        """Retrieval and context as one step, for many questions; see `ask`."""
+        made = self.retriever(retriever, **options)
+        view = self._embeddings.view(self._location.reader())
+        counter = assemble.make_counter(tokenizer)
+        return assemble.make_gather(made, assemble.make_context(context, view, counter, budget))
+
+    def reasoner(self, reasoner: str, gather: Gather) -> Reasoner:
+        """A reasoner with the endpoint's model, for many questions; see `ask`."""
+        return assemble.make_reasoner(reasoner, gather, self.llm())
 
     def query(self, text: str, *, allow_service: bool = False) -> Table | Triples | bool:
         """Run SPARQL over the union of all graphs, or over the data set that the query names."""

@@ -5,7 +5,7 @@ A fake that a test uses implements the same Protocol and runs the same contract 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,16 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.types import (
-    Answer,
-    Context,
-    Document,
-    Extraction,
-    Method,
-    Query,
-    Retrieved,
-    Usage,
-)
+from sarag_rdf.answers import Answer, Context, Evidence
+from sarag_rdf.types import Document, Extraction, Method, Query, Retrieved, Usage
 
 Vector = NDArray[np.float32]
 """Shape (d,), unit length."""
@@ -199,7 +191,21 @@ class Retriever(Protocol):
     def retrieve(self, query: Query) -> Retrieved: ...
 
 
-class Reasoner(Protocol):
-    """Answers a question from the context rendered of what was retrieved."""
+class ContextBuilder(Protocol):
+    """Chooses what a model is given of what was retrieved."""
 
-    def answer(self, query: Query, retrieved: Retrieved, context: Context) -> Answer: ...
+    def build(self, retrieved: Retrieved) -> Context: ...
+
+
+Gather = Callable[[Query], Evidence]
+"""Retrieves for a question or sub-question, and builds the context."""
+CountTokens = Callable[[str], int]
+"""How many tokens a text has, as a model's tokenizer or an approximation tells."""
+
+
+class Reasoner(Protocol):
+    """Answers a question with a model, from evidence that it gathers, or from none."""
+
+    def answer(self, query: Query) -> Answer:
+        """Raises an `EndpointError`, or what the gathering of evidence raises."""
+        ...

@@ -1,8 +1,8 @@
 """The values that flow through the library. All are frozen; IRIs are plain strings.
 
 Indexing:   ``Source -> Document -> Extraction -> evidence quads``
-Retrieval:  ``Query -> Seed -> Step -> ActivatedEntity, RankedDocument -> Retrieved``
-Answering:  ``Retrieved -> Context -> Answer``
+Retrieval:  ``Query -> Seed -> Step -> ActivatedEntity, RankedDocument -> Retrieved``, and on in
+`sarag_rdf.answers`
 """
 
 from __future__ import annotations
@@ -266,38 +266,3 @@ class Retrieved:
     subgraph: Subgraph
     calibration: Mapping[str, float] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """Where a statement comes from: a document, its source, and the offsets in that source."""
-
-    document: str
-    source: str
-    title: str
-    begin: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a model is given: documents by label (``D1``...), and relationship sentences."""
-
-    documents: Mapping[str, Document]
-    relationships: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The outcome of asking.
-
-    `outcome` is ``answered``; or ``insufficient`` when the model finds no answer in the
-    evidence; or ``evidence`` when no model was asked and only evidence is given.
-    """
-
-    outcome: Literal["answered", "insufficient", "evidence"]
-    text: str
-    reasoning: str
-    citations: tuple[Citation, ...]
-    retrieved: Retrieved
-    usage: Usage = Usage()

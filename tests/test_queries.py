@@ -32,7 +32,7 @@ def filled(query: QueryFile) -> str:
 
 
 def test_all_files_are_found() -> None:
-    assert len(NAMES) == 25
+    assert len(NAMES) == 28
     folder = Path(sarag_rdf.__file__).parent.parent / "queries"
     assert sorted(path.stem for path in folder.rglob("*.rq")) == NAMES
 

@@ -13,9 +13,10 @@ from sarag_rdf.cli.options import (
     json_option,
     kg_option,
     open_graph,
+    reasoning_arguments,
+    reasoning_options,
     retrieval_options,
     retriever_arguments,
-    setting,
 )
 
 NO_ANSWER = 3
@@ -28,7 +29,7 @@ NO_ANSWER = 3
 @click.argument("question")
 @kg_option
 @retrieval_options
-@setting("--reasoner", default="single", help="single: one call that reasons and answers.")
+@reasoning_options
 @embedder_option
 @endpoint_options
 @click.option("--explain", is_flag=True, help="Show how each document was reached.")
@@ -42,7 +43,8 @@ def command(question: str, **options: Any) -> int:
     from sarag_rdf.cli.show import show_answer
 
     with open_graph(options) as kg:
-        answer = kg.ask(question, reasoner=options["reasoner"], **retriever_arguments(options))
+        arguments = {**reasoning_arguments(options), **retriever_arguments(options)}
+        answer = kg.ask(question, **arguments)
     if options["as_json"]:
         from sarag_rdf.context.report import answer_to_dict
 

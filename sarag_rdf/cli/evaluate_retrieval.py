@@ -19,7 +19,8 @@ from sarag_rdf.cli.options import embedder_option, endpoint_options
 from sarag_rdf.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from sarag_rdf.evaluate.retrieval import Method, Outcome
+    from sarag_rdf.evaluate.retrieval import Outcome
+    from sarag_rdf.spec import Spec
 
 CURVE = 20
 """Documents up to which --plot draws at least."""
@@ -121,21 +122,21 @@ def command(**options: Any) -> None:
         _draw(outcomes, curve, options["plot"])
 
 
-def _methods(text: str) -> list[Method]:
+def _methods(text: str) -> list[Spec]:
     from sarag_rdf.assemble import RETRIEVERS, ranking_options
-    from sarag_rdf.evaluate.retrieval import Method
+    from sarag_rdf.spec import Spec
 
     methods = []
     for label in dict.fromkeys(text.split(",")):
-        method = Method.parse(label)
+        method = Spec.parse(label)
         if method.name not in RETRIEVERS:
             raise UsageError(f"unknown method '{method.name}': choose from {', '.join(RETRIEVERS)}")
         options = {**ranking_options(method.name), **method.options}
-        methods.append(Method(method.label, method.name, options))
+        methods.append(Spec(method.label, method.name, options))
     return methods
 
 
-def _baseline(wanted: str | None, methods: list[Method]) -> str:
+def _baseline(wanted: str | None, methods: list[Spec]) -> str:
     labels = [method.label for method in methods]
     if wanted is None:
         return "dense" if "dense" in labels else labels[0]

@@ -94,6 +94,45 @@ def retriever_arguments(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in names if options.get(name) is not None}
 
 
+def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--reasoner, and what a model is given."""
+    for decorate in reversed(
+        [
+            setting(
+                "--reasoner",
+                default="single",
+                help="single, cot, decompose, sparql-cot, sparql-grounded, generic-cot, self-ask, "
+                "closed-book or route; options as NAME:KEY=VALUE. See docs/reasoning.md.",
+            ),
+            setting(
+                "--context",
+                default="whole",
+                help="What the model is given of what was found: whole documents, selected "
+                "sentences, or a graph-walk; options as NAME:KEY=VALUE.",
+            ),
+            setting(
+                "--budget",
+                type=click.IntRange(1),
+                help="Tokens of a context at most. Default: none (whole), 400 (selected), 4000 "
+                "(graph-walk).",
+            ),
+            setting(
+                "--tokenizer",
+                help="Counts tokens: a folder or the name of a model. Default: a word between "
+                "white space counts as 4/3 tokens.",
+            ),
+        ]
+    ):
+        function = decorate(function)
+    return function
+
+
+def reasoning_arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """What was given of `reasoning_options`, as keyword arguments of `ask`."""
+    names = ("reasoner", "context", "budget", "tokenizer")
+    return {name: options[name] for name in names if options.get(name) is not None}
+
+
 def endpoint_of(options: dict[str, Any]) -> Endpoint | None:
     """The endpoint that the options name, or None."""
     from sarag_rdf.assemble import Endpoint

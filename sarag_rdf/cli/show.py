@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
+from sarag_rdf.answers import Answer
 from sarag_rdf.context.report import names_of
 from sarag_rdf.export.results import plain
 from sarag_rdf.ports import Table
-from sarag_rdf.types import ActivatedEntity, Answer, RankedDocument, Retrieved, Step
+from sarag_rdf.types import ActivatedEntity, RankedDocument, Retrieved, Step
 
 _SEEDS = 10
 _ENTITIES = 12

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from sarag_rdf.types import Answer, Retrieved, Step
+from sarag_rdf.answers import Answer, Context
+from sarag_rdf.types import Retrieved, Step
 
 
 def names_of(retrieved: Retrieved) -> dict[str, str]:
@@ -96,4 +97,25 @@ def answer_to_dict(answer: Answer) -> dict[str, Any]:
         "citations": [asdict(citation) for citation in answer.citations],
         "usage": asdict(answer.usage),
         "evidence": retrieved_to_dict(answer.retrieved),
+        "contexts": [context_to_dict(evidence.context) for evidence in answer.evidence],
+        "trace": [asdict(stage) for stage in answer.trace],
+    }
+
+
+def context_to_dict(context: Context) -> dict[str, Any]:
+    """What a model was given: sections with their excerpts and relationships."""
+    return {
+        "builder": context.builder,
+        "tokens": context.tokens,
+        "sections": [
+            {
+                "heading": section.heading,
+                "excerpts": [
+                    {"label": label, "text": excerpt.text, **asdict(excerpt.citation)}
+                    for label, excerpt in section.excerpts.items()
+                ],
+                "relationships": list(section.relationships),
+            }
+            for section in context.sections
+        ],
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from sarag_rdf.evaluate.questions import Question
 from sarag_rdf.evaluate.trouble import Judged
 from sarag_rdf.graph.question import question_of
 from sarag_rdf.ports import Embedder, Retriever
+from sarag_rdf.spec import Spec
 from sarag_rdf.types import Document
 
 DEPTH = 100
@@ -31,27 +32,6 @@ class Graph(Protocol):
     def retriever(self, name: str, **options: Any) -> Retriever: ...
 
     def embedder(self, *, cached: bool = True) -> Embedder: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """A retriever with options of its own; `label` is how it was asked for."""
-
-    label: str
-    name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def parse(cls, label: str) -> Method:
-        """Read ``name`` or ``name:key=value:key=value``; raises `UsageError`."""
-        name, *settings = label.strip().split(":")
-        options = {}
-        for setting in settings:
-            key, equals, value = setting.partition("=")
-            if not (key and equals and value):
-                raise UsageError(f"'{label}' is no method: write name or name:key=value:key=value")
-            options[key] = _number(value)
-        return cls(label.strip(), name, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +74,7 @@ def evaluate(
     kg: Graph,
     corpus: Corpus,
     questions: Sequence[Judged],
-    methods: Sequence[Method],
+    methods: Sequence[Spec],
     cutoffs: Cutoffs,
     progress: Progress,
 ) -> tuple[list[float], list[Outcome]]:
@@ -113,7 +93,7 @@ def evaluate(
     ]
 
 
-def _retriever(kg: Graph, method: Method, limit: int) -> Retriever:
+def _retriever(kg: Graph, method: Spec, limit: int) -> Retriever:
     try:
         return kg.retriever(method.name, **{"limit": limit, **method.options})
     except UsageError as error:
@@ -144,7 +124,7 @@ def _ask(
     kg: Graph,
     corpus: Corpus,
     questions: Sequence[Judged],
-    method: Method,
+    method: Spec,
     retrievers: tuple[Retriever, Retriever],
     cutoffs: Cutoffs,
     progress: Progress,
@@ -181,7 +161,7 @@ def _ask(
 
 
 def _coverage(
-    kg: Graph, method: Method, question: Question, documents: list[Document], cutoffs: Cutoffs
+    kg: Graph, method: Spec, question: Question, documents: list[Document], cutoffs: Cutoffs
 ) -> dict[str, float]:
     """``coverage@T`` by token budget; asks for more documents while the largest is not filled."""
     if not question.has_answer or not cutoffs.tokens:
@@ -202,12 +182,3 @@ def _coverage(
         f"coverage@{tokens}": float(words is not None and fits(words, tokens))
         for tokens in cutoffs.tokens
     }
-
-
-def _number(value: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    return value

@@ -31,7 +31,7 @@ class GraphView:
     ) -> None:
         self.reader = reader
         self.vectors = vectors
-        self._word_index = word_index
+        self.word_index = word_index
         self._documents: dict[str, Document] = {}
 
     @cached_property
@@ -42,7 +42,7 @@ class GraphView:
     @cached_property
     def words(self) -> WordIndex:
         """BM25 over the documents with their titles, in the order of `network.documents`."""
-        return self._word_index([text for _, text in texts_of(self.reader, "document")])
+        return self.word_index([text for _, text in texts_of(self.reader, "document")])
 
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
         """Documents by IRI; what was read before is not read again."""

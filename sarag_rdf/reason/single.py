@@ -1,92 +1,76 @@
-"""One call that reasons over the retrieved evidence and answers (SA-RAG paper, section 5.6)."""
+"""One call over the retrieved evidence (SA-RAG, arXiv 2512.15922, section 5.6, Listings 1 and 6).
+
+With relationships it is the paper's own answering step, without them that of its baselines.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
 
-from sarag_rdf.fence import fence_for
-from sarag_rdf.iris import normalize_name
-from sarag_rdf.ports import LLM
-from sarag_rdf.resources import render_prompt
-from sarag_rdf.types import Answer, Citation, Context, Document, Query, Retrieved
-
-INSUFFICIENT: Final = "insufficient information"
-"""What `Answer.text` is when the evidence does not settle the question."""
-
-
-def answer_schema(labels: Sequence[str]) -> dict[str, Any]:
-    """The schema of the reply; `labels` (one or more) are what may be cited. All is bounded."""
-    properties = {
-        "reasoning": {"type": "string", "maxLength": 2000},
-        "sufficient": {"type": "boolean"},
-        "final_answer": {"type": "string", "maxLength": 300},
-        "citations": {
-            "type": "array",
-            "items": {"type": "string", "enum": list(labels)},
-            "maxItems": 2 * len(labels),
-        },
-    }
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def answer_prompt(query: Query, context: Context) -> str:
-    """The prompt: instructions, fenced documents and relationships, and the question last."""
-    relationships = [" ".join(sentence.split()) for sentence in context.relationships]
-    texts = [document.titled_text for document in context.documents.values()]
-    return render_prompt(
-        "answer",
-        question=" ".join(query.text.split()),
-        documents=context.documents,
-        relationships=relationships,
-        fence=fence_for(query.text, *texts, *relationships),
-    )
+from sarag_rdf.answers import Answer, Context
+from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.reason.conversation import (
+    Conversation,
+    final_properties,
+    holding,
+    schema_of,
+    text_of,
+)
+from sarag_rdf.types import Query
 
 
 class Single:
-    """Answers with one call of `llm`; `max_tokens` limits its reply, reasoning included."""
+    """Reasons, then answers; with `brief` it answers at once, which suits small models."""
 
-    def __init__(self, llm: LLM, *, max_tokens: int = 1024) -> None:
-        self._llm = llm
-        self._max_tokens = max_tokens
+    def __init__(
+        self, gather: Gather, llm: LLM, *, brief: bool = False, max_tokens: int = 1024
+    ) -> None:
+        """`max_tokens` limits the reply, reasoning included."""
+        self._gather, self._llm = gather, llm
+        self._brief, self._max_tokens = brief, max_tokens
 
-    def answer(self, query: Query, retrieved: Retrieved, context: Context) -> Answer:
-        """Answer from `context` alone; without documents in it, no call is made.
-
-        The outcome is ``answered``, or ``insufficient`` with the text `INSUFFICIENT`. Citations
-        are in the order in which the model gives them, each once. Raises an `EndpointError`.
-        """
-        if not context.documents:
-            return Answer("insufficient", INSUFFICIENT, "No document was retrieved.", (), retrieved)
-        reply = self._llm.complete(
-            answer_prompt(query, context),
-            answer_schema(list(context.documents)),
-            name="answer",
-            max_tokens=self._max_tokens,
-        )
-        text = " ".join(reply.data["final_answer"].split())
-        answered = reply.data["sufficient"] and normalize_name(text) not in ("", INSUFFICIENT)
-        labels = dict.fromkeys(reply.data["citations"])
-        return Answer(
-            outcome="answered" if answered else "insufficient",
-            text=text if answered else INSUFFICIENT,
-            reasoning=reply.data["reasoning"].strip(),
-            citations=tuple(_citation(context.documents[label]) for label in labels),
-            retrieved=retrieved,
-            usage=reply.usage,
-        )
+    def answer(self, query: Query) -> Answer:
+        """No call is made without documents. A brief answer cites where it stands."""
+        talk = Conversation(query, self._gather, self._llm)
+        context = talk.gather().context
+        if not context.excerpts:
+            return talk.answer("", reasoning="No document was retrieved.")
+        if self._brief:
+            return brief_answer(talk, context)
+        return reasoned_answer(talk, context, max_tokens=self._max_tokens)
 
 
-def _citation(document: Document) -> Citation:
-    return Citation(
-        document=document.iri,
-        source=document.source_iri,
-        title=document.title,
-        begin=document.begin,
-        end=document.end,
+def reasoned_answer(
+    talk: Conversation,
+    context: Context,
+    facts: Sequence[dict[str, str]] = (),
+    *,
+    max_tokens: int = 1024,
+) -> Answer:
+    """A call for reasoning, the answer, and the documents that it rests on."""
+    schema = schema_of(reasoning=text_of(2000), **final_properties(context))
+    reply = talk.call("answer", schema, context=context, max_tokens=max_tokens, facts=facts)
+    return talk.answer_from(reply, context, reply["reasoning"])
+
+
+def brief_answer(
+    talk: Conversation, context: Context, facts: Sequence[dict[str, str]] = ()
+) -> Answer:
+    """A call for the bare answer alone; it cites the excerpts in which it stands word for word."""
+    text = brief_text(talk, context, facts)
+    return talk.answer(text, citations=holding(text, context))
+
+
+def brief_text(
+    talk: Conversation,
+    context: Context,
+    facts: Sequence[dict[str, str]] = (),
+    *,
+    question: str | None = None,
+) -> str:
+    """The bare answer to the question, or to a sub-question, on one line."""
+    schema = schema_of(final_answer=text_of(120))
+    reply = talk.call(
+        "answer_brief", schema, question=question, context=context, max_tokens=80, facts=facts
     )
+    return " ".join(reply["final_answer"].split())

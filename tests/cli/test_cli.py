@@ -13,10 +13,8 @@ import sys
 import threading
 import tomllib
 from collections.abc import Iterator
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pyoxigraph as ox
 import pytest
@@ -31,7 +29,6 @@ from sarag_rdf.export.rdf import FORMATS, rdf_bytes
 from sarag_rdf.knowledge_graph import KnowledgeGraph
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.stores.oxigraph import OxigraphStore
-from sarag_rdf.types import Retrieved
 from sarag_rdf.vocab import SARAG, SKOS
 from tests.command import ROOT, Sarag, environment, run_sarag
 from tests.fault_server import FaultServer, data, playing, send
@@ -677,22 +674,16 @@ def test_search_finds_nothing(
     sarag: Sarag, model: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exit code 3, as for a question that the evidence does not answer."""
-    found = KnowledgeGraph.search
-
-    def nothing(self: KnowledgeGraph, question: str, **options: Any) -> Retrieved:
-        return replace(found(self, question, **options), documents=())
-
-    monkeypatch.setattr(KnowledgeGraph, "search", nothing)
-    done = sarag("search", "quartz")
+    nothing = ("quartz", "--retriever", "bm25")
+    done = sarag("search", *nothing)
     assert (done.code, done.err) == (3, "")
     assert "Documents: 0" in done.out
-    assert json.loads(sarag("search", "quartz", "--json").out)["documents"] == []
+    assert json.loads(sarag("search", *nothing, "--json").out)["documents"] == []
     monkeypatch.delenv("SARAG_BASE_URL")
     monkeypatch.setattr(
         assemble, "make_embedder", lambda *_: OpenAIEmbedder(model.base_url, "hash")
     )
-    assert sarag("ask", "quartz").code == 3
-    monkeypatch.setattr(KnowledgeGraph, "search", found)
+    assert sarag("ask", *nothing).code == 3
     evidence = sarag("ask", "Where is Ulm?")
     assert (evidence.code, evidence.err) == (0, "")
     assert evidence.out.startswith("This is evidence, not an answer")

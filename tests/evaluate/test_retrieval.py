@@ -13,11 +13,11 @@ import sarag_rdf
 from sarag_rdf import assemble
 from sarag_rdf.evaluate.coverage import words_of, words_to_answer
 from sarag_rdf.evaluate.plot_recall import write_recall_plot
-from sarag_rdf.evaluate.retrieval import Method
 from sarag_rdf.evaluate.table import WIDTH
 from sarag_rdf.knowledge_graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Matrix, Retriever
+from sarag_rdf.spec import Spec
 from sarag_rdf.types import Document, Query, RankedDocument, Retrieved, Subgraph
 from tests.command import Result, Sarag
 from tests.evaluate.sample import CORPUS, PASSAGES, QUESTIONS, musique, write
@@ -293,7 +293,7 @@ def test_chunks_of_one_passage(evaluate: Evaluate, tmp_path: Path) -> None:
 
 
 def test_options_of_a_method() -> None:
-    method = Method.parse(" sarag:n=1:decay=0.5:name=x ")
+    method = Spec.parse(" sarag:n=1:decay=0.5:name=x ")
     assert (method.label, method.name) == ("sarag:n=1:decay=0.5:name=x", "sarag")
     assert method.options == {"n": 1, "decay": 0.5, "name": "x"}
 

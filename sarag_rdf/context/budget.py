@@ -1,0 +1,33 @@
+"""How much of a context is used up, in tokens."""
+
+from __future__ import annotations
+
+from sarag_rdf.errors import UsageError
+from sarag_rdf.ports import CountTokens
+
+
+def approximate_tokens(text: str) -> int:
+    """A word between white space as 4/3 tokens, rounded up: for English with common tokenizers.
+
+    >>> approximate_tokens("Ulm lies on the Danube.")
+    7
+    """
+    return -(-4 * len(text.split()) // 3)
+
+
+class Budget:
+    """Counts what is taken; `limit` of None is no limit."""
+
+    def __init__(self, count: CountTokens, limit: int | None) -> None:
+        if limit is not None and limit < 1:
+            raise UsageError("a budget is at least 1 token")
+        self._count, self._limit = count, limit
+        self.used = 0
+
+    def take(self, text: str) -> bool:
+        """Take a text if it fits, and say whether it does."""
+        size = self._count(text)
+        if self._limit is not None and self.used + size > self._limit:
+            return False
+        self.used += size
+        return True

@@ -1,0 +1,230 @@
+"""Graph-walk compression ("The Reasoning Bottleneck in Graph-RAG", section 3.2).
+
+What was retrieved is walked as a graph from the entities of the question, and what lies near is
+kept, ordered by hops. No model is called, neither for language nor for embeddings.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sarag_rdf.answers import Context, Excerpt, Section
+from sarag_rdf.context.budget import Budget
+from sarag_rdf.context.whole import Whole
+from sarag_rdf.errors import UsageError
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.iris import normalize_name
+from sarag_rdf.ports import CountTokens
+from sarag_rdf.types import Document, Retrieved
+
+LONG = 5
+"""Letters from which on a word of the question may match a part of a name."""
+STOP_WORDS = frozenset(
+    "a an the of in on at to from by for with and or is are was were be been do does did has have "
+    "had who whom whose what which when where why how that this these those it its as into about "
+    "after before between during first last many much more most name named called country city "
+    "state place person people where there their year".split()
+)
+"""Words that match nothing: too common in questions, whatever they ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A relationship between two entities, as a document states it."""
+
+    subject: str
+    object: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What the retrieved documents hold: entities by document, names by entity, facts."""
+
+    entities: Mapping[str, frozenset[str]]
+    names: Mapping[str, Sequence[str]]
+    facts: Sequence[Fact]
+
+
+class GraphWalk:
+    """Keeps what is connected with the question, up to the budget, in sections by hop.
+
+    1. Seeds: entities whose name stands in the question, or all of whose content words do, or
+       that have a word of at least `LONG` letters in common with it.
+    2. Breadth-first search from them over the facts of the documents, up to `hops`.
+    3. An entity that a document describes together with one that was reached is reached too.
+    4. Assembly: facts by the hop of their nearer end; then documents that describe what was
+       reached, most such entities first; then documents with a word of the question.
+
+    Where no entity matches the context is `Whole`, within the same budget.
+    """
+
+    def __init__(
+        self,
+        count: CountTokens,
+        reader: GraphReader,
+        *,
+        budget: int = 4000,
+        hops: int = 3,
+        documents: int = 20,
+    ) -> None:
+        if hops < 0 or documents < 1:
+            raise UsageError("graph-walk needs hops of at least 0 and documents of at least 1")
+        self._count, self._reader = count, reader
+        self._budget, self._hops, self._documents = budget, hops, documents
+
+    def build(self, retrieved: Retrieved) -> Context:
+        documents = [found.document for found in retrieved.documents[: self._documents]]
+        contents = read_contents(self._reader, documents)
+        seeds = seeds_of(retrieved.query.text, contents.names)
+        if not seeds:
+            whole = Whole(self._count, budget=self._budget, documents=self._documents)
+            return whole.build(retrieved)
+        hops = co_occurring(walked(seeds, contents.facts, self._hops), contents.entities)
+        return self._assembled(retrieved.query.text, documents, contents, hops)
+
+    def _assembled(
+        self,
+        question: str,
+        documents: Sequence[Document],
+        contents: Contents,
+        hops: Mapping[str, int],
+    ) -> Context:
+        budget = Budget(self._count, self._budget)
+        facts: defaultdict[int, dict[str, None]] = defaultdict(dict)
+        for hop, fact in _by_hop(contents.facts, hops):
+            if fact.text not in facts[hop] and budget.take(fact.text):
+                facts[hop][fact.text] = None
+        first, second = tiers(question, documents, contents, hops)
+        kept: defaultdict[int, list[Document]] = defaultdict(list)
+        for document in (*first, *second):
+            if budget.take(document.titled_text):
+                near = [hops[e] for e in contents.entities.get(document.iri, ()) if e in hops]
+                kept[min(near, default=self._hops + 1)].append(document)
+        sections = []
+        number = 0
+        for hop in sorted({*facts, *kept}):
+            excerpts = {}
+            for document in kept[hop]:
+                number += 1
+                excerpts[f"D{number}"] = Excerpt.whole(document)
+            if excerpts or facts[hop]:
+                sections.append(Section(_heading(hop, self._hops), excerpts, tuple(facts[hop])))
+        return Context(tuple(sections), budget.used, "graph-walk")
+
+
+def read_contents(reader: GraphReader, documents: Iterable[Document]) -> Contents:
+    """Read entities, their names, and facts of documents from the graph."""
+    iris = [document.iri for document in documents]
+    entities: defaultdict[str, set[str]] = defaultdict(set)
+    for document, entity in reader.rows_for("document-descriptions", iris):
+        entities[document.value].add(entity.value)
+    facts = sorted(
+        (
+            Fact(subject.value, object_.value, text.value)
+            for _, _, subject, object_, text in reader.rows_for("document-relationships", iris)
+        ),
+        key=lambda fact: (fact.text, fact.subject, fact.object),
+    )
+    every = {e for found in entities.values() for e in found}
+    every |= {end for fact in facts for end in (fact.subject, fact.object)}
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for entity, name in reader.rows_for("entity-names", every):
+        names[entity.value].add(normalize_name(name.value))
+    return Contents(
+        {document: frozenset(found) for document, found in entities.items()},
+        {entity: sorted(found) for entity, found in names.items()},
+        facts,
+    )
+
+
+def seeds_of(question: str, names: Mapping[str, Sequence[str]]) -> set[str]:
+    """Entities that the question matches: exactly, by all content words, or by a long word.
+
+    >>> names = {"a": ["lake ida"], "b": ["orrin valley railway"], "c": ["of"]}
+    >>> sorted(seeds_of("Where is Lake Ida?", names)), sorted(seeds_of("Which valleys?", names))
+    (['a'], [])
+    >>> sorted(seeds_of("Which railway passes the lake of Ida?", names))
+    ['a', 'b']
+    """
+    asked = f" {normalize_name(question)} "
+    words = set(asked.split())
+    seeds = set()
+    long = {word for word in words - STOP_WORDS if len(word) >= LONG}
+    for entity, known in names.items():
+        for name in known:
+            content = [word for word in name.split() if word not in STOP_WORDS]
+            if not content:
+                continue
+            every = len(content) > 1 and words.issuperset(content)
+            if f" {name} " in asked or every or long.intersection(content):
+                seeds.add(entity)
+    return seeds
+
+
+def walked(seeds: Iterable[str], facts: Iterable[Fact], hops: int) -> dict[str, int]:
+    """Entity -> hops from the nearest seed, over facts in both directions."""
+    neighbours: defaultdict[str, set[str]] = defaultdict(set)
+    for fact in facts:
+        neighbours[fact.subject].add(fact.object)
+        neighbours[fact.object].add(fact.subject)
+    reached = dict.fromkeys(seeds, 0)
+    frontier = set(reached)
+    for hop in range(1, hops + 1):
+        frontier = {n for entity in frontier for n in neighbours[entity]} - reached.keys()
+        reached |= dict.fromkeys(frontier, hop)
+    return reached
+
+
+def co_occurring(
+    reached: Mapping[str, int], entities: Mapping[str, frozenset[str]]
+) -> dict[str, int]:
+    """Adds what a document describes beside something that was reached, one hop further."""
+    expanded = dict(reached)
+    for found in entities.values():
+        near = [reached[entity] for entity in found if entity in reached]
+        if near:
+            for entity in found - reached.keys():
+                expanded[entity] = min(expanded.get(entity, min(near) + 1), min(near) + 1)
+    return expanded
+
+
+def tiers(
+    question: str, documents: Sequence[Document], contents: Contents, hops: Mapping[str, int]
+) -> tuple[list[Document], list[Document]]:
+    """Documents that describe reached entities, most first; then those with words in common."""
+    mentions = Counter(
+        {
+            document.iri: sum(entity in hops for entity in contents.entities.get(document.iri, ()))
+            for document in documents
+        }
+    )
+    first = sorted(
+        (document for document in documents if mentions[document.iri]),
+        key=lambda document: -mentions[document.iri],
+    )
+    words = set(normalize_name(question).split()) - STOP_WORDS
+    second = [
+        document
+        for document in documents
+        if not mentions[document.iri] and words & set(normalize_name(document.titled_text).split())
+    ]
+    return first, second
+
+
+def _by_hop(facts: Iterable[Fact], hops: Mapping[str, int]) -> list[tuple[int, Fact]]:
+    """Facts with both ends reached, nearest first."""
+    near = [
+        (min(hops[fact.subject], hops[fact.object]), fact)
+        for fact in facts
+        if fact.subject in hops and fact.object in hops
+    ]
+    return sorted(near, key=lambda item: (item[0], item[1].text))
+
+
+def _heading(hop: int, most: int) -> str:
+    if hop == 0:
+        return "named in the question"
+    return f"{hop} hop{'s' if hop > 1 else ''} away" if hop <= most else "further"

@@ -1,0 +1,188 @@
+"""What every strategy does: gathers evidence, calls the model, keeps account, and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from sarag_rdf.answers import Answer, Citation, Context, Evidence, Stage
+from sarag_rdf.fence import fence_for
+from sarag_rdf.iris import normalize_name
+from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.resources import render_prompt
+from sarag_rdf.types import Query, Retrieved, Subgraph, Usage
+
+INSUFFICIENT: Final = "insufficient information"
+"""What `Answer.text` is when the evidence does not settle the question."""
+NOTHING = Context(())
+_FENCE = 8
+_ABSTENTIONS = {
+    normalize_name(text)
+    for text in (
+        *("", INSUFFICIENT, "insufficient", "unknown", "not known", "n/a", "none"),
+        *("I do not know", "I don't know", "not enough information"),
+        *("not mentioned", "not specified"),
+    )
+}
+
+
+def schema_of(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    """A closed object that needs all properties; models write them in this order."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def text_of(length: int) -> dict[str, Any]:
+    """A bounded string."""
+    return {"type": "string", "maxLength": length}
+
+
+def list_of(item: Mapping[str, Any], most: int, *, least: int = 0) -> dict[str, Any]:
+    """A bounded array."""
+    return {"type": "array", "items": item, "minItems": least, "maxItems": most}
+
+
+def final_properties(context: Context) -> dict[str, Any]:
+    """How a reply ends that answers from `context`: whether, what, and on what it rests."""
+    labels = list(context.excerpts)
+    cited = {"citations": list_of({"type": "string", "enum": labels}, 2 * len(labels))}
+    return {
+        "sufficient": {"type": "boolean"},
+        "final_answer": text_of(300),
+        **(cited if labels else {}),
+    }
+
+
+def abstains(text: str) -> bool:
+    """Whether an answer says that there is none."""
+    return normalize_name(text.strip(" .!\"'")) in _ABSTENTIONS
+
+
+class Conversation:
+    """The evidence, calls and costs of one question."""
+
+    def __init__(self, query: Query, gather: Gather, llm: LLM) -> None:
+        self.query = query
+        self._gather = gather
+        self._llm = llm
+        self._evidence: list[Evidence] = []
+        self._trace: list[Stage] = []
+        self._usage = Usage()
+
+    @property
+    def question(self) -> str:
+        """The question on one line."""
+        return " ".join(self.query.text.split())
+
+    def gather(self, text: str | None = None) -> Evidence:
+        """Retrieve for the question, or for another text."""
+        query = self.query if text is None else Query(" ".join(text.split()))
+        evidence = self._gather(query)
+        self._evidence.append(evidence)
+        detail = {
+            "question": query.text,
+            "documents": [e.document.iri for e in evidence.context.excerpts.values()],
+            "titles": [e.document.title for e in evidence.context.excerpts.values()],
+            "tokens": evidence.context.tokens,
+        }
+        self.say("retrieval", evidence.retrieved.retriever, detail)
+        return evidence
+
+    def call(
+        self,
+        prompt: str,
+        schema: Mapping[str, Any],
+        *,
+        question: str | None = None,
+        context: Context = NOTHING,
+        max_tokens: int = 1024,
+        **values: Any,
+    ) -> dict[str, Any]:
+        """Ask the model with ``prompts/<prompt>.j2``; raises an `EndpointError`.
+
+        The template is given the question or a sub-question, the context's sections, a fence
+        that occurs in none of the texts, and `values`.
+        """
+        text = prompt_text(prompt, question or self.question, context, **values)
+        reply = self._llm.complete(text, schema, name=prompt, max_tokens=max_tokens)
+        self._usage += reply.usage
+        self.say("call", prompt, reply.data)
+        return reply.data
+
+    def say(self, kind: Any, name: str, detail: Mapping[str, Any]) -> None:
+        """Add to the trace."""
+        self._trace.append(Stage(kind, name, detail))
+
+    def answer(
+        self,
+        text: str,
+        *,
+        reasoning: str = "",
+        citations: Sequence[Citation] = (),
+        sufficient: bool = True,
+    ) -> Answer:
+        """The outcome, with all that led to it."""
+        bare = " ".join(text.split())
+        answered = sufficient and not abstains(bare)
+        return Answer(
+            outcome="answered" if answered else "insufficient",
+            text=bare if answered else INSUFFICIENT,
+            reasoning=reasoning.strip(),
+            citations=tuple(dict.fromkeys(citations)),
+            retrieved=self._retrieved(),
+            usage=self._usage,
+            evidence=tuple(self._evidence),
+            trace=tuple(self._trace),
+        )
+
+    def answer_from(self, reply: Mapping[str, Any], context: Context, reasoning: str) -> Answer:
+        """The outcome that a reply with `final_properties` gives."""
+        excerpts = context.excerpts
+        return self.answer(
+            reply["final_answer"],
+            reasoning=reasoning,
+            citations=[excerpts[label].citation for label in reply.get("citations", ())],
+            sufficient=reply["sufficient"],
+        )
+
+    def _retrieved(self) -> Retrieved:
+        for evidence in self._evidence:
+            if evidence.retrieved.query == self.query:
+                return evidence.retrieved
+        return Retrieved(self.query, "none", {}, (), (), (), (), Subgraph((), {}, ()))
+
+
+def prompt_text(prompt: str, question: str, context: Context, **values: Any) -> str:
+    """Render ``prompts/<prompt>.j2`` with all that is data behind a fence."""
+    given = [text for value in values.values() for text in _strings(value)]
+    return render_prompt(
+        prompt,
+        question=question,
+        sections=context.sections,
+        fence=fence_for(question, *context.texts, *given, length=_FENCE),
+        **values,
+    )
+
+
+def holding(answer: str, context: Context) -> list[Citation]:
+    """Citations of the excerpts in which an answer stands word for word."""
+    wanted = f" {normalize_name(answer)} "
+    return [
+        excerpt.citation
+        for excerpt in context.excerpts.values()
+        if wanted.strip() and wanted in f" {normalize_name(excerpt.titled_text)} "
+    ]
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [text for item in value.values() for text in _strings(item)]
+    if isinstance(value, Sequence):
+        return [text for item in value for text in _strings(item)]
+    return []

@@ -1,0 +1,67 @@
+"""Iterative retrieval (SA-RAG, arXiv 2512.15922, section 4 and appendix A, Listings 2 and 7)."""
+
+from __future__ import annotations
+
+from sarag_rdf.answers import Answer, Citation
+from sarag_rdf.errors import UsageError
+from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.reason.conversation import (
+    Conversation,
+    abstains,
+    list_of,
+    schema_of,
+    text_of,
+)
+from sarag_rdf.types import Query
+
+
+class Cot:
+    """At most `steps` times: retrieve, sum up what is known, answer or ask what is missing.
+
+    The summary is carried on, the documents are not. It ends early with an answer, or with a
+    follow-up question that is empty or was asked before: that would retrieve the same again.
+    """
+
+    def __init__(self, gather: Gather, llm: LLM, *, steps: int = 3, max_tokens: int = 1024) -> None:
+        if steps < 1:
+            raise UsageError("cot needs steps of at least 1")
+        self._gather, self._llm = gather, llm
+        self._steps, self._max_tokens = steps, max_tokens
+
+    def answer(self, query: Query) -> Answer:
+        talk = Conversation(query, self._gather, self._llm)
+        asked = [talk.question]
+        summary = ""
+        citations: list[Citation] = []
+        for step in range(1, self._steps + 1):
+            context = talk.gather(None if step == 1 else asked[-1]).context
+            excerpts = context.excerpts
+            last = step == self._steps
+            labels = {
+                "citations": list_of({"type": "string", "enum": list(excerpts)}, 2 * len(excerpts))
+            }
+            schema = schema_of(
+                summary=text_of(1500),
+                answer_possible={"type": "boolean"},
+                final_answer=text_of(300),
+                **(labels if excerpts else {}),
+                **({} if last else {"follow_up": text_of(300)}),
+            )
+            reply = talk.call(
+                "cot",
+                schema,
+                context=context,
+                max_tokens=self._max_tokens,
+                summary=summary,
+                labels=list(excerpts),
+                last=last,
+            )
+            summary = " ".join(reply["summary"].split())
+            citations += [excerpts[label].citation for label in reply.get("citations", ())]
+            if reply["answer_possible"] and not abstains(reply["final_answer"]):
+                return talk.answer(reply["final_answer"], reasoning=summary, citations=citations)
+            follow_up = " ".join(reply.get("follow_up", "").split())
+            if not follow_up or follow_up in asked:
+                break
+            asked.append(follow_up)
+        return talk.answer("", reasoning=summary, citations=citations)

@@ -1,0 +1,48 @@
+"""Sub-questions in plain words within one call.
+
+The generic chain of thought that "The Reasoning Bottleneck in Graph-RAG" compares its SPARQL
+prompt with (section 5.4).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sarag_rdf.answers import Answer, Context
+from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.reason.conversation import (
+    Conversation,
+    final_properties,
+    list_of,
+    schema_of,
+    text_of,
+)
+from sarag_rdf.types import Query
+
+STEPS = 5
+
+
+class GenericCot:
+    """One call that splits the question, answers the parts, and then the whole."""
+
+    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: int = 1024) -> None:
+        self._gather, self._llm, self._max_tokens = gather, llm, max_tokens
+
+    def answer(self, query: Query) -> Answer:
+        talk = Conversation(query, self._gather, self._llm)
+        context = talk.gather().context
+        if not context.excerpts:
+            return talk.answer("", reasoning="No document was retrieved.")
+        return generic_cot_answer(talk, context, max_tokens=self._max_tokens)
+
+
+def generic_cot_answer(talk: Conversation, context: Context, *, max_tokens: int = 1024) -> Answer:
+    """The call, and what it gives."""
+    step = schema_of(question=text_of(200), answer=text_of(200))
+    schema = schema_of(steps=list_of(step, STEPS, least=1), **final_properties(context))
+    reply = talk.call("generic_cot", schema, context=context, max_tokens=max_tokens)
+    return talk.answer_from(reply, context, _told(reply["steps"]))
+
+
+def _told(steps: list[dict[str, Any]]) -> str:
+    return "\n".join(f"{step['question']} {step['answer']}" for step in steps)

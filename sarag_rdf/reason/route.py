@@ -1,0 +1,49 @@
+"""Routing by the type of question ("The Reasoning Bottleneck in Graph-RAG", section 5.5)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sarag_rdf.answers import Answer
+from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.reason.conversation import Conversation, schema_of
+from sarag_rdf.reason.generic_cot import generic_cot_answer
+from sarag_rdf.reason.sparql_cot import sparql_cot_answer
+from sarag_rdf.types import Query
+
+TYPES = ("bridge", "comparison", "inference")
+
+
+class Route:
+    """Bridge questions go to SPARQL, the others to the generic chain of thought.
+
+    At most three calls: one that classifies (anything but a type counts as bridge), one that
+    answers, and where that abstains one with the other prompt over the same evidence.
+    """
+
+    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: int = 1024) -> None:
+        self._gather, self._llm, self._max_tokens = gather, llm, max_tokens
+
+    def answer(self, query: Query) -> Answer:
+        talk = Conversation(query, self._gather, self._llm)
+        context = talk.gather().context
+        if not context.excerpts:
+            return talk.answer("", reasoning="No document was retrieved.")
+        kind = self._classified(talk)
+        ways = [sparql_cot_answer, generic_cot_answer]
+        if kind != "bridge":
+            ways.reverse()
+        answer = ways[0](talk, context, max_tokens=self._max_tokens)
+        if answer.outcome == "answered":
+            return answer
+        again = ways[1](talk, context, max_tokens=self._max_tokens)
+        return replace(again, reasoning="\n\n".join([answer.reasoning, again.reasoning]).strip())
+
+    def _classified(self, talk: Conversation) -> str:
+        schema = schema_of(type={"type": "string", "enum": list(TYPES)})
+        try:
+            return str(talk.call("route", schema, max_tokens=20)["type"])
+        except (TruncatedReplyError, UnparsableReplyError) as error:
+            talk.say("note", "route", {"problem": str(error), "type": "bridge"})
+            return "bridge"

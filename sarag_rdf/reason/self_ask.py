@@ -1,0 +1,58 @@
+"""Self-ask: follow-up questions one at a time, each looked up (Press et al., EMNLP 2023)."""
+
+from __future__ import annotations
+
+from sarag_rdf.answers import Answer, Citation
+from sarag_rdf.errors import UsageError
+from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.reason.conversation import (
+    INSUFFICIENT,
+    Conversation,
+    abstains,
+    holding,
+    schema_of,
+    text_of,
+)
+from sarag_rdf.reason.single import brief_text
+from sarag_rdf.types import Query
+
+
+class SelfAsk:
+    """At most `steps` follow-up questions, two calls each, and a call for the answer.
+
+    It ends early with an answer, or with a follow-up question that is empty or was asked before.
+    """
+
+    def __init__(self, gather: Gather, llm: LLM, *, steps: int = 3, max_tokens: int = 512) -> None:
+        if steps < 1:
+            raise UsageError("self-ask needs steps of at least 1")
+        self._gather, self._llm = gather, llm
+        self._steps, self._max_tokens = steps, max_tokens
+
+    def answer(self, query: Query) -> Answer:
+        talk = Conversation(query, self._gather, self._llm)
+        facts: list[dict[str, str]] = []
+        citations: list[Citation] = []
+        final = ""
+        schema = schema_of(
+            needs_follow_up={"type": "boolean"}, follow_up=text_of(300), final_answer=text_of(300)
+        )
+        for step in range(self._steps + 1):
+            last = step == self._steps
+            reply = talk.call(
+                "self_ask", schema, max_tokens=self._max_tokens, facts=facts, last=last
+            )
+            final = reply["final_answer"]
+            follow_up = " ".join(reply["follow_up"].split())
+            repeated = any(fact["question"] == follow_up for fact in facts)
+            if last or not reply["needs_follow_up"] or not follow_up or repeated:
+                break
+            context = talk.gather(follow_up).context
+            found = INSUFFICIENT
+            if context.excerpts:
+                found = brief_text(talk, context, question=follow_up)
+            if not abstains(found):
+                citations += holding(found, context)
+            facts.append({"question": follow_up, "answer": found})
+        reasoning = "\n".join(f"{fact['question']} {fact['answer']}" for fact in facts)
+        return talk.answer(final, reasoning=reasoning, citations=citations)

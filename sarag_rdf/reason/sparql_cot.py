@@ -1,0 +1,58 @@
+"""Chain of thought in the form of SPARQL ("The Reasoning Bottleneck in Graph-RAG", section 3.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sarag_rdf.answers import Answer, Context
+from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.reason.conversation import (
+    Conversation,
+    final_properties,
+    list_of,
+    schema_of,
+    text_of,
+)
+from sarag_rdf.types import Query
+
+PATTERNS = 4
+"""Triple patterns of a query at most."""
+
+
+class SparqlCot:
+    """One call: a query of at most four triple patterns, its bindings in the context, an answer."""
+
+    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: int = 1024) -> None:
+        self._gather, self._llm, self._max_tokens = gather, llm, max_tokens
+
+    def answer(self, query: Query) -> Answer:
+        talk = Conversation(query, self._gather, self._llm)
+        context = talk.gather().context
+        if not context.excerpts:
+            return talk.answer("", reasoning="No document was retrieved.")
+        return sparql_cot_answer(talk, context, max_tokens=self._max_tokens)
+
+
+def sparql_cot_answer(talk: Conversation, context: Context, *, max_tokens: int = 1024) -> Answer:
+    """The call, and what it gives."""
+    reply = sparql_cot_reply(talk, context, max_tokens=max_tokens)
+    return talk.answer_from(reply, context, told(reply))
+
+
+def sparql_cot_reply(
+    talk: Conversation, context: Context, *, max_tokens: int = 1024
+) -> dict[str, Any]:
+    """The model's query, bindings and answer."""
+    binding = schema_of(variable=text_of(40), value=text_of(200))
+    schema = schema_of(
+        query=text_of(600),
+        bindings=list_of(binding, 2 * PATTERNS),
+        **final_properties(context),
+    )
+    return talk.call("sparql_cot", schema, context=context, max_tokens=max_tokens, most=PATTERNS)
+
+
+def told(reply: dict[str, Any]) -> str:
+    """The query and its bindings as reasoning to read."""
+    bindings = [f"{binding['variable']} = {binding['value']}" for binding in reply["bindings"]]
+    return "\n".join([reply["query"], *bindings])
