@@ -209,10 +209,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class ActivatedEntity:
-    """An entity with its activation in [0, 1], of all rounds together.
-
-    `chain` leads there from a seed in `hop` steps.
-    """
+    """An entity with its activation, at most 1; `chain` leads there from a seed in `hop` steps."""
 
     iri: str
     name: str
