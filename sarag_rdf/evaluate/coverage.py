@@ -44,6 +44,21 @@ def words_to_answer(answers: Iterable[str], documents: Iterable[Document]) -> in
     return None
 
 
+def any_holds(answers: Iterable[str], texts: Iterable[str]) -> bool:
+    """Whether any of the answers stands in any of the texts, compared as `words_to_answer` does.
+
+    >>> any_holds(["The Danube"], ["Ulm", "It lies on the Danube."])
+    True
+    """
+    wanted = [f" {text} " for text in map(normalised, answers) if text]
+    return any(answer in _bare(text) for text in texts for answer in wanted)
+
+
+@lru_cache(maxsize=20_000)
+def _bare(text: str) -> str:
+    return f" {normalised(text)} "
+
+
 @lru_cache(maxsize=20_000)
 def _context(title: str, text: str) -> str:
     return f" {normalised(title)} | {normalised(text)} "  # no answer reaches over the bar

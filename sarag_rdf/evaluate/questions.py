@@ -26,12 +26,16 @@ class Question:
     """A question, its gold answer with aliases, and (title, text) of its supporting paragraphs.
 
     A paragraph's text is empty where the file marks a title but does not hold the paragraph.
+    `type` is what the file calls the kind of question; `hops` counts its sub-questions, else its
+    supporting paragraphs.
     """
 
     id: str
     query: Query
     answers: tuple[str, ...] = ()
     supporting: tuple[tuple[str, str], ...] = ()
+    type: str = ""
+    hops: int | None = None
 
     @property
     def has_answer(self) -> bool:
@@ -77,7 +81,14 @@ def _question(file: JsonFile, place: int, record: dict[str, Any]) -> Question:
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise file.error(f"question {place} ({id_}) has paragraphs of another shape") from error
     answers = [*_texts(record.get("answer")), *_texts(record.get("answer_aliases"))]
-    return Question(str(id_), query, tuple(dict.fromkeys(answers)), supporting)
+    kind = record.get("type")
+    parts = record.get("question_decomposition")
+    hops = len(parts) if isinstance(parts, list) else 0
+    return Question(
+        str(id_), query, tuple(dict.fromkeys(answers)), supporting,
+        type=kind.strip() if isinstance(kind, str) else "",
+        hops=hops or len(supporting) or None,
+    )  # fmt: skip
 
 
 def _texts(value: Any) -> list[str]:

@@ -29,21 +29,21 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any], cutoffs: Cutoffs)
         ]
         for result in results
     ]
-    yield from _table(["method", *map(_head, names), "docs", "ms"], rows)
+    yield from table(["method", *map(_head, names), "docs", "ms"], rows)
     if counts["with_recall"]:
         yield from _differences(results, setting["baseline"], cutoffs)
     for hops, first in results[0]["by_hops"].items():
         yield ""
         yield f"Questions of {hops} hops: {first['questions']}"
         rows = [_row(r["method"], r["by_hops"][hops], [*found, *covered]) for r in results]
-        yield from _table(["method", *map(_head, [*found, *covered])], rows)
+        yield from table(["method", *map(_head, [*found, *covered])], rows)
     yield ""
     yield from _times(times)
     yield from trouble_lines(setting["trouble"])
 
 
 def _row(method: str, figures: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    return [method, *(_percent(figures[name]) for name in names)]
+    return [method, *(percent(figures[name]) for name in names)]
 
 
 def _head(name: str) -> str:
@@ -61,10 +61,8 @@ def _differences(
         names = [f"{measure}@{k}" for k in cutoffs.ks]
         yield ""
         yield f"{measure}@k, difference to {baseline} with its 95% interval"
-        rows = [
-            [r["method"], *(_interval(r["difference"][name]) for name in names)] for r in others
-        ]
-        yield from _table(["method", *names], rows)
+        rows = [[r["method"], *(interval(r["difference"][name]) for name in names)] for r in others]
+        yield from table(["method", *names], rows)
 
 
 def _times(times: Mapping[str, Any]) -> Iterator[str]:
@@ -80,7 +78,7 @@ def _times(times: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Columns set right but for the first; those that do not fit follow in a further block."""
     widths = [max(map(len, column)) + 2 for column in zip(heads, *rows, strict=True)]
     begin = 1
@@ -97,11 +95,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
         begin = end
 
 
-def _percent(value: float | None) -> str:
+def percent(value: float | None) -> str:
     return _NOTHING if value is None else f"{100 * value:.1f}"
 
 
-def _interval(found: Mapping[str, float] | None) -> str:
+def interval(found: Mapping[str, float] | None) -> str:
     if found is None:
         return _NOTHING
     middle, low, high = (100 * found[name] for name in ("difference", "low", "high"))

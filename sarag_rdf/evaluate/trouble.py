@@ -80,6 +80,6 @@ def troubles(
     }
 
 
-def trouble_lines(counts: Mapping[str, int]) -> Iterator[str]:
+def trouble_lines(counts: Mapping[str, int], saying: Mapping[str, str] = SAYING) -> Iterator[str]:
     """A line for each kind of trouble that there is."""
-    return (f"{SAYING[kind]}: {count}" for kind, count in counts.items() if count)
+    return (f"{saying[kind]}: {count}" for kind, count in counts.items() if count)

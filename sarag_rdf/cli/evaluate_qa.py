@@ -1,0 +1,299 @@
+"""``sarag evaluate qa``: how well systems of retriever, context and reasoner answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sarag_rdf.cli.evaluation import (
+    check_outputs,
+    chosen,
+    graph_of,
+    showing_progress,
+    write_json,
+)
+from sarag_rdf.cli.options import embedder_option, endpoint_of, endpoint_options
+from sarag_rdf.errors import InputError, SaragError, UsageError
+
+if TYPE_CHECKING:
+    from sarag_rdf.evaluate.corpus import Corpus
+    from sarag_rdf.evaluate.qa import Parts, System
+    from sarag_rdf.knowledge_graph import KnowledgeGraph
+    from sarag_rdf.ports import LLM, Gather, Reasoner
+
+
+@click.command(
+    name="qa",
+    epilog="Example:  sarag evaluate qa --corpus corpus.json --questions questions.json "
+    "--systems dense+single,sarag+single --rows answers.jsonl --json results.json",
+)
+@click.option("--corpus", required=True, type=click.Path(path_type=Path), help="Passages, as JSON.")
+@click.option(
+    "--questions", required=True, type=click.Path(path_type=Path),
+    help="Questions of MuSiQue, 2WikiMultiHopQA or HotpotQA, or id, question and answer.",
+)  # fmt: skip
+@click.option(
+    "--kg", type=click.Path(path_type=Path),
+    help="A graph of the corpus, or a new folder to index it into. Default: one for this time.",
+)  # fmt: skip
+@click.option(
+    "--extractor",
+    help="spacy, llm or openie:FILE. Default: spacy, or what the graph was extracted with.",
+)
+@embedder_option
+@click.option(
+    "--systems", default="sarag+single", show_default=True,
+    help="RETRIEVER+REASONER or RETRIEVER+CONTEXT+REASONER, with commas between; options of a "
+    "part as NAME:KEY=VALUE:KEY=VALUE.",
+)  # fmt: skip
+@click.option("--budget", type=click.IntRange(1), help="Tokens of a context at most, as for ask.")
+@click.option("--tokenizer", help="Counts the tokens of contexts, as for ask.")
+@click.option("--limit", type=click.IntRange(1), help="Only so many questions: the first ones.")
+@click.option(
+    "--seed", type=click.IntRange(0),
+    help="Of the intervals; also shuffles the questions before --limit. Default: 0, no shuffling.",
+)  # fmt: skip
+@click.option("--baseline", help="System to compare with. Default: the first one.")
+@click.option(
+    "--judge", is_flag=True,
+    help="Let the model mark the answers that match no known one word for word.",
+)  # fmt: skip
+@click.option(
+    "--rows", type=click.Path(path_type=Path),
+    help="Keep each answer here as it comes (.jsonl); what is there already is not asked again.",
+)  # fmt: skip
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path), help="Write all results here, as JSON."
+)
+@click.option("--timings", type=click.Path(path_type=Path), help="Write times here, as JSON.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path), help="Draw scores against tokens read: a .png file."
+)
+@endpoint_options
+def command(**options: Any) -> None:
+    """Tell how many questions each system answers right, why not, and what an answer costs.
+
+    See docs/evaluation.md for what the figures mean. With --rows a run that was interrupted goes
+    on where it was. The same replies give the same JSON; times are printed, and written with
+    --timings.
+    """
+    from sarag_rdf import assemble
+    from sarag_rdf.evaluate import qa_report, qa_table
+    from sarag_rdf.evaluate.corpus import read_corpus
+    from sarag_rdf.evaluate.questions import read_questions
+    from sarag_rdf.evaluate.row_file import RowFile
+    from sarag_rdf.evaluate.trouble import judged, troubles
+
+    systems = _systems(options["systems"])
+    baseline = _baseline(options["baseline"], systems)
+    if options["plot"] and options["plot"].suffix.lower() != ".png":
+        raise UsageError(f"{options['plot']}: the name of a plot ends in .png")
+    check_outputs(options["rows"], options["json_file"], options["timings"], options["plot"])
+    llm = assemble.make_llm(endpoint_of(options), None)
+    _check_reasoners(systems, llm)
+    corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
+    all_questions = chosen(file.questions, options["limit"], options["seed"])
+    questions = [question for question in all_questions if question.has_answer]
+    if not questions:
+        raise InputError(f"no question of {options['questions']} has an answer to compare with")
+    with (
+        RowFile(options["rows"]) as kept,
+        graph_of(options, corpus) as (kg, unextracted),
+        _kept_or_lost(options["rows"]),
+    ):
+        counts = troubles(corpus, file, judged(all_questions, corpus), kg.documents(), unextracted)
+        if counts["passages_not_in_graph"] == len(corpus.passages):
+            raise InputError(
+                f"no passage of {options['corpus']} is in the graph: name the graph of this "
+                "corpus, or leave --kg out"
+            )
+        made = [_system(kg, parts, options) for parts in systems]
+        rows, verdicts, sample = _asked(
+            made, questions, llm, kept, _depends(kg, llm, corpus, options), options
+        )
+        setting = {
+            "corpus": {
+                "file": corpus.file,
+                "sha256": corpus.sha256,
+                "passages": len(corpus.passages),
+            },
+            "questions": {"file": file.file, "sha256": file.sha256, "count": len(questions)},
+            "systems": [parts.label for parts in systems],
+            "baseline": baseline,
+            "limit": options["limit"],
+            "shuffled": options["seed"] is not None,
+            "seed": options["seed"] or 0,
+            "budget": options["budget"],
+            "tokenizer": options["tokenizer"],
+            "extractor": sorted(kg.extractors()),
+            "embedder": kg.meta().embedding_model,
+            "model": llm.model,
+            "settings": dict(getattr(llm, "settings", {})),
+            "judge": options["judge"],
+            "prices": {"in": options["price_in"], "out": options["price_out"]},
+            "version": _version(),
+            "trouble": {kind: counts[kind] for kind in qa_report.TROUBLE},
+        }
+    data = qa_report.report(questions, rows, verdicts, sample, setting)
+    times = qa_report.timings(rows)
+    write_json(options["json_file"], data)
+    write_json(options["timings"], times)
+    if options["plot"]:
+        _draw(data, options["plot"])
+    for line in qa_table.lines(data, times):
+        click.echo(line)
+
+
+def _systems(text: str) -> list[Parts]:
+    """The systems, each once, all of whose parts have names that are known."""
+    from sarag_rdf.assemble import CONTEXTS, REASONERS, RETRIEVERS
+    from sarag_rdf.evaluate.qa import Parts
+
+    systems = {}
+    for label in text.split(","):
+        parts = Parts.parse(label)
+        for kind, part, known in (
+            ("retriever", parts.retriever, RETRIEVERS),
+            ("context", parts.context, CONTEXTS),
+            ("reasoner", parts.reasoner, REASONERS),
+        ):
+            if part.name not in known:
+                raise UsageError(
+                    f"system {parts.label}: unknown {kind} '{part.name}': choose from "
+                    f"{', '.join(known)}"
+                )
+        systems[parts.label] = parts
+    return list(systems.values())
+
+
+def _baseline(wanted: str | None, systems: list[Parts]) -> str:
+    labels = [parts.label for parts in systems]
+    if wanted is None:
+        return labels[0]
+    if wanted not in labels:
+        raise UsageError(f"--baseline {wanted} is not among --systems: choose {', '.join(labels)}")
+    return wanted
+
+
+def _check_reasoners(systems: list[Parts], llm: LLM) -> None:
+    """Before anything is indexed."""
+    from sarag_rdf.assemble import make_reasoner
+
+    def nothing(query: object) -> Any:
+        raise AssertionError(query)
+
+    for parts in systems:
+        with _named(parts):
+            make_reasoner(parts.reasoner.label, nothing, llm)
+
+
+@contextmanager
+def _named(parts: Parts) -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"system {parts.label}: {error}") from error
+
+
+def _system(kg: KnowledgeGraph, parts: Parts, options: Mapping[str, Any]) -> System:
+    from sarag_rdf.assemble import make_reasoner
+    from sarag_rdf.evaluate.qa import System
+
+    def reasoner(gather: Gather, llm: LLM) -> Reasoner:
+        return make_reasoner(parts.reasoner.label, gather, llm)
+
+    with _named(parts):
+        gather = kg.gather(
+            parts.retriever.name,
+            context=parts.context.label,
+            budget=options["budget"],
+            tokenizer=options["tokenizer"],
+            **parts.retriever.options,
+        )
+    return System(parts.label, gather, reasoner)
+
+
+def _asked(
+    systems: list[System],
+    questions: list[Any],
+    llm: LLM,
+    kept: Any,
+    depends: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> tuple[Any, Any, Any]:
+    """Rows, and with --judge verdicts and the matches that it was asked about."""
+    from sarag_rdf.evaluate.judge import judge_all
+    from sarag_rdf.evaluate.marks import cases_for_judge
+    from sarag_rdf.evaluate.qa import ask_all
+
+    threads = options["concurrency"]
+    with showing_progress() as progress:
+        rows = ask_all(systems, questions, llm, kept, depends, threads=threads, progress=progress)
+        if not options["judge"]:
+            return rows, None, ()
+        others, sample = cases_for_judge(questions, rows)
+        cases = [*others, *sample]
+        return rows, judge_all(cases, llm, kept, threads=threads, progress=progress), sample
+
+
+def _depends(
+    kg: KnowledgeGraph, llm: LLM, corpus: Corpus, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A graph in a folder is known by its revision, another one by what it was made from."""
+    from sarag_rdf.evaluate.depends import depends_on
+
+    meta = kg.meta()
+    graph: dict[str, Any] = {"embedder": meta.embedding_model}
+    if options["kg"]:
+        graph["revision"] = meta.revision
+    else:
+        graph |= {"corpus": corpus.sha256, "extractor": options["extractor"], "stats": kg.stats()}
+    return depends_on(
+        llm,
+        graph=graph,
+        budget=options["budget"],
+        tokenizer=options["tokenizer"],
+        version=_version(),
+    )
+
+
+def _version() -> str:
+    import sarag_rdf
+
+    return sarag_rdf.__version__
+
+
+@contextmanager
+def _kept_or_lost(rows: Path | None) -> Iterator[None]:
+    """Ctrl-C without --rows keeps nothing, and the line that is printed says so."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if rows is not None:
+            raise
+        lost = SaragError("interrupted: nothing is kept without --rows FILE.jsonl")
+        lost.exit_code = 130
+        raise lost from error
+
+
+def _draw(data: Mapping[str, Any], path: Path) -> None:
+    from sarag_rdf.evaluate.plot_answers import write_answer_plot
+
+    results = data["results"]
+    judged = data["judge"] is not None
+    counted = any(result["tokens_in"] for result in results)
+    read = "tokens_in" if counted else "context_tokens"
+    write_answer_plot(
+        {
+            result["system"]: (result[read], result["accuracy" if judged else "f1"])
+            for result in results
+        },
+        "Accuracy" if judged else "F1",
+        "tokens that the model reads a question" if counted else "tokens of context a question",
+        path,
+    )
+    click.echo(f"sarag: picture written to {path}", err=True)

@@ -1,0 +1,188 @@
+"""Asks systems of retriever, context and reasoner all questions, and keeps what they answered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from time import perf_counter
+from typing import Any, Literal
+
+from sarag_rdf.answers import Evidence
+from sarag_rdf.errors import (
+    ContextTooLongError,
+    TruncatedReplyError,
+    UnparsableReplyError,
+    UsageError,
+)
+from sarag_rdf.evaluate.account import Account, Prices
+from sarag_rdf.evaluate.coverage import any_holds
+from sarag_rdf.evaluate.questions import Question
+from sarag_rdf.evaluate.row_file import RowFile, key_of
+from sarag_rdf.evaluate.threads import as_done
+from sarag_rdf.ports import LLM, Gather, Reasoner
+from sarag_rdf.spec import Spec
+from sarag_rdf.types import Query
+
+OF_ONE_QUESTION = (ContextTooLongError, TruncatedReplyError, UnparsableReplyError)
+"""Errors that say nothing of other questions; all others end the run."""
+
+Progress = Callable[[str, int], Callable[[int], None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a system is made of, as ``RETRIEVER+REASONER`` or ``RETRIEVER+CONTEXT+REASONER``."""
+
+    label: str
+    retriever: Spec
+    context: Spec
+    reasoner: Spec
+
+    @classmethod
+    def parse(cls, text: str) -> Parts:
+        """Each part is a name with options; without a context it is ``whole``.
+
+        Raises `UsageError`.
+
+        >>> Parts.parse("dense:limit=5 + single").retriever.options
+        {'limit': 5}
+        """
+        parts = [Spec.parse(part) for part in text.split("+")]
+        if len(parts) not in (2, 3) or not all(part.name for part in parts):
+            raise UsageError(
+                f"'{text.strip()}' is no system: write RETRIEVER+REASONER or "
+                "RETRIEVER+CONTEXT+REASONER, such as sarag+single"
+            )
+        label = "+".join(part.label for part in parts)
+        context = parts[1] if len(parts) == 3 else Spec("whole", "whole")
+        return cls(label, parts[0], context, parts[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A way from a question to an answer; `reasoner` is made anew for each question."""
+
+    label: str
+    gather: Gather
+    reasoner: Callable[[Gather, LLM], Reasoner]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a system did for one question.
+
+    `outcome` is ``answered``, ``insufficient`` (with an empty `answer`), or ``failed``, when
+    `problem` says why. `covered` tells whether a known answer stands in what the model was
+    given. `calls` are those that were answered, cached ones included; `seconds` is the time that
+    they and all else take.
+    """
+
+    system: str
+    id: str
+    question: str
+    outcome: Literal["answered", "insufficient", "failed"]
+    answer: str
+    reasoning: str
+    problem: str
+    covered: bool
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    retrievals: int
+    context_tokens: int
+    seconds: float
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Row | None:
+        """The row of a record of a `RowFile`; None if it is another kind of record."""
+        names = [field.name for field in fields(cls)]
+        if not record.keys() >= set(names):
+            return None
+        return cls(**{name: record[name] for name in names})
+
+
+def ask_all(
+    systems: Sequence[System],
+    questions: Sequence[Question],
+    llm: LLM,
+    kept: RowFile,
+    depends: Mapping[str, Any],
+    *,
+    threads: int,
+    progress: Progress,
+) -> dict[str, list[Row]]:
+    """Rows by system, one a question, in their order; only what `kept` lacks is asked for.
+
+    All systems are asked one question before the next. `depends` says what answers depend on
+    beside system and question. Raises what ends a run; what was done by then is kept.
+    """
+    keys = {
+        (system.label, question.id): key_of("answer", depends, system.label, _told(question))
+        for question in questions
+        for system in systems
+    }
+    jobs = [
+        (system, question)
+        for question in questions
+        for system in systems
+        if keys[system.label, question.id] not in kept
+    ]
+    prices = Prices()
+    lock = threading.Lock()
+
+    def work(job: tuple[System, Question]) -> Row:
+        return _ask(*job, llm, prices, lock)
+
+    before = len(keys) - len(jobs)
+    advance = progress(f"asking ({before} kept)" if before else "asking", len(jobs))
+    for (system, question), row in as_done(work, jobs, threads):
+        kept.put(keys[system.label, question.id], asdict(row))
+        advance(1)
+    return {
+        system.label: [_kept(kept, keys[system.label, question.id]) for question in questions]
+        for system in systems
+    }
+
+
+def _told(question: Question) -> list[Any]:
+    return [question.id, question.query.text, list(question.answers)]
+
+
+def _kept(kept: RowFile, key: str) -> Row:
+    row = Row.of(kept.get(key) or {})
+    if row is None:
+        raise AssertionError(f"row {key} is not as it was written")
+    return row
+
+
+def _ask(system: System, question: Question, llm: LLM, prices: Prices, lock: threading.Lock) -> Row:
+    def gather(query: Query) -> Evidence:
+        with lock:  # graphs and their caches are read by one thread at a time
+            return system.gather(query)
+
+    account = Account(llm, gather, prices)
+    begin = perf_counter()
+    text = reasoning = problem = ""
+    outcome: Literal["answered", "insufficient", "failed"] = "insufficient"
+    try:
+        answer = system.reasoner(account.gather, account).answer(question.query)
+    except OF_ONE_QUESTION as error:
+        outcome, problem = "failed", f"{type(error).__name__}: {error}"
+    else:
+        reasoning = answer.reasoning
+        if answer.outcome == "answered":
+            outcome, text = "answered", answer.text
+    seconds = perf_counter() - begin + account.saved
+    contexts = [evidence.context for evidence in account.evidence]
+    usage = account.usage
+    return Row(
+        system.label, question.id, question.query.text, outcome, text, reasoning, problem,
+        covered=any_holds(question.answers, (t for context in contexts for t in context.texts)),
+        calls=usage.calls + usage.cached_calls,
+        tokens_in=usage.tokens_in,
+        tokens_out=usage.tokens_out,
+        retrievals=len(contexts),
+        context_tokens=sum(context.tokens for context in contexts),
+        seconds=round(seconds, 3),
+    )  # fmt: skip

@@ -1,0 +1,193 @@
+"""Answers of systems as plain JSON values; the same replies give the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median
+from typing import Any
+
+from sarag_rdf.evaluate.bootstrap import paired_interval
+from sarag_rdf.evaluate.judge import Case, Verdict
+from sarag_rdf.evaluate.marks import Mark, Rows, marks_of
+from sarag_rdf.evaluate.questions import Question
+
+MEASURES = ("accuracy", "exact_match", "f1")
+"""Figures whose difference to the baseline is reported."""
+FIGURES = (
+    *MEASURES,
+    *("matched", "coverage", "abstention", "failed"),
+    *("errors_of_retrieval", "errors_of_reasoning"),
+)
+"""Figures of a system, as they are reported."""
+TROUBLE = {
+    "duplicate_passages": "passages that the corpus holds already, left out",
+    "empty_passages": "passages without a text, left out",
+    "duplicate_question_ids": "questions with the id of an earlier one, left out",
+    "questions_without_answer": "questions without an answer, left out",
+    "questions_answered_yes_or_no": "questions answered yes or no, which chance covers",
+    "documents_without_extraction": "documents that the file of --extractor does not know, not "
+    "indexed",
+    "passages_not_in_graph": "passages that are not in the graph, so that no system can find them",
+}
+"""What is counted -> what is said before the count."""
+_DIGITS = 6
+
+
+def report(
+    questions: Sequence[Question],
+    rows: Rows,
+    verdicts: Mapping[Case, Verdict] | None,
+    sample: Sequence[Case],
+    setting: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Setting, a result for each system, a row for each question; fractions from 0 to 1, or None.
+
+    `setting` names `baseline`, `seed` and `prices`. No time, date or path is among the values.
+    `verdicts` of None means that no judge was asked; `sample` are matches that it was asked about.
+    """
+    marks = {label: marks_of(questions, found, verdicts or {}) for label, found in rows.items()}
+    prices, base = setting["prices"], marks[setting["baseline"]]
+    return {
+        "setting": dict(setting),
+        "results": [
+            {
+                "system": label,
+                **_group(found),
+                "calls": _mean([mark.row.calls for mark in found]),
+                "tokens_in": _mean([mark.row.tokens_in for mark in found]),
+                "tokens_out": _mean([mark.row.tokens_out for mark in found]),
+                "dollars": _mean([_dollars(mark, prices) for mark in found], 9),
+                "retrievals": _mean([mark.row.retrievals for mark in found]),
+                "context_tokens": _mean([mark.row.context_tokens for mark in found]),
+                "on_covered": _group([mark for mark in found if mark.row.covered]),
+                "difference": None
+                if found is base
+                else _difference(found, base, setting["baseline"], setting["seed"]),
+                "by_type": _by([question.type or None for question in questions], found),
+                "by_hops": _by([question.hops for question in questions], found),
+            }
+            for label, found in marks.items()
+        ],
+        "judge": None if verdicts is None else _judge(verdicts, sample, prices),
+        "questions": [
+            {
+                "id": question.id,
+                "question": question.query.text,
+                "answers": list(question.answers),
+                "type": question.type or None,
+                "hops": question.hops,
+                "systems": {label: _row(found[place]) for label, found in marks.items()},
+            }
+            for place, question in enumerate(questions)
+        ],
+    }
+
+
+def timings(rows: Rows) -> dict[str, Any]:
+    """Seconds a question by system: median and mean."""
+    times = {label: [row.seconds for row in found] for label, found in rows.items()}
+    return {
+        "seconds": {
+            label: {"median": round(median(found), 3), "mean": round(fmean(found), 3)}
+            for label, found in times.items()
+        }
+    }
+
+
+def _figures(mark: Mark) -> dict[str, float]:
+    return {
+        "accuracy": float(mark.correct),
+        "exact_match": mark.exact,
+        "f1": mark.f1,
+        "matched": float(mark.matched),
+        "coverage": float(mark.row.covered),
+        "abstention": float(mark.row.outcome == "insufficient"),
+        "failed": float(mark.row.outcome == "failed"),
+        "errors_of_retrieval": float(mark.error == "retrieval"),
+        "errors_of_reasoning": float(mark.error == "reasoning"),
+    }
+
+
+def _group(marks: Sequence[Mark]) -> dict[str, Any]:
+    """How many questions, and the mean of each figure; None without a question."""
+    every = [_figures(mark) for mark in marks]
+    return {
+        "questions": len(marks),
+        **{name: _mean([figures[name] for figures in every]) for name in FIGURES},
+    }
+
+
+def _by(groups: Sequence[str | int | None], marks: Sequence[Mark]) -> dict[str, dict[str, Any]]:
+    found: dict[Any, list[Mark]] = {}
+    for group, mark in zip(groups, marks, strict=True):
+        if group is not None:
+            found.setdefault(group, []).append(mark)
+    return {str(group): _group(found[group]) for group in sorted(found)}
+
+
+def _difference(
+    ours: Sequence[Mark], base: Sequence[Mark], baseline: str, seed: int
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"baseline": baseline}
+    for name in MEASURES:
+        left, right = ([_figures(mark)[name] for mark in marks] for marks in (ours, base))
+        middle, low, high = (round(v, _DIGITS) for v in paired_interval(left, right, seed))
+        found[name] = {"difference": middle, "low": low, "high": high}
+    return found
+
+
+def _judge(
+    verdicts: Mapping[Case, Verdict],
+    sample: Sequence[Case],
+    prices: Mapping[str, float],
+) -> dict[str, Any]:
+    """What the judge was asked and said, of distinct answers, and what it cost."""
+    taken = set(sample)
+    others = [verdict for case, verdict in verdicts.items() if case not in taken]
+    agreed = [verdicts[case].correct for case in sample]
+    tokens_in = sum(verdict.tokens_in for verdict in verdicts.values())
+    tokens_out = sum(verdict.tokens_out for verdict in verdicts.values())
+    return {
+        "unmatched": len(others),
+        "accepted": sum(verdict.correct is True for verdict in others),
+        "without_verdict": sum(verdict.correct is None for verdict in verdicts.values()),
+        "matched_sample": len(sample),
+        "matched_agreed": sum(verdict is True for verdict in agreed),
+        "calls": sum(verdict.calls for verdict in verdicts.values()),
+        "tokens_in": tokens_in,
+        "tokens_out": tokens_out,
+        "dollars": round(_cost(tokens_in, tokens_out, prices), 9),
+    }
+
+
+def _row(mark: Mark) -> dict[str, Any]:
+    row = mark.row
+    return {
+        "outcome": row.outcome,
+        "answer": row.answer,
+        "exact_match": mark.exact,
+        "f1": round(mark.f1, _DIGITS),
+        "matched": mark.matched,
+        "judged": mark.judged,
+        "correct": mark.correct,
+        "covered": row.covered,
+        "error": mark.error or None,
+        "problem": row.problem or None,
+        "calls": row.calls,
+        "tokens_in": row.tokens_in,
+        "tokens_out": row.tokens_out,
+        "retrievals": row.retrievals,
+        "context_tokens": row.context_tokens,
+    }
+
+
+def _dollars(mark: Mark, prices: Mapping[str, float]) -> float:
+    return _cost(mark.row.tokens_in, mark.row.tokens_out, prices)
+
+
+def _cost(tokens_in: int, tokens_out: int, prices: Mapping[str, float]) -> float:
+    return (tokens_in * prices["in"] + tokens_out * prices["out"]) / 1_000_000
+
+
+def _mean(values: Sequence[float], digits: int = _DIGITS) -> float | None:
+    return round(fmean(values), digits) if values else None
