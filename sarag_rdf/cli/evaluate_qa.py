@@ -20,10 +20,11 @@ from sarag_rdf.cli.options import embedder_option, endpoint_of, endpoint_options
 from sarag_rdf.errors import InputError, SaragError, UsageError
 
 if TYPE_CHECKING:
+    from sarag_rdf.evaluate.account import Meter
     from sarag_rdf.evaluate.corpus import Corpus
     from sarag_rdf.evaluate.qa import Parts, System
     from sarag_rdf.knowledge_graph import KnowledgeGraph
-    from sarag_rdf.ports import LLM, Gather, Reasoner
+    from sarag_rdf.ports import LLM
 
 
 @click.command(
@@ -81,9 +82,14 @@ def command(**options: Any) -> None:
     on where it was. The same replies give the same JSON; times are printed, and written with
     --timings.
     """
+    import sarag_rdf
     from sarag_rdf import assemble
     from sarag_rdf.evaluate import qa_report, qa_table
+    from sarag_rdf.evaluate.account import Meter
     from sarag_rdf.evaluate.corpus import read_corpus
+    from sarag_rdf.evaluate.judge import judge_all, settings_of
+    from sarag_rdf.evaluate.marks import cases_for_judge
+    from sarag_rdf.evaluate.qa import ask_all
     from sarag_rdf.evaluate.questions import read_questions
     from sarag_rdf.evaluate.row_file import RowFile
     from sarag_rdf.evaluate.trouble import judged, troubles
@@ -94,10 +100,10 @@ def command(**options: Any) -> None:
         raise UsageError(f"{options['plot']}: the name of a plot ends in .png")
     check_outputs(options["rows"], options["json_file"], options["timings"], options["plot"])
     llm = assemble.make_llm(endpoint_of(options), None)
-    _check_reasoners(systems, llm)
+    _check_reasoners(systems)
     corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
-    all_questions = chosen(file.questions, options["limit"], options["seed"])
-    questions = [question for question in all_questions if question.has_answer]
+    asked = chosen(file.questions, options["limit"], options["seed"])
+    questions = [question for question in asked if question.has_answer]
     if not questions:
         raise InputError(f"no question of {options['questions']} has an answer to compare with")
     with (
@@ -105,40 +111,42 @@ def command(**options: Any) -> None:
         graph_of(options, corpus) as (kg, unextracted),
         _kept_or_lost(options["rows"]),
     ):
-        counts = troubles(corpus, file, judged(all_questions, corpus), kg.documents(), unextracted)
-        if counts["passages_not_in_graph"] == len(corpus.passages):
+        trouble = troubles(corpus, file, judged(asked, corpus), kg.documents(), unextracted)
+        if trouble["passages_not_in_graph"] == len(corpus.passages):
             raise InputError(
                 f"no passage of {options['corpus']} is in the graph: name the graph of this "
                 "corpus, or leave --kg out"
             )
-        made = [_system(kg, parts, options) for parts in systems]
-        rows, verdicts, sample = _asked(
-            made, questions, llm, kept, _depends(kg, llm, corpus, options), options
-        )
-        setting = {
-            "corpus": {
-                "file": corpus.file,
-                "sha256": corpus.sha256,
-                "passages": len(corpus.passages),
-            },
-            "questions": {"file": file.file, "sha256": file.sha256, "count": len(questions)},
-            "systems": [parts.label for parts in systems],
-            "baseline": baseline,
-            "limit": options["limit"],
-            "shuffled": options["seed"] is not None,
-            "seed": options["seed"] or 0,
-            "budget": options["budget"],
-            "tokenizer": options["tokenizer"],
-            "extractor": sorted(kg.extractors()),
-            "embedder": kg.meta().embedding_model,
-            "model": llm.model,
-            "settings": dict(getattr(llm, "settings", {})),
-            "judge": options["judge"],
-            "prices": {"in": options["price_in"], "out": options["price_out"]},
-            "version": _version(),
-            "trouble": {kind: counts[kind] for kind in qa_report.TROUBLE},
-        }
-    data = qa_report.report(questions, rows, verdicts, sample, setting)
+        meter = Meter(llm)
+        made = [_system(kg, parts, meter, options) for parts in systems]
+        depends = _depends(kg, llm, corpus, options)
+        with showing_progress() as progress:
+            threads = options["concurrency"]
+            rows = ask_all(
+                made, questions, meter, kept, depends, threads=threads, progress=progress
+            )
+            verdicts = None
+            if options["judge"]:
+                cases = cases_for_judge(questions, rows)
+                verdicts = judge_all(cases, llm, kept, threads=threads, progress=progress)
+        setting = qa_report.setting(
+            corpus, file, questions, trouble,
+            systems=[parts.label for parts in systems],
+            baseline=baseline,
+            limit=options["limit"],
+            shuffled=options["seed"] is not None,
+            seed=options["seed"] or 0,
+            budget=options["budget"],
+            tokenizer=options["tokenizer"],
+            extractor=sorted(kg.extractors()),
+            embedder=kg.meta().embedding_model,
+            model=llm.model,
+            settings=settings_of(llm),
+            judge=options["judge"],
+            prices={"in": options["price_in"], "out": options["price_out"]},
+            version=sarag_rdf.__version__,
+        )  # fmt: skip
+    data = qa_report.report(questions, rows, verdicts, setting)
     times = qa_report.timings(rows)
     write_json(options["json_file"], data)
     write_json(options["timings"], times)
@@ -179,16 +187,13 @@ def _baseline(wanted: str | None, systems: list[Parts]) -> str:
     return wanted
 
 
-def _check_reasoners(systems: list[Parts], llm: LLM) -> None:
+def _check_reasoners(systems: list[Parts]) -> None:
     """Before anything is indexed."""
-    from sarag_rdf.assemble import make_reasoner
-
-    def nothing(query: object) -> Any:
-        raise AssertionError(query)
+    from sarag_rdf.assemble import reasoner_spec
 
     for parts in systems:
         with _named(parts):
-            make_reasoner(parts.reasoner.label, nothing, llm)
+            reasoner_spec(parts.reasoner.label)
 
 
 @contextmanager
@@ -199,12 +204,8 @@ def _named(parts: Parts) -> Iterator[None]:
         raise UsageError(f"system {parts.label}: {error}") from error
 
 
-def _system(kg: KnowledgeGraph, parts: Parts, options: Mapping[str, Any]) -> System:
-    from sarag_rdf.assemble import make_reasoner
+def _system(kg: KnowledgeGraph, parts: Parts, meter: Meter, options: Mapping[str, Any]) -> System:
     from sarag_rdf.evaluate.qa import System
-
-    def reasoner(gather: Gather, llm: LLM) -> Reasoner:
-        return make_reasoner(parts.reasoner.label, gather, llm)
 
     with _named(parts):
         gather = kg.gather(
@@ -214,36 +215,15 @@ def _system(kg: KnowledgeGraph, parts: Parts, options: Mapping[str, Any]) -> Sys
             tokenizer=options["tokenizer"],
             **parts.retriever.options,
         )
-    return System(parts.label, gather, reasoner)
-
-
-def _asked(
-    systems: list[System],
-    questions: list[Any],
-    llm: LLM,
-    kept: Any,
-    depends: Mapping[str, Any],
-    options: Mapping[str, Any],
-) -> tuple[Any, Any, Any]:
-    """Rows, and with --judge verdicts and the matches that it was asked about."""
-    from sarag_rdf.evaluate.judge import judge_all
-    from sarag_rdf.evaluate.marks import cases_for_judge
-    from sarag_rdf.evaluate.qa import ask_all
-
-    threads = options["concurrency"]
-    with showing_progress() as progress:
-        rows = ask_all(systems, questions, llm, kept, depends, threads=threads, progress=progress)
-        if not options["judge"]:
-            return rows, None, ()
-        others, sample = cases_for_judge(questions, rows)
-        cases = [*others, *sample]
-        return rows, judge_all(cases, llm, kept, threads=threads, progress=progress), sample
+        counted = meter.gathering(gather)
+        return System(parts.label, kg.reasoner(parts.reasoner.label, counted, meter))
 
 
 def _depends(
     kg: KnowledgeGraph, llm: LLM, corpus: Corpus, options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """A graph in a folder is known by its revision, another one by what it was made from."""
+    import sarag_rdf
     from sarag_rdf.evaluate.depends import depends_on
 
     meta = kg.meta()
@@ -257,14 +237,8 @@ def _depends(
         graph=graph,
         budget=options["budget"],
         tokenizer=options["tokenizer"],
-        version=_version(),
+        version=sarag_rdf.__version__,
     )
-
-
-def _version() -> str:
-    import sarag_rdf
-
-    return sarag_rdf.__version__
 
 
 @contextmanager

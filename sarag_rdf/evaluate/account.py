@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -14,45 +15,51 @@ from sarag_rdf.ports import LLM, Gather, Reply
 from sarag_rdf.types import Query, Usage
 
 
-class Prices:
-    """What each reply cost when it was first given: a later one from a cache costs the same.
-
-    So the figures of a system do not depend on which other systems are asked beside it.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[Usage, float]] = {}
-        self._lock = threading.Lock()
-
-    def of(self, key: str, usage: Usage, seconds: float) -> tuple[Usage, float]:
-        """Usage and seconds of this reply, or those of the same reply when it was asked for."""
-        with self._lock:
-            if usage.calls:
-                self._known[key] = usage, seconds
-            return self._known.get(key, (usage, seconds))
-
-
+@dataclass(slots=True)
 class Account:
-    """An `LLM` and a `Gather` for one question, by one thread, that remember.
+    """Of one question: replies that came, also if a later call fails, and all that was gathered.
 
-    `usage` counts every reply that came, also if a later call fails; `saved` are the seconds
-    that replies from a cache would have taken.
+    `saved` are the seconds that replies from a cache would have taken.
     """
 
-    def __init__(self, llm: LLM, gather: Gather, prices: Prices) -> None:
-        self._llm, self._gather, self._prices = llm, gather, prices
-        self.usage = Usage()
-        self.saved = 0.0
-        self.evidence: list[Evidence] = []
+    usage: Usage = field(default_factory=Usage)
+    saved: float = 0.0
+    evidence: list[Evidence] = field(default_factory=list)
+
+
+class Meter:
+    """An `LLM` that puts replies, and what `gathering` gathers, to the account of its thread.
+
+    A reply that comes from a cache counts as the same reply did when it was asked for, so that
+    the figures of a system do not depend on which others are asked beside it.
+    """
+
+    def __init__(self, llm: LLM) -> None:
+        self._llm = llm
+        self._own = threading.local()
+        self._known: dict[str, tuple[Usage, float]] = {}
+        self._lock, self._gathering = threading.Lock(), threading.Lock()
 
     @property
     def model(self) -> str:
         return self._llm.model
 
-    def gather(self, query: Query) -> Evidence:
-        """Retrieve, and remember what was found."""
-        self.evidence.append(self._gather(query))
-        return self.evidence[-1]
+    def open(self) -> Account:
+        """A new account, for all that this thread does from now on."""
+        account = Account()
+        self._own.account = account
+        return account
+
+    def gathering(self, gather: Gather) -> Gather:
+        """The same `Gather`, for one thread at a time, as graphs and their caches are read."""
+
+        def gathered(query: Query) -> Evidence:
+            with self._gathering:
+                evidence = gather(query)
+            self._own.account.evidence.append(evidence)
+            return evidence
+
+        return gathered
 
     def complete(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
@@ -61,7 +68,11 @@ class Account:
         reply = self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens)
         seconds = perf_counter() - begin
         key = sha256_hex(name, prompt, json.dumps(schema), str(max_tokens))
-        usage, took = self._prices.of(key, reply.usage, seconds)
-        self.usage += usage
-        self.saved += took - seconds
+        with self._lock:
+            if reply.usage.calls:
+                self._known[key] = reply.usage, seconds
+            usage, took = self._known.get(key, (reply.usage, seconds))
+        account: Account = self._own.account
+        account.usage += usage
+        account.saved += took - seconds
         return Reply(reply.data, usage)

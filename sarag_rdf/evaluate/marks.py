@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -40,12 +40,15 @@ def case_of(question: Question, row: Row) -> Case:
     return Case(question.query.text, question.answers, row.answer)
 
 
-def cases_for_judge(questions: Sequence[Question], rows: Rows) -> tuple[list[Case], list[Case]]:
-    """Distinct answers that match no known one; and the first that do, up to `SAMPLE`."""
+def cases_for_judge(questions: Sequence[Question], rows: Rows) -> list[Case]:
+    """Distinct answers that match no known one, and the first `SAMPLE` of those that do."""
     found: dict[bool, dict[Case, None]] = {False: {}, True: {}}
-    for question, row in _answered(questions, rows):
-        found[matches(row.answer, question.answers)][case_of(question, row)] = None
-    return list(found[False]), list(islice(found[True], SAMPLE))
+    for place, question in enumerate(questions):
+        for row in (of_system[place] for of_system in rows.values()):
+            if row.outcome == "answered":
+                case = case_of(question, row)
+                found[matches(case.answer, case.known)][case] = None
+    return [*found[False], *islice(found[True], SAMPLE)]
 
 
 def marks_of(
@@ -70,11 +73,3 @@ def _mark(question: Question, row: Row, verdicts: Mapping[Case, Verdict]) -> Mar
         row, exact(row.answer, question.answers), token_f1(row.answer, question.answers),
         matched, judged, correct, error,
     )  # fmt: skip
-
-
-def _answered(questions: Sequence[Question], rows: Rows) -> Iterator[tuple[Question, Row]]:
-    """By question, then by system."""
-    for place, question in enumerate(questions):
-        for found in rows.values():
-            if found[place].outcome == "answered":
-                yield question, found[place]

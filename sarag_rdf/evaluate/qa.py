@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from time import perf_counter
 from typing import Any, Literal
 
-from sarag_rdf.answers import Evidence
 from sarag_rdf.errors import (
     ContextTooLongError,
     TruncatedReplyError,
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.evaluate.account import Account, Prices
+from sarag_rdf.evaluate.account import Meter
 from sarag_rdf.evaluate.coverage import any_holds
 from sarag_rdf.evaluate.questions import Question
 from sarag_rdf.evaluate.row_file import RowFile, key_of
 from sarag_rdf.evaluate.threads import as_done
-from sarag_rdf.ports import LLM, Gather, Reasoner
+from sarag_rdf.ports import Reasoner
 from sarag_rdf.spec import Spec
-from sarag_rdf.types import Query
 
 OF_ONE_QUESTION = (ContextTooLongError, TruncatedReplyError, UnparsableReplyError)
 """Errors that say nothing of other questions; all others end the run."""
@@ -61,11 +58,10 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A way from a question to an answer; `reasoner` is made anew for each question."""
+    """A way from a question to an answer, whose calls and gathering a `Meter` counts."""
 
     label: str
-    gather: Gather
-    reasoner: Callable[[Gather, LLM], Reasoner]
+    reasoner: Reasoner
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +101,7 @@ class Row:
 def ask_all(
     systems: Sequence[System],
     questions: Sequence[Question],
-    llm: LLM,
+    meter: Meter,
     kept: RowFile,
     depends: Mapping[str, Any],
     *,
@@ -128,11 +124,9 @@ def ask_all(
         for system in systems
         if keys[system.label, question.id] not in kept
     ]
-    prices = Prices()
-    lock = threading.Lock()
 
     def work(job: tuple[System, Question]) -> Row:
-        return _ask(*job, llm, prices, lock)
+        return _ask(*job, meter)
 
     before = len(keys) - len(jobs)
     advance = progress(f"asking ({before} kept)" if before else "asking", len(jobs))
@@ -156,17 +150,13 @@ def _kept(kept: RowFile, key: str) -> Row:
     return row
 
 
-def _ask(system: System, question: Question, llm: LLM, prices: Prices, lock: threading.Lock) -> Row:
-    def gather(query: Query) -> Evidence:
-        with lock:  # graphs and their caches are read by one thread at a time
-            return system.gather(query)
-
-    account = Account(llm, gather, prices)
+def _ask(system: System, question: Question, meter: Meter) -> Row:
+    account = meter.open()
     begin = perf_counter()
     text = reasoning = problem = ""
     outcome: Literal["answered", "insufficient", "failed"] = "insufficient"
     try:
-        answer = system.reasoner(account.gather, account).answer(question.query)
+        answer = system.reasoner.answer(question.query)
     except OF_ONE_QUESTION as error:
         outcome, problem = "failed", f"{type(error).__name__}: {error}"
     else:

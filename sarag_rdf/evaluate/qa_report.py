@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
+from sarag_rdf.evaluate.answer_scores import matches
 from sarag_rdf.evaluate.bootstrap import paired_interval
+from sarag_rdf.evaluate.corpus import Corpus
 from sarag_rdf.evaluate.judge import Case, Verdict
 from sarag_rdf.evaluate.marks import Mark, Rows, marks_of
-from sarag_rdf.evaluate.questions import Question
+from sarag_rdf.evaluate.questions import Question, QuestionFile
 
 MEASURES = ("accuracy", "exact_match", "f1")
 """Figures whose difference to the baseline is reported."""
@@ -33,17 +35,36 @@ TROUBLE = {
 _DIGITS = 6
 
 
+def setting(
+    corpus: Corpus,
+    file: QuestionFile,
+    questions: Sequence[Question],
+    trouble: Mapping[str, int],
+    **others: Any,
+) -> dict[str, Any]:
+    """What was evaluated on what; `others` stand in their order between what is known here."""
+    return {
+        "corpus": {
+            "file": corpus.file,
+            "sha256": corpus.sha256,
+            "passages": len(corpus.passages),
+        },
+        "questions": {"file": file.file, "sha256": file.sha256, "count": len(questions)},
+        **others,
+        "trouble": {kind: trouble[kind] for kind in TROUBLE},
+    }
+
+
 def report(
     questions: Sequence[Question],
     rows: Rows,
     verdicts: Mapping[Case, Verdict] | None,
-    sample: Sequence[Case],
     setting: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Setting, a result for each system, a row for each question; fractions from 0 to 1, or None.
 
     `setting` names `baseline`, `seed` and `prices`. No time, date or path is among the values.
-    `verdicts` of None means that no judge was asked; `sample` are matches that it was asked about.
+    `verdicts` of None means that no judge was asked.
     """
     marks = {label: marks_of(questions, found, verdicts or {}) for label, found in rows.items()}
     prices, base = setting["prices"], marks[setting["baseline"]]
@@ -68,7 +89,7 @@ def report(
             }
             for label, found in marks.items()
         ],
-        "judge": None if verdicts is None else _judge(verdicts, sample, prices),
+        "judge": None if verdicts is None else _judge(verdicts, prices),
         "questions": [
             {
                 "id": question.id,
@@ -136,23 +157,19 @@ def _difference(
     return found
 
 
-def _judge(
-    verdicts: Mapping[Case, Verdict],
-    sample: Sequence[Case],
-    prices: Mapping[str, float],
-) -> dict[str, Any]:
+def _judge(verdicts: Mapping[Case, Verdict], prices: Mapping[str, float]) -> dict[str, Any]:
     """What the judge was asked and said, of distinct answers, and what it cost."""
-    taken = set(sample)
-    others = [verdict for case, verdict in verdicts.items() if case not in taken]
-    agreed = [verdicts[case].correct for case in sample]
+    said: dict[bool, list[bool | None]] = {False: [], True: []}
+    for case, verdict in verdicts.items():
+        said[matches(case.answer, case.known)].append(verdict.correct)
     tokens_in = sum(verdict.tokens_in for verdict in verdicts.values())
     tokens_out = sum(verdict.tokens_out for verdict in verdicts.values())
     return {
-        "unmatched": len(others),
-        "accepted": sum(verdict.correct is True for verdict in others),
-        "without_verdict": sum(verdict.correct is None for verdict in verdicts.values()),
-        "matched_sample": len(sample),
-        "matched_agreed": sum(verdict is True for verdict in agreed),
+        "unmatched": len(said[False]),
+        "unmatched_accepted": said[False].count(True),
+        "matched": len(said[True]),
+        "matched_accepted": said[True].count(True),
+        "without_verdict": [*said[False], *said[True]].count(None),
         "calls": sum(verdict.calls for verdict in verdicts.values()),
         "tokens_in": tokens_in,
         "tokens_out": tokens_out,

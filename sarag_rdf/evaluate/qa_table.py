@@ -96,8 +96,8 @@ def _judge(found: Mapping[str, Any] | None) -> Iterator[str]:
         yield "no judge was asked: what matches no known answer word for word counts as wrong"
         return
     yield (
-        f"the judge took {found['accepted']} of {found['unmatched']} answers that match no known "
-        f"one for right, and {found['matched_agreed']} of {found['matched_sample']} that match one"
+        f"the judge accepted {found['unmatched_accepted']} of {found['unmatched']} answers that "
+        f"match no known one, and {found['matched_accepted']} of {found['matched']} that do"
     )
     if found["without_verdict"]:
         yield f"answers of which the judge said nothing valid: {found['without_verdict']}"
