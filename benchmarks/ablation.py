@@ -55,8 +55,8 @@ from sarag_rdf.vocab import SARAG
 
 KS = (2, 5, 10)
 SHOWN = ("R@2", "R@5", "R@10", "all@5")
-GAINS = (0.6, 0.4, 0.8)
-QUANTILES = (0.98, 0.95, 0.99)
+GAINS = (0.4, 0.6, 0.3)
+QUANTILES = (0.99, 0.98, 0.95)
 
 Floats = NDArray[np.float64]
 Options = Mapping[str, float]
@@ -96,11 +96,11 @@ class Undivided(Network):
 
 @dataclass(frozen=True)
 class Unlinked(Network):
-    """No relationship starts or ends anywhere; documents still state them."""
+    """No relationship starts or ends anywhere."""
 
     @cached_property
     def starting_at(self) -> Groups:
-        return Groups(np.full(len(self.ends), -1), len(self.entities))
+        return Groups(np.empty(0, dtype=np.int64), len(self.entities))
 
     @cached_property
     def ending_at(self) -> Groups:
@@ -150,9 +150,6 @@ def _rates(**values: float) -> tuple[Patch, ...]:
     return ((sarag, "Rates", partial(Rates, **values)),)
 
 
-_NOT_INSTEAD: tuple[Patch, ...] = ((sarag, "INSTEAD", 0.0),)
-
-
 @dataclass(frozen=True, slots=True)
 class Ingredient:
     """What is removed, and how: options, another retriever, network, or values of modules."""
@@ -179,13 +176,11 @@ EXHAUSTIVE = Ingredient(
     "sampling of the calibration", patches=((ExactIndex, "_sampled", _all_cosines),)
 )
 INGREDIENTS = (
-    Ingredient("activation and substitution", {"gain": 0.0}, _NOT_INSTEAD),
-    Ingredient("activation in the score", {"gain": 0.0}),
+    Ingredient("activation", {"gain": 0.0}),
     Ingredient("second round", {"n": 1}),
     Ingredient("documents as seeds", {"k": 0}),
     Ingredient("named entities as seeds", retriever=Unnamed),
     Ingredient("relationships between entities", network=partial(_as, Unlinked)),
-    Ingredient("gate of documents", patches=_rates(open=1.0)),
     Ingredient("gate of relationships", patches=((algo_rounds, "_carried", _carried_ungated),)),
     Ingredient("document frequency", network=partial(_as, Undivided)),
     Ingredient("titles' names", network=_untitled),
@@ -193,7 +188,6 @@ INGREDIENTS = (
     Ingredient("removal of echo", patches=((algo_rounds, "_arrived", _arrived_with_echo),)),
     Ingredient("masking of names", patches=((sarag, "MASK", 0.0), (relevance, "MASK", 0.0))),
     Ingredient("BM25", patches=((sarag, "WORDS", 0.0), (relevance, "WORDS", 0.0))),
-    Ingredient("substitution", patches=_NOT_INSTEAD),
     EXHAUSTIVE,
 )
 

@@ -42,11 +42,9 @@ class Arrived(NamedTuple):
 def arrival(network: Network, round_: Round, row: int) -> Arrived:
     """What the entity that gave most gave to a document that the round reached."""
     entity = int(round_.speakers[row])
-    pairs = network.by_document.of(np.array([row]))
-    pair = int(pairs[network.described[pairs, 1] == entity][0])
-    held, echo = float(round_.entities[entity]), float(round_.given[pair])
+    held, echo = float(round_.entities[entity]), float(round_.given[row])
     frequency = int(network.frequencies[entity])
-    share = round_.rates.about if network.is_topic[pair] else round_.rates.aside
+    share = round_.rates.about if network.topics[row] == entity else round_.rates.aside
     return Arrived(entity, held, echo, frequency, share, float(round_.documents[row]))
 
 
@@ -94,17 +92,17 @@ def _chain_to_start(
     document, given = _given(network, round_, row, without)
     if document < 0 or round_.seeds.get(row, 0.0) >= given:
         return []
-    weight = given / round_.held[document]
-    hop = Hop(3 * last + 1, document, row, -1, weight, given, float(round_.start[row]))
+    activation = float(round_.start[row])
+    hop = Hop(3 * last + 1, document, row, -1, round_.rates.decay, given, activation)
     before = chain_to_document(network, rounds, last - 1, document) if last else []
     return [*before, hop]
 
 
 def _given(network: Network, round_: Round, entity: int, without: int) -> tuple[int, float]:
     """The document that gave an entity most, and how much; (-1, 0) if none did."""
-    pairs = network.by_entity.of(np.array([entity]))
-    amounts = np.where(network.described[pairs, 0] == without, 0.0, round_.given[pairs])
+    documents = network.described[network.by_entity.of(np.array([entity])), 0]
+    amounts = np.where(documents == without, 0.0, round_.given[documents])
     if not amounts.any():
         return -1, 0.0
     best = int(np.argmax(amounts))
-    return int(network.described[pairs[best], 0]), float(amounts[best])
+    return int(documents[best]), float(amounts[best])

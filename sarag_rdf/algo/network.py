@@ -16,12 +16,11 @@ Rows = NDArray[np.int64]
 
 
 class Groups:
-    """Positions of an array by the value that stands there; values below 0 are in no group."""
+    """Positions of an array by the value that stands there."""
 
     def __init__(self, values: Rows, size: int) -> None:
-        """`values` of shape (n,), below `size`."""
-        order = np.argsort(values, kind="stable")
-        self._order = order[int(np.searchsorted(values[order], 0)) :]
+        """`values` of shape (n,), from 0 on and below `size`."""
+        self._order = np.argsort(values, kind="stable")
         self._starts = np.searchsorted(values[self._order], np.arange(size + 1))
 
     def sizes(self) -> Rows:
@@ -42,7 +41,7 @@ class Network:
 
     `described` has a row (document, entity) for each that a document describes, ascending;
     `topics` the entity that each document is about, or -1; `ends` a row (subject, object) for
-    each relationship, `stated_in` the document that states it, or -1.
+    each relationship.
     """
 
     documents: Sequence[str]
@@ -51,7 +50,6 @@ class Network:
     described: Rows
     topics: Rows
     ends: Rows
-    stated_in: Rows
 
     @cached_property
     def document_rows(self) -> dict[str, int]:
@@ -64,24 +62,19 @@ class Network:
         return {iri: row for row, iri in enumerate(self.entities)}
 
     @cached_property
+    def relationship_rows(self) -> dict[str, int]:
+        """Relationship -> row."""
+        return {iri: row for row, iri in enumerate(self.relationships)}
+
+    @cached_property
     def topic_iris(self) -> frozenset[str]:
         """Entities that some document is about."""
         return frozenset(self.entities[row] for row in np.unique(self.topics[self.topics >= 0]))
 
     @cached_property
-    def by_document(self) -> Groups:
-        """Document -> rows of `described`."""
-        return Groups(self.described[:, 0], len(self.documents))
-
-    @cached_property
     def by_entity(self) -> Groups:
         """Entity -> rows of `described`."""
         return Groups(self.described[:, 1], len(self.entities))
-
-    @cached_property
-    def stated_by(self) -> Groups:
-        """Document -> relationships."""
-        return Groups(self.stated_in, len(self.documents))
 
     @cached_property
     def starting_at(self) -> Groups:
@@ -102,13 +95,3 @@ class Network:
     def is_topic(self) -> NDArray[np.bool_]:
         """For each row of `described`, whether the document is about the entity."""
         return np.asarray(self.topics[self.described[:, 0]] == self.described[:, 1], dtype=np.bool_)
-
-    @cached_property
-    def end_pairs(self) -> Rows:
-        """For each relationship, the rows of `described` of its ends in its document, or -1."""
-        keys = self.described[:, 0] * len(self.entities) + self.described[:, 1]
-        wanted = self.stated_in[:, None] * len(self.entities) + self.ends
-        found = np.searchsorted(keys, wanted)
-        there = (found < len(keys)) & (self.stated_in[:, None] >= 0)
-        there[there] = keys[found[there]] == wanted[there]
-        return np.where(there, found, -1)

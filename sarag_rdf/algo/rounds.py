@@ -25,14 +25,12 @@ Weigh = Callable[[Rows], Floats]
 class Rates:
     """How much is passed on.
 
-    `decay` is the share of its activation that a document passes to what it describes, and an
-    entity to the next, times the link's weight. A document passes at least `open` of that to
-    every entity, whatever the weights of its relationships. An entity gives `about` to a
+    `decay` is the share of its activation that a document passes to each entity that it
+    describes, and an entity to the next, times the link's weight. An entity gives `about` to a
     document that is about it, `aside` to any other. All in [0, 1].
     """
 
     decay: float = 0.15
-    open: float = 0.4
     about: float = 0.7
     aside: float = 0.2
 
@@ -53,7 +51,7 @@ class Round:
     """Where activation was at the start, and where it came to.
 
     `start` and `entities` hold each entity's activation before and after relationships carried
-    it, `given` what the document of each row of `described` gave to the entity, `links` the
+    it, `given` what each document gave to every entity that it describes, `links` the
     relationships that carried, `documents` each document's activation, `speakers` the entity
     that gave it most, or -1. Activation of entities may exceed 1: what they give does not.
     """
@@ -86,43 +84,26 @@ def spread_round(
     With df(e) the number of documents that describe e, and w the weight of the strongest
     relationship between two entities::
 
-        given(d, e)   = decay * (open + (1 - open) * w(d, e)) * held(d)
-        start(e)      = seeds(e) + sum over d of given(d, e)
+        given(d)      = decay * held(d)
+        start(e)      = seeds(e) + sum over d of given(d)
         entities(e)   = start(e) + sum over f of decay * w(e, f) * start(f) / df(f)
-        documents(d)  = max over e of min(1, entities(e) - given(d, e)) / df(e) * share(d, e)
+        documents(d)  = max over e of min(1, entities(e) - given(d)) / df(e) * share(d, e)
 
-    where w(d, e) is the largest weight of a relationship of e that d states, and share is
-    `about` or `aside`. A document does not get back from an entity what it gave to that entity;
-    over a relationship to another entity it may.
+    where d describes e, and share is `about` or `aside`. A document does not get back from an
+    entity what it gave to that entity; over a relationship to another entity it may.
     """
-    given = _given(network, held, weigh, rates)
-    entities = network.described[:, 1]
-    giving = np.flatnonzero(given)
+    given = np.zeros(len(network.documents))
+    for document, activation in held.items():
+        given[document] = rates.decay * activation
+    origins, entities = network.described.T
     size = len(network.entities)
-    start = np.bincount(entities[giving], given[giving], minlength=size).astype(np.float64)
+    start = np.bincount(entities, given[origins], minlength=size).astype(np.float64)
     for entity, activation in seeds.items():
         start[entity] += activation
     links = _carried(network, start, weigh, rates)
     after = start + np.bincount(links.target, links.amount, minlength=size)
     documents, speakers = _arrived(network, after, given, rates)
     return Round(held, seeds, start, after, given, links, documents, speakers, rates)
-
-
-def _given(network: Network, held: Mapping[int, float], weigh: Weigh, rates: Rates) -> Floats:
-    rows = np.fromiter(held, dtype=np.int64, count=len(held))
-    activation = np.zeros(len(network.documents))
-    activation[rows] = np.fromiter(held.values(), dtype=np.float64, count=len(held))
-    stated = network.stated_by.of(rows)
-    gates = np.zeros(len(network.described))
-    weights = weigh(stated)
-    for pairs in network.end_pairs[stated].T:
-        there = pairs >= 0
-        np.maximum.at(gates, pairs[there], weights[there])
-    given = np.zeros(len(network.described))
-    pairs = network.by_document.of(rows)
-    openness = rates.open + (1.0 - rates.open) * gates[pairs]
-    given[pairs] = rates.decay * openness * activation[network.described[pairs, 0]]
-    return given
 
 
 def _carried(network: Network, start: Floats, weigh: Weigh, rates: Rates) -> Links:
@@ -157,7 +138,7 @@ def _arrived(
     pairs = network.by_entity.of(np.flatnonzero(entities))
     document, entity = network.described[pairs].T
     share = np.where(network.is_topic[pairs], rates.about, rates.aside)
-    rest = np.clip(entities[entity] - given[pairs], 0.0, 1.0)
+    rest = np.clip(entities[entity] - given[document], 0.0, 1.0)
     amount = rest / network.frequencies[entity] * share
     amount[rest < 1e-12] = 0.0
     order = np.lexsort((-entity, amount))

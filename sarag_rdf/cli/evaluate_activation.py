@@ -11,7 +11,7 @@ from sarag_rdf.cli.evaluation import check_outputs
 from sarag_rdf.cli.options import embedder_option, endpoint_options, kg_option, open_graph
 from sarag_rdf.errors import UsageError
 
-_RETRIEVERS = {"sarag": "0.5,0.9,0.98,0.995", "sarag-paper": "0.3,0.4,0.5"}
+_RETRIEVERS = {"sarag": "0.5,0.9,0.99,0.999", "sarag-paper": "0.3,0.4,0.5"}
 """Those that have a `c`, and values of it that tell something."""
 
 

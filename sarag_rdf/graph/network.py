@@ -18,25 +18,21 @@ def load_network(reader: GraphReader) -> Network:
     rows = reader.rows("document-entities")
     described = [(document.value, entity.value) for document, entity in rows if entity]
     topics = {d.value: e.value for d, e in reader.rows("document-topics")}
-    relationships = {
-        r.value: (s.value, o.value, d.value if d else "")
-        for r, s, o, d in reader.rows("relationship-ends")
-    }
+    relationships = dict(
+        sorted((r.value, (s.value, o.value)) for r, s, o in reader.rows("relationship-ends"))
+    )
     documents = sorted({document.value for document, _ in rows})
     document_rows = {iri: row for row, iri in enumerate(documents)}
-    ends = {end for s, o, _ in relationships.values() for end in (s, o)}
+    ends = {end for pair in relationships.values() for end in pair}
     entities = sorted({e for _, e in described} | set(topics.values()) | ends)
     entity_rows = {iri: row for row, iri in enumerate(entities)}
-    iris = sorted(relationships)
-    stated = [relationships[relationship] for relationship in iris]
     return Network(
         documents,
         entities,
-        iris,
+        list(relationships),
         _rows(sorted((document_rows[d], entity_rows[e]) for d, e in described), 2),
         _rows(entity_rows[topics[d]] if d in topics else -1 for d in documents),
-        _rows(((entity_rows[s], entity_rows[o]) for s, o, _ in stated), 2),
-        _rows(document_rows.get(document, -1) for _, _, document in stated),
+        _rows(((entity_rows[s], entity_rows[o]) for s, o in relationships.values()), 2),
     )
 
 

@@ -28,12 +28,6 @@ from sarag_rdf.types import Query, Retrieved
 
 FEW = 30
 """Documents that a further round starts from: those that the round before activated most."""
-INSTEAD = 0.5
-"""Weight of the question with the activated entity instead of what it names."""
-ENTITY = 0.5
-"""How much of the entity's name stands in that question."""
-FAINT = 1e-4
-"""Activation below which a document is not read for the entity that gave it."""
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -48,9 +42,9 @@ class Sarag:
         *,
         k: int = 3,
         n: int = 2,
-        c: float = 0.98,
+        c: float = 0.99,
         decay: float = 0.15,
-        gain: float = 0.6,
+        gain: float = 0.4,
         limit: int | None = None,
         explain: bool = True,
     ) -> None:
@@ -60,9 +54,8 @@ class Sarag:
         entities and their relationships to documents. c: quantile of the question's similarities
         to relationships, in [0, 1), up to which a relationship passes nothing. decay: the share
         of its activation that a document or an entity passes on, in [0, 1]. gain: how much the
-        activation of each round counts in a document's score beside similarity; with 0 it counts
-        only in that it chooses the entity of the part `instead`. Without `explain` the ranking is
-        the same, and nothing is told of how it came about.
+        activation of each round counts in a document's score beside similarity. Without `explain`
+        the ranking is the same, and nothing is told of how it came about.
         """
         if k < 0 or n < 1 or not 0.0 <= c < 1.0 or not 0.0 <= decay <= 1.0 or gain < 0.0:
             raise UsageError(
@@ -128,17 +121,12 @@ class Sarag:
         With z over all documents, s the cosine with the question less `MASK` times that with
         what it names, and a(t) the activation of round t::
 
-            score = z(s) + WORDS z(BM25) + gain * sum of z(sqrt(a(t))) + INSTEAD z(s + e / 2)
-
-        where e is the cosine of the document with the name of the entity that gave it most in
-        the first round: the question with that entity instead of what it names. Documents
-        without such an entity take the least value of those with one.
+            score = z(s) + WORDS z(BM25) + gain * sum of z(sqrt(a(t)))
         """
         similarity, named = relevance.cosines(rows)
-        masked = similarity - MASK * named
         words = relevance.words[list(rows)]
         parts = {
-            "meaning": relevance.masked_scale.z(masked),
+            "meaning": relevance.masked_scale.z(similarity - MASK * named),
             "words": WORDS * relevance.words_scale.z(words),
         }
         scales = {"meaning": relevance.masked_scale, "words": relevance.words_scale}
@@ -147,13 +135,6 @@ class Sarag:
             scale = Scale.of(roots)
             scales[f"activation_{number}"] = scale
             parts[f"activation_{number}"] = self._gain * scale.z(roots[list(rows)])
-        speaker = self._speaker_cosines(rounds[0], rows)
-        substituted = masked + ENTITY * speaker
-        read = np.isfinite(substituted)
-        floor = float(substituted[read].min()) if read.any() else 0.0
-        substituted[~read] = floor
-        scales["instead"] = _scale(substituted - floor, floor, len(self._view.network.documents))
-        parts["instead"] = INSTEAD * scales["instead"].z(substituted)
         scores = np.sum(list(parts.values()), axis=0)
         best = np.lexsort((rows, -scores))[: self._limit]
         scored = [
@@ -165,32 +146,11 @@ class Sarag:
                     "similarity": float(similarity[i]),
                     "named": float(named[i]),
                     "words": float(words[i]),
-                    **({"entity": float(speaker[i])} if read[i] else {}),
                 },
             )
             for i in best
         ]
         calibration = {"mask_weight": MASK, "words_weight": WORDS}
-        calibration |= {"instead_weight": INSTEAD, "entity_weight": ENTITY, "instead_floor": floor}
         for name, scale in scales.items():
             calibration |= {f"{name}_mean": scale.mean, f"{name}_deviation": scale.deviation}
         return scored, calibration
-
-    def _speaker_cosines(self, round_: Round, rows: Sequence[int]) -> Floats:
-        """Cosine of each document with the name of the entity that gave it most, else NaN."""
-        cosines = np.full(len(rows), np.nan)
-        asked = np.array(rows, dtype=np.int64)
-        read = np.flatnonzero(round_.documents[asked] > FAINT)
-        documents = asked[read]
-        names = self._view.entity_vectors(round_.speakers[documents]).astype(np.float64)
-        cosines[read] = (names * self._view.document_vectors(documents)).sum(axis=1)
-        return cosines
-
-
-def _scale(above: Floats, floor: float, count: int) -> Scale:
-    """Mean and deviation of `count` values, all `floor` but for what stands above it."""
-    if not count:
-        return Scale(0.0, 0.0)
-    mean = float(above.sum()) / count
-    square = float((above * above).sum()) / count
-    return Scale(floor + mean, float(np.sqrt(max(0.0, square - mean * mean))))

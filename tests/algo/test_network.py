@@ -24,25 +24,24 @@ def pairs(*values: tuple[int, int]) -> Rows:
 
 
 def test_positions_by_value() -> None:
-    # Value 0 stands at positions 2 and 5, 1 nowhere, 2 at 0 and 3, 3 at 6; -1 at 1 and 4.
-    groups = Groups(rows(2, -1, 0, 2, -1, 0, 3), 4)
+    # Value 0 stands at positions 1 and 3, 1 nowhere, 2 at 0 and 2, 3 at 4.
+    groups = Groups(rows(2, 0, 2, 0, 3), 4)
     assert groups.sizes().tolist() == [2, 0, 2, 1]
-    assert [groups.of(rows(value)).tolist() for value in range(4)] == [[2, 5], [], [0, 3], [6]]
-    assert groups.of(rows(3, 0, 1, 2)).tolist() == [6, 2, 5, 0, 3]
-    assert groups.of(rows(0, 0)).tolist() == [2, 5, 2, 5]
+    assert [groups.of(rows(value)).tolist() for value in range(4)] == [[1, 3], [], [0, 2], [4]]
+    assert groups.of(rows(3, 0, 1, 2)).tolist() == [4, 1, 3, 0, 2]
+    assert groups.of(rows(0, 0)).tolist() == [1, 3, 1, 3]
     assert groups.of(rows()).tolist() == []
 
 
-@pytest.mark.parametrize("values", [rows(), rows(-1, -1, -1)])
 @pytest.mark.parametrize("size", [0, 1, 3])
-def test_groups_of_nothing(values: Rows, size: int) -> None:
-    groups = Groups(values, size)
+def test_groups_of_nothing(size: int) -> None:
+    groups = Groups(rows(), size)
     assert groups.sizes().tolist() == [0] * size
     assert groups.of(np.arange(size)).tolist() == []
 
 
 @given(
-    st.lists(st.integers(-1, 5), max_size=30),
+    st.lists(st.integers(0, 5), max_size=30),
     st.lists(st.integers(0, 5), max_size=8),
 )
 def test_groups_are_those_of_a_dictionary(values: list[int], wanted: list[int]) -> None:
@@ -57,8 +56,7 @@ def test_groups_are_those_of_a_dictionary(values: list[int], wanted: list[int]) 
 # ----------------------------------------------------------------------------- Network
 
 # Document a describes v and w, b describes v, c nothing. a is about w, b about v, c about
-# nothing. Relationship p: v - w in a; q: w - v in b, which does not describe w; r: w - w in a;
-# s: x - v, stated nowhere.
+# nothing. Relationship p: v - w; q: w - v; r: w - w; s: x - v.
 NETWORK = Network(
     ["a", "b", "c"],
     ["v", "w", "x"],
@@ -66,38 +64,31 @@ NETWORK = Network(
     described=pairs((0, 0), (0, 1), (1, 0)),
     topics=rows(1, 0, -1),
     ends=pairs((0, 1), (1, 0), (1, 1), (2, 0)),
-    stated_in=rows(0, 1, 0, -1),
 )
-EMPTY = Network([], [], [], pairs(), rows(), pairs(), rows())
+EMPTY = Network([], [], [], pairs(), rows(), pairs())
 
 
 def test_a_network_by_hand() -> None:
     assert NETWORK.document_rows == {"a": 0, "b": 1, "c": 2}
     assert NETWORK.entity_rows == {"v": 0, "w": 1, "x": 2}
-    assert [NETWORK.by_document.of(rows(d)).tolist() for d in range(3)] == [[0, 1], [2], []]
     assert [NETWORK.by_entity.of(rows(e)).tolist() for e in range(3)] == [[0, 2], [1], []]
-    assert [NETWORK.stated_by.of(rows(d)).tolist() for d in range(3)] == [[0, 2], [1], []]
     assert [NETWORK.starting_at.of(rows(e)).tolist() for e in range(3)] == [[0], [1, 2], [3]]
     assert [NETWORK.ending_at.of(rows(e)).tolist() for e in range(3)] == [[1, 3], [0, 2], []]
     assert NETWORK.frequencies.tolist() == [2, 1, 1]  # No document describes x: still 1.
     assert NETWORK.is_topic.tolist() == [False, True, True]
     assert NETWORK.topic_iris == {"v", "w"}
-    # In b, w of q is not described; s stands in no document.
-    assert NETWORK.end_pairs.tolist() == [[0, 1], [-1, 2], [1, 1], [-1, -1]]
 
 
 def test_a_network_of_nothing() -> None:
     assert (EMPTY.document_rows, EMPTY.entity_rows) == ({}, {})
     assert EMPTY.topic_iris == frozenset()
     assert EMPTY.frequencies.shape == EMPTY.is_topic.shape == (0,)
-    assert EMPTY.end_pairs.shape == (0, 2)
-    groups = (EMPTY.by_document, EMPTY.by_entity, EMPTY.stated_by)
+    groups = (EMPTY.by_entity, EMPTY.starting_at, EMPTY.ending_at)
     assert [len(group.of(rows())) for group in groups] == [0, 0, 0]
 
 
 def test_documents_that_describe_nothing() -> None:
-    network = Network(["a"], ["v", "w"], ["p"], pairs(), rows(-1), pairs((0, 1)), rows(0))
-    assert network.end_pairs.tolist() == [[-1, -1]]
+    network = Network(["a"], ["v", "w"], ["p"], pairs(), rows(-1), pairs((0, 1)))
     assert network.frequencies.tolist() == [1, 1]
     assert network.is_topic.shape == (0,)
 
@@ -109,7 +100,6 @@ def networks(draw: st.DrawFn) -> Network:
     document, entity = st.integers(0, documents - 1), st.integers(0, entities - 1)
     described = sorted(draw(st.sets(st.tuples(document, entity), max_size=12)))
     ends = draw(st.lists(st.tuples(entity, entity), max_size=8))
-    stated = st.integers(-1, documents - 1)
     about = st.integers(-1, entities - 1)
     return Network(
         [f"d{n}" for n in range(documents)],
@@ -118,7 +108,6 @@ def networks(draw: st.DrawFn) -> Network:
         pairs(*described),
         rows(*draw(st.lists(about, min_size=documents, max_size=documents))),
         pairs(*ends),
-        rows(*draw(st.lists(stated, min_size=len(ends), max_size=len(ends)))),
     )
 
 
@@ -127,15 +116,6 @@ def test_a_network_is_that_of_dictionaries(network: Network) -> None:
     described = [tuple(pair) for pair in network.described.tolist()]
     topics = dict(enumerate(network.topics.tolist()))
     ends = dict(enumerate(network.ends.tolist()))
-    stated_in = dict(enumerate(network.stated_in.tolist()))
-    place = {pair: row for row, pair in enumerate(described)}
-    for document in range(len(network.documents)):
-        assert network.by_document.of(rows(document)).tolist() == [
-            row for row, (d, _) in enumerate(described) if d == document
-        ]
-        assert network.stated_by.of(rows(document)).tolist() == [
-            row for row, d in stated_in.items() if d == document
-        ]
     for entity in range(len(network.entities)):
         by_entity = [row for row, (_, e) in enumerate(described) if e == entity]
         assert network.by_entity.of(rows(entity)).tolist() == by_entity
@@ -145,6 +125,3 @@ def test_a_network_is_that_of_dictionaries(network: Network) -> None:
         assert network.starting_at.of(rows(entity)).tolist() == starting
         assert network.ending_at.of(rows(entity)).tolist() == ending
     assert network.is_topic.tolist() == [topics[d] == e for d, e in described]
-    assert network.end_pairs.tolist() == [
-        [place.get((stated_in[row], end), -1) for end in both] for row, both in ends.items()
-    ]

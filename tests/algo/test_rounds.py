@@ -15,7 +15,7 @@ from sarag_rdf.algo.network import Network, Rows
 from sarag_rdf.algo.rounds import Rates, Round, Weigh, spread_round
 from tests.algo.test_network import EMPTY, networks, pairs, rows
 
-RATES = Rates(decay=0.5, open=0.5, about=0.8, aside=0.2)
+RATES = Rates(decay=0.5, about=0.8, aside=0.2)
 
 
 def weigher(weights: Sequence[float]) -> Weigh:
@@ -37,24 +37,21 @@ NETWORK = Network(
     ["0", "1", "2", "3", "4", "5"],
     described=pairs((A, P), (A, Q), (B, Q), (B, R), (C, Q)),
     topics=rows(P, R, -1, -1),
-    # Two relationships of p and q, one each way; a loop; one that no document states; one that a
-    # states though it does not describe r.
+    # Two relationships of p and q, one each way; a loop.
     ends=pairs((P, Q), (Q, P), (Q, Q), (Q, R), (X, Q), (R, P)),
-    stated_in=rows(A, A, C, B, -1, A),
 )
 WEIGHTS = [0.5, 1.0, 0.8, 0.4, 0.6, 0.2]
 
 
 def test_a_round() -> None:
     found = spread_round(NETWORK, {A: 1.0, C: 0.5}, {Q: 0.3}, weigher(WEIGHTS), RATES)
-    # a gives to p and to q .5 * (.5 + .5 * 1) * 1 = .5, as the strongest of .5, 1 (and .2 for p)
-    # opens the gate; c gives to q .5 * (.5 + .5 * .8) * .5 = .225: the loop opens it.
-    assert found.given.tolist() == pytest.approx([0.5, 0.5, 0, 0, 0.225])
-    # q = .3 + .5 + .225.
-    assert found.start.tolist() == pytest.approx([0.5, 1.025, 0, 0])
+    # a gives .5 * 1 to p and to q, c .5 * .5 to q.
+    assert found.given.tolist() == pytest.approx([0.5, 0, 0.25, 0])
+    # q = .3 + .5 + .25.
+    assert found.start.tolist() == pytest.approx([0.5, 1.05, 0, 0])
     # Of p and q the stronger relationship carries, both ways: .5 * 1 * .5 = .25 to q, and
-    # .5 * 1 * 1.025 / 3 = 1.025 / 6 to p, as three documents describe q. q to r:
-    # .5 * .4 * 1.025 / 3 = .205 / 3; q to x: .5 * .6 * 1.025 / 3 = .1025; p to r:
+    # .5 * 1 * 1.05 / 3 = .175 to p, as three documents describe q. q to r:
+    # .5 * .4 * 1.05 / 3 = .07; q to x: .5 * .6 * 1.05 / 3 = .105; p to r:
     # .5 * .2 * .5 = .05. Nothing over the loop; nothing from r and x, which held nothing.
     links = found.links
     carried = dict(
@@ -69,45 +66,41 @@ def test_a_round() -> None:
     )  # fmt: skip
     wanted = {
         (P, Q): (1, 0.5, 0.25),
-        (Q, P): (1, 0.5 / 3, 1.025 / 6),
-        (Q, R): (3, 0.2 / 3, 0.205 / 3),
-        (Q, X): (4, 0.1, 0.1025),
+        (Q, P): (1, 0.5 / 3, 0.175),
+        (Q, R): (3, 0.2 / 3, 0.07),
+        (Q, X): (4, 0.1, 0.105),
         (P, R): (5, 0.1, 0.05),
     }
     assert carried.keys() == wanted.keys()
     for ends, values in wanted.items():
         assert carried[ends] == pytest.approx(values)
-    # p = .5 + 1.025 / 6, q = 1.025 + .25, r = .05 + .205 / 3.
-    assert found.entities.tolist() == pytest.approx(
-        [0.5 + 1.025 / 6, 1.275, 0.05 + 0.205 / 3, 0.1025]
-    )
-    # a: p without a's own .5, 1.025 / 6 * .8 = .1367, more than q's (1.275 - .5) / 3 * .2 = .0517.
-    # b: r's (.05 + .205 / 3) * .8 = .0947, more than q's min(1, 1.275) / 3 * .2 = .0667.
-    # c: q's 1.275 - .225 = 1.05 counts as 1: 1 / 3 * .2. d describes nothing.
-    assert found.documents.tolist() == pytest.approx(
-        [1.025 / 6 * 0.8, (0.05 + 0.205 / 3) * 0.8, 1 / 3 * 0.2, 0]
-    )
+    # p = .5 + .175, q = 1.05 + .25, r = .05 + .07.
+    assert found.entities.tolist() == pytest.approx([0.675, 1.3, 0.12, 0.105])
+    # a: p without a's own .5, .175 * .8 = .14, more than q's (1.3 - .5) / 3 * .2 = .0533.
+    # b: r's .12 * .8 = .096, more than q's min(1, 1.3) / 3 * .2 = .0667.
+    # c: q's 1.3 - .25 = 1.05 counts as 1: 1 / 3 * .2. d describes nothing.
+    assert found.documents.tolist() == pytest.approx([0.14, 0.096, 1 / 3 * 0.2, 0])
     assert found.speakers.tolist() == [P, R, Q, -1]
     assert found.reached.tolist() == [A, B, C]
     assert (found.held, found.seeds, found.rates) == ({A: 1.0, C: 0.5}, {Q: 0.3}, RATES)
 
 
 def test_a_document_hears_no_echo() -> None:
-    # a gives .5 * .5 = .25 to p and to q, c nothing to a: only b and c hear of q, .25 / 3 * .2.
+    # a gives .5 to p and to q, c nothing to a: only b and c hear of q, .5 / 3 * .2.
     found = spread_round(NETWORK, {A: 1.0}, {}, weigher([0.0] * 6), RATES)
-    assert found.entities.tolist() == pytest.approx([0.25, 0.25, 0, 0])
-    assert found.documents.tolist() == pytest.approx([0, 0.05 / 3, 0.05 / 3, 0])
+    assert found.entities.tolist() == pytest.approx([0.5, 0.5, 0, 0])
+    assert found.documents.tolist() == pytest.approx([0, 0.1 / 3, 0.1 / 3, 0])
     assert found.speakers.tolist() == [-1, Q, Q, -1]
 
 
 def test_relationships_of_no_weight_carry_nothing() -> None:
     found = spread_round(NETWORK, {C: 1.0}, {P: 1.0}, weigher([0.0] * 6), RATES)
     assert len(found.links.amount) == 0
-    assert found.start.tolist() == found.entities.tolist() == [1.0, 0.25, 0.0, 0.0]
+    assert found.start.tolist() == found.entities.tolist() == [1.0, 0.5, 0.0, 0.0]
 
 
 def test_without_decay_only_seeds_are_active() -> None:
-    rates = Rates(decay=0.0, open=0.5, about=0.8, aside=0.2)
+    rates = Rates(decay=0.0, about=0.8, aside=0.2)
     found = spread_round(NETWORK, {A: 1.0, B: 1.0}, {R: 0.5}, weigher([1.0] * 6), rates)
     assert found.entities.tolist() == [0, 0, 0.5, 0]
     assert found.documents.tolist() == [0, 0.4, 0, 0]
@@ -124,7 +117,6 @@ def test_ties_go_to_the_lowest_row() -> None:
         pairs((0, 0), (0, 1)),
         rows(-1),
         pairs((1, 0), (0, 1), (0, 1)),
-        rows(0, 0, 0),
     )
     found = spread_round(network, {}, {1: 0.5, 0: 0.5}, weigher([0.4, 0.8, 0.8]), RATES)
     # Each gives the other .5 * .8 * .5 = .2, then .7 * .2 to the document.
@@ -164,7 +156,7 @@ def cases(draw: st.DrawFn) -> Case:
         draw(held),
         draw(seeds),
         draw(st.lists(weight, min_size=count, max_size=count)),
-        Rates(draw(st.floats(0.01, 1.0)), draw(rate), draw(rate), draw(rate)),
+        Rates(draw(st.floats(0.01, 1.0)), draw(rate), draw(rate)),
     )
 
 
@@ -180,22 +172,14 @@ def plainly(
     frequency = {
         e: max(1, sum(other == e for _, other in described)) for e in range(len(network.entities))
     }
-    gate: defaultdict[tuple[int, int], float] = defaultdict(float)
     strongest: defaultdict[tuple[int, int], float] = defaultdict(float)
-    for (s, o), d, w in zip(
-        network.ends.tolist(), network.stated_in.tolist(), weights, strict=True
-    ):
-        for end in (s, o):
-            gate[d, end] = max(gate[d, end], w)
+    for (s, o), w in zip(network.ends.tolist(), weights, strict=True):
         if s != o:
             for pair in ((s, o), (o, s)):
                 strongest[pair] = max(strongest[pair], w)
-    given = {
-        (d, e): rates.decay * (rates.open + (1 - rates.open) * gate[d, e]) * held.get(d, 0.0)
-        for d, e in described
-    }
+    given = {d: rates.decay * held.get(d, 0.0) for d in range(len(network.documents))}
     start = {
-        e: seeds.get(e, 0.0) + sum(given.get((d, e), 0.0) for d in range(len(network.documents)))
+        e: seeds.get(e, 0.0) + sum(given[d] for d, other in described if other == e)
         for e in frequency
     }
     entities = {
@@ -206,7 +190,7 @@ def plainly(
     arriving: dict[int, dict[int, float]] = {d: {} for d in range(len(network.documents))}
     for d, e in described:
         share = rates.about if network.topics[d] == e else rates.aside
-        arriving[d][e] = min(1.0, entities[e] - given[d, e]) / frequency[e] * share
+        arriving[d][e] = min(1.0, entities[e] - given[d]) / frequency[e] * share
     return entities, arriving
 
 
@@ -268,7 +252,7 @@ def test_no_order_matters(case: Case, chance: random.Random) -> None:
 def _renamed(network: Network, document: Rows, entity: Rows, relationship: Rows) -> Network:
     """The network with new rows: `document[i]` is the new row of document i, and so on."""
     back = np.argsort(relationship)
-    topics, stated_in = network.topics[np.argsort(document)], network.stated_in[back]
+    topics = network.topics[np.argsort(document)]
     described = [(document[d], entity[e]) for d, e in network.described.tolist()]
     return Network(
         network.documents,
@@ -277,7 +261,6 @@ def _renamed(network: Network, document: Rows, entity: Rows, relationship: Rows)
         pairs(*sorted((int(d), int(e)) for d, e in described)),
         np.array([entity[e] if e >= 0 else -1 for e in topics], dtype=np.int64),
         pairs(*((int(entity[s]), int(entity[o])) for s, o in network.ends[back].tolist())),
-        np.array([document[d] if d >= 0 else -1 for d in stated_in], dtype=np.int64),
     )
 
 

@@ -89,10 +89,6 @@ def rebuilt(report: Report, document: Mapping[str, Any]) -> dict[str, float]:
     for round_ in range(1, settings["n"] + 1):
         name = f"activation_{round_}"
         parts[name] = settings["gain"] * z(name, math.sqrt(activations.get(round_, 0.0)))
-    instead = calibration["instead_floor"]
-    if "entity" in measures:
-        instead = masked + calibration["entity_weight"] * measures["entity"]
-    parts["instead"] = calibration["instead_weight"] * z("instead", instead)
     return parts
 
 

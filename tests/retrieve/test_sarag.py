@@ -49,12 +49,12 @@ LOW_ADA, LOW_BEA = "where did ada dance?", "where did bea dance?"
 VECTORS: dict[str, Mapping[str, float]] = {
     **{question: {"q": 1.0} for question in (PLAIN, NAMING, LOW_ADA, LOW_BEA)},
     **{name: {name[0]: 1.0} for name in NAMES},
-    # Cosines with the question, with Ada, and with the entity that each is about.
+    # Cosines with the question and with names.
     TITLED[0]: {"q": 0.6, "A": 0.8},
     TITLED[1]: {"q": 0.4, "B": 0.4},
-    TITLED[2]: {"q": 0.6, "C": 0.2},
-    TITLED[3]: {"q": 0.1, "A": 0.2, "D": 0.6},
-    TITLED[4]: {"q": 0.3, "F": 0.9},
+    TITLED[2]: {"q": 0.6},
+    TITLED[3]: {"q": 0.1, "A": 0.2},
+    TITLED[4]: {"q": 0.3},
     "Ada knows Bea": {"q": 0.5},
     "Bea knows Cid": {"q": 0.4},
     "Cid knows Dan": {"q": 0.3},
@@ -69,10 +69,7 @@ def round_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (sarag, relevance):
         monkeypatch.setattr(module, "MASK", 0.5)
         monkeypatch.setattr(module, "WORDS", 0.25)
-    monkeypatch.setattr(sarag, "INSTEAD", 0.5)
-    monkeypatch.setattr(sarag, "ENTITY", 0.5)
-    monkeypatch.setattr(sarag, "FAINT", 1e-4)
-    monkeypatch.setattr(sarag, "Rates", partial(Rates, open=0.5, about=0.8, aside=0.2))
+    monkeypatch.setattr(sarag, "Rates", partial(Rates, about=0.8, aside=0.2))
 
 
 def small_graph() -> tuple[GraphView, list[str]]:
@@ -122,31 +119,30 @@ def test_all_parts_of_the_score() -> None:
         (ADA, 1.0, "Ada", "named in the question"),
     }
 
-    # Round 1. The third document gives .5 * (.5 + .5 * .5) = .375 to Cid and to Dan. Then
-    # Ada 1 gives Bea .5 * 1 * 1 = .5; Cid, of two documents, gives Bea
-    # .5 * .75 / 2 * .375 = .0703125 and Dan .5 * .5 / 2 * .375 = .046875, which Dan gives Cid too.
-    bea, cid = 0.5703125, 0.421875  # Dan as Cid
+    # Round 1. The third document gives .5 to Cid and to Dan. Then Ada 1 gives Bea
+    # .5 * 1 * 1 = .5; Cid, of two documents, gives Bea .5 * .75 / 2 * .5 = .09375 and Dan
+    # .5 * .5 / 2 * .5 = .0625, which Dan gives Cid too.
+    bea, cid = 0.59375, 0.5625  # Dan as Cid
     first = [
         0.2,  # from Ada, which it is not about: 1 * .2
-        bea / 2 * 0.8,  # .228125
-        (cid - 0.375) / 2 * 0.8,  # .01875, without its own
-        cid / 2 * 0.8,  # .16875, from Dan
+        bea / 2 * 0.8,  # .2375
+        (cid - 0.5) / 2 * 0.8,  # .025, without its own
+        cid / 2 * 0.8,  # .225, from Dan
         0.0,
     ]
-    # Round 2. Documents give to both that they describe: .5 * 1 * .2 = .1 (Ada, Bea);
-    # .5 * .875 * .228125 = .0998046875 (Bea, Cid); .5 * .75 * .01875 = .00703125 (Cid, Dan);
-    # .5 * .5 * .16875 = .0421875 (Dan, Eve). So Ada .1, Bea .1998046875, Cid .1068359375,
-    # Dan .04921875, Eve .0421875. Then they give one another: Ada to Bea .5 * .1 = .05, Bea to
-    # Cid .1875 * .1998046875, Cid to Bea .1875 * .1068359375, Cid to Dan .125 of it, Dan to Cid
-    # .125 * .04921875. (Bea to Ada .25 * .1998046875, which gives the first .00999.)
-    bea = 0.1998046875 + 0.05 + 0.1875 * 0.1068359375
-    cid = 0.1068359375 + 0.1875 * 0.1998046875 + 0.125 * 0.04921875
-    dan = 0.04921875 + 0.125 * 0.1068359375
+    # Round 2. Documents give half to both that they describe: .1 (Ada, Bea), .11875 (Bea, Cid),
+    # .0125 (Cid, Dan), .1125 (Dan, Eve). So Ada .1, Bea .21875, Cid .13125, Dan .125, Eve .1125.
+    # Then they give one another: Ada to Bea .5 * .1 = .05, Bea to Cid .1875 * .21875, Cid to Bea
+    # .1875 * .13125, Cid to Dan .125 of it, Dan to Cid .125 * .125. (Bea to Ada .25 * .21875,
+    # which gives the first .0109.)
+    bea = 0.21875 + 0.05 + 0.1875 * 0.13125
+    cid = 0.13125 + 0.1875 * 0.21875 + 0.125 * 0.125
+    dan = 0.125 + 0.125 * 0.13125
     second = [
-        (bea - 0.1) / 2 * 0.2,  # .01698, now from Bea
-        (bea - 0.0998046875) / 2 * 0.8,  # .06801
-        (cid - 0.00703125) / 2 * 0.8,  # .05737
-        (dan - 0.0421875) / 2 * 0.8,  # .00815
+        (bea - 0.1) / 2 * 0.2,  # .01934, now from Bea
+        (bea - 0.11875) / 2 * 0.8,  # .06984
+        (cid - 0.0125) / 2 * 0.8,  # .07016
+        (dan - 0.1125) / 2 * 0.8,  # .01156
         0.0,
     ]
     for row, document in documents.items():
@@ -158,21 +154,17 @@ def test_all_parts_of_the_score() -> None:
     }  # fmt: skip
     assert [a.entity for a in documents[0].arrivals] == [ADA, BEA]
 
-    # Instead of Ada the entity of round 1: .2 + .5 * .8, .4 + .5 * .4, .6 + .5 * .2, 0 + .5 * .6;
-    # the fifth, which has none, takes the least.
-    instead = z([0.6, 0.6, 0.7, 0.3, 0.3])
     wanted = {
         "meaning": meaning,
         "words": [0.25 * value for value in words],
         "activation_1": [0.5 * value for value in z([math.sqrt(amount) for amount in first])],
         "activation_2": [0.5 * value for value in z([math.sqrt(amount) for amount in second])],
-        "instead": [0.5 * value for value in instead],
     }
     for row, document in documents.items():
         parts = {name: values[row] for name, values in wanted.items()}
         assert document.parts == pytest.approx(parts, abs=1e-5)
         assert document.score == pytest.approx(sum(parts.values()), abs=1e-5)
-    # Scores: 0.002, 1.758, 2.053, -1.572, -2.242.
+    # Scores: -0.367, 1.357, 1.529, -0.831, -1.687.
     assert [iris.index(d.document.iri) for d in found.documents] == [2, 1, 0, 3, 4]
     assert [d.rank for d in found.documents] == [1, 2, 3, 4, 5]
 
@@ -180,15 +172,11 @@ def test_all_parts_of_the_score() -> None:
     assert [documents[row].similarity for row in range(5)] == pytest.approx(
         [0.6, 0.4, 0.6, 0.1, 0.3]
     )
-    measures = documents[0].measures
-    assert measures == pytest.approx(
-        {"similarity": 0.6, "named": 0.8, "words": 0.0, "entity": 0.8}, abs=1e-6
+    assert documents[0].measures == pytest.approx(
+        {"similarity": 0.6, "named": 0.8, "words": 0.0}, abs=1e-6
     )
-    assert "entity" not in documents[4].measures
     assert found.calibration["meaning_mean"] == pytest.approx(0.3)
     assert found.calibration["meaning_deviation"] == pytest.approx(0.2)
-    assert found.calibration["instead_floor"] == pytest.approx(0.3)
-    assert found.calibration["instead_mean"] == pytest.approx(0.5)
     assert found.calibration["weight_floor"] == pytest.approx(0.1)
     assert found.calibration["weight_ceiling"] == pytest.approx(0.5)
     assert found.settings == SETTINGS
@@ -198,9 +186,9 @@ def test_all_parts_of_the_score() -> None:
 def test_entities_links_and_chains() -> None:
     found, (one, two, three, four, _) = search()
     held = {entity.name: entity for entity in found.entities}
-    # Over both rounds, at most 1: as above, Bea .5703 + .2698, and so on.
+    # Over both rounds, at most 1: as above, Bea .5938 + .2934, and so on.
     assert {name: entity.activation for name, entity in held.items()} == pytest.approx(
-        {"Ada": 1, "Bea": 0.840149, "Cid": 0.572327, "Dan": 0.484448, "Eve": 0.0421875}, abs=1e-6
+        {"Ada": 1, "Bea": 0.887109, "Cid": 0.750391, "Dan": 0.703906, "Eve": 0.1125}, abs=1e-6
     )
     for entity in found.entities:
         assert entity.is_activated == (entity.activation >= explain.ACTIVATED)
@@ -215,15 +203,15 @@ def test_entities_links_and_chains() -> None:
     assert [k.similarity for k in found.relationships] == pytest.approx([0.5, 0.4, 0.3])
 
     assert steps(found, one) == [(ADA, one)]
-    # The third got most in round 2: from Cid, which the second document gave .0998, more than
-    # came over Bea (.0375) and from Dan.
+    # The third got most in round 2: from Cid, which the second document gave .1188, more than
+    # came over Bea (.0410) and from Dan.
     assert steps(found, three) == [(ADA, BEA), (BEA, two), (two, CID), (CID, three)]
-    # The fourth in round 1: from Dan, which the third gave .375, more than .0469 from Cid.
+    # The fourth in round 1: from Dan, which the third gave .5, more than .0625 from Cid.
     assert steps(found, four) == [(three, DAN), (DAN, four)]
     (chain,) = [d.chain for d in found.documents if d.document.iri == three]
     assert [step.round for step in chain] == [2, 3, 4, 6]
     assert [step.amount for step in chain] == pytest.approx(
-        [0.5, 0.228125, 0.0998046875, 0.05736816], abs=1e-6
+        [0.5, 0.2375, 0.11875, 0.07015625], abs=1e-6
     )
     describes = SARAG.describes.value
     assert [step.relationship == describes for step in chain] == [False, True, True, True]
@@ -243,23 +231,23 @@ def test_without_a_name_nothing_is_masked() -> None:
     assert {d.measures["named"] for d in found.documents} == {0.0}
 
 
-def test_without_gain_activation_counts_only_instead_of_names() -> None:
+def test_without_gain_activation_does_not_count() -> None:
     found, iris = search(gain=0.0)
     plain, _ = search()
     parts = {d.document.iri: d.parts for d in plain.documents}
     for document in found.documents:
         assert document.parts["activation_1"] == document.parts["activation_2"] == 0.0
         wanted = parts[document.document.iri]
-        for part in ("meaning", "words", "instead"):
+        for part in ("meaning", "words"):
             assert document.parts[part] == wanted[part]
-    # -.5 - .125 + .30, .5 - .125 + .30, 1.5 - .125 + .60, -1.5 + .5 - .60, -.125 - .60.
-    assert [iris.index(d.document.iri) for d in found.documents] == [2, 1, 0, 4, 3]
+    # -.5 - .125, .5 - .125, 1.5 - .125, -1.5 + .5, -.125.
+    assert [iris.index(d.document.iri) for d in found.documents] == [2, 1, 4, 0, 3]
 
 
 def test_one_round() -> None:
     found, _ = search(n=1)
     for document in found.documents:
-        assert list(document.parts) == ["meaning", "words", "activation_1", "instead"]
+        assert list(document.parts) == ["meaning", "words", "activation_1"]
         assert {arrival.round for arrival in document.arrivals} <= {1}
     both, _ = search()
     first = {d.document.iri: d.arrivals[:1] for d in both.documents}
@@ -268,7 +256,7 @@ def test_one_round() -> None:
 
 def test_three_rounds() -> None:
     found, _ = search(n=3)
-    assert [list(d.parts)[2:5] for d in found.documents] == [
+    assert [list(d.parts)[2:] for d in found.documents] == [
         ["activation_1", "activation_2", "activation_3"]
     ] * 5
     assert max(a.round for d in found.documents for a in d.arrivals) == 3
@@ -280,7 +268,8 @@ def test_without_nearest_documents_only_names_are_seeds() -> None:
     found, _ = search(PLAIN, k=0)
     assert (found.seeds, found.entities, found.relationships) == ((), (), ())
     assert [(d.activation, d.chain, d.arrivals) for d in found.documents] == [(0, (), ())] * 5
-    assert {d.parts[part] for d in found.documents for part in ("activation_1", "instead")} == {0}
+    activations = ("activation_1", "activation_2")
+    assert {d.parts[part] for d in found.documents for part in activations} == {0}
 
 
 def test_without_capitals_only_what_a_document_is_about_is_named() -> None:
