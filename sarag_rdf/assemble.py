@@ -16,6 +16,7 @@ from sarag_rdf.context.graph_walk import GraphWalk
 from sarag_rdf.context.selected import Selected
 from sarag_rdf.context.whole import Whole
 from sarag_rdf.errors import UsageError
+from sarag_rdf.graph.grounding import Grounder
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
 from sarag_rdf.graph.view import GraphView
@@ -40,6 +41,7 @@ from sarag_rdf.reason.route import Route
 from sarag_rdf.reason.self_ask import SelfAsk
 from sarag_rdf.reason.single import Single
 from sarag_rdf.reason.sparql_cot import SparqlCot
+from sarag_rdf.reason.sparql_grounded import SparqlGrounded
 from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
 from sarag_rdf.retrieve.khop import Khop
@@ -59,13 +61,13 @@ RETRIEVERS: dict[str, Callable[..., Retriever]] = {
     "khop": Khop,
     "ppr": Ppr,
 }
-CONTEXTS: dict[str, Callable[..., ContextBuilder]] = {
-    "whole": lambda _, count, **options: Whole(count, **options),
-    "selected": lambda view, count, **options: Selected(
-        count, view.vectors.embedder, view.word_index, **options
-    ),
-    "graph-walk": lambda view, count, **options: GraphWalk(count, view.reader, **options),
+CONTEXTS: dict[str, tuple[Callable[..., ContextBuilder], Callable[[GraphView], tuple[Any, ...]]]]
+CONTEXTS = {
+    "whole": (Whole, lambda _: ()),
+    "selected": (Selected, lambda view: (view.vectors.embedder, view.word_index)),
+    "graph-walk": (GraphWalk, lambda view: (view.reader,)),
 }
+"""Class, and what it takes of a graph behind the counter of tokens."""
 REASONERS: dict[str, Callable[..., Reasoner]] = {
     "single": Single,
     "cot": Cot,
@@ -75,6 +77,7 @@ REASONERS: dict[str, Callable[..., Reasoner]] = {
     "self-ask": SelfAsk,
     "closed-book": ClosedBook,
     "route": Route,
+    "sparql-grounded": SparqlGrounded,
 }
 EXTRACTORS = ("spacy", "llm", "openie:FILE")
 
@@ -172,26 +175,36 @@ def make_retriever(name: str, view: GraphView, options: Mapping[str, Any]) -> Re
                 f"unknown preset '{preset}' for {name}: sarag-paper has {', '.join(PRESETS)}"
             )
         values = {**PRESETS[preset], **values}
-    takes = _options(name)
-    for option, value in values.items():
-        if option not in takes:
-            raise UsageError(f"{name} does not take {option}: it takes {', '.join(takes)}")
-        whole = takes[option] is None or isinstance(takes[option], int)
-        if not isinstance(value, Integral if whole else Real) and value is not takes[option]:
-            kind = "a whole number" if whole else "a number"
-            raise UsageError(f"{name} takes {kind} as {option}, not '{value}'")
+    _check(name, RETRIEVERS[name], values)
     return RETRIEVERS[name](view, **values)
 
 
-def _options(name: str) -> dict[str, Any]:
-    """A retriever's own options with their defaults."""
-    parameters = inspect.signature(RETRIEVERS[name]).parameters.values()
+def _check(name: str, made: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for an option that does not exist, or a value of another kind."""
+    takes = _options(made)
+    for option, value in options.items():
+        if option not in takes:
+            raise UsageError(f"{name} does not take {option}: it takes {', '.join(takes)}")
+        default = takes[option]
+        if isinstance(default, bool):
+            fits, kind = value in (True, False), "true or false"
+        elif default is None or isinstance(default, int):
+            fits, kind = isinstance(value, Integral), "a whole number"
+        else:
+            fits, kind = isinstance(value, Real), "a number"
+        if not fits and value is not default:
+            raise UsageError(f"{name} takes {kind} as {option}, not '{value}'")
+
+
+def _options(made: Callable[..., Any]) -> dict[str, Any]:
+    """Own options of a retriever, context or reasoner with their defaults."""
+    parameters = inspect.signature(made).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
 def ranking_options(name: str) -> dict[str, Any]:
     """Options that leave out what a retriever does beside ranking documents."""
-    return {"explain": False} if "explain" in _options(name) else {}
+    return {"explain": False} if "explain" in _options(RETRIEVERS[name]) else {}
 
 
 def make_counter(tokenizer: str | None) -> CountTokens:
@@ -210,11 +223,10 @@ def make_context(
     made = Spec.parse(spec)
     if made.name not in CONTEXTS:
         raise UsageError(f"unknown context '{made.name}': choose one of {', '.join(CONTEXTS)}")
-    given = {} if budget is None else {"budget": budget}
-    try:
-        return CONTEXTS[made.name](view, count, **{**given, **made.options})
-    except TypeError as error:
-        raise UsageError(f"context {made.label} does not take these options") from error
+    build, taken = CONTEXTS[made.name]
+    options = {**({} if budget is None else {"budget": budget}), **made.options}
+    _check(made.name, build, options)
+    return build(count, *taken(view), **options)
 
 
 def make_gather(retriever: Retriever, builder: ContextBuilder) -> Gather:
@@ -227,12 +239,18 @@ def make_gather(retriever: Retriever, builder: ContextBuilder) -> Gather:
     return gather
 
 
-def make_reasoner(spec: str, gather: Gather, llm: LLM) -> Reasoner:
-    """A reasoner by ``name:key=value``."""
+def make_reasoner(spec: str, gather: Gather, llm: LLM, view: GraphView) -> Reasoner:
+    """A reasoner by ``name:key=value``; one that runs queries runs them on the view's graph."""
+    made = reasoner_spec(spec)
+    if made.name == "sparql-grounded":
+        return SparqlGrounded(gather, llm, Grounder(view), **made.options)
+    return REASONERS[made.name](gather, llm, **made.options)
+
+
+def reasoner_spec(spec: str) -> Spec:
+    """A reasoner's name and options, if there is such a reasoner and it takes them."""
     made = Spec.parse(spec)
     if made.name not in REASONERS:
         raise UsageError(f"unknown reasoner '{made.name}': choose one of {', '.join(REASONERS)}")
-    try:
-        return REASONERS[made.name](gather, llm, **made.options)
-    except TypeError as error:
-        raise UsageError(f"reasoner {made.label} does not take these options") from error
+    _check(made.name, REASONERS[made.name], made.options)
+    return made

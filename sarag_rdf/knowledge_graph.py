@@ -161,9 +161,10 @@ class KnowledgeGraph:
         counter = assemble.make_counter(tokenizer)
         return assemble.make_gather(made, assemble.make_context(context, view, counter, budget))
 
-    def reasoner(self, reasoner: str, gather: Gather) -> Reasoner:
-        """A reasoner with the endpoint's model, for many questions; see `ask`."""
-        return assemble.make_reasoner(reasoner, gather, self.llm())
+    def reasoner(self, reasoner: str, gather: Gather, llm: LLM | None = None) -> Reasoner:
+        """A reasoner with a model, that of the endpoint by default; see `ask`."""
+        view = self._embeddings.view(self._location.reader())
+        return assemble.make_reasoner(reasoner, gather, llm or self.llm(), view)
 
     def query(self, text: str, *, allow_service: bool = False) -> Table | Triples | bool:
         """Run SPARQL over the union of all graphs, or over the data set that the query names."""

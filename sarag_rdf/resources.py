@@ -87,6 +87,22 @@ def query_names(kind: str) -> list[str]:
 
 
 @cache
+def _query_templates() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_data_root() / "queries"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701 - values are RDF terms, serialised
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render_query(name: str, **values: Any) -> str:
+    """Render ``queries/<name>.rq.j2``; what goes in are serialised RDF terms and names of ours."""
+    return _query_templates().get_template(f"{name}.rq.j2").render(**values)
+
+
+@cache
 def _prompts() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_PACKAGE / "prompts"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
@@ -79,6 +79,13 @@ def named_entities(
             for entity in found:
                 named.setdefault(entity, 1.0 / len(found))
     return named
+
+
+def entities_of_names(reader: GraphReader, names: Iterable[str]) -> dict[str, list[str]]:
+    """Name -> the entities of that name or alias (up to 4), ascending; unknown names are absent."""
+    mentions = {name: reader.minter.mention(normalize_name(name)) for name in names if name.strip()}
+    entities = _referred(reader, set(mentions.values()))
+    return {name: entities[m] for name, m in mentions.items() if m in entities}
 
 
 def _referred(reader: GraphReader, mentions: set[str]) -> dict[str, list[str]]:

@@ -55,6 +55,15 @@ PROMPTS: dict[str, tuple[str, Context, dict[str, Any]]] = {
     "self_ask": ("self_ask", NOTHING, {"facts": (), "last": False}),
     "self_ask_last": ("self_ask", NOTHING, {"facts": FACTS, "last": True}),
     "sparql_cot": ("sparql_cot", RICH, {"most": 4}),
+    "sparql_grounded": (
+        "sparql_grounded",
+        RICH,
+        {
+            "query": 'SELECT ?answer WHERE { "Einstein" "born in" ?city . ?city "on" ?answer }',
+            "own": "",
+            "bindings": [{"value": "Danube", "support": ["Einstein born in Ulm", "Ulm on Danube"]}],
+        },
+    ),
 }
 """Golden file -> template, context and values."""
 WITH_EVIDENCE = sorted({name for name, context, _ in PROMPTS.values() if context is RICH})
@@ -149,7 +158,7 @@ def test_instructions_in_documents_stay_between_the_lines(name: str) -> None:
     assert fence not in bad
     lines = prompt.splitlines()
     marked = [place for place, line in enumerate(lines) if line.endswith(f" {fence} ===")]
-    assert [lines[place] for place in marked] == [
+    assert [lines[place] for place in marked[:3]] == [
         f"=== relationships {fence} ===",
         f"=== D1 {fence} ===",
         f"=== end {fence} ===",

@@ -1,0 +1,84 @@
+"""How many queries of plain-word patterns the graph binds to the gold answer.
+
+Takes patterns by question id, such as those written by hand in ``patterns-musique.json`` (with
+the graph at hand, as a knowledge engineer would), and an indexed graph::
+
+    python benchmarks/grounding.py --patterns benchmarks/patterns-musique.json \\
+        --questions questions.json --kg kg-openie
+
+Prints a line a question, then how many queries were parsed, linked, bound, and how many bind the
+gold answer (or an alias, as whole words) among the best ten bindings, and as the best.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import sarag_rdf
+from sarag_rdf.algo.pattern import PatternError, parse_patterns
+from sarag_rdf.errors import SaragError
+from sarag_rdf.evaluate.coverage import normalised
+from sarag_rdf.evaluate.questions import Question, read_questions
+from sarag_rdf.graph.bindings import Grounding
+from sarag_rdf.graph.grounding import Grounder
+from sarag_rdf.retrieve.sarag import Sarag
+
+
+def holds(value: str, answers: tuple[str, ...]) -> bool:
+    """Whether the value is an answer, or has one within it as whole words."""
+    text = f" {normalised(value)} "
+    return any(f" {normalised(answer)} " in text for answer in answers)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--patterns", type=Path, required=True)
+    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--kg", type=Path, required=True)
+    options = parser.parse_args()
+    try:
+        patterns = json.loads(options.patterns.read_text(encoding="utf-8"))
+        questions = {q.id: q for q in read_questions(options.questions).questions}
+        with sarag_rdf.open(options.kg) as kg:
+            retriever = kg.retriever("sarag")
+            assert isinstance(retriever, Sarag)
+            counts = run(Grounder(retriever._view), patterns, questions)
+    except SaragError as error:
+        print(f"grounding: {error}", file=sys.stderr)
+        return 1
+    print(f"\nof {len(patterns)}:", ", ".join(f"{name} {n}" for name, n in counts.items()))
+    return 0
+
+
+def run(
+    grounder: Grounder, patterns: dict[str, str], questions: dict[str, Question]
+) -> dict[str, int]:
+    counts = dict.fromkeys(("parsed", "linked", "bound", "gold among ten", "gold first"), 0)
+    for identifier, text in patterns.items():
+        question = questions[identifier]
+        answers = question.answers
+        begin = time.perf_counter()
+        try:
+            found = grounder.ground(parse_patterns(text))
+            counts["parsed"] += 1
+        except PatternError as error:
+            found = Grounding(problem=str(error))
+        seconds = time.perf_counter() - begin
+        values = [binding.value for binding in found.bindings]
+        hits = [holds(value, answers) for value in values]
+        counts["linked"] += found.is_linked
+        counts["bound"] += bool(values)
+        counts["gold among ten"] += any(hits)
+        counts["gold first"] += bool(hits and hits[0])
+        mark = "first" if hits and hits[0] else "yes" if any(hits) else "no"
+        shown = "; ".join(values[:3]) or found.problem
+        print(f"{mark:6} {seconds:5.2f} s  {answers[0]}  <-  {shown}")
+    return counts
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+"""Queries of a few triple patterns in plain words, as models write them, read into a structure.
+
+The form is that of SPARQL with names in the place of IRIs: ``SELECT ?answer WHERE { ?lake name
+"Lake Orrin" . ?lake "located in" ?answer }``. What models add to it is tolerated: prefixes before
+colons, camel case, underscores, missing quotation marks, ``;`` between predicates of one subject.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MOST = 8
+"""Patterns that are read at most."""
+NAMING = frozenset(
+    {"name", "named", "label", "called", "is called", "is named", "has name", "title", "titled"}
+)
+"""Predicates that say what a variable is called."""
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<variable>[?$]\w+)
+    | "(?P<double>(?:[^"\\]|\\.)*)"(?:@[\w-]+|\^\^\S+)?
+    | '(?P<single>(?:[^'\\]|\\.)*?)'(?=[\s.;,})]|$)(?:@[\w-]+)?
+    | <(?P<iri>[^<>\s]*)>
+    | (?P<mark>[.;](?=[\s}?"<]|$))
+    | (?P<word>[^\s{}"<>;]+?(?=\.(?:[\s}]|$)|[\s{};"<>]|$))
+    )""",
+    re.VERBOSE,
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-]+")
+_BODY = re.compile(r"(?i)\bwhere\b")
+_SELECT = re.compile(r"(?is)\bselect\b(.*?)(?:\bwhere\b|\{)")
+
+
+class PatternError(ValueError):
+    """The text is no query of triple patterns; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A variable by its name, or a name in plain words."""
+
+    text: str
+    is_variable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Subject, predicate in plain words, object."""
+
+    subject: Term
+    predicate: str
+    object: Term
+
+
+@dataclass(frozen=True, slots=True)
+class PatternQuery:
+    """What is asked for, what is known of it, and what variables are called."""
+
+    select: str
+    patterns: tuple[Pattern, ...]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """All variables, in order of appearance."""
+        ends = (end for p in self.patterns for end in (p.subject, p.object))
+        return tuple(dict.fromkeys(end.text for end in ends if end.is_variable))
+
+
+def parse_patterns(text: str) -> PatternQuery:
+    """Read a query; raises `PatternError`.
+
+    A pattern that names a variable puts the name in its place everywhere.
+
+    >>> query = parse_patterns('SELECT ?b WHERE { ?a name "Lake Orrin" . ?a locatedIn ?b . }')
+    >>> [(p.subject.text, p.predicate, p.object.text) for p in query.patterns], query.select
+    ([('Lake Orrin', 'located in', 'b')], 'b')
+    """
+    body = _body(text)
+    triples = _triples(body)
+    names = {
+        triple.subject.text: triple.object
+        for triple in triples
+        if triple.predicate in NAMING and triple.subject.is_variable
+        if not triple.object.is_variable
+    }
+
+    def named(term: Term) -> Term:
+        return names.get(term.text, term) if term.is_variable else term
+
+    patterns = tuple(
+        Pattern(named(triple.subject), triple.predicate, named(triple.object))
+        for triple in triples
+        if not (triple.predicate in NAMING and triple.subject.text in names)
+    )
+    if not patterns:
+        raise PatternError("no pattern joins two things")
+    if len(patterns) > MOST:
+        raise PatternError(f"there are more than {MOST} patterns")
+    query = PatternQuery("", patterns)
+    return PatternQuery(_selected(text, query), patterns)
+
+
+def _body(text: str) -> str:
+    begin = text.find("{")
+    if begin >= 0:
+        end = text.rfind("}")
+        return text[begin + 1 : end if end > begin else len(text)]
+    return _BODY.split(text, maxsplit=1)[-1]
+
+
+def _triples(body: str) -> list[Pattern]:
+    triples: list[Pattern] = []
+    terms: list[Term] = []
+    subject: Term | None = None
+    for term in [*_terms(body), "."]:
+        if isinstance(term, Term):
+            terms.append(term)
+            continue
+        if terms:
+            whole = terms if subject is None else [subject, *terms]
+            triples.append(_triple(whole))
+        subject = triples[-1].subject if term == ";" and triples else None
+        terms = []
+    return triples
+
+
+def _triple(terms: list[Term]) -> Pattern:
+    """The first and the last term are the ends; the words between them are the predicate."""
+    if len(terms) < 3:
+        raise PatternError(f"'{' '.join(term.text for term in terms)}' is no triple")
+    first, *middle, last = terms
+    if any(term.is_variable for term in middle):
+        raise PatternError(
+            f"the predicate between '{first.text}' and '{last.text}' holds a variable"
+        )
+    predicate = " ".join(_plain(term.text) for term in middle).strip().casefold()
+    if not predicate:
+        raise PatternError(f"there is no predicate between '{first.text}' and '{last.text}'")
+    return Pattern(first, " ".join(predicate.split()), last)
+
+
+def _terms(body: str) -> list[Term | str]:
+    found: list[Term | str] = []
+    place = 0
+    while match := _TOKEN.match(body, place):
+        if match.end() == place:
+            break
+        place = match.end()
+        kind, value = match.lastgroup, match[match.lastgroup or 0]
+        if kind == "mark":
+            found.append(value)
+        elif kind == "variable":
+            found.append(Term(value[1:], is_variable=True))
+        elif kind in ("double", "single"):
+            found.append(Term(" ".join(re.sub(r"\\(.)", r"\1", value).split())))
+        else:
+            found.append(Term(_plain(value)))
+    if body[place:].strip():
+        raise PatternError(f"it cannot be read from '{body[place:].strip()[:30]}' on")
+    return found
+
+
+def _plain(word: str) -> str:
+    """Words of an identifier: without prefix, camel case and underscores."""
+    bare = re.split(r"[#/:]", word.rstrip("#/:"))[-1]
+    return " ".join(_CAMEL.sub(" ", bare).split())
+
+
+def _selected(text: str, query: PatternQuery) -> str:
+    variables = query.variables
+    if not variables:
+        raise PatternError("there is no variable to bind")
+    match = _SELECT.search(text)
+    asked = re.findall(r"[?$](\w+)", match[1]) if match else []
+    known = [name for name in (*map(str, asked), "answer") if name in variables]
+    return known[0] if known else variables[-1]

@@ -1,0 +1,219 @@
+"""One query of plain-word patterns: finds its relationships, joins them with SPARQL, tells."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from pyoxigraph import NamedNode
+
+from sarag_rdf.algo.network import Rows
+from sarag_rdf.algo.pattern import Pattern, PatternQuery, Term
+from sarag_rdf.errors import StoreError
+from sarag_rdf.graph.bindings import Binding, Linked, Support
+from sarag_rdf.graph.seeds import entities_of_names
+from sarag_rdf.graph.texts import entity_labels, relationship_texts
+from sarag_rdf.graph.view import GraphView
+from sarag_rdf.ports import Table
+from sarag_rdf.resources import render_query
+
+RELATIONSHIPS = 30
+"""Relationships that a pattern may match: those whose texts are nearest to it."""
+ROWS = 5000
+"""Rows of bindings that are read at most."""
+SHOWN = 10
+"""Bindings that are given, the best for each value of what is asked for."""
+
+
+class PatternMatch:
+    """One query: what its terms may be (entities by IRI), what its patterns match."""
+
+    def __init__(
+        self, view: GraphView, query: PatternQuery, linked: Mapping[Term, Sequence[Linked]]
+    ) -> None:
+        self._view, self._query, self._linked = view, query, linked
+        self._known: dict[Term, set[str]] = {
+            term: {link.entity for link in links} for term, links in linked.items()
+        }
+        self._matched: dict[int, dict[str, float]] = {}
+        self._ends: dict[Term, set[str]] = {}
+        self._labels: dict[str, str] = {}
+
+    @cached_property
+    def _uses(self) -> Counter[Term]:
+        return Counter(end for p in self._query.patterns for end in (p.subject, p.object))
+
+    def match(self) -> str:
+        """Find the relationships of each pattern, the best known first; or say what fails."""
+        patterns = self._query.patterns
+        while len(self._matched) < len(patterns):
+            number = max(
+                (n for n in range(len(patterns)) if n not in self._matched),
+                key=lambda n: (sum(e in self._known for e in _ends_of(patterns[n])), -n),
+            )
+            found = self._near(patterns[number])
+            if not found:
+                return f"nothing in the graph matches '{_said(patterns[number])}'"
+            self._matched[number] = {iri: similarity for iri, (similarity, _) in found.items()}
+            reached = {end for _, ends in found.values() for end in ends}
+            for end in _ends_of(patterns[number]):
+                if end.is_variable:
+                    self._ends[end] = self._ends.get(end, set()) | reached
+                    self._known.setdefault(end, set()).update(reached)
+                    if self._uses[end] > 1:
+                        self._known[end] |= {p for pair in self._same(reached) for p in pair}
+        return ""
+
+    def _near(self, pattern: Pattern) -> dict[str, tuple[float, tuple[str, str]]]:
+        """The nearest relationships that touch what is known: similarity and ends."""
+        network, view = self._view.network, self._view
+        known = [end for end in _ends_of(pattern) if end in self._known]
+        names = [end for end in known if not end.is_variable]
+        rows = np.arange(len(network.relationships))
+        for end in names or known:
+            rows = np.intersect1d(rows, self._touching(self._known[end]))
+        vector = view.vectors.embedder.embed([_said(pattern)])[0]
+        cosines = view.relationship_cosines(vector, rows)
+        best = np.lexsort((rows, -cosines.round(5)))[:RELATIONSHIPS]
+        ends = network.ends[rows[best]].tolist()
+        return {
+            network.relationships[row]: (
+                float(cosine),
+                (network.entities[one], network.entities[other]),
+            )
+            for row, cosine, (one, other) in zip(
+                rows[best].tolist(), cosines[best], ends, strict=True
+            )
+        }
+
+    def _touching(self, entities: set[str]) -> Rows:
+        """Relationships that have an end among these, or whose document is about one of them."""
+        network = self._view.network
+        held = np.array(sorted(network.entity_rows[entity] for entity in entities), dtype=np.int64)
+        about = [
+            network.documents[row] for row in np.flatnonzero(np.isin(network.topics, held)).tolist()
+        ]
+        stated = self._view.reader.rows_for("document-relationships", about)
+        told = np.array([network.relationship_rows[row[1].value] for row in stated], dtype=np.int64)
+        ends = (network.starting_at.of(held), network.ending_at.of(held))
+        return np.unique(np.concatenate((*ends, told)))
+
+    def _same(self, entities: Iterable[str]) -> list[tuple[str, str]]:
+        """(thing, entity): each entity itself, and what parts of its name between commas name."""
+        wanted = sorted(set(entities))
+        labels = entity_labels(self._view.reader, wanted)
+        parts = {e: [p.strip() for p in labels[e][0].split(",")] for e in wanted}
+        several = {part for found in parts.values() if len(found) > 1 for part in found}
+        named = entities_of_names(self._view.reader, several)
+        pairs = [(entity, entity) for entity in wanted]
+        pairs += [
+            (thing, entity)
+            for entity in wanted
+            if len(parts[entity]) > 1
+            for part in parts[entity]
+            for thing in named.get(part, ())
+            if thing in self._view.network.entity_rows
+        ]
+        return pairs
+
+    def sparql(self) -> str:
+        """The query that joins what was matched."""
+        numbers = {term: number for number, term in enumerate(self._uses)}
+
+        def end(term: Term, pattern: int) -> dict[str, Any]:
+            given = sorted(link.entity for link in self._linked.get(term, ()))
+            same = self._same(self._ends[term]) if self._uses[term] > 1 and not given else []
+            return {
+                "column": f"e{numbers[term]}_{pattern}",
+                "variable": f"v{numbers[term]}",
+                "terms": [str(NamedNode(iri)) for iri in given],
+                "same": [[str(NamedNode(iri)) for iri in pair] for pair in same],
+            }
+
+        return render_query(
+            "patterns/bindings",
+            graph=str(NamedNode(self._view.reader.minter.kg_graph)),
+            limit=ROWS,
+            patterns=[
+                {
+                    "number": number,
+                    "subject": end(pattern.subject, number),
+                    "object": end(pattern.object, number),
+                    "relationships": [str(NamedNode(iri)) for iri in self._matched[number]],
+                }
+                for number, pattern in enumerate(self._query.patterns)
+            ],
+        )
+
+    def bindings(self, sparql: str) -> tuple[Binding, ...]:
+        """Run it; the best solution for each value of what is asked for, the best first."""
+        result = self._view.reader.store.query(sparql)
+        if not isinstance(result, Table):
+            raise StoreError("a SELECT query was expected")
+        numbers = {term: number for number, term in enumerate(self._uses)}
+        nearness = {k.entity: k.similarity for links in self._linked.values() for k in links}
+        asked = Term(self._query.select, is_variable=True)
+        first = next(n for n, p in enumerate(self._query.patterns) if asked in _ends_of(p))
+        own = {
+            f"v{numbers[asked]}",
+            *(f"e{numbers[asked]}_{n}" for n in range(len(self._query.patterns))),
+        }
+        best: dict[str, tuple[float, dict[str, str]]] = {}
+        for row in result.rows:
+            values = {n: t.value for n, t in zip(result.variables, row, strict=True) if t}
+            used = [values[f"r{n}"] for n in range(len(self._query.patterns))]
+            entity = values[f"e{numbers[asked]}_{first}"]
+            others = [v for n, v in values.items() if n[0] in "ev" and n not in own]
+            if len(set(used)) < len(used) or entity in nearness or entity in others:
+                continue
+            parts = [self._matched[n][iri] for n, iri in enumerate(used)]
+            parts += [
+                nearness[values[f"e{numbers[end]}_{n}"]]
+                for n, pattern in enumerate(self._query.patterns)
+                for end in _ends_of(pattern)
+                if not end.is_variable
+            ]
+            score = sum(parts) / len(parts)
+            if entity not in best or score > best[entity][0]:
+                best[entity] = score, values
+        ordered = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:SHOWN]
+        return self._told(ordered)
+
+    def _told(
+        self, ordered: Sequence[tuple[str, tuple[float, dict[str, str]]]]
+    ) -> tuple[Binding, ...]:
+        reader, patterns = self._view.reader, self._query.patterns
+        numbers = {term: number for number, term in enumerate(self._uses)}
+        columns = {
+            end.text: f"e{numbers[end]}_{n}"
+            for n, pattern in reversed(list(enumerate(patterns)))
+            for end in _ends_of(pattern)
+            if end.is_variable
+        }
+        rows = [values for _, (_, values) in ordered]
+        labels = entity_labels(reader, {row[c] for row in rows for c in columns.values()})
+        used = [[row[f"r{n}"] for n in range(len(patterns))] for row in rows]
+        texts = relationship_texts(reader, {iri for row in used for iri in row})
+        return tuple(
+            Binding(
+                labels[entity][0],
+                entity,
+                score,
+                {name: labels[values[columns[name]]][0] for name in self._query.variables},
+                tuple(Support(r, *texts[r], self._matched[n][r]) for n, r in enumerate(iris)),
+            )
+            for (entity, (score, values)), iris in zip(ordered, used, strict=True)
+        )
+
+
+def _ends_of(pattern: Pattern) -> tuple[Term, Term]:
+    return pattern.subject, pattern.object
+
+
+def _said(pattern: Pattern) -> str:
+    """A pattern as the words that a relationship's text is compared with."""
+    ends = ["" if e.is_variable else e.text for e in (pattern.subject, pattern.object)]
+    return " ".join(f"{ends[0]} {pattern.predicate} {ends[1]}".split())

@@ -1,0 +1,122 @@
+"""SPARQL chain of thought that is run on the graph: the model's patterns meet what is stored.
+
+Grown from "The Reasoning Bottleneck in Graph-RAG" (section 3.1), where the query is a way of
+thinking alone. Here it is read, linked and executed; what it binds is evidence, with provenance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from sarag_rdf.algo.pattern import PatternError, PatternQuery, parse_patterns
+from sarag_rdf.answers import Answer, Context
+from sarag_rdf.graph.bindings import Binding, Grounding
+from sarag_rdf.iris import normalize_name
+from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.reason.conversation import Conversation, final_properties, schema_of, text_of
+from sarag_rdf.reason.sparql_cot import sparql_cot_reply, told
+from sarag_rdf.types import Query
+
+GIVEN = 5
+"""Bindings that are handed back to the model at most."""
+
+
+class Grounds(Protocol):
+    """What runs queries: `sarag_rdf.graph.grounding.Grounder`."""
+
+    def ground(self, query: PatternQuery) -> Grounding: ...
+
+
+class SparqlGrounded:
+    """One call as in sparql-cot; and a second where the graph does not confirm its answer.
+
+    The trace has a note ``grounding`` that says whether the query was parsed, linked and bound,
+    what failed, and whether a binding agrees with the model's own answer. Where nothing is bound
+    the answer is that of sparql-cot.
+    """
+
+    def __init__(
+        self, gather: Gather, llm: LLM, grounder: Grounds, *, max_tokens: int = 1024
+    ) -> None:
+        self._gather, self._llm, self._grounder = gather, llm, grounder
+        self._max_tokens = max_tokens
+
+    def answer(self, query: Query) -> Answer:
+        talk = Conversation(query, self._gather, self._llm)
+        context = talk.gather().context
+        if not context.excerpts:
+            return talk.answer("", reasoning="No document was retrieved.")
+        reply = sparql_cot_reply(talk, context, max_tokens=self._max_tokens)
+        grounding = self._grounded(talk, reply)
+        own = talk.answer_from(reply, context, told(reply))
+        if not grounding.bindings or (own.outcome == "answered" and _agrees(own, grounding)):
+            return talk.answer_from(reply, context, told(reply))
+        return self._decided(talk, context, reply, grounding.bindings[:GIVEN])
+
+    def _grounded(self, talk: Conversation, reply: Mapping[str, Any]) -> Grounding:
+        parsed = True
+        try:
+            grounding = self._grounder.ground(parse_patterns(reply["query"]))
+        except PatternError as error:
+            parsed, grounding = False, Grounding(problem=str(error))
+        values = [binding.value for binding in grounding.bindings]
+        note = {
+            "parsed": parsed,
+            "linked": grounding.is_linked,
+            "bound": bool(grounding.bindings),
+            "agrees": _holds(values, reply["final_answer"]),
+            "problem": grounding.problem,
+            "links": {link.name: link.entity for link in reversed(grounding.linked)},
+            "bindings": [
+                {
+                    "value": binding.value,
+                    "entity": binding.entity,
+                    "score": binding.score,
+                    "variables": dict(binding.variables),
+                    "relationships": [support.relationship for support in binding.support],
+                    "documents": [support.document for support in binding.support],
+                }
+                for binding in grounding.bindings
+            ],
+            "sparql": grounding.sparql,
+        }
+        talk.say("note", "grounding", note)
+        return grounding
+
+    def _decided(
+        self,
+        talk: Conversation,
+        context: Context,
+        reply: Mapping[str, Any],
+        bindings: Sequence[Binding],
+    ) -> Answer:
+        """A second call that sees the bindings, each with the sentences that support it."""
+        rows = [
+            {"value": binding.value, "support": [support.text for support in binding.support]}
+            for binding in bindings
+        ]
+        schema = schema_of(reasoning=text_of(800), **final_properties(context))
+        final = talk.call(
+            "sparql_grounded",
+            schema,
+            context=context,
+            max_tokens=self._max_tokens,
+            query=reply["query"],
+            own=reply["final_answer"],
+            bindings=rows,
+        )
+        return talk.answer_from(final, context, f"{told(dict(reply))}\n{final['reasoning']}")
+
+
+def _agrees(own: Answer, grounding: Grounding) -> bool:
+    return _holds([binding.value for binding in grounding.bindings], own.text)
+
+
+def _holds(values: Sequence[str], answer: str) -> bool:
+    """Whether one of the values is the answer, or either contains the other as whole words."""
+    wanted = f" {normalize_name(answer)} "
+    if not wanted.strip():
+        return False
+    found = [f" {normalize_name(value)} " for value in values]
+    return any(wanted in value or (value.strip() and value in wanted) for value in found)
