@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from sarag_rdf.answers import Answer
+from sarag_rdf.answers import Answer, Stage
 from sarag_rdf.context.report import names_of
 from sarag_rdf.export.results import plain
 from sarag_rdf.ports import Table
@@ -178,8 +180,25 @@ def show_answer(answer: Answer, *, explain: bool) -> None:
         f"{usage.tokens_out} out, ${usage.cost:.4f}"
     )
     if explain:
+        show_trace(answer.trace)
         click.echo()
         show_retrieved(answer.retrieved, explain=True)
+
+
+def show_trace(trace: Sequence[Stage]) -> None:
+    """What a reasoner did, a numbered step each: retrievals, calls, and what came of them."""
+    _heading("Steps")
+    for number, stage in enumerate(trace, start=1):
+        if stage.kind == "retrieval":
+            titles = ", ".join(title or "untitled" for title in stage.detail["titles"])
+            click.echo(f"  {number}. {stage.name} for: {stage.detail['question']}")
+            _lines(f"{stage.detail['tokens']} tokens of {titles or 'nothing'}", "     ")
+            continue
+        click.echo(f"  {number}. {stage.kind} {stage.name}")
+        for key, value in stage.detail.items():
+            if value not in ("", [], {}, None):
+                shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                _lines(f"{key}: {shown}", "     ")
 
 
 def show_table(result: Any) -> None:

@@ -6,9 +6,10 @@ import re
 
 import pytest
 
+from sarag_rdf.answers import Stage
 from sarag_rdf.assemble import make_retriever
 from sarag_rdf.cli import show
-from sarag_rdf.cli.show import show_retrieved
+from sarag_rdf.cli.show import show_retrieved, show_trace
 from sarag_rdf.graph import explain
 from sarag_rdf.types import Query, Retrieved
 from tests.retrieve import test_retrievers, test_sarag
@@ -132,3 +133,17 @@ def test_everything_has_a_name(
     steps = [line for block in lines.values() for line in block if line.startswith("-> ")]
     assert len(steps) > 3
     assert not [line for line in steps if "https://" in line or line.startswith("->  ")]
+
+
+def test_steps_of_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    show_trace(
+        [
+            Stage("retrieval", "sarag", {"question": "Who?", "titles": ["Ulm", ""], "tokens": 9}),
+            Stage("call", "answer", {"final_answer": "Ida", "citations": [], "sufficient": False}),
+        ]
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        *("", "Steps", "  1. sarag for: Who?", "     9 tokens of Ulm, untitled"),
+        *("  2. call answer", "     final_answer: Ida", "     sufficient: false"),
+    ]
