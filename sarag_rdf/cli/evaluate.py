@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import click
 
-from sarag_rdf.cli import evaluate_activation, evaluate_qa, evaluate_retrieval
+from sarag_rdf.cli import (
+    evaluate_activation,
+    evaluate_compare,
+    evaluate_qa,
+    evaluate_retrieval,
+)
 
 
 @click.group(
@@ -19,5 +24,5 @@ def command(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _part in (evaluate_retrieval, evaluate_qa, evaluate_activation):
+for _part in (evaluate_retrieval, evaluate_qa, evaluate_compare, evaluate_activation):
     command.add_command(_part.command)

@@ -20,6 +20,7 @@ ANSWERING: Final = (
     "route",
     "self_ask",
     "sparql_cot",
+    "sparql_grounded",
 )
 """Prompts that reasoners use."""
 

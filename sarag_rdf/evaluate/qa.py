@@ -16,7 +16,7 @@ from sarag_rdf.errors import (
 from sarag_rdf.evaluate.account import Meter
 from sarag_rdf.evaluate.coverage import any_holds
 from sarag_rdf.evaluate.questions import Question
-from sarag_rdf.evaluate.row_file import RowFile, key_of
+from sarag_rdf.evaluate.row_file import Record, RowFile, key_of
 from sarag_rdf.evaluate.threads import as_done
 from sarag_rdf.ports import Reasoner
 from sarag_rdf.spec import Spec
@@ -90,12 +90,15 @@ class Row:
     seconds: float
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Row | None:
-        """The row of a record of a `RowFile`; None if it is another kind of record."""
-        names = [field.name for field in fields(cls)]
-        if not record.keys() >= set(names):
+    def of(cls, record: Record | None) -> Row | None:
+        """The row of a record of a `RowFile`; None for another kind of record."""
+        if record is None or not record.keys() >= set(FIELDS):
             return None
-        return cls(**{name: record[name] for name in names})
+        return cls(**{name: record[name] for name in FIELDS})
+
+
+FIELDS = tuple(field.name for field in fields(Row))
+"""What a kept row has."""
 
 
 def ask_all(
@@ -118,36 +121,34 @@ def ask_all(
         for question in questions
         for system in systems
     }
+    found = {pair: Row.of(kept.get(key, FIELDS)) for pair, key in keys.items()}
     jobs = [
         (system, question)
         for question in questions
         for system in systems
-        if keys[system.label, question.id] not in kept
+        if found[system.label, question.id] is None
     ]
 
     def work(job: tuple[System, Question]) -> Row:
         return _ask(*job, meter)
 
+    run = key_of(depends)
     before = len(keys) - len(jobs)
     advance = progress(f"asking ({before} kept)" if before else "asking", len(jobs))
     for (system, question), row in as_done(work, jobs, threads):
-        kept.put(keys[system.label, question.id], asdict(row))
+        pair = system.label, question.id
+        kept.put(keys[pair], {**asdict(row), "run": run})
+        found[pair] = row
         advance(1)
+    rows = {pair: row for pair, row in found.items() if row is not None}
     return {
-        system.label: [_kept(kept, keys[system.label, question.id]) for question in questions]
+        system.label: [rows[system.label, question.id] for question in questions]
         for system in systems
     }
 
 
 def _told(question: Question) -> list[Any]:
     return [question.id, question.query.text, list(question.answers)]
-
-
-def _kept(kept: RowFile, key: str) -> Row:
-    row = Row.of(kept.get(key) or {})
-    if row is None:
-        raise AssertionError(f"row {key} is not as it was written")
-    return row
 
 
 def _ask(system: System, question: Question, meter: Meter) -> Row:

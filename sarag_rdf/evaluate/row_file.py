@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -51,12 +51,10 @@ class RowFile:
         """Records, the last of each key, in the order in which the keys first came."""
         return iter(list(self._records.values()))
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._records
-
-    def get(self, key: str) -> Record | None:
-        """The last record of a key."""
-        return self._records.get(key)
+    def get(self, key: str, fields: Iterable[str]) -> Record | None:
+        """The last record of a key, if there is one and it has these fields."""
+        record = self._records.get(key, {})
+        return record if record.keys() >= {"key", *fields} else None
 
     def put(self, key: str, record: Record) -> Record:
         """Keep a record under a key; it is on the disk when this returns. Raises OSError."""

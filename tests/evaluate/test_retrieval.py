@@ -16,43 +16,13 @@ from sarag_rdf.evaluate.plot_recall import write_recall_plot
 from sarag_rdf.evaluate.table import WIDTH
 from sarag_rdf.knowledge_graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Matrix, Retriever
+from sarag_rdf.ports import Matrix
 from sarag_rdf.spec import Spec
-from sarag_rdf.types import Document, Query, RankedDocument, Retrieved, Subgraph
 from tests.command import Result, Sarag
+from tests.evaluate.fixed import Fixed, without_models
 from tests.evaluate.sample import CORPUS, PASSAGES, QUESTIONS, musique, write
-from tests.sample_graph import CapitalExtractor, files_of
+from tests.sample_graph import files_of
 from tests.test_docs import skip_without_models
-
-
-class Fixed:
-    """Returns documents by title, in the order that it was given, and counts what it is asked."""
-
-    asked: list[tuple[str, int]] = []  # noqa: RUF012 - shared on purpose
-
-    def __init__(self, kg: KnowledgeGraph, *, order: str = "", limit: int) -> None:
-        texts = dict(kg.documents())
-        self._limit = limit
-        self._documents = [
-            Document(f"a:{place}", "a:source", title, texts[title], 0, len(texts[title]))
-            for place, title in enumerate(order.split("|") if order else sorted(texts))
-        ]
-
-    def retrieve(self, query: Query) -> Retrieved:
-        self.asked.append((query.text, self._limit))
-        found = tuple(
-            RankedDocument(document, -rank, 0.0, 0.0, "", rank)
-            for rank, document in enumerate(self._documents[: self._limit], 1)
-        )
-        return Retrieved(query, "fixed", {}, found, (), (), (), Subgraph((), {}, ()))
-
-
-def with_fixed(kg: KnowledgeGraph, name: str, **options: Any) -> Retriever:
-    """In the place of `KnowledgeGraph.retriever`: knows ``fixed`` too."""
-    return Fixed(kg, **options) if name == "fixed" else RETRIEVER(kg, name, **options)
-
-
-RETRIEVER = KnowledgeGraph.retriever
 
 
 class Evaluate:
@@ -77,18 +47,7 @@ class Evaluate:
 @pytest.fixture
 def evaluate(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluate:
     """The command without a model: hashed words, capital letters, and the retriever ``fixed``."""
-    monkeypatch.setattr(assemble, "make_embedder", lambda *_: HashEmbedder())
-    make = assemble.make_extractor
-    monkeypatch.setattr(
-        assemble,
-        "make_extractor",
-        lambda name, *rest, **options: (
-            CapitalExtractor() if name in ("spacy", "capitals") else make(name, *rest, **options)
-        ),
-    )
-    monkeypatch.setitem(assemble.RETRIEVERS, "fixed", Fixed)
-    monkeypatch.setattr(KnowledgeGraph, "retriever", with_fixed)
-    monkeypatch.setattr(Fixed, "asked", [])
+    without_models(monkeypatch)
     return Evaluate(sarag, tmp_path)
 
 

@@ -1,0 +1,60 @@
+"""A retriever with a given order, and the command without models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sarag_rdf import assemble
+from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.ports import Retriever
+from sarag_rdf.types import Document, Query, RankedDocument, Retrieved, Subgraph
+from tests.sample_graph import CapitalExtractor
+
+
+class Fixed:
+    """Returns documents by title, in the order that it was given, and counts what it is asked."""
+
+    asked: list[tuple[str, int]] = []  # noqa: RUF012 - shared on purpose
+
+    def __init__(self, kg: KnowledgeGraph, *, order: str = "", limit: int = 100) -> None:
+        texts = dict(kg.documents())
+        self._limit = limit
+        self._documents = [
+            Document(f"a:{place}", "a:source", title, texts[title], 0, len(texts[title]))
+            for place, title in enumerate(order.split("|") if order else sorted(texts))
+        ]
+
+    def retrieve(self, query: Query) -> Retrieved:
+        self.asked.append((query.text, self._limit))
+        found = tuple(
+            RankedDocument(document, -rank, 0.0, 0.0, "", rank)
+            for rank, document in enumerate(self._documents[: self._limit], 1)
+        )
+        return Retrieved(query, "fixed", {}, found, (), (), (), Subgraph((), {}, ()))
+
+
+RETRIEVER = KnowledgeGraph.retriever
+
+
+def with_fixed(kg: KnowledgeGraph, name: str, **options: Any) -> Retriever:
+    """In the place of `KnowledgeGraph.retriever`: knows ``fixed`` too."""
+    return Fixed(kg, **options) if name == "fixed" else RETRIEVER(kg, name, **options)
+
+
+def without_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashed words embed, capital letters are extracted, and there is the retriever ``fixed``."""
+    monkeypatch.setattr(assemble, "make_embedder", lambda *_: HashEmbedder())
+    make = assemble.make_extractor
+    monkeypatch.setattr(
+        assemble,
+        "make_extractor",
+        lambda name, *rest, **options: (
+            CapitalExtractor() if name in ("spacy", "capitals") else make(name, *rest, **options)
+        ),
+    )
+    monkeypatch.setitem(assemble.RETRIEVERS, "fixed", Fixed)
+    monkeypatch.setattr(KnowledgeGraph, "retriever", with_fixed)
+    monkeypatch.setattr(Fixed, "asked", [])
