@@ -31,7 +31,7 @@ from sarag_rdf.errors import InputError, UsageError
 )
 @endpoint_options
 def command(**options: Any) -> None:
-    """Let a model say which of two answers to a question is better, and why not by chance.
+    """Let a model say which of two systems answers better, question by question.
 
     Each pair is shown in both orders; a system wins if both times it is found better. See
     docs/evaluation.md for the criteria.

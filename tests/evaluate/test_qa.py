@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import sarag_rdf
 from sarag_rdf import assemble
 from sarag_rdf.errors import (
     ContextTooLongError,
@@ -22,10 +28,13 @@ from sarag_rdf.errors import (
 )
 from sarag_rdf.evaluate.depends import ANSWERING
 from sarag_rdf.evaluate.table import WIDTH
-from tests.command import Result, Sarag
+from sarag_rdf.types import Source
+from tests.command import Result, Sarag, environment, run_sarag
 from tests.evaluate.fixed import Fixed, without_models
 from tests.evaluate.sample import CORPUS, QUESTIONS, musique, write
 from tests.evaluate.scripted import Scripted
+from tests.fault_server import data, hang, playing
+from tests.sample_graph import CapitalExtractor, embeddings
 
 TEXTS = {id_: text for id_, text, _, _ in QUESTIONS}
 NEAR = "fixed:order=Ulm|Linz+single:brief=true"
@@ -568,6 +577,65 @@ def test_the_graph_of_another_corpus(evaluate: Evaluate, tmp_path: Path) -> None
 
 
 # --------------------------------------------------------------------------- For real
+
+
+def chat(answers: int) -> Callable[[BaseHTTPRequestHandler], None]:
+    """An endpoint that embeds, answers so many questions, and then says nothing more."""
+    left = iter(range(answers))
+
+    def act(handler: BaseHTTPRequestHandler) -> None:
+        if handler.path.endswith("/embeddings"):
+            embeddings(handler)
+        elif next(left, None) is None:
+            hang(handler)
+        else:
+            data({"final_answer": "Danube"})(handler)
+
+    return act
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_interrupt_ends_the_program_though_the_endpoint_hangs(tmp_path: Path) -> None:
+    """In a process of its own; and the same command goes on with the rest."""
+    write(tmp_path / "corpus.json", CORPUS)
+    write(tmp_path / "questions.json", musique())
+    rows = tmp_path / "rows.jsonl"
+    with playing(chat(2)) as server:
+        endpoint = assemble.Endpoint(server.base_url)
+        with sarag_rdf.open(tmp_path / "kg", embedder="openai:hash", endpoint=endpoint) as kg:
+            kg.index([Source(**record) for record in CORPUS], extractor=CapitalExtractor())
+        arguments = (
+            *("evaluate", "qa", "--corpus", "corpus.json", "--questions", "questions.json"),
+            *("--kg", "kg", "--systems", "bm25+single:brief=true", "--rows", rows.name),
+            *("--base-url", server.base_url, "--model", "m", "--embedder", "openai:hash"),
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sarag_rdf", *arguments],
+            cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+        try:
+            deadline = time.monotonic() + 120
+            while not (rows.exists() and rows.read_bytes().count(b"\n") == 2):
+                assert time.monotonic() < deadline
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
+    Result(process.returncode, out, err).fails(130, "what was done is kept")
+    assert out == ""
+    kept = rows.read_text("utf-8")
+    with playing(chat(1)) as server:
+        arguments = (*arguments[:-5], server.base_url, *arguments[-4:])
+        done = run_sarag(*arguments, cwd=tmp_path)
+        assert done.code == 0, done
+        asked = [body for body in server.bodies if "messages" in body]
+        assert len(asked) == 1
+        [left] = set(TEXTS) - {id_ for id_, text in TEXTS.items() if text in kept}
+        assert TEXTS[left] in asked[0]["messages"][0]["content"]
+    assert done.out.startswith("Questions: 3; model: m;")
 
 
 @pytest.mark.llm

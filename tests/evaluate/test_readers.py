@@ -164,6 +164,20 @@ def test_formats_of_questions(tmp_path: Path, name: str, records: Any) -> None:
         assert sorted(found.supporting) == sorted(titles.index(title) for title in support)
 
 
+def test_types_and_hops(tmp_path: Path) -> None:
+    """Hops are sub-questions, else supporting paragraphs; a type is a text."""
+    records = musique()
+    records[0]["question_decomposition"] = [{"id": 1}, {"id": 2}, {"id": 3}]
+    records[1] |= {"type": " comparison ", "question_decomposition": None}
+    records[2]["type"] = 3
+    questions = read_questions(write(tmp_path / "a.json", records)).questions
+    assert [(q.hops, q.type) for q in questions] == [(3, ""), (2, "comparison"), (3, "")]
+    questions = read_questions(write(tmp_path / "b.json", hotpot())).questions
+    assert [(q.hops, q.type) for q in questions] == [(2, "bridge"), (2, "bridge"), (3, "bridge")]
+    alone = {"id": "a", "question": "Who?", "answer": "Ada"}
+    assert read_questions(write(tmp_path / "c.json", alone)).questions[0].hops is None
+
+
 def test_paragraphs_as_an_object_of_lists(tmp_path: Path) -> None:
     records = musique()
     for record in records:
