@@ -147,7 +147,7 @@ def command(**options: Any) -> None:
             version=sarag_rdf.__version__,
         )  # fmt: skip
     data = qa_report.report(questions, rows, verdicts, setting)
-    times = qa_report.timings(rows)
+    times = qa_report.timings(rows, options["concurrency"])
     write_json(options["json_file"], data)
     write_json(options["timings"], times)
     if options["plot"]:

@@ -104,14 +104,15 @@ def report(
     }
 
 
-def timings(rows: Rows) -> dict[str, Any]:
-    """Seconds a question by system: median and mean."""
+def timings(rows: Rows, at_a_time: int) -> dict[str, Any]:
+    """Seconds a question by system, median and mean, and how many were asked at a time."""
     times = {label: [row.seconds for row in found] for label, found in rows.items()}
     return {
+        "questions_at_a_time": at_a_time,
         "seconds": {
             label: {"median": round(median(found), 3), "mean": round(fmean(found), 3)}
             for label, found in times.items()
-        }
+        },
     }
 
 

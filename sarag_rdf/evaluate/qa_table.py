@@ -35,6 +35,11 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[str]:
         "tokens of\ncontext, seconds"
     )
     yield from _costs(results, times)
+    if times["questions_at_a_time"] > 1:
+        yield (
+            f"seconds while {times['questions_at_a_time']} questions are asked at a time; "
+            "--concurrency 1 tells what one takes"
+        )
     others = [result for result in results if result["difference"]]
     if others:
         yield ""

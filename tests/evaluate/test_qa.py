@@ -494,7 +494,9 @@ def test_screen(evaluate: Evaluate, tmp_path: Path) -> None:
     ):
         assert line in lines
     times = json.loads((tmp_path / "times.json").read_text("utf-8"))
-    assert times.keys() == {"seconds"}
+    assert times.keys() == {"questions_at_a_time", "seconds"}
+    assert "at a time" not in done.out
+    assert "seconds while 3 questions are asked at a time" in evaluate("--concurrency", "3").out
     assert times["seconds"][NEAR].keys() == {"median", "mean"}
 
 
