@@ -18,15 +18,15 @@ def approximate_tokens(text: str) -> int:
 class Budget:
     """Counts what is taken; `limit` of None is no limit."""
 
-    def __init__(self, count: CountTokens, limit: int | None) -> None:
+    def __init__(self, count: CountTokens, limit: int | None, *, used: int = 0) -> None:
         if limit is not None and limit < 1:
             raise UsageError("a budget is at least 1 token")
         self._count, self._limit = count, limit
-        self.used = 0
+        self.used = used
 
-    def take(self, text: str) -> bool:
-        """Take a text if it fits, and say whether it does."""
-        size = self._count(text)
+    def take(self, text: str, *, instead_of: str = "") -> bool:
+        """Take a text if it fits, in the place of one taken before; say whether it does."""
+        size = self._count(text) - (self._count(instead_of) if instead_of else 0)
         if self._limit is not None and self.used + size > self._limit:
             return False
         self.used += size

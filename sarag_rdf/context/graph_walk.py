@@ -55,8 +55,12 @@ class GraphWalk:
        that have a word of at least `LONG` letters in common with it.
     2. Breadth-first search from them over the facts of the documents, up to `hops`.
     3. An entity that a document describes together with one that was reached is reached too.
-    4. Assembly: facts by the hop of their nearer end; then documents that describe what was
-       reached, most such entities first; then documents with a word of the question.
+    4. Assembly: facts by the hop of their nearer end, each text once, up to half the budget;
+       then documents that describe what was reached, most such entities first; then documents
+       with a word of the question.
+
+    That half is this library's own: where facts are whole sentences they would leave no room for
+    documents, which alone can be cited.
 
     Where no entity matches the context is `Whole`, within the same budget.
     """
@@ -92,11 +96,15 @@ class GraphWalk:
         contents: Contents,
         hops: Mapping[str, int],
     ) -> Context:
-        budget = Budget(self._count, self._budget)
-        facts: defaultdict[int, dict[str, None]] = defaultdict(dict)
+        nearest: dict[str, int] = {}
         for hop, fact in _by_hop(contents.facts, hops):
-            if fact.text not in facts[hop] and budget.take(fact.text):
-                facts[hop][fact.text] = None
+            nearest.setdefault(fact.text, hop)
+        half = Budget(self._count, max(1, self._budget // 2))
+        facts: defaultdict[int, list[str]] = defaultdict(list)
+        for text, hop in nearest.items():
+            if half.take(text):
+                facts[hop].append(text)
+        budget = Budget(self._count, self._budget, used=half.used)
         first, second = tiers(question, documents, contents, hops)
         kept: defaultdict[int, list[Document]] = defaultdict(list)
         for document in (*first, *second):

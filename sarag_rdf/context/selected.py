@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +29,8 @@ class Selected:
     A sentence's score adds up, as z-scores over all sentences of the first `documents`
     documents, its cosine with the question (with the document's title before it), its words in
     common with the question (BM25), and the score of its document; first sentences get a
-    little more. Relationships are left out:
-    their sentences are there. No call of a language model is made.
+    little more. Relationships are left out: their sentences are there. No language model is
+    called.
     """
 
     def __init__(
@@ -64,17 +65,14 @@ class Selected:
             + WORDS * _z(self._word_index(texts).scores(retrieved.query.text).astype(np.float64))
         )
         budget = Budget(self._count, self._budget)
-        spans: dict[int, list[tuple[int, int]]] = {}
+        kept: dict[int, Excerpt] = {}
         for place in np.argsort(-total, kind="stable"):
             rank, span = places[place]
-            document = found[rank].document
-            text = document.text[slice(*span)]
-            if budget.take(text if rank in spans else f"{document.title} {text}"):
-                spans.setdefault(rank, []).append(span)
-        excerpts = {
-            f"D{number}": Excerpt(found[rank].document, tuple(sorted(spans[rank])))
-            for number, rank in enumerate(sorted(spans), start=1)
-        }
+            before = kept.get(rank, Excerpt(found[rank].document, ()))
+            more = replace(before, spans=tuple(sorted((*before.spans, span))))
+            if budget.take(more.titled_text, instead_of=before.titled_text if before.spans else ""):
+                kept[rank] = more
+        excerpts = {f"D{number}": kept[rank] for number, rank in enumerate(sorted(kept), start=1)}
         sections = (Section("", excerpts),) if excerpts else ()
         return Context(sections, budget.used, "selected")
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 
-_END = re.compile(r"[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s)|[\u3002\uff01\uff1f]|\n\s*\n")
+_END = re.compile(
+    r"(?<![.!?\u2026])[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s)"
+    r"|[\u3002\uff01\uff1f]+[\u300d\u300f\u201d\u2019\uff09]*"
+    r"|\n\s*\n"
+)
 _ABBREVIATED = re.compile(
     r"(?:^|[\s(\"'\u201c])(?:[A-Z]|[A-Z]\.(?:\s?[A-Z]\.)*[A-Z]?|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Gen|Col|Lt|Sgt|"
     r"Capt|Rev|Hon|Sen|Rep|Gov|Mt|Ft|No|Nos|Vol|vs|etc|e\.g|i\.e|cf|al|ca|c|approx|est|b|d|r|fl|"
     r"Inc|Ltd|Co|Corp|Bros|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|pp?|ed|eds|trans|lit|"
     r"Ph\.D|U\.S|a\.m|p\.m)\.$"
 )
+_LOOK = 24
+"""How far back an abbreviation is looked for."""
 _START = re.compile(r"\s*[\"'\u201c\u2018(\[]*[^\W\d_a-z]|\s*[\"'\u201c\u2018(\[]*\d|\s*$")
 
 
@@ -26,13 +32,12 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     spans = []
     begin = 0
     for match in _END.finditer(text):
-        end = match.end()
-        is_break = "\n" in match[0]
-        if not is_break and text[match.start()] == ".":
-            if _ABBREVIATED.search(text, begin, match.start() + 1):
-                continue
-            if not _START.match(text, end):
-                continue
+        place, end = match.span()
+        mark = text[place]
+        if match[0] == "." and _ABBREVIATED.search(text, max(begin, place - _LOOK), end):
+            continue
+        if mark in ".!?\u2026" and not _START.match(text, end):
+            continue
         spans.append((begin, end))
         begin = end
     spans.append((begin, len(text)))

@@ -1,0 +1,76 @@
+"""Where sentences begin and end."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sarag_rdf.context.sentences import sentence_spans
+
+
+def sentences(text: str) -> list[str]:
+    return [text[begin:end] for begin, end in sentence_spans(text)]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["One."],
+        ["One. "],
+        ["no end"],
+        ["It was late. ", "They left! ", "Why? ", "Well\u2026 ", "Who knows"],
+        # Abbreviations and initials
+        ["Dr. Lee met Mr. St. John in Mt. Vernon. ", "He left."],
+        ["J. R. R. Tolkien and C.S. Lewis met. ", "W. H. Auden came."],
+        ["It is in the U.S. and elsewhere. ", "See e.g. Ulm, i.e. No. 3 of Vol. 2."],
+        ["It began c. 1920, on Jan. 5. ", "It ended at 5 p.m. Monday."],
+        ["Orbis Inc. Berlin was sold by Ada et al. Others stayed."],
+        # What follows decides
+        ["It was version 2. ", "5 people came."],
+        ["The .NET code costs 3.50 at example.org today. ", "Buy it."],
+        ["Wait... what is that? ", "Nothing."],
+        ["The firm yahoo! is old. ", "It grew."],
+        ["It ended. ", "\u00c9mile left. ", "\u6771\u4eac came."],
+        # Quotes and brackets
+        ['He said "Go." ', '"Why?" asked she. ', "(It was late.) ", "They went."],
+        ["\u201cGo!\u201d he said. ", "\u201cNo.\u201d ", "She stayed."],
+        # Other scripts
+        ["\u6771\u4eac\u306f\u9996\u90fd\u3002", "\u5927\u962a\u306f\uff1f", "\u306f\u3044"],
+        ["\u300c\u884c\u304f\u3002\u300d", "\u3068\u8a00\u3046\u3002"],
+        # Blank lines
+        ["A heading\n\n", "A text\nover two lines. ", "More.\n \n\n", "- a list"],
+        ["It is by J.\n\n", "Smith"],
+    ],
+)
+def test_sentences(parts: list[str]) -> None:
+    assert sentences("".join(parts)) == [part.strip() for part in parts]
+
+
+TEXTS = st.text(st.sampled_from("ab A1.!?\u2026\"')(\u201d \n\t\u3002\u300d\u00e9\u4eac\u2028"))
+
+
+@given(TEXTS | st.text())
+def test_spans_ascend_and_hold_all_that_is_not_white_space(text: str) -> None:
+    spans = sentence_spans(text)
+    places = [place for span in spans for place in span]
+    assert places == sorted(places)
+    assert all(begin < end for begin, end in spans)
+    assert all(part == part.strip() for part in sentences(text))
+    left, before = [], 0
+    for begin, end in [*spans, (len(text), len(text))]:
+        left.append(text[before:begin])
+        before = end
+    assert not "".join(left).strip()
+
+
+@pytest.mark.parametrize(
+    "text", ["." * 100_000, "A. " * 1000, "Mr. " * 1000, "\n" * 100_000, '."' * 50_000]
+)
+def test_long_runs_of_marks_take_no_time(text: str) -> None:
+    """Some thousandths of a second; the limit is what no slow machine exceeds."""
+    begin = perf_counter()
+    sentence_spans(text)
+    assert perf_counter() - begin < 2.0
