@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from sarag_rdf import errors, types
+from sarag_rdf import answers, errors, types
 from sarag_rdf.answers import Answer
 from sarag_rdf.errors import SaragError
 from sarag_rdf.types import Document, Query, Retrieved, Source
@@ -32,6 +32,7 @@ __all__ = [
     "SaragError",
     "Source",
     "__version__",
+    "answers",
     "errors",
     "open",
     "types",

@@ -188,10 +188,10 @@ def _check(name: str, made: Callable[..., Any], options: Mapping[str, Any]) -> N
         default = takes[option]
         if isinstance(default, bool):
             fits, kind = value in (True, False), "true or false"
-        elif default is None or isinstance(default, int):
-            fits, kind = isinstance(value, Integral), "a whole number"
         else:
-            fits, kind = isinstance(value, Real), "a number"
+            whole = default is None or isinstance(default, int)
+            fits = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+            kind = "a whole number" if whole else "a number"
         if not fits and value is not default:
             raise UsageError(f"{name} takes {kind} as {option}, not '{value}'")
 

@@ -19,24 +19,28 @@ class Spec:
 
     @classmethod
     def parse(cls, label: str) -> Spec:
-        """Read ``name`` or ``name:key=value:key=value``; numbers become numbers.
+        """Read ``name`` or ``name:key=value:key=value``; numbers, true and false become such.
 
         Raises `UsageError`.
 
-        >>> Spec.parse("sarag:k=5:c=0.9").options
-        {'k': 5, 'c': 0.9}
+        >>> Spec.parse("single:brief=true:max_tokens=300").options
+        {'brief': True, 'max_tokens': 300}
         """
         name, *settings = label.strip().split(":")
         options = {}
         for setting in settings:
             key, equals, value = setting.partition("=")
             if not (key and equals and value):
-                raise UsageError(f"'{label}' is no method: write name or name:key=value:key=value")
-            options[key] = _number(value)
+                raise UsageError(
+                    f"'{label}' cannot be read: write name or name:key=value:key=value"
+                )
+            options[key] = _value(value)
         return cls(label.strip(), name, options)
 
 
-def _number(value: str) -> int | float | str:
+def _value(value: str) -> bool | int | float | str:
+    if value in ("true", "false"):
+        return value == "true"
     for kind in (int, float):
         try:
             return kind(value)

@@ -65,6 +65,7 @@ ONLY_IN: dict[str, set[str]] = {
     "openai": {"models"},
     "sentence_transformers": {"models"},
     "torch": {"models"},
+    "transformers": {"models"},
     "sqlite3": {"models"},
     "spacy": {"index"},
     "bs4": {"index"},
