@@ -14,7 +14,8 @@ from sarag_rdf.types import Query, Retrieved, Subgraph, Usage
 
 INSUFFICIENT: Final = "insufficient information"
 """What `Answer.text` is when the evidence does not settle the question."""
-NOTHING = Context(())
+NO_DOCUMENT: Final = "No document was found, or none fits the budget."
+NOTHING: Final = Context(())
 _FENCE = 8
 _ABSTENTIONS = {
     normalize_name(text)

@@ -6,6 +6,7 @@ from sarag_rdf.answers import Answer, Citation
 from sarag_rdf.errors import UsageError
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
+    NO_DOCUMENT,
     Conversation,
     abstains,
     list_of,
@@ -19,7 +20,8 @@ class Cot:
     """At most `steps` times: retrieve, sum up what is known, answer or ask what is missing.
 
     The summary is carried on, the documents are not. It ends early with an answer, or with a
-    follow-up question that is empty or was asked before: that would retrieve the same again.
+    follow-up question that is empty or was asked before: that would retrieve the same again. No
+    call is made if the question itself retrieves nothing.
     """
 
     def __init__(self, gather: Gather, llm: LLM, *, steps: int = 3, max_tokens: int = 1024) -> None:
@@ -36,6 +38,8 @@ class Cot:
         for step in range(1, self._steps + 1):
             context = talk.gather(None if step == 1 else asked[-1]).context
             excerpts = context.excerpts
+            if step == 1 and not excerpts:
+                return talk.answer("", reasoning=NO_DOCUMENT)
             last = step == self._steps
             labels = {
                 "citations": list_of({"type": "string", "enum": list(excerpts)}, 2 * len(excerpts))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sarag_rdf.answers import Answer, Context, Section
+from sarag_rdf.answers import Answer, Context, Excerpt, Section
 from sarag_rdf.errors import UsageError
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     INSUFFICIENT,
+    NO_DOCUMENT,
+    NOTHING,
     Conversation,
     abstains,
     list_of,
@@ -57,7 +59,7 @@ class Decompose:
         kept = questions[:-1] if self._merge else questions
         for question in kept if len(questions) > 1 else ():
             asked = substituted(question, answers)
-            context = talk.gather(asked).context
+            context = talk.gather(asked).context if asked else NOTHING
             answer = INSUFFICIENT
             if context.excerpts:
                 answer = brief_text(talk, context, question=asked)
@@ -65,11 +67,11 @@ class Decompose:
             facts.append({"question": asked, "answer": answer})
         context = talk.gather().context
         if self._merge and len(questions) > 1:
-            further = talk.gather(substituted(questions[-1], answers)).context
-            context = joined(further, context)
+            asked = substituted(questions[-1], answers)
+            context = joined(talk.gather(asked).context if asked else NOTHING, context)
         known = [fact for fact in facts if not abstains(fact["answer"])]
         if not context.excerpts:
-            return talk.answer("", reasoning="No document was retrieved.")
+            return talk.answer("", reasoning=NO_DOCUMENT)
         if self._brief:
             return brief_answer(talk, context, known)
         return reasoned_answer(talk, context, known, max_tokens=self._max_tokens)
@@ -83,20 +85,32 @@ class Decompose:
 def chain_of(questions: Sequence[str], whole: str) -> list[str]:
     """Sub-questions that can be asked: each once, none empty, none that is the whole too early.
 
+    References are to the questions that are left.
+
     >>> chain_of(["Who is it?", "Who is it?", "Where was #1 born?"], "Where was it born?")
     ['Who is it?', 'Where was #1 born?']
+    >>> chain_of(["Who?", "Who?", "Where was #2?", "Was it #3?"], "Where was it born?")
+    ['Who?', 'Where was #1?', 'Was it #2?']
     >>> chain_of(["Where was it born?", "Who is it?"], "Where was it born?")
     ['Who is it?', 'Where was it born?']
     """
     bare = [" ".join(question.split()) for question in questions]
-    kept = [q for q in dict.fromkeys(bare) if q and normalize_name(q) != normalize_name(whole)]
-    if len(kept) < len([q for q in dict.fromkeys(bare) if q]):
-        return [*(q for q in kept if not _REFERENCE.search(q)), whole]
-    return kept or [whole]
+    places: dict[str, int] = {}
+    for question in filter(None, bare):
+        if normalize_name(question) != normalize_name(whole):
+            places.setdefault(question, len(places) + 1)
+    if not places.keys() >= set(filter(None, bare)):
+        return [*(question for question in places if not _REFERENCE.search(question)), whole]
+
+    def place(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return f"#{places.get(bare[number - 1], 0) if 0 < number <= len(bare) else 0}"
+
+    return [_REFERENCE.sub(place, question) for question in places] or [whole]
 
 
 def substituted(question: str, answers: Sequence[str]) -> str:
-    """A question with ``#1`` replaced by the first answer; by nothing where there is none.
+    """A question with ``#1`` replaced by the first answer, or by nothing where there is none.
 
     >>> substituted("When did #2 join #1?", ["Ulm", "Ada"])
     'When did Ada join Ulm?'
@@ -104,22 +118,25 @@ def substituted(question: str, answers: Sequence[str]) -> str:
 
     def answer(match: re.Match[str]) -> str:
         place = int(match[1]) - 1
-        return answers[place] if place < len(answers) else ""
+        return answers[place] if 0 <= place < len(answers) else ""
 
     return " ".join(_REFERENCE.sub(answer, question).split())
 
 
 def joined(first: Context, second: Context) -> Context:
-    """Both contexts as one, relabelled; documents of the first are not repeated."""
-    seen: set[str] = set()
+    """Both contexts as one, relabelled; a document of both is shown once, with all its spans."""
+    shown: dict[str, set[tuple[int, int]]] = {}
+    for excerpt in (*first.excerpts.values(), *second.excerpts.values()):
+        shown.setdefault(excerpt.document.iri, set()).update(excerpt.spans)
     sections: list[Section] = []
     number = 0
     for section in (*first.sections, *second.sections):
         excerpts = {}
         for excerpt in section.excerpts.values():
-            if excerpt.document.iri not in seen:
-                seen.add(excerpt.document.iri)
+            spans = shown.pop(excerpt.document.iri, None)
+            if spans is not None:
                 number += 1
-                excerpts[f"D{number}"] = excerpt
-        sections.append(Section(section.heading, excerpts, section.relationships))
-    return Context(tuple(sections), first.tokens + second.tokens, first.builder)
+                excerpts[f"D{number}"] = Excerpt(excerpt.document, tuple(sorted(spans)))
+        if excerpts or section.relationships:
+            sections.append(Section(section.heading, excerpts, section.relationships))
+    return Context(tuple(sections), first.tokens + second.tokens, second.builder)

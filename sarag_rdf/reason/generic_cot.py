@@ -11,6 +11,7 @@ from typing import Any
 from sarag_rdf.answers import Answer, Context
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
+    NO_DOCUMENT,
     Conversation,
     final_properties,
     list_of,
@@ -32,7 +33,7 @@ class GenericCot:
         talk = Conversation(query, self._gather, self._llm)
         context = talk.gather().context
         if not context.excerpts:
-            return talk.answer("", reasoning="No document was retrieved.")
+            return talk.answer("", reasoning=NO_DOCUMENT)
         return generic_cot_answer(talk, context, max_tokens=self._max_tokens)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sarag_rdf.answers import Answer
 from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import Conversation, schema_of
+from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation, schema_of
 from sarag_rdf.reason.generic_cot import generic_cot_answer
 from sarag_rdf.reason.sparql_cot import sparql_cot_answer
 from sarag_rdf.types import Query
@@ -29,7 +29,7 @@ class Route:
         talk = Conversation(query, self._gather, self._llm)
         context = talk.gather().context
         if not context.excerpts:
-            return talk.answer("", reasoning="No document was retrieved.")
+            return talk.answer("", reasoning=NO_DOCUMENT)
         kind = self._classified(talk)
         ways = [sparql_cot_answer, generic_cot_answer]
         if kind != "bridge":

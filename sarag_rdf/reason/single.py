@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from sarag_rdf.answers import Answer, Context
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
+    NO_DOCUMENT,
     Conversation,
     final_properties,
     holding,
@@ -34,7 +35,7 @@ class Single:
         talk = Conversation(query, self._gather, self._llm)
         context = talk.gather().context
         if not context.excerpts:
-            return talk.answer("", reasoning="No document was retrieved.")
+            return talk.answer("", reasoning=NO_DOCUMENT)
         if self._brief:
             return brief_answer(talk, context)
         return reasoned_answer(talk, context, max_tokens=self._max_tokens)

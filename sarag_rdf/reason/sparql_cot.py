@@ -7,6 +7,7 @@ from typing import Any
 from sarag_rdf.answers import Answer, Context
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
+    NO_DOCUMENT,
     Conversation,
     final_properties,
     list_of,
@@ -29,7 +30,7 @@ class SparqlCot:
         talk = Conversation(query, self._gather, self._llm)
         context = talk.gather().context
         if not context.excerpts:
-            return talk.answer("", reasoning="No document was retrieved.")
+            return talk.answer("", reasoning=NO_DOCUMENT)
         return sparql_cot_answer(talk, context, max_tokens=self._max_tokens)
 
 
