@@ -66,7 +66,10 @@ def test_unknown_names_are_told_with_those_that_exist(kg: KnowledgeGraph) -> Non
     ("options", "message"),
     [
         ({"reasoner": "cot:brief=true"}, "cot does not take brief: it takes steps, max_tokens"),
-        ({"reasoner": "self-ask:most=2"}, "self-ask does not take most: it takes steps, max_tokens"),
+        (
+            {"reasoner": "self-ask:most=2"},
+            "self-ask does not take most: it takes steps, max_tokens",
+        ),
         ({"reasoner": "single:llm=x"}, "single does not take llm: it takes brief, max_tokens"),
         ({"reasoner": "cot:steps=two"}, "cot takes a whole number as steps, not 'two'"),
         ({"reasoner": "cot:steps=2.5"}, "cot takes a whole number as steps, not '2.5'"),
