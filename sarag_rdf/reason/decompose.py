@@ -50,6 +50,8 @@ class Decompose:
     ) -> None:
         if most < 1:
             raise UsageError("decompose needs most of at least 1")
+        if merge and chain:
+            raise UsageError("decompose takes merge or chain: merged, the last part has no answer")
         self._gather, self._llm = gather, llm
         self._most, self._merge, self._chain = most, merge, chain
         self._brief, self._max_tokens = brief, max_tokens
@@ -67,9 +69,9 @@ class Decompose:
             answer = INSUFFICIENT
             if context.excerpts:
                 answer = brief_text(talk, context, question=asked)
-            answers.append("" if abstains(answer) else answer)
             facts.append({"question": asked, "answer": answer})
-            citations += holding(answer, context)
+            answers.append("" if abstains(answer) else answer)
+            citations += holding(answers[-1], context)
         if self._chain and answers:
             return talk.answer(answers[-1], reasoning=_told(facts), citations=citations)
         context = talk.gather().context

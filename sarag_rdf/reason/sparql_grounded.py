@@ -14,7 +14,13 @@ from sarag_rdf.answers import Answer, Context
 from sarag_rdf.graph.bindings import Binding, Grounding
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import Conversation, final_properties, schema_of, text_of
+from sarag_rdf.reason.conversation import (
+    NO_DOCUMENT,
+    Conversation,
+    final_properties,
+    schema_of,
+    text_of,
+)
 from sarag_rdf.reason.sparql_cot import sparql_cot_reply, told
 from sarag_rdf.types import Query
 
@@ -46,7 +52,7 @@ class SparqlGrounded:
         talk = Conversation(query, self._gather, self._llm)
         context = talk.gather().context
         if not context.excerpts:
-            return talk.answer("", reasoning="No document was retrieved.")
+            return talk.answer("", reasoning=NO_DOCUMENT)
         reply = sparql_cot_reply(talk, context, max_tokens=self._max_tokens)
         grounding = self._grounded(talk, reply)
         own = talk.answer_from(reply, context, told(reply))

@@ -20,6 +20,7 @@ from tests.reason.sample import (
     QUERY,
     Library,
     context_of,
+    document,
     told,
 )
 
@@ -152,6 +153,15 @@ def test_brief_to_the_end() -> None:
 def test_an_answer_that_is_none_in_the_end() -> None:
     llm = QueuedLLM([split(WHO), final(sufficient=False)])
     assert Decompose(Library(), llm).answer(QUERY).text == INSUFFICIENT
+
+
+def test_a_chain_cites_no_document_for_what_was_not_found() -> None:
+    """That it is unknown stands in a document, and yet is no answer."""
+    library = Library(contexts={WHO: context_of(document(3, "The founder is unknown."))})
+    llm = QueuedLLM([split(WHO, ADA_BORN), found("unknown"), found("Ulm")])
+    assert Decompose(library, llm, chain=True).answer(QUERY).citations == (CITE_ADA,)
+    with pytest.raises(UsageError, match="merge or chain"):
+        Decompose(library, llm, merge=True, chain=True)
 
 
 @pytest.mark.parametrize(
