@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import doctest
 import io
 import re
 import shlex
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -253,6 +255,20 @@ def test_excerpts_of_the_graph_are_true(page: Path) -> None:
         assert shown
         for quad in shown:
             assert quad in known or "[...]" in quad.object.value, f"{page.name}: {quad}"
+
+
+WITH_EXAMPLES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in sorted((ROOT / "sarag_rdf").rglob("*.py"))
+    if ">>> " in path.read_text("utf-8") and path.stem != "__init__"
+]
+
+
+@pytest.mark.parametrize("module", WITH_EXAMPLES)
+def test_examples_in_docstrings_are_true(module: str) -> None:
+    found = doctest.testmod(import_module(module))
+    assert found.attempted > 0
+    assert found.failed == 0
 
 
 @cache
