@@ -99,8 +99,8 @@ def command(**options: Any) -> None:
     if options["plot"] and options["plot"].suffix.lower() != ".png":
         raise UsageError(f"{options['plot']}: the name of a plot ends in .png")
     check_outputs(options["rows"], options["json_file"], options["timings"], options["plot"])
-    llm = assemble.make_llm(endpoint_of(options), None)
     _check_reasoners(systems)
+    llm = assemble.make_llm(endpoint_of(options), None)
     corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
     asked = chosen(file.questions, options["limit"], options["seed"])
     questions = [question for question in asked if question.has_answer]

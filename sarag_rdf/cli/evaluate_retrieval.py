@@ -114,12 +114,12 @@ def command(**options: Any) -> None:
         )  # fmt: skip
     data = report.report(corpus, questions, outcomes, cutoffs, setting)
     times = report.timings(encoding, outcomes)
-    for line in table.lines(data, times, cutoffs):
-        click.echo(line)
     write_json(options["json_file"], data)
     write_json(options["timings"], times)
     if options["plot"]:
         _draw(outcomes, curve, options["plot"])
+    for line in table.lines(data, times, cutoffs):
+        click.echo(line)
 
 
 def _methods(text: str) -> list[Spec]:

@@ -190,7 +190,7 @@ def _row(mark: Mark) -> dict[str, Any]:
         "correct": mark.correct,
         "covered": row.covered,
         "error": mark.error or None,
-        "problem": row.problem or None,
+        "problem": row.problem.partition(":")[0] or None,  # without what an endpoint says
         "calls": row.calls,
         "tokens_in": row.tokens_in,
         "tokens_out": row.tokens_out,

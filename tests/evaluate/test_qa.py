@@ -27,6 +27,7 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
 )
 from sarag_rdf.evaluate.depends import ANSWERING
+from sarag_rdf.evaluate.plot_answers import write_answer_plot
 from sarag_rdf.evaluate.table import WIDTH
 from sarag_rdf.types import Source
 from tests.command import Result, Sarag, environment, run_sarag
@@ -227,12 +228,13 @@ def test_rows_of_questions(evaluate: Evaluate) -> None:
     ]
     failed = three["systems"][NONE]
     assert (failed["outcome"], failed["error"]) == ("failed", "failed")
-    assert failed["problem"] == "TruncatedReplyError: too long"
+    assert failed["problem"] == "TruncatedReplyError"
     kept = evaluate.rows()
     assert [(row["id"], row["system"]) for row in kept] == [
         (id_, system) for id_ in TEXTS for system in (NEAR, FAR, NONE)
     ]
     assert kept[1]["reasoning"] == "D1."
+    assert kept[-1]["problem"] == "TruncatedReplyError: too long"
     assert all(row["seconds"] >= 0 for row in kept)
 
 
@@ -508,6 +510,16 @@ def test_a_plot_without_tokens(evaluate: Evaluate, tmp_path: Path) -> None:
     """An endpoint that counts none: the tokens of contexts are drawn; and nothing but zeros."""
     evaluate("--systems", NONE, "--plot", "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("count", "length"), [(1, 4), (5, 40), (40, 120)])
+def test_a_plot_of_few_and_of_many(tmp_path: Path, count: int, length: int) -> None:
+    """Whatever their labels are, the picture is drawn, and the same each time."""
+    points = {f"$_{n}".ljust(length, "x"): (100.0 * n, n / count) for n in range(count)}
+    for name in ("a.png", "b.png"):
+        write_answer_plot(points, "F1", "tokens", tmp_path / name)
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+    assert (tmp_path / "a.png").stat().st_size > 10_000
 
 
 # ------------------------------------------------------------------------ Wrong usage
