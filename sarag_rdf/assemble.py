@@ -87,7 +87,8 @@ class Endpoint:
     """An OpenAI-compatible endpoint; the key comes from the environment alone.
 
     `timeout` in seconds a request; `concurrency` calls at a time; prices in US dollars per
-    million tokens, for the cost that is reported.
+    million tokens, for the cost that is reported; `temperature` of at least 0, and the seed of
+    what is left to chance, both part of a reply's identity in the cache.
     """
 
     base_url: str
@@ -96,6 +97,8 @@ class Endpoint:
     concurrency: int = 4
     price_in: float = 0.0
     price_out: float = 0.0
+    temperature: float = 0.0
+    seed: int = 0
 
     @classmethod
     def from_environment(cls) -> Endpoint | None:
@@ -118,6 +121,8 @@ def make_llm(endpoint: Endpoint | None, cache: Path | None) -> LLM:
         timeout=endpoint.timeout,
         price_in=endpoint.price_in,
         price_out=endpoint.price_out,
+        temperature=endpoint.temperature,
+        seed=endpoint.seed,
     )
     return CachedLLM(llm, cache or ":memory:")
 

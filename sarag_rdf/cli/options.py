@@ -49,6 +49,10 @@ def endpoint_options(function: Callable[..., Any]) -> Callable[..., Any]:
             setting("--model", help="The model at the endpoint; default: its only one."),
             setting("--timeout", default=120.0, help="Seconds a request may take."),
             setting("--concurrency", default=4, type=click.IntRange(1), help="Calls at a time."),
+            setting("--temperature", default=0.0, type=click.FloatRange(0.0), help="Of the model."),
+            setting(
+                "--model-seed", default=0, type=int, help="Of what the model leaves to chance."
+            ),
             setting("--price-in", default=0.0, help="US dollars per million tokens read."),
             setting("--price-out", default=0.0, help="US dollars per million tokens written."),
         ]
@@ -146,6 +150,8 @@ def endpoint_of(options: dict[str, Any]) -> Endpoint | None:
         options["concurrency"],
         options["price_in"],
         options["price_out"],
+        options["temperature"],
+        options["model_seed"],
     )
 
 
