@@ -56,7 +56,7 @@ from sarag_rdf.vocab import SARAG
 KS = (2, 5, 10)
 SHOWN = ("R@2", "R@5", "R@10", "all@5")
 GAINS = (0.4, 0.6, 0.3)
-QUANTILES = (0.99, 0.98, 0.95)
+QUANTILES = (0.98, 0.99, 0.95)
 
 Floats = NDArray[np.float64]
 Options = Mapping[str, float]

@@ -42,7 +42,7 @@ class Sarag:
         *,
         k: int = 3,
         n: int = 2,
-        c: float = 0.99,
+        c: float = 0.98,
         decay: float = 0.15,
         gain: float = 0.4,
         limit: int | None = None,
