@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-MOST = 8
-"""Patterns that are read at most."""
+MOST = 4
+"""Patterns that are read: the first ones; small models may repeat themselves without end."""
 NAMING = frozenset(
     {"name", "named", "label", "called", "is called", "is named", "has name", "title", "titled"}
 )
@@ -68,7 +68,7 @@ class PatternQuery:
 
 
 def parse_patterns(text: str) -> PatternQuery:
-    """Read a query; raises `PatternError`.
+    """Read a query, the first `MOST` of its distinct patterns; raises `PatternError`.
 
     A pattern that names a variable puts the name in its place everywhere.
 
@@ -88,15 +88,14 @@ def parse_patterns(text: str) -> PatternQuery:
     def named(term: Term) -> Term:
         return names.get(term.text, term) if term.is_variable else term
 
-    patterns = tuple(
+    every = dict.fromkeys(
         Pattern(named(triple.subject), triple.predicate, named(triple.object))
         for triple in triples
         if not (triple.predicate in NAMING and triple.subject.text in names)
     )
+    patterns = tuple(every)[:MOST]
     if not patterns:
         raise PatternError("no pattern joins two things")
-    if len(patterns) > MOST:
-        raise PatternError(f"there are more than {MOST} patterns")
     query = PatternQuery("", patterns)
     return PatternQuery(_selected(text, query), patterns)
 

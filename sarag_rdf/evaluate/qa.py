@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from time import perf_counter
 from typing import Any, Literal
 
+from sarag_rdf.answers import Answer
 from sarag_rdf.errors import (
     ContextTooLongError,
     TruncatedReplyError,
@@ -71,7 +72,8 @@ class Row:
     `outcome` is ``answered``, ``insufficient`` (with an empty `answer`), or ``failed``, when
     `problem` says why. `covered` tells whether a known answer stands in what the model was
     given. `calls` are those that were answered, cached ones included; `seconds` is the time that
-    they and all else take.
+    they and all else take. `notes` are what the reasoner says of its own way: each that is true
+    or false, as ``grounding.bound``.
     """
 
     system: str
@@ -88,16 +90,17 @@ class Row:
     retrievals: int
     context_tokens: int
     seconds: float
+    notes: Mapping[str, bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, record: Record | None) -> Row | None:
         """The row of a record of a `RowFile`; None for another kind of record."""
         if record is None or not record.keys() >= set(FIELDS):
             return None
-        return cls(**{name: record[name] for name in FIELDS})
+        return cls(**{name: record[name] for name in FIELDS}, notes=record.get("notes", {}))
 
 
-FIELDS = tuple(field.name for field in fields(Row))
+FIELDS = tuple(part.name for part in fields(Row) if part.name != "notes")
 """What a kept row has."""
 
 
@@ -155,6 +158,7 @@ def _ask(system: System, question: Question, meter: Meter) -> Row:
     account = meter.open()
     begin = perf_counter()
     text = reasoning = problem = ""
+    notes: dict[str, bool] = {}
     outcome: Literal["answered", "insufficient", "failed"] = "insufficient"
     try:
         answer = system.reasoner.answer(question.query)
@@ -162,6 +166,7 @@ def _ask(system: System, question: Question, meter: Meter) -> Row:
         outcome, problem = "failed", f"{type(error).__name__}: {error}"
     else:
         reasoning = answer.reasoning
+        notes = _notes(answer)
         if answer.outcome == "answered":
             outcome, text = "answered", answer.text
     seconds = perf_counter() - begin + account.saved
@@ -176,4 +181,15 @@ def _ask(system: System, question: Question, meter: Meter) -> Row:
         retrievals=len(contexts),
         context_tokens=sum(context.tokens for context in contexts),
         seconds=round(seconds, 3),
+        notes=notes,
     )  # fmt: skip
+
+
+def _notes(answer: Answer) -> dict[str, bool]:
+    return {
+        f"{stage.name}.{key}": value
+        for stage in answer.trace
+        if stage.kind == "note"
+        for key, value in stage.detail.items()
+        if isinstance(value, bool)
+    }

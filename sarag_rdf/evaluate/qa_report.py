@@ -80,6 +80,7 @@ def report(
                 "dollars": _mean([_dollars(mark, prices) for mark in found], 9),
                 "retrievals": _mean([mark.row.retrievals for mark in found]),
                 "context_tokens": _mean([mark.row.context_tokens for mark in found]),
+                "notes": _notes(found),
                 "on_covered": _group([mark for mark in found if mark.row.covered]),
                 "difference": None
                 if found is base
@@ -127,6 +128,14 @@ def _figures(mark: Mark) -> dict[str, float]:
         "failed": float(mark.row.outcome == "failed"),
         "errors_of_retrieval": float(mark.error == "retrieval"),
         "errors_of_reasoning": float(mark.error == "reasoning"),
+    }
+
+
+def _notes(marks: Sequence[Mark]) -> dict[str, float | None]:
+    """The share of questions for which each note of the reasoner is true."""
+    names = sorted({name for mark in marks for name in mark.row.notes})
+    return {
+        name: _mean([float(mark.row.notes.get(name, False)) for mark in marks]) for name in names
     }
 
 

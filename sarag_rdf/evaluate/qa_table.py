@@ -40,6 +40,13 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[str]:
             f"seconds while {times['questions_at_a_time']} questions are asked at a time; "
             "--concurrency 1 tells what one takes"
         )
+    noted = [result for result in results if result["notes"]]
+    if noted:
+        yield ""
+        yield "What reasoners note of their own way, in percent of the questions"
+        for result in noted:
+            shown = ", ".join(f"{k} {percent(v)}" for k, v in result["notes"].items())
+            yield f"{result['system']}: {shown}"
     others = [result for result in results if result["difference"]]
     if others:
         yield ""
