@@ -24,7 +24,7 @@ COMMANDS = {
     "export": "write the graph as RDF",
     "validate": "check the graph against its SHACL shapes",
     "stats": "count what the graph holds",
-    "evaluate": "measure retrieval on questions with known answers",
+    "evaluate": "measure retrieval and answers on questions with known answers",
 }
 INTERRUPTED = 130
 

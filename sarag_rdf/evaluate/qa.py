@@ -41,12 +41,14 @@ class Parts:
     def parse(cls, text: str) -> Parts:
         """Each part is a name with options; without a context it is ``whole``.
 
-        Raises `UsageError`.
+        ``closed-book`` stands alone, as it retrieves nothing. Raises `UsageError`.
 
         >>> Parts.parse("dense:limit=5 + single").retriever.options
         {'limit': 5}
         """
         parts = [Spec.parse(part) for part in text.split("+")]
+        if [part.name for part in parts] == ["closed-book"]:
+            return cls(parts[0].label, Spec("dense", "dense"), Spec("whole", "whole"), parts[0])
         if len(parts) not in (2, 3) or not all(part.name for part in parts):
             raise UsageError(
                 f"'{text.strip()}' is no system: write RETRIEVER+REASONER or "

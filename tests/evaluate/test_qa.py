@@ -25,9 +25,11 @@ from sarag_rdf.errors import (
     RateLimitError,
     TruncatedReplyError,
     UnparsableReplyError,
+    UsageError,
 )
 from sarag_rdf.evaluate.depends import ANSWERING
 from sarag_rdf.evaluate.plot_answers import write_answer_plot
+from sarag_rdf.evaluate.qa import Parts
 from sarag_rdf.evaluate.table import WIDTH
 from sarag_rdf.types import Source
 from tests.command import Result, Sarag, environment, run_sarag
@@ -674,3 +676,13 @@ def test_with_a_real_server(
     first = (tmp_path / "out.json").read_bytes()
     assert sarag(*arguments).code == 0
     assert (tmp_path / "out.json").read_bytes() == first
+
+
+def test_a_system_that_retrieves_nothing_is_named_alone() -> None:
+    parts = Parts.parse("closed-book:max_tokens=99")
+    assert (parts.label, parts.reasoner.options) == (
+        "closed-book:max_tokens=99",
+        {"max_tokens": 99},
+    )
+    with pytest.raises(UsageError, match="no system"):
+        Parts.parse("single")
