@@ -11,12 +11,15 @@ import click
 
 from sarag_rdf.cli.evaluation import (
     check_outputs,
+    choice_options,
     chosen,
+    data_options,
     graph_of,
+    output_options,
     showing_progress,
     write_json,
 )
-from sarag_rdf.cli.options import embedder_option, endpoint_of, endpoint_options
+from sarag_rdf.cli.options import endpoint_of, endpoint_options
 from sarag_rdf.errors import InputError, SaragError, UsageError
 
 if TYPE_CHECKING:
@@ -32,20 +35,7 @@ if TYPE_CHECKING:
     epilog="Example:  sarag evaluate qa --corpus corpus.json --questions questions.json "
     "--systems dense+single,sarag+single --rows answers.jsonl --json results.json",
 )
-@click.option("--corpus", required=True, type=click.Path(path_type=Path), help="Passages, as JSON.")
-@click.option(
-    "--questions", required=True, type=click.Path(path_type=Path),
-    help="Questions of MuSiQue, 2WikiMultiHopQA or HotpotQA, or id, question and answer.",
-)  # fmt: skip
-@click.option(
-    "--kg", type=click.Path(path_type=Path),
-    help="A graph of the corpus, or a new folder to index it into. Default: one for this time.",
-)  # fmt: skip
-@click.option(
-    "--extractor",
-    help="spacy, llm or openie:FILE. Default: spacy, or what the graph was extracted with.",
-)
-@embedder_option
+@data_options
 @click.option(
     "--systems", default="sarag+single", show_default=True,
     help="RETRIEVER+REASONER or RETRIEVER+CONTEXT+REASONER, with commas between; options of a "
@@ -53,11 +43,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--budget", type=click.IntRange(1), help="Tokens of a context at most, as for ask.")
 @click.option("--tokenizer", help="Counts the tokens of contexts, as for ask.")
-@click.option("--limit", type=click.IntRange(1), help="Only so many questions: the first ones.")
-@click.option(
-    "--seed", type=click.IntRange(0),
-    help="Of the intervals; also shuffles the questions before --limit. Default: 0, no shuffling.",
-)  # fmt: skip
+@choice_options
 @click.option("--baseline", help="System to compare with. Default: the first one.")
 @click.option(
     "--judge", is_flag=True,
@@ -67,10 +53,7 @@ if TYPE_CHECKING:
     "--rows", type=click.Path(path_type=Path),
     help="Keep each answer here as it comes (.jsonl); what is there already is not asked again.",
 )  # fmt: skip
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path), help="Write all results here, as JSON."
-)
-@click.option("--timings", type=click.Path(path_type=Path), help="Write times here, as JSON.")
+@output_options
 @click.option(
     "--plot", type=click.Path(path_type=Path), help="Draw scores against tokens read: a .png file."
 )

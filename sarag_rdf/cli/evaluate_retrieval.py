@@ -9,13 +9,16 @@ import click
 
 from sarag_rdf.cli.evaluation import (
     check_outputs,
+    choice_options,
     chosen,
+    data_options,
     graph_of,
     numbers,
+    output_options,
     showing_progress,
     write_json,
 )
-from sarag_rdf.cli.options import embedder_option, endpoint_options
+from sarag_rdf.cli.options import endpoint_options
 from sarag_rdf.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -31,20 +34,7 @@ CURVE = 20
     epilog="Example:  sarag evaluate retrieval --corpus corpus.json --questions questions.json "
     "--methods sarag,sarag-paper --kg kg-of-corpus --json results.json",
 )
-@click.option("--corpus", required=True, type=click.Path(path_type=Path), help="Passages, as JSON.")
-@click.option(
-    "--questions", required=True, type=click.Path(path_type=Path),
-    help="Questions of MuSiQue, 2WikiMultiHopQA or HotpotQA, or id, question and answer.",
-)  # fmt: skip
-@click.option(
-    "--kg", type=click.Path(path_type=Path),
-    help="A graph of the corpus, or a new folder to index it into. Default: one for this time.",
-)  # fmt: skip
-@click.option(
-    "--extractor",
-    help="spacy, llm or openie:FILE. Default: spacy, or what the graph was extracted with.",
-)
-@embedder_option
+@data_options
 @click.option(
     "--methods", default="sarag", show_default=True,
     help="Retrievers, with commas between; options of one as NAME:KEY=VALUE:KEY=VALUE.",
@@ -57,16 +47,9 @@ CURVE = 20
     "--tokens", default="1000,4000,10000", show_default=True, callback=numbers,
     help="Sizes of contexts to tell the coverage of answers at.",
 )  # fmt: skip
-@click.option("--limit", type=click.IntRange(1), help="Only so many questions: the first ones.")
-@click.option(
-    "--seed", type=click.IntRange(0),
-    help="Of the intervals; also shuffles the questions before --limit. Default: 0, no shuffling.",
-)  # fmt: skip
+@choice_options
 @click.option("--baseline", help="Method to compare with. Default: dense, else the first one.")
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path), help="Write all results here, as JSON."
-)
-@click.option("--timings", type=click.Path(path_type=Path), help="Write times here, as JSON.")
+@output_options
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw recall against k: a .png file.")
 @endpoint_options
 def command(**options: Any) -> None:

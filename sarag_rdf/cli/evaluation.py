@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.cli.options import open_graph
+from sarag_rdf.cli.options import Decorator, embedder_option, open_graph
 from sarag_rdf.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +21,59 @@ if TYPE_CHECKING:
     from sarag_rdf.knowledge_graph import KnowledgeGraph
 
 _PROBLEMS = 3
+
+
+def _together(*decorators: Decorator) -> Decorator:
+    """Several options as one decorator, shown in this order."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+data_options = _together(
+    click.option(
+        "--corpus", required=True, type=click.Path(path_type=Path), help="Passages, as JSON."
+    ),
+    click.option(
+        "--questions", required=True, type=click.Path(path_type=Path),
+        help="Questions of MuSiQue, 2WikiMultiHopQA or HotpotQA, or id, question and answer.",
+    ),
+    click.option(
+        "--kg", type=click.Path(path_type=Path),
+        help="A graph of the corpus, or a new folder to index it into. Default: one for this time.",
+    ),
+    click.option(
+        "--extractor",
+        help="spacy, llm or openie:FILE. Default: spacy, or what the graph was extracted with.",
+    ),
+    embedder_option,
+)  # fmt: skip
+"""What is asked, and of which graph."""
+choice_options = _together(
+    click.option(
+        "--limit", type=click.IntRange(1), help="Only so many questions: the first ones."
+    ),
+    click.option(
+        "--seed", type=click.IntRange(0),
+        help="Of the intervals; also shuffles the questions before --limit. Default: 0, no "
+        "shuffling.",
+    ),
+)  # fmt: skip
+"""Which questions."""
+output_options = _together(
+    click.option(
+        "--json", "json_file", type=click.Path(path_type=Path),
+        help="Write all results here, as JSON.",
+    ),
+    click.option(
+        "--timings", type=click.Path(path_type=Path), help="Write times here, as JSON."
+    ),
+)  # fmt: skip
+"""Where results go."""
 
 
 def numbers(_: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
