@@ -12,6 +12,7 @@ from sarag_rdf.answers import Context, Excerpt, Section
 from sarag_rdf.context.budget import Budget
 from sarag_rdf.context.sentences import sentence_spans
 from sarag_rdf.errors import UsageError
+from sarag_rdf.graph.relevance import Scale
 from sarag_rdf.ports import CountTokens, Embedder, WordIndex
 from sarag_rdf.types import Document, Retrieved
 
@@ -87,5 +88,4 @@ def _shown(document: Document, span: tuple[int, int]) -> str:
 
 
 def _z(values: Floats) -> Floats:
-    deviation = float(values.std())
-    return (values - values.mean()) / deviation if deviation > 0.0 else np.zeros(len(values))
+    return Scale.of(values).z(values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from sarag_rdf.answers import Answer, Citation, Context, Evidence, Stage
@@ -155,6 +155,22 @@ class Conversation:
             if evidence.retrieved.query == self.query:
                 return evidence.retrieved
         return Retrieved(self.query, "none", {}, (), (), (), (), Subgraph((), {}, ()))
+
+
+def from_evidence(
+    query: Query, gather: Gather, llm: LLM, step: Callable[[Conversation, Context], Answer]
+) -> Answer:
+    """Retrieve once, and answer by `step`; no call is made if nothing is found."""
+    talk = Conversation(query, gather, llm)
+    context = talk.gather().context
+    if not context.excerpts:
+        return talk.answer("", reasoning=NO_DOCUMENT)
+    return step(talk, context)
+
+
+def told(facts: Sequence[Mapping[str, str]]) -> str:
+    """Questions with their answers, a line each."""
+    return "\n".join(f"{fact['question']} {fact['answer']}" for fact in facts)
 
 
 def prompt_text(prompt: str, question: str, context: Context, **values: Any) -> str:

@@ -10,17 +10,16 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
-    INSUFFICIENT,
     NO_DOCUMENT,
     NOTHING,
     Conversation,
     abstains,
-    holding,
     list_of,
     schema_of,
     text_of,
+    told,
 )
-from sarag_rdf.reason.single import brief_answer, brief_text, reasoned_answer
+from sarag_rdf.reason.single import brief_answer, looked_up, reasoned_answer
 from sarag_rdf.types import Query
 
 _REFERENCE = re.compile(r"#(\d+)")
@@ -65,15 +64,12 @@ class Decompose:
         kept = questions[:-1] if self._merge else questions
         for question in kept if len(questions) > 1 else ():
             asked = substituted(question, answers)
-            context = talk.gather(asked).context if asked else NOTHING
-            answer = INSUFFICIENT
-            if context.excerpts:
-                answer = brief_text(talk, context, question=asked)
+            answer, cited = looked_up(talk, asked)
             facts.append({"question": asked, "answer": answer})
             answers.append("" if abstains(answer) else answer)
-            citations += holding(answers[-1], context)
+            citations += cited
         if self._chain and answers:
-            return talk.answer(answers[-1], reasoning=_told(facts), citations=citations)
+            return talk.answer(answers[-1], reasoning=told(facts), citations=citations)
         context = talk.gather().context
         if self._merge and len(questions) > 1:
             asked = substituted(questions[-1], answers)
@@ -89,10 +85,6 @@ class Decompose:
         schema = schema_of(questions=list_of(text_of(200), self._most, least=1))
         reply = talk.call("decompose", schema, max_tokens=60 * self._most, most=self._most)
         return chain_of(reply["questions"], talk.question)
-
-
-def _told(facts: Sequence[dict[str, str]]) -> str:
-    return "\n".join(f"{fact['question']} {fact['answer']}" for fact in facts)
 
 
 def chain_of(questions: Sequence[str], whole: str) -> list[str]:

@@ -6,17 +6,18 @@ prompt with (section 5.4).
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from sarag_rdf.answers import Answer, Context
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
-    NO_DOCUMENT,
     Conversation,
     final_properties,
+    from_evidence,
     list_of,
     schema_of,
     text_of,
+    told,
 )
 from sarag_rdf.types import Query
 
@@ -30,11 +31,8 @@ class GenericCot:
         self._gather, self._llm, self._max_tokens = gather, llm, max_tokens
 
     def answer(self, query: Query) -> Answer:
-        talk = Conversation(query, self._gather, self._llm)
-        context = talk.gather().context
-        if not context.excerpts:
-            return talk.answer("", reasoning=NO_DOCUMENT)
-        return generic_cot_answer(talk, context, max_tokens=self._max_tokens)
+        step = partial(generic_cot_answer, max_tokens=self._max_tokens)
+        return from_evidence(query, self._gather, self._llm, step)
 
 
 def generic_cot_answer(talk: Conversation, context: Context, *, max_tokens: int = 1024) -> Answer:
@@ -42,8 +40,4 @@ def generic_cot_answer(talk: Conversation, context: Context, *, max_tokens: int 
     step = schema_of(question=text_of(200), answer=text_of(200))
     schema = schema_of(steps=list_of(step, STEPS, least=1), **final_properties(context))
     reply = talk.call("generic_cot", schema, context=context, max_tokens=max_tokens)
-    return talk.answer_from(reply, context, _told(reply["steps"]))
-
-
-def _told(steps: list[dict[str, Any]]) -> str:
-    return "\n".join(f"{step['question']} {step['answer']}" for step in steps)
+    return talk.answer_from(reply, context, told(reply["steps"]))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sarag_rdf.answers import Answer
+from sarag_rdf.answers import Answer, Context
 from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation, schema_of
+from sarag_rdf.reason.conversation import Conversation, from_evidence, schema_of
 from sarag_rdf.reason.generic_cot import generic_cot_answer
 from sarag_rdf.reason.sparql_cot import sparql_cot_answer
 from sarag_rdf.types import Query
@@ -26,10 +26,9 @@ class Route:
         self._gather, self._llm, self._max_tokens = gather, llm, max_tokens
 
     def answer(self, query: Query) -> Answer:
-        talk = Conversation(query, self._gather, self._llm)
-        context = talk.gather().context
-        if not context.excerpts:
-            return talk.answer("", reasoning=NO_DOCUMENT)
+        return from_evidence(query, self._gather, self._llm, self._routed)
+
+    def _routed(self, talk: Conversation, context: Context) -> Answer:
         kind = self._classified(talk)
         ways = [sparql_cot_answer, generic_cot_answer]
         if kind != "bridge":

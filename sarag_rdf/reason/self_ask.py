@@ -5,15 +5,8 @@ from __future__ import annotations
 from sarag_rdf.answers import Answer, Citation
 from sarag_rdf.errors import UsageError
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import (
-    INSUFFICIENT,
-    Conversation,
-    abstains,
-    holding,
-    schema_of,
-    text_of,
-)
-from sarag_rdf.reason.single import brief_text
+from sarag_rdf.reason.conversation import Conversation, schema_of, text_of, told
+from sarag_rdf.reason.single import looked_up
 from sarag_rdf.types import Query
 
 
@@ -47,12 +40,7 @@ class SelfAsk:
             repeated = any(fact["question"] == follow_up for fact in facts)
             if last or not reply["needs_follow_up"] or not follow_up or repeated:
                 break
-            context = talk.gather(follow_up).context
-            found = INSUFFICIENT
-            if context.excerpts:
-                found = brief_text(talk, context, question=follow_up)
-            if not abstains(found):
-                citations += holding(found, context)
+            found, cited = looked_up(talk, follow_up)
+            citations += cited
             facts.append({"question": follow_up, "answer": found})
-        reasoning = "\n".join(f"{fact['question']} {fact['answer']}" for fact in facts)
-        return talk.answer(final, reasoning=reasoning, citations=citations)
+        return talk.answer(final, reasoning=told(facts), citations=citations)

@@ -6,13 +6,17 @@ With relationships it is the paper's own answering step, without them that of it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from sarag_rdf.answers import Answer, Context
+from sarag_rdf.answers import Answer, Citation, Context
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
-    NO_DOCUMENT,
+    INSUFFICIENT,
+    NOTHING,
     Conversation,
+    abstains,
     final_properties,
+    from_evidence,
     holding,
     schema_of,
     text_of,
@@ -32,13 +36,9 @@ class Single:
 
     def answer(self, query: Query) -> Answer:
         """No call is made without documents. A brief answer cites where it stands."""
-        talk = Conversation(query, self._gather, self._llm)
-        context = talk.gather().context
-        if not context.excerpts:
-            return talk.answer("", reasoning=NO_DOCUMENT)
-        if self._brief:
-            return brief_answer(talk, context)
-        return reasoned_answer(talk, context, max_tokens=self._max_tokens)
+        reasoned = partial(reasoned_answer, max_tokens=self._max_tokens)
+        step = brief_answer if self._brief else reasoned
+        return from_evidence(query, self._gather, self._llm, step)
 
 
 def reasoned_answer(
@@ -75,3 +75,14 @@ def brief_text(
         "answer_brief", schema, question=question, context=context, max_tokens=80, facts=facts
     )
     return " ".join(reply["final_answer"].split())
+
+
+def looked_up(talk: Conversation, question: str) -> tuple[str, list[Citation]]:
+    """Retrieve for a sub-question, answer it briefly, and cite where the answer stands.
+
+    The answer is `INSUFFICIENT` where nothing is asked or found, and no citation goes with an
+    abstention.
+    """
+    context = talk.gather(question).context if question else NOTHING
+    answer = brief_text(talk, context, question=question) if context.excerpts else INSUFFICIENT
+    return answer, [] if abstains(answer) else holding(answer, context)

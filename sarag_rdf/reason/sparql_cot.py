@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from sarag_rdf.algo.pattern import MOST
 from sarag_rdf.answers import Answer, Context
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
-    NO_DOCUMENT,
     Conversation,
     final_properties,
+    from_evidence,
     list_of,
     schema_of,
     text_of,
 )
 from sarag_rdf.types import Query
-
-PATTERNS = 4
-"""Triple patterns of a query at most."""
 
 
 class SparqlCot:
@@ -27,17 +27,14 @@ class SparqlCot:
         self._gather, self._llm, self._max_tokens = gather, llm, max_tokens
 
     def answer(self, query: Query) -> Answer:
-        talk = Conversation(query, self._gather, self._llm)
-        context = talk.gather().context
-        if not context.excerpts:
-            return talk.answer("", reasoning=NO_DOCUMENT)
-        return sparql_cot_answer(talk, context, max_tokens=self._max_tokens)
+        step = partial(sparql_cot_answer, max_tokens=self._max_tokens)
+        return from_evidence(query, self._gather, self._llm, step)
 
 
 def sparql_cot_answer(talk: Conversation, context: Context, *, max_tokens: int = 1024) -> Answer:
     """The call, and what it gives."""
     reply = sparql_cot_reply(talk, context, max_tokens=max_tokens)
-    return talk.answer_from(reply, context, told(reply))
+    return talk.answer_from(reply, context, query_and_bindings(reply))
 
 
 def sparql_cot_reply(
@@ -47,13 +44,13 @@ def sparql_cot_reply(
     binding = schema_of(variable=text_of(40), value=text_of(200))
     schema = schema_of(
         query=text_of(600),
-        bindings=list_of(binding, 2 * PATTERNS),
+        bindings=list_of(binding, 2 * MOST),
         **final_properties(context),
     )
-    return talk.call("sparql_cot", schema, context=context, max_tokens=max_tokens, most=PATTERNS)
+    return talk.call("sparql_cot", schema, context=context, max_tokens=max_tokens, most=MOST)
 
 
-def told(reply: dict[str, Any]) -> str:
+def query_and_bindings(reply: Mapping[str, Any]) -> str:
     """The query and its bindings as reasoning to read."""
     bindings = [f"{binding['variable']} = {binding['value']}" for binding in reply["bindings"]]
     return "\n".join([reply["query"], *bindings])

@@ -15,13 +15,13 @@ from sarag_rdf.graph.bindings import Binding, Grounding
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
-    NO_DOCUMENT,
     Conversation,
     final_properties,
+    from_evidence,
     schema_of,
     text_of,
 )
-from sarag_rdf.reason.sparql_cot import sparql_cot_reply, told
+from sarag_rdf.reason.sparql_cot import query_and_bindings, sparql_cot_reply
 from sarag_rdf.types import Query
 
 GIVEN = 5
@@ -49,29 +49,31 @@ class SparqlGrounded:
         self._max_tokens = max_tokens
 
     def answer(self, query: Query) -> Answer:
-        talk = Conversation(query, self._gather, self._llm)
-        context = talk.gather().context
-        if not context.excerpts:
-            return talk.answer("", reasoning=NO_DOCUMENT)
-        reply = sparql_cot_reply(talk, context, max_tokens=self._max_tokens)
-        grounding = self._grounded(talk, reply)
-        own = talk.answer_from(reply, context, told(reply))
-        if not grounding.bindings or (own.outcome == "answered" and _agrees(own, grounding)):
-            return talk.answer_from(reply, context, told(reply))
-        return self._decided(talk, context, reply, grounding.bindings[:GIVEN])
+        return from_evidence(query, self._gather, self._llm, self._confirmed)
 
-    def _grounded(self, talk: Conversation, reply: Mapping[str, Any]) -> Grounding:
+    def _confirmed(self, talk: Conversation, context: Context) -> Answer:
+        reply = sparql_cot_reply(talk, context, max_tokens=self._max_tokens)
+        bindings, agrees = self._grounded(talk, reply)
+        own = talk.answer_from(reply, context, query_and_bindings(reply))
+        if not bindings or (own.outcome == "answered" and agrees):
+            return own
+        return self._decided(talk, context, reply, bindings[:GIVEN])
+
+    def _grounded(
+        self, talk: Conversation, reply: Mapping[str, Any]
+    ) -> tuple[Sequence[Binding], bool]:
+        """What the query binds, and whether one of the values is the model's answer."""
         parsed = True
         try:
             grounding = self._grounder.ground(parse_patterns(reply["query"]))
         except PatternError as error:
             parsed, grounding = False, Grounding(problem=str(error))
-        values = [binding.value for binding in grounding.bindings]
+        agrees = _holds([b.value for b in grounding.bindings], reply["final_answer"])
         note = {
             "parsed": parsed,
             "linked": grounding.is_linked,
             "bound": bool(grounding.bindings),
-            "agrees": _holds(values, reply["final_answer"]),
+            "agrees": agrees,
             "problem": grounding.problem,
             "links": {link.name: link.entity for link in reversed(grounding.linked)},
             "bindings": [
@@ -88,7 +90,7 @@ class SparqlGrounded:
             "sparql": grounding.sparql,
         }
         talk.say("note", "grounding", note)
-        return grounding
+        return grounding.bindings, agrees
 
     def _decided(
         self,
@@ -112,11 +114,9 @@ class SparqlGrounded:
             own=reply["final_answer"],
             bindings=rows,
         )
-        return talk.answer_from(final, context, f"{told(dict(reply))}\n{final['reasoning']}")
-
-
-def _agrees(own: Answer, grounding: Grounding) -> bool:
-    return _holds([binding.value for binding in grounding.bindings], own.text)
+        return talk.answer_from(
+            final, context, f"{query_and_bindings(reply)}\n{final['reasoning']}"
+        )
 
 
 def _holds(values: Sequence[str], answer: str) -> bool:
