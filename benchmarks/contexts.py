@@ -20,21 +20,14 @@ from pathlib import Path
 from statistics import fmean
 
 import sarag_rdf
-from sarag_rdf.answers import Context
 from sarag_rdf.errors import SaragError
-from sarag_rdf.evaluate.coverage import normalised
+from sarag_rdf.evaluate.coverage import any_holds
 from sarag_rdf.evaluate.questions import read_questions
 from sarag_rdf.knowledge_graph import KnowledgeGraph
 from sarag_rdf.types import Query
 
 SYSTEMS = (("dense", "whole"), ("sarag", "whole"), ("sarag", "graph-walk"), ("sarag", "selected"))
 BUDGETS = (150, 250, 400, 700, 1000)
-
-
-def holds(context: Context, answers: tuple[str, ...]) -> bool:
-    """Whether an answer stands in the context as whole words."""
-    text = f" {normalised(' '.join(context.texts))} "
-    return any(f" {normalised(answer)} " in text for answer in answers)
 
 
 def lines(kg: KnowledgeGraph, questions: Path) -> Iterator[str]:
@@ -53,8 +46,10 @@ def lines(kg: KnowledgeGraph, questions: Path) -> Iterator[str]:
             answered, whole = [], []
             for question in asked:
                 context = gather(Query(question.query.text)).context
-                answered.append(holds(context, question.answers))
-                whole.append(answered[-1] and all(holds(context, a) for a in chains[question.id]))
+                answered.append(any_holds(question.answers, context.texts))
+                whole.append(
+                    answered[-1] and all(any_holds(a, context.texts) for a in chains[question.id])
+                )
             cells.append(f"{100 * fmean(answered):.0f} / {100 * fmean(whole):.0f}")
         yield f"| {retriever} | {builder} | {' | '.join(cells)} |"
 

@@ -21,17 +21,11 @@ from pathlib import Path
 import sarag_rdf
 from sarag_rdf.algo.pattern import PatternError, parse_patterns
 from sarag_rdf.errors import SaragError
-from sarag_rdf.evaluate.coverage import normalised
+from sarag_rdf.evaluate.coverage import any_holds
 from sarag_rdf.evaluate.questions import Question, read_questions
 from sarag_rdf.graph.bindings import Grounding
 from sarag_rdf.graph.grounding import Grounder
 from sarag_rdf.retrieve.sarag import Sarag
-
-
-def holds(value: str, answers: tuple[str, ...]) -> bool:
-    """Whether the value is an answer, or has one within it as whole words."""
-    text = f" {normalised(value)} "
-    return any(f" {normalised(answer)} " in text for answer in answers)
 
 
 def main() -> int:
@@ -69,7 +63,7 @@ def run(
             found = Grounding(problem=str(error))
         seconds = time.perf_counter() - begin
         values = [binding.value for binding in found.bindings]
-        hits = [holds(value, answers) for value in values]
+        hits = [any_holds(answers, [value]) for value in values]
         counts["linked"] += found.is_linked
         counts["bound"] += bool(values)
         counts["gold among ten"] += any(hits)

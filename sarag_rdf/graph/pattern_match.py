@@ -39,8 +39,12 @@ class PatternMatch:
             term: {link.entity for link in links} for term, links in linked.items()
         }
         self._matched: dict[int, dict[str, float]] = {}
-        self._ends: dict[Term, set[str]] = {}
-        self._labels: dict[str, str] = {}
+        self._same: dict[Term, set[tuple[str, str]]] = {}
+
+    @cached_property
+    def _numbers(self) -> dict[Term, int]:
+        """Term -> number in the names of its columns: ``v1``, and ``e1_0`` in pattern 0."""
+        return {term: number for number, term in enumerate(self._uses)}
 
     @cached_property
     def _uses(self) -> Counter[Term]:
@@ -61,10 +65,11 @@ class PatternMatch:
             reached = {end for _, ends in found.values() for end in ends}
             for end in _ends_of(patterns[number]):
                 if end.is_variable:
-                    self._ends[end] = self._ends.get(end, set()) | reached
                     self._known.setdefault(end, set()).update(reached)
                     if self._uses[end] > 1:
-                        self._known[end] |= {p for pair in self._same(reached) for p in pair}
+                        same = self._standing_for(reached)
+                        self._same.setdefault(end, set()).update(same)
+                        self._known[end] |= {thing for pair in same for thing in pair}
         return ""
 
     def _near(self, pattern: Pattern) -> dict[str, tuple[float, tuple[str, str]]]:
@@ -101,7 +106,7 @@ class PatternMatch:
         ends = (network.starting_at.of(held), network.ending_at.of(held))
         return np.unique(np.concatenate((*ends, told)))
 
-    def _same(self, entities: Iterable[str]) -> list[tuple[str, str]]:
+    def _standing_for(self, entities: Iterable[str]) -> list[tuple[str, str]]:
         """(thing, entity): each entity itself, and what parts of its name between commas name."""
         wanted = sorted(set(entities))
         labels = entity_labels(self._view.reader, wanted)
@@ -121,14 +126,13 @@ class PatternMatch:
 
     def sparql(self) -> str:
         """The query that joins what was matched."""
-        numbers = {term: number for number, term in enumerate(self._uses)}
 
         def end(term: Term, pattern: int) -> dict[str, Any]:
             given = sorted(link.entity for link in self._linked.get(term, ()))
-            same = self._same(self._ends[term]) if self._uses[term] > 1 and not given else []
+            same = sorted(self._same.get(term, ()))
             return {
-                "column": f"e{numbers[term]}_{pattern}",
-                "variable": f"v{numbers[term]}",
+                "column": f"e{self._numbers[term]}_{pattern}",
+                "variable": f"v{self._numbers[term]}",
                 "terms": [str(NamedNode(iri)) for iri in given],
                 "same": [[str(NamedNode(iri)) for iri in pair] for pair in same],
             }
@@ -153,25 +157,24 @@ class PatternMatch:
         result = self._view.reader.store.query(sparql)
         if not isinstance(result, Table):
             raise StoreError("a SELECT query was expected")
-        numbers = {term: number for number, term in enumerate(self._uses)}
         nearness = {k.entity: k.similarity for links in self._linked.values() for k in links}
         asked = Term(self._query.select, is_variable=True)
         first = next(n for n, p in enumerate(self._query.patterns) if asked in _ends_of(p))
         own = {
-            f"v{numbers[asked]}",
-            *(f"e{numbers[asked]}_{n}" for n in range(len(self._query.patterns))),
+            f"v{self._numbers[asked]}",
+            *(f"e{self._numbers[asked]}_{n}" for n in range(len(self._query.patterns))),
         }
         best: dict[str, tuple[float, dict[str, str]]] = {}
         for row in result.rows:
             values = {n: t.value for n, t in zip(result.variables, row, strict=True) if t}
             used = [values[f"r{n}"] for n in range(len(self._query.patterns))]
-            entity = values[f"e{numbers[asked]}_{first}"]
+            entity = values[f"e{self._numbers[asked]}_{first}"]
             others = [v for n, v in values.items() if n[0] in "ev" and n not in own]
             if len(set(used)) < len(used) or entity in nearness or entity in others:
                 continue
             parts = [self._matched[n][iri] for n, iri in enumerate(used)]
             parts += [
-                nearness[values[f"e{numbers[end]}_{n}"]]
+                nearness[values[f"e{self._numbers[end]}_{n}"]]
                 for n, pattern in enumerate(self._query.patterns)
                 for end in _ends_of(pattern)
                 if not end.is_variable
@@ -186,9 +189,8 @@ class PatternMatch:
         self, ordered: Sequence[tuple[str, tuple[float, dict[str, str]]]]
     ) -> tuple[Binding, ...]:
         reader, patterns = self._view.reader, self._query.patterns
-        numbers = {term: number for number, term in enumerate(self._uses)}
         columns = {
-            end.text: f"e{numbers[end]}_{n}"
+            end.text: f"e{self._numbers[end]}_{n}"
             for n, pattern in reversed(list(enumerate(patterns)))
             for end in _ends_of(pattern)
             if end.is_variable
