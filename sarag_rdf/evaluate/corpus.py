@@ -54,6 +54,11 @@ class Corpus:
             self._texts.setdefault(text, number)
             self._titled.setdefault(title, []).append((text, number))
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a report says of the file."""
+        return {"file": self.file, "sha256": self.sha256, "passages": len(self.passages)}
+
     def number(self, title: str, text: str) -> int | None:
         """The place among `passages` of one with this title and text, or None.
 

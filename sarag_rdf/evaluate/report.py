@@ -32,11 +32,7 @@ def setting(
 ) -> dict[str, Any]:
     """What was evaluated on what; `others` stand in their order after what is known here."""
     return {
-        "corpus": {
-            "file": corpus.file,
-            "sha256": corpus.sha256,
-            "passages": len(corpus.passages),
-        },
+        "corpus": corpus.told,
         "questions": {
             "file": file.file,
             "sha256": file.sha256,
