@@ -8,7 +8,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from pyoxigraph import NamedNode
 
@@ -57,6 +57,24 @@ def sha256_hex(*parts: str) -> str:
         data = part.encode("utf-8", "surrogatepass")
         digest.update(str(len(data)).encode() + b":" + data)
     return digest.hexdigest()
+
+
+STATEMENT = "urn:sarag:statement:"
+"""What the IRI of a relationship begins with that no node of the graph stands for."""
+
+
+def statement_iri(subject: str, property_: str, object_: str) -> str:
+    """The IRI that stands for a triple: all three of its IRIs can be read from it."""
+    return STATEMENT + ":".join(quote(part, safe="-._~") for part in (subject, property_, object_))
+
+
+def statement_of(iri: str) -> tuple[str, str, str] | None:
+    """Subject, property and object of the triple that an IRI stands for; None if it is another."""
+    parts = iri.removeprefix(STATEMENT).split(":")
+    if not iri.startswith(STATEMENT) or len(parts) != 3:
+        return None
+    subject, property_, object_ = map(unquote, parts)
+    return subject, property_, object_
 
 
 def _name_code(normalized: str) -> str:
@@ -142,6 +160,19 @@ class Minter:
     def runs_graph(self) -> str:
         """Runs with their times."""
         return self.base + "graph/runs"
+
+    @property
+    def links_graph(self) -> str:
+        """Links between entities and what is the same elsewhere."""
+        return self.base + "graph/links"
+
+    @property
+    def imported_graphs(self) -> str:
+        """What the IRIs of all imported graphs begin with."""
+        return self.base + "graph/external/"
+
+    def imported_graph(self, name: str) -> str:
+        return self.imported_graphs + name
 
     @property
     def source_graphs(self) -> str:

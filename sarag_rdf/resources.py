@@ -46,6 +46,12 @@ class QueryFile:
     header: Mapping[str, str]
     text: str
 
+    @property
+    def takes_statements(self) -> bool:
+        """Whether a value is a triple: subject, property and object."""
+        found = _VALUES.search(self.text)
+        return found is not None and found.group(1).startswith("(")
+
     def fill(
         self,
         values: Sequence[Term | tuple[Term, ...]] | None,
@@ -81,9 +87,10 @@ def query_file(kind: str, name: str) -> QueryFile:
     return QueryFile(name, header, text)
 
 
-def query_names(kind: str) -> list[str]:
-    """Names of all query files of one kind of graph."""
-    return sorted(p.stem for p in (_data_root() / "queries" / kind).glob("*.rq"))
+@cache
+def query_names(kind: str) -> tuple[str, ...]:
+    """Names of all query files of one kind of graph, ascending."""
+    return tuple(sorted(p.stem for p in (_data_root() / "queries" / kind).glob("*.rq")))
 
 
 @cache

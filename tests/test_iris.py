@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.iris import DEFAULT_BASE, Minter, normalize_name, sha256_hex
+from sarag_rdf.iris import (
+    DEFAULT_BASE,
+    Minter,
+    normalize_name,
+    sha256_hex,
+    statement_iri,
+    statement_of,
+)
 
 # --------------------------------------------------------------------------------- Names
 
@@ -267,3 +274,24 @@ def test_every_part_of_a_content_counts() -> None:
     assert MINTER.description("m", "ab", "c") != MINTER.description("m", "a", "bc")
     assert MINTER.relationship("a", "b", "t", "d") != MINTER.relationship("b", "a", "t", "d")
     assert Minter("https://other.example/").entity("a") != MINTER.entity("a")
+
+
+# -------------------------------------------------------------------------- Statement IRIs
+
+
+@pytest.mark.parametrize(
+    "triple",
+    [
+        ("https://a.example/s", "https://a.example/p", "https://a.example/o"),
+        ("urn:a:b", "https://a.example/p?x=1&y=%20#z", "https://a.example/größe/日本"),
+    ],
+)
+def test_a_statement_is_read_from_its_iri(triple: tuple[str, str, str]) -> None:
+    made = statement_iri(*triple)
+    NamedNode(made)
+    assert statement_of(made) == triple
+
+
+@pytest.mark.parametrize("other", ["https://a.example/s", "urn:sarag:statement:a:b", ""])
+def test_another_iri_stands_for_no_statement(other: str) -> None:
+    assert statement_of(other) is None

@@ -17,10 +17,14 @@ from sarag_rdf.errors import SaragError
 from sarag_rdf.ports import Term
 from sarag_rdf.resources import QueryFile, query_file, query_names
 
-NAMES = query_names("sarag")
+FOLDER = Path(sarag_rdf.__file__).parent.parent / "queries"
+KINDS = ("sarag",)
+"""Kinds of graph that can be searched: the same files in each."""
+FILES = [(path.parent.name, path.stem) for path in sorted(FOLDER.rglob("*.rq"))]
 GRAPHS = {name: f"https://example.org/kg/graph/{name}" for name in ("kg", "meta", "runs")}
-EMPTY_VALUES = re.compile(r"VALUES\s+\?(\w+)\s*\{\s*\}")
+EMPTY_VALUES = re.compile(r"VALUES\s+\(?([?\w ]+?)\)?\s*\{\s*\}")
 VALUES = (NamedNode("https://example.org/kg/a"), NamedNode("https://example.org/kg/b"))
+TRIPLES = ((*VALUES, VALUES[0]), (*VALUES, VALUES[1]))
 
 
 def parameter(query: QueryFile) -> str | None:
@@ -28,23 +32,36 @@ def parameter(query: QueryFile) -> str | None:
 
 
 def filled(query: QueryFile) -> str:
-    return query.fill(None if parameter(query) is None else VALUES, GRAPHS)
+    if parameter(query) is None:
+        return query.fill(None, GRAPHS)
+    return query.fill(TRIPLES if query.takes_statements else VALUES, GRAPHS)
 
 
 def test_all_files_are_found() -> None:
-    assert len(NAMES) == 28
-    folder = Path(sarag_rdf.__file__).parent.parent / "queries"
-    assert sorted(path.stem for path in folder.rglob("*.rq")) == NAMES
+    assert {kind for kind, _ in FILES} >= {"index", *KINDS}
+    assert [(kind, name) for kind, name in FILES if name not in query_names(kind)] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_header_says_what_is_taken_and_returned(name: str) -> None:
-    query = query_file("sarag", name)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_graph_has_the_same_files_and_headers(kind: str) -> None:
+    assert query_names(kind) == query_names("sarag")
+    assert len(query_names(kind)) >= 18
+    for name in query_names(kind):
+        ours, theirs = query_file("sarag", name).header, query_file(kind, name).header
+        assert {k: ours[k] for k in ("params", "returns")} == {
+            k: theirs[k] for k in ("params", "returns")
+        }, name
+
+
+@pytest.mark.parametrize(("kind", "name"), FILES)
+def test_the_header_says_what_is_taken_and_returned(kind: str, name: str) -> None:
+    query = query_file(kind, name)
     assert query.header.keys() == {"summary", "params", "returns"}
     assert query.text.startswith("#+ summary: ")
     assert query.header["summary"].endswith(".")
-    taken = EMPTY_VALUES.findall(query.text)
-    assert taken == ([] if parameter(query) is None else [parameter(query)])
+    taken = [found.lstrip("?") for found in EMPTY_VALUES.findall(query.text)]
+    expected = "subject ?property ?object" if query.takes_statements else parameter(query)
+    assert taken == ([] if parameter(query) is None else [expected])
     for text in (filled(query), query.fill(None, GRAPHS)):
         result = ox.Store().query(text)
         assert isinstance(result, ox.QuerySolutions)
@@ -55,23 +72,23 @@ def test_the_header_says_what_is_taken_and_returned(name: str) -> None:
         }
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_rdflib_reads_the_same_variables(name: str) -> None:
-    query = query_file("sarag", name)
+@pytest.mark.parametrize(("kind", "name"), FILES)
+def test_rdflib_reads_the_same_variables(kind: str, name: str) -> None:
+    query = query_file(kind, name)
     algebra = prepareQuery(filled(query)).algebra
     assert [str(v) for v in algebra.PV] == query.header["returns"].split()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_values_and_graphs_are_filled_in(name: str) -> None:
-    query = query_file("sarag", name)
+@pytest.mark.parametrize(("kind", "name"), FILES)
+def test_values_and_graphs_are_filled_in(kind: str, name: str) -> None:
+    query = query_file(kind, name)
     text = filled(query)
     assert "urn:sarag:graph:" not in text
     assert set(re.findall(r"urn:sarag:graph:(\w+)", query.text)) <= GRAPHS.keys()
     if parameter(query) is None:
         with pytest.raises(SaragError, match=f"query {name} has no empty VALUES block"):
             query.fill(VALUES, GRAPHS)
-    else:
+    elif not query.takes_statements:
         assert f"VALUES ?{parameter(query)} {{ {VALUES[0]} {VALUES[1]} }}" in text
 
 
@@ -90,9 +107,9 @@ def patterns(node: object, inside: bool = False) -> Iterator[tuple[bool, object]
             yield from patterns(part, inside)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_pattern_names_its_graph(name: str) -> None:
-    found = list(patterns(prepareQuery(filled(query_file("sarag", name))).algebra))
+@pytest.mark.parametrize(("kind", "name"), FILES)
+def test_every_pattern_names_its_graph(kind: str, name: str) -> None:
+    found = list(patterns(prepareQuery(filled(query_file(kind, name))).algebra))
     assert found
     assert [pattern for inside, pattern in found if not inside] == []
 
@@ -106,10 +123,11 @@ def test_a_pattern_without_a_graph_would_be_found() -> None:
     assert len(outside) == 2
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_query_is_used(name: str) -> None:
+@pytest.mark.parametrize(("kind", "name"), FILES)
+def test_every_query_is_used(kind: str, name: str) -> None:
     sources = (path.read_text("utf-8") for path in Path(sarag_rdf.__file__).parent.rglob("*.py"))
-    wanted = {f'"{name}"', 'f"{kind}-texts"'} if name.endswith("-texts") else {f'"{name}"'}
+    of_each_kind = 'f"{kind}-texts"'
+    wanted = {f'"{name}"', of_each_kind} if name.endswith("-texts") else {f'"{name}"'}
     assert any(string in source for source in sources for string in wanted)
 
 

@@ -22,7 +22,7 @@ class Meta:
 def read_meta(store: GraphStore) -> Meta | None:
     """The graph's own description, or None for a store that holds none."""
     found = set()
-    for _, base, revision, model in GraphReader(store, Minter()).rows("meta"):
+    for _, base, revision, model in GraphReader(store, Minter()).kept("meta"):
         found.add(
             Meta(base.value, revision.value if revision else "", model.value if model else "")
         )

@@ -1,8 +1,12 @@
-"""A store with its base IRI and kind of graph: runs query files, over many values in batches."""
+"""What query files give over the parts of a graph: its documents, imported graphs, links.
+
+Each part is read through the files of its kind (``queries/<kind>/``). They have the same names and
+columns in every folder, so the rows of several parts are put one after the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -10,42 +14,100 @@ from typing import Any
 from pyoxigraph import NamedNode
 
 from sarag_rdf.errors import StoreError
-from sarag_rdf.iris import Minter
-from sarag_rdf.ports import GraphStore, Table
-from sarag_rdf.resources import query_file
+from sarag_rdf.iris import Minter, statement_of
+from sarag_rdf.ports import GraphStore, Table, Term
+from sarag_rdf.resources import QueryFile, query_file, query_names
 
 BATCH = 500
 """Values a request: what public endpoints take without complaint."""
+DOCUMENTS = "documents"
+"""Name of the part that was extracted from documents."""
+_INDEX = "index"
+"""The folder of queries about how the graph of documents came about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One graph of a knowledge graph, with the folder of queries that read it.
+
+    `graphs` says what stands for ``<urn:sarag:graph:NAME>`` in them; ``kg`` is the graph itself.
+    """
+
+    name: str
+    kind: str
+    graphs: Mapping[str, str]
+    store: GraphStore
 
 
 @dataclass(frozen=True, slots=True)
 class GraphReader:
-    """Reads one knowledge graph through the query files of its kind (``queries/<kind>/``)."""
+    """Reads one knowledge graph: the parts in `over`, or what was extracted from documents."""
 
     store: GraphStore
     minter: Minter
-    kind: str = "sarag"
+    over: tuple[Part, ...] = ()
 
-    def rows(self, name: str) -> list[tuple[Any, ...]]:
-        """All rows of a query file that takes no values."""
-        return self._select(query_file(self.kind, name).fill(None, self._graphs()))
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts that are read."""
+        return self.over or (self.own,)
 
-    def rows_for(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-        """Rows of a query file for the given IRIs (sorted, each once), `BATCH` a request."""
-        query = query_file(self.kind, name)
-        pending = iter(sorted(set(iris)))
-        while batch := [NamedNode(iri) for iri in islice(pending, BATCH)]:
-            yield from self._select(query.fill(batch, self._graphs()))
-
-    def _graphs(self) -> dict[str, str]:
-        return {
+    @property
+    def own(self) -> Part:
+        """What was extracted from documents."""
+        graphs = {
             "kg": self.minter.kg_graph,
             "meta": self.minter.meta_graph,
             "runs": self.minter.runs_graph,
         }
+        return Part(DOCUMENTS, "sarag", graphs, self.store)
 
-    def _select(self, text: str) -> list[tuple[Any, ...]]:
-        result = self.store.query(text)
-        if not isinstance(result, Table):
-            raise StoreError("a SELECT query was expected")
-        return result.rows
+    def rows(self, name: str) -> list[tuple[Any, ...]]:
+        """All rows of a query file that takes no values, part by part."""
+        return [row for part, query in self._files(name) for row in _all(part, query)]
+
+    def rows_for(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+        """Rows of a query file for the given IRIs (sorted, each once), `BATCH` a request."""
+        wanted = sorted(set(iris))
+        for part, query in self._files(name):
+            yield from _for(part, query, wanted)
+
+    def kept(self, name: str) -> list[tuple[Any, ...]]:
+        """All rows of a query of ``queries/index/`` that takes no values."""
+        return _all(self.own, query_file(_INDEX, name))
+
+    def kept_for(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+        """Rows of a query of ``queries/index/`` for the given IRIs."""
+        return _for(self.own, query_file(_INDEX, name), sorted(set(iris)))
+
+    def _files(self, name: str) -> Iterator[tuple[Part, QueryFile]]:
+        for part in self.parts:
+            if name in query_names(part.kind):
+                yield part, query_file(part.kind, name)
+
+
+def _all(part: Part, query: QueryFile) -> list[tuple[Any, ...]]:
+    return _select(part, query.fill(None, part.graphs))
+
+
+def _for(part: Part, query: QueryFile, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+    pending: Iterator[Term | tuple[Term, ...]] = (
+        _statements(iris) if query.takes_statements else map(NamedNode, iris)
+    )
+    while batch := list(islice(pending, BATCH)):
+        yield from _select(part, query.fill(batch, part.graphs))
+
+
+def _statements(iris: Iterable[str]) -> Iterator[tuple[NamedNode, ...]]:
+    """Subject, property and object of the IRIs that stand for a triple; others are left out."""
+    for iri in iris:
+        found = statement_of(iri)
+        if found is not None:
+            yield tuple(map(NamedNode, found))
+
+
+def _select(part: Part, text: str) -> list[tuple[Any, ...]]:
+    result = part.store.query(text)
+    if not isinstance(result, Table):
+        raise StoreError("a SELECT query was expected")
+    return result.rows

@@ -91,10 +91,10 @@ def entities_of_names(reader: GraphReader, names: Iterable[str]) -> dict[str, li
 def _referred(reader: GraphReader, mentions: set[str]) -> dict[str, list[str]]:
     """Mention -> its entity; a name that no document uses is that of what it is an alias of."""
     owners: defaultdict[str, set[str]] = defaultdict(set)
-    for owner, alias, _ in reader.rows_for("alias-owners", mentions):
+    for owner, alias, _ in reader.kept_for("alias-owners", mentions):
         owners[alias.value].add(owner.value)
     few = {alias: found for alias, found in owners.items() if len(found) <= _OWNERS}
-    rows = reader.rows_for("mention-targets", mentions.union(*few.values()))
+    rows = reader.kept_for("mention-targets", mentions.union(*few.values()))
     targets = {mention.value: entity.value for mention, entity in rows}
     named = {
         alias: sorted({targets[owner] for owner in found if owner in targets})

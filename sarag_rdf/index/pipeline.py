@@ -130,7 +130,7 @@ def _states(reader: GraphReader) -> dict[str, tuple[str, str, str, str]]:
             language.value,
             extraction.value,
         )
-        for source, digest, title, language, extraction in reader.rows("source-states")
+        for source, digest, title, language, extraction in reader.kept("source-states")
     }
 
 

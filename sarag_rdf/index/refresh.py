@@ -41,7 +41,7 @@ class _After:
         """Rows of an evidence query whose last column, the graph, is an unchanged source's."""
         if self._reader is not None:
             prefix = self._reader.minter.source_graphs
-            for row in self._reader.rows_for(name, iris):
+            for row in self._reader.kept_for(name, iris):
                 graph = row[-1].value
                 if graph.startswith(prefix) and graph not in self._changed:
                     yield row
@@ -145,12 +145,12 @@ def _resolve(after: _After, minter: Minter, names: set[str]) -> dict[str, str]:
 
 
 def _targets(reader: GraphReader, mentions: set[str]) -> dict[str, str]:
-    rows = reader.rows_for("mention-targets", mentions)
+    rows = reader.kept_for("mention-targets", mentions)
     return {mention.value: entity.value for mention, entity in rows}
 
 
 def _entity_triples(reader: GraphReader, entities: set[str]) -> set[Triple]:
-    return {Triple(s, p, o) for _, s, p, o in reader.rows_for("entity-triples", entities)}
+    return {Triple(s, p, o) for _, s, p, o in reader.kept_for("entity-triples", entities)}
 
 
 def _touches(triple: Triple, entities: set[str]) -> bool:

@@ -24,5 +24,5 @@ MEASURES = (
 
 def stats(reader: GraphReader) -> dict[str, int]:
     """Measure -> count, in the order of `MEASURES`."""
-    counts = {measure.value: int(count.value) for measure, count in reader.rows("stats")}
+    counts = {measure.value: int(count.value) for measure, count in reader.kept("stats")}
     return {measure: counts[measure] for measure in MEASURES}

@@ -98,7 +98,7 @@ def runs(reader: GraphReader) -> set[str]:
 
 def sources_in(reader: GraphReader) -> set[str]:
     """Keys of the sources that are indexed."""
-    return {row[0].value.partition("/source/")[2] for row in reader.rows("source-states")}
+    return {row[0].value.partition("/source/")[2] for row in reader.kept("source-states")}
 
 
 # ---------------------------------------------------------------------------- In once
