@@ -12,14 +12,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jinja2
+from pyoxigraph import NamedNode
 
 from sarag_rdf.errors import SaragError
 from sarag_rdf.ports import Term
+from sarag_rdf.vocab import RDFS, SKOS
 
 _PACKAGE = Path(__file__).parent
+_PATHS = {
+    "label": (RDFS.label.value,),
+    "alias": (SKOS.altLabel.value,),
+    "description": (RDFS.comment.value,),
+}
+"""Properties that a graph of any kind is read by, unless it says otherwise."""
 _VALUES = re.compile(r"VALUES\s+(\?\w+|\([^)]*\))\s*\{\s*\}")
 
 
@@ -56,14 +65,21 @@ class QueryFile:
         self,
         values: Sequence[Term | tuple[Term, ...]] | None,
         graphs: Mapping[str, str],
+        paths: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> str:
-        """Fill the empty VALUES block with terms, and ``<urn:sarag:graph:NAME>`` with IRIs.
+        """Fill the empty VALUES block with terms, and names of graphs and paths with IRIs.
 
-        Terms are serialised as RDF terms: no text of a user is spliced into a query.
+        ``<urn:sarag:graph:NAME>`` becomes an IRI, ``<urn:sarag:path:NAME>`` one or the other of
+        several properties. Terms are serialised as RDF terms: no text of a user is spliced into a
+        query.
         """
         text = self.text
         for name, iri in graphs.items():
-            text = text.replace(f"<urn:sarag:graph:{name}>", f"<{iri}>")
+            text = text.replace(f"<urn:sarag:graph:{name}>", str(NamedNode(iri)))
+        for name, properties in {**_PATHS, **paths}.items():
+            path = "|".join(str(NamedNode(iri)) for iri in properties)
+            alternatives = path if len(properties) == 1 else f"({path})"
+            text = text.replace(f"<urn:sarag:path:{name}>", alternatives)
         if values is None:
             return text
         if not _VALUES.search(text):

@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "iris": {"errors"},
     "ports": {"types", "answers"},
     "terms": {"errors", "ports"},
-    "resources": {"errors", "ports"},
+    "resources": {"errors", "ports", "vocab"},
     "fence": {"iris"},
     "algo": set(),
     "graph": BASE,

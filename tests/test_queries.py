@@ -18,7 +18,7 @@ from sarag_rdf.ports import Term
 from sarag_rdf.resources import QueryFile, query_file, query_names
 
 FOLDER = Path(sarag_rdf.__file__).parent.parent / "queries"
-KINDS = ("sarag",)
+KINDS = ("rdf", "sarag", "skos", "wikibase", "wikibase-truthy")
 """Kinds of graph that can be searched: the same files in each."""
 FILES = [(path.parent.name, path.stem) for path in sorted(FOLDER.rglob("*.rq"))]
 GRAPHS = {name: f"https://example.org/kg/graph/{name}" for name in ("kg", "meta", "runs")}
@@ -45,7 +45,7 @@ def test_all_files_are_found() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_graph_has_the_same_files_and_headers(kind: str) -> None:
     assert query_names(kind) == query_names("sarag")
-    assert len(query_names(kind)) >= 18
+    assert len(query_names(kind)) >= 19
     for name in query_names(kind):
         ours, theirs = query_file("sarag", name).header, query_file(kind, name).header
         assert {k: ours[k] for k in ("params", "returns")} == {

@@ -12,7 +12,6 @@ from __future__ import annotations
 from sarag_rdf.algo.pattern import PatternQuery
 from sarag_rdf.graph.bindings import Grounding, Linked
 from sarag_rdf.graph.pattern_match import PatternMatch
-from sarag_rdf.graph.seeds import entities_of_names
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.graph.view import GraphView
 from sarag_rdf.iris import normalize_name
@@ -47,7 +46,8 @@ class Grounder:
     def _linked(self, name: str) -> tuple[Linked, ...]:
         """Entities of this name or alias, and those of near names with a word in common."""
         view = self._view
-        exact = entities_of_names(view.reader, [name]).get(name, [])
+        key = normalize_name(name)
+        exact = view.names.entities([key]).get(key, {})
         vector = view.vectors.embedder.embed([name])[0]
         near = dict(view.vectors.index("entity").nearest(vector, NEAREST))
         labels = entity_labels(view.reader, {*exact, *near})

@@ -14,9 +14,9 @@ from sarag_rdf.algo.network import Rows
 from sarag_rdf.algo.pattern import Pattern, PatternQuery, Term
 from sarag_rdf.errors import StoreError
 from sarag_rdf.graph.bindings import Binding, Linked, Support
-from sarag_rdf.graph.seeds import entities_of_names
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.graph.view import GraphView
+from sarag_rdf.iris import normalize_name
 from sarag_rdf.ports import Table
 from sarag_rdf.resources import render_query
 
@@ -112,14 +112,14 @@ class PatternMatch:
         labels = entity_labels(self._view.reader, wanted)
         parts = {e: [p.strip() for p in labels[e][0].split(",")] for e in wanted}
         several = {part for found in parts.values() if len(found) > 1 for part in found}
-        named = entities_of_names(self._view.reader, several)
+        named = self._view.names.entities(map(normalize_name, several))
         pairs = [(entity, entity) for entity in wanted]
         pairs += [
             (thing, entity)
             for entity in wanted
             if len(parts[entity]) > 1
             for part in parts[entity]
-            for thing in named.get(part, ())
+            for thing in named.get(normalize_name(part), ())
             if thing in self._view.network.entity_rows
         ]
         return pairs

@@ -6,8 +6,8 @@ columns in every folder, so the rows of several parts are put one after the othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -30,13 +30,15 @@ _INDEX = "index"
 class Part:
     """One graph of a knowledge graph, with the folder of queries that read it.
 
-    `graphs` says what stands for ``<urn:sarag:graph:NAME>`` in them; ``kg`` is the graph itself.
+    `graphs` says what stands for ``<urn:sarag:graph:NAME>`` in them, ``kg`` being the graph
+    itself, and `paths` which properties stand for ``<urn:sarag:path:NAME>``.
     """
 
     name: str
     kind: str
     graphs: Mapping[str, str]
     store: GraphStore
+    paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,12 @@ class GraphReader:
 
     store: GraphStore
     minter: Minter
-    over: tuple[Part, ...] = ()
+    over: tuple[Part, ...] | None = None
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """The parts that are read."""
-        return self.over or (self.own,)
+        return (self.own,) if self.over is None else self.over
 
     @property
     def own(self) -> Part:
@@ -61,6 +63,12 @@ class GraphReader:
             "runs": self.minter.runs_graph,
         }
         return Part(DOCUMENTS, "sarag", graphs, self.store)
+
+    @property
+    def imported(self) -> GraphReader:
+        """The same without what was extracted from documents."""
+        others = tuple(part for part in self.parts if part.name != DOCUMENTS)
+        return GraphReader(self.store, self.minter, others)
 
     def rows(self, name: str) -> list[tuple[Any, ...]]:
         """All rows of a query file that takes no values, part by part."""
@@ -87,7 +95,7 @@ class GraphReader:
 
 
 def _all(part: Part, query: QueryFile) -> list[tuple[Any, ...]]:
-    return _select(part, query.fill(None, part.graphs))
+    return _select(part, query.fill(None, part.graphs, part.paths))
 
 
 def _for(part: Part, query: QueryFile, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
@@ -95,7 +103,7 @@ def _for(part: Part, query: QueryFile, iris: Iterable[str]) -> Iterator[tuple[An
         _statements(iris) if query.takes_statements else map(NamedNode, iris)
     )
     while batch := list(islice(pending, BATCH)):
-        yield from _select(part, query.fill(batch, part.graphs))
+        yield from _select(part, query.fill(batch, part.graphs, part.paths))
 
 
 def _statements(iris: Iterable[str]) -> Iterator[tuple[NamedNode, ...]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.texts import by_language, page_text
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.ports import Embedder, Matrix, VectorIndex, VectorStore
 
@@ -16,16 +18,40 @@ EmbedTexts = Callable[[list[str]], Matrix]
 
 
 def texts_of(reader: GraphReader, kind: Kind) -> list[tuple[str, str]]:
-    """IRIs and texts of one kind, by IRI.
+    """IRIs and texts of one kind, by IRI; of several languages as `by_language` chooses.
 
     A document's title stands before its text, or else the name of what it is about.
     """
-    texts: dict[str, str] = {}
-    for iri, text, *titles in reader.rows(f"{kind}-texts"):
-        title = next((title.value for title in titles if title), "")
-        titled = f"{title}\n{text.value}" if title else text.value
-        texts[iri.value] = min(texts.get(iri.value, titled), titled)
-    return sorted(texts.items())
+    if kind == "document":
+        return _titled(reader)
+    texts: defaultdict[str, list[Any]] = defaultdict(list)
+    for iri, text in reader.rows(f"{kind}-texts"):
+        texts[iri.value].append(text)
+    return sorted((iri, min(found, key=by_language).value) for iri, found in texts.items())
+
+
+def _titled(reader: GraphReader) -> list[tuple[str, str]]:
+    texts: defaultdict[str, list[Any]] = defaultdict(list)
+    titles: defaultdict[str, list[Any]] = defaultdict(list)
+    for iri, text, *named in reader.rows("document-texts"):
+        texts[iri.value] += [text] if text is not None else []
+        titles[iri.value] += [title for title in named if title is not None][:1]
+    stated = _stated(reader.imported)
+    found = []
+    for iri in sorted(titles):
+        parts = [min(titles[iri], key=by_language).value] if titles[iri] else []
+        parts += [page_text(texts[iri], stated.get(iri, ()))]
+        found.append((iri, "\n".join(part for part in parts if part)))
+    return found
+
+
+def _stated(reader: GraphReader) -> dict[str, list[str]]:
+    """Page -> texts of the relationships that start at its entity."""
+    texts = dict(texts_of(reader, "relationship"))
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for relationship, subject, _ in reader.rows("relationship-ends"):
+        found[subject.value].append(texts[relationship.value])
+    return found
 
 
 class GraphVectors:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.algo.network import Network, Rows
+from sarag_rdf.graph.names import Names
 from sarag_rdf.graph.network import load_network
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.texts import full_documents
@@ -32,6 +33,7 @@ class GraphView:
         self.reader = reader
         self.vectors = vectors
         self.word_index = word_index
+        self.names = Names(reader)
         self._documents: dict[str, Document] = {}
 
     @cached_property

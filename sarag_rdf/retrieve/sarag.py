@@ -72,7 +72,7 @@ class Sarag:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         network = self._view.network
         question = self._view.vectors.embedder.embed([query.text])[0]
-        named = named_entities(self._view.reader, query.text, network.topic_iris)
+        named = named_entities(self._view.names, query.text, network.topic_iris)
         relevance = Relevance(self._view, query.text, question, list(named))
         near = relevance.candidates()
         order = np.argsort(-relevance.scores(near), kind="stable")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.names import Names
 from sarag_rdf.graph.seeds import named_entities
 from sarag_rdf.types import Extraction, Mention
 from tests.retrieve.graphs import MINTER, indexed
@@ -14,11 +14,11 @@ def entity(name: str) -> str:
     return MINTER.entity(name)
 
 
-def graph(*documents: tuple[Mention, ...]) -> GraphReader:
+def graph(*documents: tuple[Mention, ...]) -> Names:
     reader, _ = indexed(
         [("", f"text {number}", Extraction(found)) for number, found in enumerate(documents)]
     )
-    return reader
+    return Names(reader)
 
 
 NAMES = graph(
