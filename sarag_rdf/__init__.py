@@ -18,6 +18,8 @@ from sarag_rdf.errors import SaragError
 from sarag_rdf.types import Document, Query, Retrieved, Source
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sarag_rdf.assemble import Endpoint
     from sarag_rdf.knowledge_graph import KnowledgeGraph
     from sarag_rdf.ports import LLM, Embedder
@@ -43,6 +45,7 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     kg: str | Path | None = "kg",
     *,
     base: str | None = None,
+    over: Sequence[str] = (),
     embedder: str | Embedder | None = None,
     endpoint: Endpoint | Literal["environment"] | None = "environment",
     llm: LLM | None = None,
@@ -50,15 +53,16 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     """Open the knowledge graph in a folder (made when something is indexed), or one in memory.
 
     kg: the folder; None for a graph in memory. base: what the IRIs of a new graph begin with,
-    http(s), default ``https://example.org/kg/``. embedder: a model's name or path
-    (sentence-transformers), ``openai:MODEL``, or an object; default all-MiniLM-L6-v2, or what
-    the graph was embedded with. endpoint: where a language model answers, for `ask` and for
-    the ``llm`` extractor; by default what OPENAI_BASE_URL names, None for none. llm: an object
-    instead of an endpoint.
+    http(s), default ``https://example.org/kg/``. over: the parts that are searched, ``documents``
+    or names of imported graphs; none means all that there are, with the links between them.
+    embedder: a model's name or path (sentence-transformers), ``openai:MODEL``, or an object;
+    default all-MiniLM-L6-v2, or what the graph was embedded with. endpoint: where a language model
+    answers, for `ask` and for the ``llm`` extractor; by default what OPENAI_BASE_URL names, None
+    for none. llm: an object instead of an endpoint.
     """
     from sarag_rdf.assemble import Endpoint
     from sarag_rdf.knowledge_graph import KnowledgeGraph
 
     if endpoint == "environment":
         endpoint = Endpoint.from_environment()
-    return KnowledgeGraph(kg, base=base, embedder=embedder, endpoint=endpoint, llm=llm)
+    return KnowledgeGraph(kg, base=base, over=over, embedder=embedder, endpoint=endpoint, llm=llm)

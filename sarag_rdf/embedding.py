@@ -12,11 +12,10 @@ from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import KINDS, GraphVectors, Kind
 from sarag_rdf.graph.view import GraphView
 from sarag_rdf.index.commit import Writer
-from sarag_rdf.index.pipeline import Progress
 from sarag_rdf.location import GraphLocation
 from sarag_rdf.models.embedding_cache import CachedEmbedder
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL
-from sarag_rdf.ports import Embedder, Matrix, VectorStore
+from sarag_rdf.ports import Embedder, Matrix, Progress, VectorStore
 from sarag_rdf.stores.vectors import FolderVectors, MemoryVectors
 
 
@@ -49,7 +48,7 @@ class Embeddings:
                     f"'{embedder.name}': leave --embedder out, or re-embed it with "
                     f"sarag index --embedder {embedder.name}"
                 )
-            vectors = GraphVectors(reader, embedder, self._store(), meta.revision)
+            vectors = GraphVectors(reader, embedder, self._store(reader), meta.revision)
             if not len(vectors.index("document")):
                 raise _empty()
             self._view = assemble.make_view(reader, vectors)
@@ -70,13 +69,13 @@ class Embeddings:
         if meta is None:
             return
         embedder = self._loaded(meta.embedding_model)
-        vectors = GraphVectors(reader, embedder, self._store(), meta.revision)
+        vectors = GraphVectors(reader, embedder, self._store(reader), meta.revision)
         for kind in KINDS:
             vectors.index(kind, _with_progress(embedder, kind, progress))
 
     def model(self) -> Embedder:
         """The embedder of the view, without its cache; raises what `view` raises."""
-        self.view(self._location.reader())
+        self.view(self._location.reading())
         assert self._model is not None  # noqa: S101 - made with the view
         return self._model
 
@@ -101,9 +100,12 @@ class Embeddings:
             self._embedder = CachedEmbedder(made, self._location.cache("embeddings.sqlite"))
         return self._embedder
 
-    def _store(self) -> VectorStore:
+    def _store(self, reader: GraphReader) -> VectorStore:
+        """A folder of its own for every choice of parts."""
         folder = self._location.cache("vectors")
-        return MemoryVectors() if folder is None else FolderVectors(folder)
+        if folder is None:
+            return MemoryVectors()
+        return FolderVectors(folder if reader.over is None else folder / reader.scope[:16])
 
 
 def _with_progress(

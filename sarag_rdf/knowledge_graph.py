@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -14,13 +14,26 @@ from sarag_rdf.embedding import Embeddings
 from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.export.rdf import write_rdf
 from sarag_rdf.graph.meta import Meta, read_meta
+from sarag_rdf.graph.parts import Imported, imported_graphs, searched
 from sarag_rdf.graph.question import question_of
 from sarag_rdf.index import pipeline
 from sarag_rdf.index.inputs import Inputs, read_inputs
+from sarag_rdf.ingest.run import ImportReport, Order, forget_import, run_import
 from sarag_rdf.inspect.stats import stats
 from sarag_rdf.inspect.validate import ValidationReport, validate
 from sarag_rdf.location import GraphLocation
-from sarag_rdf.ports import LLM, Embedder, Extractor, Gather, Reasoner, Retriever, Table, Triples
+from sarag_rdf.ports import (
+    LLM,
+    Embedder,
+    Extractor,
+    Gather,
+    Progress,
+    Reasoner,
+    Retriever,
+    Table,
+    Triples,
+    silent,
+)
 from sarag_rdf.stores.query_guard import inspect_query, refuse_network
 from sarag_rdf.types import Retrieved
 
@@ -37,12 +50,13 @@ class KnowledgeGraph:
         location: str | Path | None,
         *,
         base: str | None = None,
+        over: Sequence[str] = (),
         embedder: str | Embedder | None = None,
         endpoint: Endpoint | None = None,
         llm: LLM | None = None,
     ) -> None:
         """See `sarag_rdf.open`."""
-        self._location = GraphLocation(location, base)
+        self._location = GraphLocation(location, base, over)
         self._embeddings = Embeddings(self._location, embedder, endpoint)
         self._endpoint = endpoint
         self._llm = llm
@@ -70,7 +84,7 @@ class KnowledgeGraph:
         extractor: str | Extractor = "spacy",
         words: int = 500,
         overlap: int = 200,
-        progress: pipeline.Progress = pipeline.silent,
+        progress: Progress = silent,
         **reading: Any,
     ) -> pipeline.IndexReport:
         """Index files, folders, or `Source` values; what is in the graph already is left alone.
@@ -87,7 +101,7 @@ class KnowledgeGraph:
             plan = pipeline.plan(reader, sources, made.method, words=words, overlap=overlap)
             self._embeddings.record(reader)
             report = pipeline.run(reader, plan, made, progress=progress)
-            self._embeddings.build(reader, progress)
+            self._embeddings.build(searched(reader), progress)
             return report
 
     def plan(
@@ -105,6 +119,39 @@ class KnowledgeGraph:
         sources = read_inputs(inputs, **reading)
         return pipeline.plan(reader, sources, made.method, words=words, overlap=overlap)
 
+    def import_graph(
+        self,
+        where: str | Path,
+        kind: str,
+        *,
+        embed: bool = True,
+        progress: Progress = silent,
+        **options: Any,
+    ) -> ImportReport:
+        """Import a file, or what a URL gives, as a graph of its own that is only read.
+
+        `kind` is ``wikibase``, ``skos`` or ``rdf``; `options` are those of `Order`. With `embed`
+        the vectors are made at once; else with the first search.
+        """
+        order = Order(kind, **options)
+        self._embeddings.forget()
+        with self._location.writing() as reader:
+            self._embeddings.record(reader)
+            report = run_import(reader, str(where), order, progress)
+            if embed:
+                self._embeddings.build(searched(reader), progress)
+            return report
+
+    def forget_import(self, name: str) -> None:
+        """Drop an imported graph."""
+        self._embeddings.forget()
+        with self._location.writing() as reader:
+            forget_import(reader, name)
+
+    def imports(self) -> list[Imported]:
+        """The imported graphs, by name, complete or not."""
+        return imported_graphs(self._location.reader())
+
     def search(self, question: str, *, retriever: str = "sarag", **options: Any) -> Retrieved:
         """Retrieve documents and relationships; `options` are the retriever's own."""
         query = question_of(question)
@@ -112,12 +159,12 @@ class KnowledgeGraph:
 
     def retriever(self, name: str, **options: Any) -> Retriever:
         """A retriever on the graph as it is now, for many questions; `options` are its own."""
-        reader = self._location.reader()
-        return assemble.make_retriever(name, self._embeddings.view(reader), options)
+        view = self._embeddings.view(self._location.reading())
+        return assemble.make_retriever(name, view, options)
 
     def embedder(self, *, cached: bool = True) -> Embedder:
         """The model that questions are embedded with, behind the graph's cache or bare."""
-        made = self._embeddings.view(self._location.reader()).vectors.embedder
+        made = self._embeddings.view(self._location.reading()).vectors.embedder
         return made if cached else self._embeddings.model()
 
     def ask(
@@ -157,13 +204,13 @@ class KnowledgeGraph:
     ) -> Gather:
         """Retrieval and context as one step, for many questions; see `ask`."""
         made = self.retriever(retriever, **options)
-        view = self._embeddings.view(self._location.reader())
+        view = self._embeddings.view(self._location.reading())
         counter = assemble.make_counter(tokenizer)
         return assemble.make_gather(made, assemble.make_context(context, view, counter, budget))
 
     def reasoner(self, reasoner: str, gather: Gather, llm: LLM | None = None) -> Reasoner:
         """A reasoner with a model, that of the endpoint by default; see `ask`."""
-        view = self._embeddings.view(self._location.reader())
+        view = self._embeddings.view(self._location.reading())
         return assemble.make_reasoner(reasoner, gather, llm or self.llm(), view)
 
     def query(self, text: str, *, allow_service: bool = False) -> Table | Triples | bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from sarag_rdf.errors import NotAGraphError, UsageError
 from sarag_rdf.graph.meta import read_meta
+from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.iris import DEFAULT_BASE, Minter
 from sarag_rdf.ports import GraphStore
@@ -17,8 +18,14 @@ from sarag_rdf.stores.oxigraph import OxigraphStore
 class GraphLocation:
     """Opens the graph: a snapshot for reading, kept until `forget`; a lock only for writing."""
 
-    def __init__(self, location: str | Path | None, base: str | None) -> None:
-        """`location` None is a graph in memory; `base` is for a graph that does not exist yet."""
+    def __init__(
+        self, location: str | Path | None, base: str | None, over: Sequence[str] = ()
+    ) -> None:
+        """`location` None is a graph in memory; `base` is for a graph that does not exist yet.
+
+        `over` names the parts that are searched: none for all that there are.
+        """
+        self._over = over
         self._folder = None if location is None else Path(location).expanduser()
         self._wanted = Minter.for_base(base) if base else None
         self._memory = OxigraphStore.in_memory() if location is None else None
@@ -32,6 +39,13 @@ class GraphLocation:
         if self._snapshot is None:
             self._snapshot = self._memory or self._open(or_empty=or_empty)
         return GraphReader(self._snapshot, self._minter(self._snapshot))
+
+    def reading(self) -> GraphReader:
+        """The parts that are searched, as they were when first read.
+
+        Raises `NotAGraphError`, `StoreError`, `UsageError` for a part that there is not.
+        """
+        return searched(self.reader(), self._over)
 
     @contextmanager
     def writing(self) -> Iterator[GraphReader]:

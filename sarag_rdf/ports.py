@@ -21,6 +21,16 @@ Vector = NDArray[np.float32]
 Matrix = NDArray[np.float32]
 """Shape (n, d), rows of unit length."""
 
+Advance = Callable[[int], None]
+Progress = Callable[[str, int], Advance]
+"""Called with what begins and how many there are; returns what is called as they get done."""
+
+
+def silent(what: str, total: int) -> Advance:  # noqa: ARG001
+    """The Progress that shows nothing."""
+    return lambda done: None  # noqa: ARG005
+
+
 Term = NamedNode | Literal
 """An RDF term of stored data: there are no blank nodes in it."""
 
@@ -62,6 +72,10 @@ class GraphStore(Protocol):
 
     def apply(self, change: Change) -> None:
         """Make a change wholly or not at all."""
+        ...
+
+    def load(self, quads: Iterable[Quad]) -> None:
+        """Add many quads fast; unlike a change, part of them may be there if it fails."""
         ...
 
     def quads(self, graph: str | None = None) -> Iterator[Quad]:

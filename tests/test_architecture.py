@@ -17,7 +17,7 @@ PACKAGE = Path(sarag_rdf.__file__).parent
 FOUNDATION = {"types", "answers", "errors", "vocab", "iris", "spec"}
 BASE = FOUNDATION | {"ports", "resources", "terms", "fence", "algo"}
 STEPS = BASE | {"graph"}
-STRATEGIES = {"index", "retrieve", "context", "reason", "export", "inspect"}
+STRATEGIES = {"index", "ingest", "retrieve", "context", "reason", "export", "inspect"}
 ADAPTERS = {"stores", "models"}
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -34,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "algo": set(),
     "graph": BASE,
     "index": STEPS,
+    "ingest": STEPS,
     "retrieve": STEPS,
     "context": STEPS,
     "reason": STEPS | {"context"},

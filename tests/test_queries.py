@@ -21,7 +21,7 @@ FOLDER = Path(sarag_rdf.__file__).parent.parent / "queries"
 KINDS = ("rdf", "sarag", "skos", "wikibase", "wikibase-truthy")
 """Kinds of graph that can be searched: the same files in each."""
 FILES = [(path.parent.name, path.stem) for path in sorted(FOLDER.rglob("*.rq"))]
-GRAPHS = {name: f"https://example.org/kg/graph/{name}" for name in ("kg", "meta", "runs")}
+GRAPHS = {name: f"https://example.org/kg/graph/{name}" for name in ("kg", "links", "meta", "runs")}
 EMPTY_VALUES = re.compile(r"VALUES\s+\(?([?\w ]+?)\)?\s*\{\s*\}")
 VALUES = (NamedNode("https://example.org/kg/a"), NamedNode("https://example.org/kg/b"))
 TRIPLES = ((*VALUES, VALUES[0]), (*VALUES, VALUES[1]))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rdflib.namespace import DefinedNamespace
 
 PACKAGE = Path(sarag_rdf.__file__).parent
-QUERIES = PACKAGE.parent / "queries" / "sarag"
+QUERIES = PACKAGE.parent / "queries"
 
 PUBLISHED: dict[str, type[DefinedNamespace]] = {
     "DCAT": rdflib.DCAT,
@@ -68,7 +68,7 @@ def used_in_code() -> dict[str, set[str]]:
 def used_in_queries() -> dict[str, set[str]]:
     """Prefix -> names, in all query files."""
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for path in QUERIES.glob("*.rq"):
+    for path in QUERIES.rglob("*.rq"):
         text = re.sub(r"#.*|<[^>]*>|\"[^\"]*\"", " ", path.read_text(encoding="utf-8"))
         for prefix, name in re.findall(r"(\w+):(\w+)", text):
             found[prefix].add(name)
@@ -76,7 +76,8 @@ def used_in_queries() -> dict[str, set[str]]:
 
 
 def test_every_term_of_the_library_is_in_the_ontology() -> None:
-    terms = declared(OWL.Class) | declared(OWL.ObjectProperty) | declared(OWL.DatatypeProperty)
+    kinds = (OWL.Class, OWL.ObjectProperty, OWL.DatatypeProperty, OWL.AnnotationProperty)
+    terms = set().union(*map(declared, kinds))
     code, queries = used_in_code()["SARAG"], used_in_queries()["sarag"]
     assert len(code) > 30
     assert len(queries) > 20

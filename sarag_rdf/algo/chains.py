@@ -8,15 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from sarag_rdf.algo.network import Network
-from sarag_rdf.algo.rounds import Round
+from sarag_rdf.algo.rounds import Links, Round
 
 
 class Hop(NamedTuple):
     """Activation handed on: ``amount = weight * activation of the origin``.
 
-    `relationship` is the row of the relationship that carried it between entities, or -1 from a
-    document to an entity (`stage` 1, 4, ...) or from an entity to a document (3, 6, ...). Nodes
-    are rows. `activation` is the target's afterwards.
+    `relationship` is the row of the relationship that carried it between entities (`stage` 2, 5,
+    ...), `SAME` where they are linked as the same, or -1 from a document to an entity (1, 4, ...)
+    or from an entity to a document (3, 6, ...). Nodes are rows. `activation` is the target's
+    afterwards.
     """
 
     stage: int
@@ -64,30 +65,76 @@ def chain_to_entity(
     What the document `without` gave to the entity is passed over: that would be its echo.
     """
     round_ = rounds[last]
+    before = _held_before(network, round_, row, without)
+    carried, returned = _largest(round_.links, row), _largest(round_.returned, row)
+    if max(carried.amount, returned.amount) <= before:
+        return _chain_to_held(network, rounds, last, row, without)
+    if returned.amount > carried.amount:
+        middle = _largest(round_.links, returned.origin)
+        hops = _chain_to_held(network, rounds, last, middle.origin)
+        brought = float(round_.entities[returned.origin])
+        hops.append(middle.hop(last, returned.origin, brought))
+        return [*hops, returned.hop(last, row, float(round_.entities[row]))]
+    hops = _chain_to_held(network, rounds, last, carried.origin)
+    return [*hops, carried.hop(last, row, float(round_.entities[row]))]
+
+
+class _Largest(NamedTuple):
+    """The largest amount that links brought to an entity; `origin` is -1 if there was none."""
+
+    origin: int
+    relationship: int
+    weight: float
+    amount: float
+
+    def hop(self, last: int, target: int, activation: float) -> Hop:
+        return Hop(
+            3 * last + 2,
+            self.origin,
+            target,
+            self.relationship,
+            self.weight,
+            self.amount,
+            activation,
+        )
+
+
+def _largest(links: Links, row: int) -> _Largest:
+    carried = np.flatnonzero(links.target == row)
+    if not len(carried):
+        return _Largest(-1, -1, 0.0, 0.0)
+    best = int(carried[np.argmax(links.amount[carried])])
+    return _Largest(
+        int(links.origin[best]),
+        int(links.relationship[best]),
+        float(links.weight[best]),
+        float(links.amount[best]),
+    )
+
+
+def _held_before(network: Network, round_: Round, row: int, without: int) -> float:
+    """The largest part of what an entity held before relationships carried anything."""
     _, given = _given(network, round_, row, without)
-    carried = np.flatnonzero(round_.links.target == row)
-    if len(carried):
-        best = int(carried[np.argmax(round_.links.amount[carried])])
-        amount = float(round_.links.amount[best])
-        if amount > max(given, round_.seeds.get(row, 0.0)):
-            origin = int(round_.links.origin[best])
-            hop = Hop(
-                3 * last + 2,
-                origin,
-                row,
-                int(round_.links.relationship[best]),
-                float(round_.links.weight[best]),
-                amount,
-                float(round_.entities[row]),
-            )
-            return [*_chain_to_start(network, rounds, last, origin), hop]
+    return max(given, round_.seeds.get(row, 0.0), _largest(round_.crossed, row).amount)
+
+
+def _chain_to_held(
+    network: Network, rounds: Sequence[Round], last: int, row: int, without: int = -1
+) -> list[Hop]:
+    """Hops to what an entity held before relationships carried anything."""
+    round_ = rounds[last]
+    _, given = _given(network, round_, row, without)
+    crossed = _largest(round_.crossed, row)
+    if crossed.amount > max(given, round_.seeds.get(row, 0.0)):
+        hops = _chain_to_start(network, rounds, last, crossed.origin)
+        return [*hops, crossed.hop(last, row, float(round_.start[row]) + crossed.amount)]
     return _chain_to_start(network, rounds, last, row, without)
 
 
 def _chain_to_start(
     network: Network, rounds: Sequence[Round], last: int, row: int, without: int = -1
 ) -> list[Hop]:
-    """Hops to what an entity held before relationships carried anything."""
+    """Hops to what an entity held at the start of a round."""
     round_ = rounds[last]
     document, given = _given(network, round_, row, without)
     if document < 0 or round_.seeds.get(row, 0.0) >= given:

@@ -6,7 +6,7 @@ Nodes go by their row. Everything is sorted by IRI, so equal graphs give equal a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -41,7 +41,7 @@ class Network:
 
     `described` has a row (document, entity) for each that a document describes, ascending;
     `topics` the entity that each document is about, or -1; `ends` a row (subject, object) for
-    each relationship.
+    each relationship; `identical` a row for each pair of entities that are linked as the same.
     """
 
     documents: Sequence[str]
@@ -50,6 +50,7 @@ class Network:
     described: Rows
     topics: Rows
     ends: Rows
+    identical: Rows = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
 
     @cached_property
     def document_rows(self) -> dict[str, int]:

@@ -1,8 +1,9 @@
 """One round of spreading activation over documents and entities.
 
 Documents pass activation to the entities that they describe, entities over relationships to
-entities, and entities to the documents that describe them. All nodes of a kind fire at once, so
-the result depends on no order.
+entities, and entities to the documents that describe them. What an entity holds, an entity that is
+linked as the same holds as well. All nodes of a kind fire at once, so the result depends on no
+order.
 """
 
 from __future__ import annotations
@@ -35,9 +36,13 @@ class Rates:
     aside: float = 0.2
 
 
+SAME = -2
+"""Stands for a relationship where a link between entities that are the same carried."""
+
+
 @dataclass(frozen=True)
 class Links:
-    """Relationships that carried activation, each in one direction: arrays of one length."""
+    """What carried activation between entities, each in one direction: arrays of one length."""
 
     origin: Rows
     target: Rows
@@ -50,10 +55,12 @@ class Links:
 class Round:
     """Where activation was at the start, and where it came to.
 
-    `start` and `entities` hold each entity's activation before and after relationships carried
-    it, `given` what each document gave to every entity that it describes, `links` the
-    relationships that carried, `documents` each document's activation, `speakers` the entity
-    that gave it most, or -1. Activation of entities may exceed 1: what they give does not.
+    `start` and `entities` hold each entity's activation before and after anything carried it,
+    `given` what each document gave to every entity that it describes, `crossed` the links between
+    same entities that carried it first, `links` the relationships that carried, `returned` the
+    links that carried what relationships had brought, `documents` each document's activation,
+    `speakers` the entity that gave it most, or -1. Activation of entities may exceed 1: what they
+    give does not.
     """
 
     held: Mapping[int, float]
@@ -61,7 +68,9 @@ class Round:
     start: Floats
     entities: Floats
     given: Floats
+    crossed: Links
     links: Links
+    returned: Links
     documents: Floats
     speakers: Rows
     rates: Rates
@@ -86,11 +95,14 @@ def spread_round(
 
         given(d)      = decay * held(d)
         start(e)      = seeds(e) + sum over d of given(d)
-        entities(e)   = start(e) + sum over f of decay * w(e, f) * start(f) / df(f)
+        crossed(e)    = start(e) + sum over s of start(s)
+        brought(e)    = sum over f of decay * w(e, f) * crossed(f) / df(f)
+        entities(e)   = crossed(e) + brought(e) + sum over s of brought(s)
         documents(d)  = max over e of min(1, entities(e) - given(d)) / df(e) * share(d, e)
 
-    where d describes e, and share is `about` or `aside`. A document does not get back from an
-    entity what it gave to that entity; over a relationship to another entity it may.
+    where d describes e, s is linked with e as the same, and share is `about` or `aside`. A
+    document does not get back from an entity what it gave to that entity; over a relationship to
+    another entity it may.
     """
     given = np.zeros(len(network.documents))
     for document, activation in held.items():
@@ -100,10 +112,26 @@ def spread_round(
     start = np.bincount(entities, given[origins], minlength=size).astype(np.float64)
     for entity, activation in seeds.items():
         start[entity] += activation
-    links = _carried(network, start, weigh, rates)
-    after = start + np.bincount(links.target, links.amount, minlength=size)
+    crossed = _crossed(network, start)
+    before = start + np.bincount(crossed.target, crossed.amount, minlength=size)
+    links = _carried(network, before, weigh, rates)
+    brought = np.bincount(links.target, links.amount, minlength=size).astype(np.float64)
+    returned = _crossed(network, brought)
+    after = before + brought + np.bincount(returned.target, returned.amount, minlength=size)
     documents, speakers = _arrived(network, after, given, rates)
-    return Round(held, seeds, start, after, given, links, documents, speakers, rates)
+    return Round(
+        held, seeds, start, after, given, crossed, links, returned, documents, speakers, rates
+    )
+
+
+def _crossed(network: Network, held: Floats) -> Links:
+    """What entities hold, handed whole to those that are linked as the same."""
+    one, other = network.identical.T
+    origin, target = np.concatenate((one, other)), np.concatenate((other, one))
+    live = held[origin] > 0.0
+    origin, target = origin[live], target[live]
+    weight = np.ones(len(origin))
+    return Links(origin, target, np.full(len(origin), SAME), weight, held[origin])
 
 
 def _carried(network: Network, start: Floats, weigh: Weigh, rates: Rates) -> Links:

@@ -13,6 +13,7 @@ from sarag_rdf.cli.options import (
     json_option,
     kg_option,
     open_graph,
+    over_option,
     reasoning_arguments,
     reasoning_options,
     retrieval_options,
@@ -28,6 +29,7 @@ NO_ANSWER = 3
 )
 @click.argument("question")
 @kg_option
+@over_option
 @retrieval_options
 @reasoning_options
 @embedder_option

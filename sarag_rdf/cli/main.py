@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import keyword
 import logging
 import os
 import sys
@@ -18,6 +19,7 @@ from sarag_rdf.errors import SaragError, UsageError
 
 COMMANDS = {
     "index": "index documents into a knowledge graph",
+    "import": "bring in a knowledge graph: Wikibase, SKOS, any RDF",
     "search": "find documents and relationships for a question",
     "ask": "answer a question from the graph",
     "query": "run SPARQL",
@@ -29,6 +31,13 @@ COMMANDS = {
 INTERRUPTED = 130
 
 
+def _command(name: str) -> click.Command:
+    """A command, from its module; that of one called by a keyword of Python ends in ``_``."""
+    module = f"{name}_" if keyword.iskeyword(name) else name
+    command: click.Command = importlib.import_module(f"sarag_rdf.cli.{module}").command
+    return command
+
+
 class LazyGroup(click.Group):
     """Imports a command's module when it is called: ``sarag --help`` loads no model."""
 
@@ -38,9 +47,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"sarag_rdf.cli.{cmd_name}")
-        command: click.Command = module.command
-        return command
+        return _command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -85,10 +92,7 @@ def _settings(config: Path | None) -> dict[str, Any]:
 def _default_map(settings: dict[str, Any]) -> dict[str, Any]:
     """Each setting for every command that has an option of that name; others are an error."""
     used: set[str] = set()
-    result = {
-        name: _defaults_of(importlib.import_module(f"sarag_rdf.cli.{name}").command, settings, used)
-        for name in COMMANDS
-    }
+    result = {name: _defaults_of(_command(name), settings, used) for name in COMMANDS}
     unknown = settings.keys() - used
     if unknown:
         raise UsageError(

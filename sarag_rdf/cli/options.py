@@ -33,6 +33,12 @@ embedder_option = setting(
     help="Embedding model: a name or path (sentence-transformers), or openai:MODEL at the "
     "endpoint. Default: what the graph was embedded with, else all-MiniLM-L6-v2.",
 )
+over_option = setting(
+    "--over",
+    multiple=True,
+    help="What is searched: documents, or the name of an imported graph; may be given several "
+    "times. Default: all, with the links between them.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -162,6 +168,7 @@ def open_graph(options: dict[str, Any], *, base: str | None = None) -> Knowledge
     return sarag_rdf.open(
         options["kg"],
         base=base,
+        over=options.get("over") or (),
         embedder=options.get("embedder"),
         endpoint=endpoint_of(options),
     )

@@ -14,6 +14,7 @@ from sarag_rdf.cli.options import (
     json_option,
     kg_option,
     open_graph,
+    over_option,
     retrieval_options,
     retriever_arguments,
     setting,
@@ -28,6 +29,7 @@ NO_EVIDENCE = 3
 )
 @click.argument("question")
 @kg_option
+@over_option
 @retrieval_options
 @embedder_option
 @endpoint_options

@@ -14,10 +14,10 @@ from typing import Any, Final
 from sarag_rdf.errors import InputError
 from sarag_rdf.evaluate.bootstrap import paired_interval
 from sarag_rdf.evaluate.judge import FENCE, identity, missing, said_of
-from sarag_rdf.evaluate.qa import Progress, Row
+from sarag_rdf.evaluate.qa import Row
 from sarag_rdf.evaluate.row_file import Record, RowFile, key_of
 from sarag_rdf.fence import fence_for
-from sarag_rdf.ports import LLM, Reply
+from sarag_rdf.ports import LLM, Progress, Reply
 from sarag_rdf.resources import render_prompt
 
 CRITERIA: Final = ("comprehensiveness", "logic", "relevance", "coherence", "overall")

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sarag_rdf.evaluate.qa import OF_ONE_QUESTION, Progress
+from sarag_rdf.evaluate.qa import OF_ONE_QUESTION
 from sarag_rdf.evaluate.row_file import Record, RowFile, key_of
 from sarag_rdf.evaluate.threads import as_done
 from sarag_rdf.fence import fence_for
-from sarag_rdf.ports import LLM, Reply
+from sarag_rdf.ports import LLM, Progress, Reply
 from sarag_rdf.resources import prompt_hash, render_prompt
 
 FENCE = 8

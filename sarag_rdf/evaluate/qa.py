@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from time import perf_counter
 from typing import Any, Literal
@@ -19,13 +19,11 @@ from sarag_rdf.evaluate.coverage import any_holds
 from sarag_rdf.evaluate.questions import Question
 from sarag_rdf.evaluate.row_file import Record, RowFile, key_of
 from sarag_rdf.evaluate.threads import as_done
-from sarag_rdf.ports import Reasoner
+from sarag_rdf.ports import Progress, Reasoner
 from sarag_rdf.spec import Spec
 
 OF_ONE_QUESTION = (ContextTooLongError, TruncatedReplyError, UnparsableReplyError)
 """Errors that say nothing of other questions; all others end the run."""
-
-Progress = Callable[[str, int], Callable[[int], None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ from sarag_rdf.evaluate.measures import figures, ranks_of
 from sarag_rdf.evaluate.questions import Question
 from sarag_rdf.evaluate.trouble import Judged
 from sarag_rdf.graph.question import question_of
-from sarag_rdf.ports import Embedder, Retriever
+from sarag_rdf.ports import Embedder, Progress, Retriever
 from sarag_rdf.spec import Spec
 from sarag_rdf.types import Document
 
@@ -22,7 +22,6 @@ DEPTH = 100
 """Documents that a method is asked for at least."""
 _WARM_UP = question_of("Which of these passages comes first?")
 
-Progress = Callable[[str, int], Callable[[int], None]]
 """Called with what begins and how many there are; returns what is called as they get done."""
 
 

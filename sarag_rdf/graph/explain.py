@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sarag_rdf.algo.chains import Hop, arrival, chain_to_document, chain_to_entity
 from sarag_rdf.algo.network import Network
-from sarag_rdf.algo.rounds import Round, Weigh
+from sarag_rdf.algo.rounds import SAME, Round, Weigh
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.graph.view import GraphView
 from sarag_rdf.ports import Vector
@@ -29,7 +29,7 @@ from sarag_rdf.types import (
     Step,
     Subgraph,
 )
-from sarag_rdf.vocab import SARAG
+from sarag_rdf.vocab import SARAG, SKOS
 
 ACTIVATED = 0.05
 """Activation from which on an entity counts as activated, in what is shown."""
@@ -40,6 +40,8 @@ LINKS = 500
 DIGITS = 5
 """Of cosines that tell relationships apart; texts that are equal may differ in the seventh."""
 
+SAME_AS = SKOS.exactMatch.value
+"""What a step says that leads to the same entity elsewhere."""
 _DESCRIBES = SARAG.describes.value
 Chain = tuple[Step, ...]
 
@@ -116,10 +118,11 @@ def explained(view: GraphView, outcome: Outcome) -> Retrieved:
     names = {iri: name for iri, (name, _) in labels.items()}
     names |= {iri: document.title or document.text[:60] for iri, document in texts.items()}
     shown = {k.relationship for k in links}
-    shown |= {step.relationship for chain in every for step in chain} - {SARAG.describes.value}
+    shown |= {step.relationship for chain in every for step in chain} - {_DESCRIBES, SAME_AS}
     sentences = relationship_texts(view.reader, shown)
     links = [replace(k, text=sentences[k.relationship][0]) for k in links]
 
+    same = {SAME_AS: "is the same as"} if len(network.identical) else {}
     seeds = _seeds(view, outcome, names)
     starts = {seed.node for seed in seeds}
     entities = tuple(
@@ -152,7 +155,7 @@ def explained(view: GraphView, outcome: Outcome) -> Retrieved:
         entities,
         Subgraph(seeds, {entity.iri: entity.hop for entity in entities}, tuple(links)),
         outcome.calibration,
-        {**names, **{iri: text for iri, (text, _) in sentences.items()}},
+        names | {iri: text for iri, (text, _) in sentences.items()} | same,
     )
 
 
@@ -203,13 +206,19 @@ def _steps(network: Network, hops: Sequence[Hop]) -> Chain:
             hop.stage,
             (network.documents if hop.stage % 3 == 1 else network.entities)[hop.origin],
             (network.documents if hop.stage % 3 == 0 else network.entities)[hop.target],
-            network.relationships[hop.relationship] if hop.stage % 3 == 2 else _DESCRIBES,
+            _carrier(network, hop),
             hop.weight,
             hop.amount,
             hop.activation,
         )
         for hop in hops
     )
+
+
+def _carrier(network: Network, hop: Hop) -> str:
+    if hop.relationship == SAME:
+        return SAME_AS
+    return network.relationships[hop.relationship] if hop.stage % 3 == 2 else _DESCRIBES
 
 
 def _links(

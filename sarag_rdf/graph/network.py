@@ -5,7 +5,7 @@ It is a cache: whatever it holds stands in the graph, and a test compares the tw
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -33,7 +33,15 @@ def load_network(reader: GraphReader) -> Network:
         _rows(sorted((document_rows[d], entity_rows[e]) for d, e in described), 2),
         _rows(entity_rows[topics[d]] if d in topics else -1 for d in documents),
         _rows(((entity_rows[s], entity_rows[o]) for s, o in relationships.values()), 2),
+        _rows(sorted(_identical(reader, entity_rows)), 2),
     )
+
+
+def _identical(reader: GraphReader, rows: Mapping[str, int]) -> set[tuple[int, int]]:
+    """Pairs of entities, by row, that are linked as the same."""
+    pairs = ((one.value, other.value) for one, other, _ in reader.rows("identities"))
+    known = ((rows[a], rows[b]) for a, b in pairs if a in rows and b in rows)
+    return {(min(pair), max(pair)) for pair in known if pair[0] != pair[1]}
 
 
 def _rows(values: Iterable[int] | Iterable[tuple[int, int]], width: int = 1) -> Rows:

@@ -14,7 +14,7 @@ from typing import Any
 from pyoxigraph import NamedNode
 
 from sarag_rdf.errors import StoreError
-from sarag_rdf.iris import Minter, statement_of
+from sarag_rdf.iris import Minter, sha256_hex, statement_of
 from sarag_rdf.ports import GraphStore, Table, Term
 from sarag_rdf.resources import QueryFile, query_file, query_names
 
@@ -53,6 +53,11 @@ class GraphReader:
     def parts(self) -> tuple[Part, ...]:
         """The parts that are read."""
         return (self.own,) if self.over is None else self.over
+
+    @property
+    def scope(self) -> str:
+        """A digest of what is read: readers of equal scope give the same of one revision."""
+        return sha256_hex(*(f"{part.name} {part.kind}" for part in self.parts))
 
     @property
     def own(self) -> Part:

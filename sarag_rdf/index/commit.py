@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from pyoxigraph import Literal, NamedNode, Quad
 
+from sarag_rdf.graph.revision import revised
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.refresh import refresh
 from sarag_rdf.ports import Change, Term
@@ -46,10 +47,8 @@ class Writer:
         old = set(self.reader.store.quads(self.reader.minter.meta_graph))
         stale = {q for q in old - wanted if q.predicate == SARAG.embeddingModel}
         if wanted - old:
-            delete, insert = self._revision(old)
-            self.reader.store.apply(
-                Change((), (*stale, *delete), (*sorted(wanted - old, key=str), *insert))
-            )
+            change = Change((), tuple(stale), tuple(sorted(wanted - old, key=str)))
+            self.reader.store.apply(revised(self.reader, change, meta=old))
 
     def commit(self, drop: Sequence[str], insert: Sequence[Quad], sources: Sequence[str]) -> None:
         """Replace or add source graphs, wholly or not at all.
@@ -58,25 +57,14 @@ class Writer:
         `sources` the IRIs of the sources concerned.
         """
         change = refresh(self.reader, drop, insert)
-        delete, revision = self._revision(self.reader.store.quads(self.reader.minter.meta_graph))
-        self.reader.store.apply(
-            Change(
-                change.drop,
-                (*change.delete, *delete),
-                (*change.insert, *revision, *self._run_quads(sources)),
-            )
-        )
+        change = replace(change, insert=(*change.insert, *self._run_quads(sources)))
+        self.reader.store.apply(revised(self.reader, change))
         self._begun = True
 
     def finish(self) -> None:
         """Record when the run ended, if it wrote anything."""
         if self._begun:
             self.reader.store.apply(Change(insert=(self._runs(PROV.endedAtTime, _now()),)))
-
-    def _revision(self, meta: Iterable[Quad]) -> tuple[list[Quad], list[Quad]]:
-        node = NamedNode(self.reader.minter.knowledge_graph)
-        old = [q for q in meta if q.predicate == SARAG.revision]
-        return old, [self._meta(node, SARAG.revision, Literal(uuid.uuid4().hex))]
 
     def _meta(self, subject: NamedNode, predicate: NamedNode, value: Term) -> Quad:
         return Quad(subject, predicate, value, NamedNode(self.reader.minter.meta_graph))

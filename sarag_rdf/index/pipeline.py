@@ -9,7 +9,7 @@ the next run goes on with the rest.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field, replace
 
 from sarag_rdf.errors import SaragError
@@ -18,18 +18,8 @@ from sarag_rdf.index.chunk import chunk
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.evidence import extraction_iri, source_quads, text_digest
 from sarag_rdf.index.read import Duplicate, InputProblem
-from sarag_rdf.ports import Extractor
+from sarag_rdf.ports import Advance, Extractor, Progress, silent
 from sarag_rdf.types import Document, Extraction, Method, Source
-
-Advance = Callable[[int], None]
-Progress = Callable[[str, int], Advance]
-"""Called with what begins and how many there are; returns what is called as they get done."""
-
-
-def silent(what: str, total: int) -> Advance:  # noqa: ARG001
-    """The Progress that shows nothing."""
-    return lambda done: None  # noqa: ARG005
-
 
 COMMIT_DOCUMENTS = 256
 COMMIT_SECONDS = 15.0

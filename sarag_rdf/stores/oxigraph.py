@@ -100,6 +100,14 @@ class OxigraphStore:
         except (OSError, RuntimeError, ValueError) as error:
             raise StoreError(f"the graph could not be written, nothing changed: {error}") from error
 
+    def load(self, quads: Iterable[ox.Quad]) -> None:
+        if not self._writable:
+            raise StoreError("this graph was opened for reading only")
+        try:
+            self._open_store.bulk_extend(quads)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise StoreError(f"the graph could not be written: {error}") from error
+
     def quads(self, graph: str | None = None) -> Iterator[ox.Quad]:
         name = None if graph is None else ox.NamedNode(graph)
         yield from self._open_store.quads_for_pattern(None, None, None, name)

@@ -21,6 +21,7 @@ from sarag_rdf.index.read import Duplicate, InputProblem
 from sarag_rdf.index.refresh import rebuild
 from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.ports import Advance
 from sarag_rdf.stores.oxigraph import OxigraphStore
 from sarag_rdf.types import Document, Extraction, Source
 from sarag_rdf.vocab import PROV, RDF, SARAG, XSD
@@ -188,7 +189,7 @@ def test_progress_counts_every_document() -> None:
     told: list[tuple[str, int]] = []
     done: list[int] = []
 
-    def progress(what: str, total: int) -> pipeline.Advance:
+    def progress(what: str, total: int) -> Advance:
         told.append((what, total))
         return done.append
 

@@ -1,0 +1,114 @@
+"""``sarag import``: knowledge graphs that others made, and graphs that were exported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from sarag_rdf.cli.options import Decorator, embedder_option, json_option, kg_option, open_graph
+from sarag_rdf.errors import UsageError
+
+
+def _many(name: str, help_: str) -> Decorator:
+    return click.option(name, multiple=True, help=f"{help_} May be given several times.")
+
+
+@click.command(
+    name="import",
+    epilog="Example:  sarag import thesaurus.ttl --as skos --name subjects",
+)
+@click.argument("file", required=False, metavar="FILE|URL")
+@click.option(
+    "--as",
+    "kind",
+    type=click.Choice(["wikibase", "skos", "rdf", "sarag"]),
+    help="What it is: Wikibase RDF or JSON dump, SKOS thesaurus, any RDF, or an export of sarag.",
+)
+@click.option("--name", help="What the graph is called here. Default: the file's name.")
+@click.option("--replace", is_flag=True, help="Replace the graph that has this name.")
+@click.option("--format", "format_", help="Format of RDF, where the suffix does not tell it.")
+@click.option("--base-iri", help="What relative IRIs in the file are relative to.")
+@_many("--language", "Keep texts of this language only (and those without any).")
+@_many("--type", "JSON dumps: keep instances of this item only, such as Q5.")
+@_many("--property", "JSON dumps: keep statements of this property only, such as P19.")
+@_many("--label", "rdf: IRI of a property that holds names.")
+@_many("--alias", "rdf: IRI of a property that holds further names.")
+@_many("--description", "rdf: IRI of a property that holds descriptions.")
+@click.option("--no-vectors", is_flag=True, help="Make the vectors with the first search.")
+@click.option("--list", "list_", is_flag=True, help="List what has been imported.")
+@click.option("--drop", metavar="NAME", help="Drop an imported graph.")
+@kg_option
+@embedder_option
+@json_option
+def command(file: str | None, **options: Any) -> int:
+    """Bring in a knowledge graph, as a graph of its own that is only read.
+
+    Files may be packed (.gz, .bz2, .xz). An import that is interrupted goes on with the same
+    command. 'sarag search' and 'sarag ask' then search it together with the documents, or alone
+    with --over NAME. With --as sarag a graph that was exported as TriG or N-Quads is restored, to
+    be indexed further.
+    """
+    wanted = [file is not None, options["list_"], options["drop"] is not None]
+    if sum(wanted) != 1:
+        raise UsageError("give a FILE or URL to import, or --list, or --drop NAME")
+    with open_graph(options) as kg:
+        if options["list_"]:
+            return _list(kg, options["as_json"])
+        if options["drop"] is not None:
+            kg.forget_import(options["drop"])
+            click.echo(f"dropped {options['drop']}")
+            return 0
+        if options["kind"] is None:
+            raise UsageError("say with --as what the file is: wikibase, skos, rdf or sarag")
+        return _import(kg, str(file), options)
+
+
+def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
+    from sarag_rdf.cli.progress import bars
+
+    progress, end = bars()
+    embed = not options["no_vectors"]
+    try:
+        if options["kind"] == "sarag":
+            quads = kg.restore(file, embed=embed, progress=progress)
+            end()
+            click.echo(f"{options['kg']}: {quads} quads restored")
+            return 0
+        report = kg.import_graph(
+            file,
+            options["kind"],
+            embed=embed,
+            progress=progress,
+            name=options["name"],
+            replace=options["replace"],
+            format=options["format_"],
+            base_iri=options["base_iri"],
+            languages=options["language"],
+            types=options["type"],
+            properties=options["property"],
+            **{role: options[role] for role in ("label", "alias", "description")},
+        )
+    finally:
+        end()
+    for warning in report.warnings:
+        click.echo(f"sarag: {warning}", err=True)
+    done = "was imported already" if report.already else "imported"
+    click.echo(f"{report.name}: {report.triples} triples {done} as {report.kind}")
+    click.echo(f"  <{report.graph}>; search it alone with --over {report.name}")
+    return 0
+
+
+def _list(kg: Any, as_json: bool) -> int:
+    import json
+    from dataclasses import asdict
+
+    found = kg.imports()
+    if as_json:
+        click.echo(json.dumps([asdict(i) for i in found], ensure_ascii=False, indent=2))
+        return 0
+    for imported in found:
+        click.echo(f"{imported.name}  {imported.kind}  {imported.state}  <{imported.graph}>")
+    if not found:
+        click.echo("nothing has been imported")
+    return 0

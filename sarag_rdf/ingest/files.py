@@ -1,0 +1,105 @@
+"""Files and downloads as streams of bytes, unpacked, with how far they have been read."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+import tempfile
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from urllib.error import URLError
+
+from sarag_rdf.errors import InputError
+
+_PACKED = frozenset({".gz", ".bz2", ".xz"})
+BROKEN = (EOFError, OSError, lzma.LZMAError)
+"""What reading a packed file raises that is damaged or ends too early."""
+_CHUNK = 1 << 20
+_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file on disk: where it came from, its name without packing, its digest."""
+
+    path: Path
+    origin: str
+    name: str
+    sha256: str
+
+    @property
+    def suffix(self) -> str:
+        """The last suffix of the name, in lower case, with its dot."""
+        return Path(self.name).suffix.lower()
+
+
+@contextmanager
+def input_file(where: str) -> Iterator[InputFile]:
+    """A file, or what an http(s) URL gives, which is kept on disk only as long as it is used.
+
+    Raises `InputError`.
+    """
+    if where.lower().startswith(("http://", "https://")):
+        with tempfile.TemporaryDirectory(prefix="sarag-") as folder:
+            name = where.partition("?")[0].rstrip("/").rpartition("/")[2] or "download"
+            path = Path(folder) / "download"
+            _download(where, path)
+            yield _described(path, where, name)
+        return
+    path = Path(where).expanduser()
+    if not path.is_file():
+        raise InputError(f"there is no file {where}: name a file or an http(s) URL")
+    yield _described(path, path.resolve().as_uri(), path.name)
+
+
+def _described(path: Path, origin: str, name: str) -> InputFile:
+    plain = name[: -len(Path(name).suffix)] if Path(name).suffix.lower() in _PACKED else name
+    try:
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{origin} cannot be read: {error.strerror}") from error
+    return InputFile(path, origin, plain, digest)
+
+
+def _download(url: str, path: Path) -> None:
+    request = urllib.request.Request(url, headers={"User-Agent": "sarag-rdf"})  # noqa: S310 - http(s) only
+    try:
+        with urllib.request.urlopen(request, timeout=_SECONDS) as reply, path.open("wb") as out:  # noqa: S310
+            expected, read = reply.headers.get("Content-Length"), 0
+            while chunk := reply.read(_CHUNK):
+                read += out.write(chunk)
+    except (URLError, OSError, ValueError) as error:
+        raise InputError(f"{url} could not be read: {getattr(error, 'reason', error)}") from error
+    if expected is not None and read != int(expected):
+        raise InputError(f"{url} broke off after {read} of {expected} bytes: try again")
+
+
+@contextmanager
+def unpacked(file: InputFile) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """The content as bytes, and the file itself, whose position tells how far it has been read."""
+    with file.path.open("rb") as raw:
+        magic = raw.read(6)
+        raw.seek(0)
+        opened = _opener(magic)
+        if opened is None:
+            yield raw, raw
+        else:
+            with opened(raw) as stream:
+                yield io.BufferedReader(stream), raw
+
+
+def _opener(magic: bytes) -> Callable[[IO[bytes]], Any] | None:
+    """By the first bytes, not the name: a URL may name a packed file otherwise."""
+    if magic.startswith(b"\x1f\x8b"):
+        return gzip.open
+    if magic.startswith(b"BZh"):
+        return bz2.open
+    return lzma.open if magic.startswith(b"\xfd7zXZ\x00") else None

@@ -1,0 +1,122 @@
+"""RDF files as triples that can be stored: blank nodes become IRIs, errors tell the place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO
+
+import pyoxigraph as ox
+
+from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.ingest.files import BROKEN, InputFile
+from sarag_rdf.iris import sha256_hex
+
+FORMATS = {
+    ".ttl": ox.RdfFormat.TURTLE,
+    ".turtle": ox.RdfFormat.TURTLE,
+    ".nt": ox.RdfFormat.N_TRIPLES,
+    ".nq": ox.RdfFormat.N_QUADS,
+    ".trig": ox.RdfFormat.TRIG,
+    ".rdf": ox.RdfFormat.RDF_XML,
+    ".owl": ox.RdfFormat.RDF_XML,
+    ".xml": ox.RdfFormat.RDF_XML,
+    ".jsonld": ox.RdfFormat.JSON_LD,
+    ".json": ox.RdfFormat.JSON_LD,
+    ".n3": ox.RdfFormat.N3,
+}
+_PREFIX = re.compile(r"^Parser error .*?: ")
+"""What comes before the reason, and says where once more."""
+_NAMES = {
+    "turtle": ox.RdfFormat.TURTLE,
+    "ntriples": ox.RdfFormat.N_TRIPLES,
+    "nquads": ox.RdfFormat.N_QUADS,
+    "trig": ox.RdfFormat.TRIG,
+    "rdfxml": ox.RdfFormat.RDF_XML,
+    "jsonld": ox.RdfFormat.JSON_LD,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a file is read: its format's name or none, the base of relative IRIs, what is kept.
+
+    `languages` are those of literals with a language that are kept; none means all.
+    """
+
+    format: str | None = None
+    base_iri: str | None = None
+    languages: tuple[str, ...] = ()
+
+
+def rdf_format(file: InputFile, wanted: str | None) -> ox.RdfFormat:
+    """The format that was named, or that of the file's suffix; raises `UsageError`."""
+    if wanted is not None:
+        if wanted not in _NAMES:
+            raise UsageError(f"unknown format '{wanted}': choose one of {', '.join(_NAMES)}")
+        return _NAMES[wanted]
+    if file.suffix not in FORMATS:
+        raise UsageError(
+            f"the suffix of {file.name} does not tell its format: give --format {'|'.join(_NAMES)}"
+        )
+    return FORMATS[file.suffix]
+
+
+def read_quads(file: InputFile, stream: IO[bytes], reading: Reading) -> Iterator[ox.Quad]:
+    """Quads of a file as they stand in it; raises `InputError` with line and column."""
+    try:
+        yield from ox.parse(
+            input=stream, format=rdf_format(file, reading.format), base_iri=reading.base_iri
+        )
+    except SyntaxError as error:
+        raise InputError(f"{file.name}{_place(error)}: {_reason(error)}") from error
+    except BROKEN as error:
+        raise InputError(
+            f"{file.name} is damaged or ends in the middle ({error}): get it again"
+        ) from error
+    except ValueError as error:
+        raise InputError(f"{file.name} cannot be read as RDF: {error}") from error
+
+
+def read_triples(
+    file: InputFile, stream: IO[bytes], reading: Reading, genid: str
+) -> Iterator[ox.Triple]:
+    """Triples of all graphs of a file; a blank node becomes an IRI below `genid`.
+
+    The IRI depends on the file's content and the node's label, so that the same file gives the
+    same triples.
+    """
+    names: dict[str, ox.NamedNode] = {}
+
+    def named(node: ox.BlankNode) -> ox.NamedNode:
+        if node.value not in names:
+            names[node.value] = ox.NamedNode(genid + sha256_hex(file.sha256, node.value)[:32])
+        return names[node.value]
+
+    kept = reading.languages
+    for quad in read_quads(file, stream, reading):
+        subject, object_ = quad.subject, quad.object
+        if isinstance(object_, ox.Literal):
+            if kept and object_.language and object_.language.split("-")[0] not in kept:
+                continue
+        elif isinstance(object_, ox.BlankNode):
+            object_ = named(object_)
+        if isinstance(subject, ox.BlankNode):
+            subject = named(subject)
+        if isinstance(subject, ox.Triple) or isinstance(object_, ox.Triple):
+            raise InputError(f"{file.name} holds RDF 1.2 triple terms: export it as RDF 1.1")
+        yield ox.Triple(subject, quad.predicate, object_)
+
+
+def _place(error: SyntaxError) -> str:
+    if error.lineno is None:
+        return ""
+    return f", line {error.lineno}, column {error.offset or 1}"
+
+
+def _reason(error: SyntaxError) -> str:
+    text = _PREFIX.sub("", str(error.msg))
+    if "scheme" in text.lower():
+        return f"{text}; for relative IRIs give --base-iri"
+    return text
