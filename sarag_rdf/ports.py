@@ -145,8 +145,23 @@ class WordIndex(Protocol):
         ...
 
 
+Arrays = Mapping[str, NDArray[Any]]
+"""Named arrays of numbers, as one file holds them."""
+
+
 class VectorStore(Protocol):
-    """Keeps vector indexes between runs; what is kept may be deleted at any time."""
+    """Keeps vector indexes, and arrays made of the graph, between runs.
+
+    What is kept may be deleted at any time.
+    """
+
+    def load_arrays(self, name: str, key: str) -> Arrays | None:
+        """The arrays of a name if they were saved under this key, else None."""
+        ...
+
+    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
+        """Keep arrays if that is possible."""
+        ...
 
     def load(self, kind: str, key: str) -> VectorIndex | None:
         """The index of a kind if it was saved under this key, else None."""

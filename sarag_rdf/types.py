@@ -17,6 +17,10 @@ EntityType = Literal["person", "organization", "geopolitical", "misc"]
 ENTITY_TYPES: tuple[EntityType, ...] = ("person", "organization", "geopolitical", "misc")
 
 
+SAME_AS = "http://www.w3.org/2004/02/skos/core#exactMatch"
+"""What a step names as its relationship that leads to the same entity in another graph."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One file, or one record of a JSON, JSONL or CSV file, as text.

@@ -5,14 +5,17 @@ Nodes go by their row. Everything is sorted by IRI, so equal graphs give equal a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
+_LISTS = ("documents", "entities", "relationships")
+_ARRAYS = ("described", "topics", "ends", "identical")
 
 
 class Groups:
@@ -35,6 +38,22 @@ class Groups:
         return self._order[offsets + np.arange(int(counts.sum()))]
 
 
+def packed(texts: Sequence[str]) -> tuple[NDArray[np.uint8], Rows]:
+    """Texts as bytes, one after the other, and where each ends."""
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), ends
+
+
+def unpacked(data: NDArray[np.uint8], ends: Rows) -> list[str]:
+    """The texts that were packed."""
+    held, begin, texts = data.tobytes(), 0, []
+    for end in ends.tolist():
+        texts.append(held[begin:end].decode("utf-8", "surrogatepass"))
+        begin = end
+    return texts
+
+
 @dataclass(frozen=True)
 class Network:
     """The traversed graph with its documents.
@@ -51,6 +70,21 @@ class Network:
     topics: Rows
     ends: Rows
     identical: Rows = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that it holds, to be kept in a file."""
+        found: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _ARRAYS}
+        for name in _LISTS:
+            found[name], found[f"{name}_ends"] = packed(getattr(self, name))
+        return found
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Network:
+        """The network whose `arrays` these are."""
+        documents, entities, relationships = (
+            unpacked(arrays[name], arrays[f"{name}_ends"]) for name in _LISTS
+        )
+        return cls(documents, entities, relationships, *(arrays[name] for name in _ARRAYS))
 
     @cached_property
     def document_rows(self) -> dict[str, int]:

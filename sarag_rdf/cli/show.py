@@ -15,7 +15,7 @@ from sarag_rdf.answers import Answer, Stage
 from sarag_rdf.context.report import names_of
 from sarag_rdf.export.results import plain
 from sarag_rdf.ports import Table
-from sarag_rdf.types import ActivatedEntity, RankedDocument, Retrieved, Step
+from sarag_rdf.types import SAME_AS, ActivatedEntity, RankedDocument, Retrieved, Step
 
 _SEEDS = 10
 _ENTITIES = 12
@@ -81,6 +81,8 @@ def show_entities(found: Retrieved) -> None:
 
 def _by(step: Step, names: dict[str, str]) -> str:
     origin = names.get(step.origin, step.origin)
+    if step.relationship == SAME_AS:
+        return f"{origin}, which is the same"
     return names.get(step.relationship, f"document {origin}, which describes it")
 
 

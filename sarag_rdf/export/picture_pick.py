@@ -89,11 +89,13 @@ def _documents_on(document: RankedDocument) -> Iterator[str]:
 def pick(retrieved: Retrieved, max_nodes: int, max_documents: int) -> Picked:
     """Take seeds, entities on paths to documents, activated ones, then their neighbours.
 
-    Documents are the best `max_documents`, and others that are seeds or on the path to one.
+    Documents are the best `max_documents`, and others that are seeds or on the path to one. An
+    entity of an imported graph and its page, which have one IRI, are drawn once, as the page.
     """
     papers = _papers(retrieved, max_documents)
     leading = {iri for paper in papers for hop in paper.path for iri in hop}
-    entities = _entities(retrieved, leading)[:max_nodes]
+    pages = {paper.iri for paper in papers}
+    entities = [e for e in _entities(retrieved, leading) if e.iri not in pages][:max_nodes]
     nodes = [entity.iri for entity in entities] + [paper.iri for paper in papers]
     index = {iri: place for place, iri in enumerate(nodes)}
     strong = [e for e in entities if kind_of(e) != "dormant" or e.iri in leading]

@@ -18,6 +18,7 @@ from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.graph.view import GraphView
 from sarag_rdf.ports import Vector
 from sarag_rdf.types import (
+    SAME_AS,
     ActivatedEntity,
     Arrival,
     Document,
@@ -29,7 +30,7 @@ from sarag_rdf.types import (
     Step,
     Subgraph,
 )
-from sarag_rdf.vocab import SARAG, SKOS
+from sarag_rdf.vocab import SARAG
 
 ACTIVATED = 0.05
 """Activation from which on an entity counts as activated, in what is shown."""
@@ -40,8 +41,6 @@ LINKS = 500
 DIGITS = 5
 """Of cosines that tell relationships apart; texts that are equal may differ in the seventh."""
 
-SAME_AS = SKOS.exactMatch.value
-"""What a step says that leads to the same entity elsewhere."""
 _DESCRIBES = SARAG.describes.value
 Chain = tuple[Step, ...]
 

@@ -7,11 +7,13 @@ graphs all names are read once, and normalised in the same way.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
 
+from sarag_rdf.algo.network import packed, unpacked
 from sarag_rdf.graph.rows import DOCUMENTS, GraphReader
 from sarag_rdf.iris import normalize_name
+from sarag_rdf.ports import Arrays
 
 OWNERS = 4
 """A name of more entities than these says nothing, in a graph where several may have it."""
@@ -20,8 +22,14 @@ OWNERS = 4
 class Names:
     """Looks up normalised names; what has to be read for it is read when first needed."""
 
-    def __init__(self, reader: GraphReader) -> None:
+    def __init__(
+        self,
+        reader: GraphReader,
+        kept: Callable[[str, Callable[[], Arrays]], Arrays] = lambda _, make: make(),
+    ) -> None:
+        """`kept` may keep arrays that were made between runs."""
         self._reader = reader
+        self._kept = kept
 
     def entities(
         self, names: Iterable[str], among: Container[str] | None = None
@@ -64,7 +72,24 @@ class Names:
 
     @cached_property
     def _known(self) -> Mapping[str, set[str]]:
+        if not self._reader.imported.parts:
+            return {}
+        kept = self._kept("names", self._pairs)
         known: defaultdict[str, set[str]] = defaultdict(set)
-        for entity, name in self._reader.imported.rows("names"):
-            known[normalize_name(name.value)].add(entity.value)
+        names = unpacked(kept["names"], kept["names_ends"])
+        entities = unpacked(kept["entities"], kept["entities_ends"])
+        for name, entity in zip(names, entities, strict=True):
+            known[name].add(entity)
         return {name: found for name, found in known.items() if len(found) <= OWNERS}
+
+    def _pairs(self) -> Arrays:
+        rows = self._reader.imported.rows("names")
+        pairs = sorted({(normalize_name(name.value), entity.value) for entity, name in rows})
+        names, names_ends = packed([name for name, _ in pairs])
+        entities, entities_ends = packed([entity for _, entity in pairs])
+        return {
+            "names": names,
+            "names_ends": names_ends,
+            "entities": entities,
+            "entities_ends": entities_ends,
+        }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 
 from sarag_rdf.graph.rows import GraphReader
 
@@ -15,17 +16,32 @@ def neighbourhood(
 ) -> dict[str, int]:
     """Entities within n hops over related_to, both ways, with their distance from a seed.
 
-    One query a hop: a path of depth n in one query would enumerate every walk.
+    One query a hop: a path of depth n in one query would enumerate every walk. What is linked as
+    the same is no hop away.
     """
-    hops = dict.fromkeys(seeds, 0)
+    same = identities(reader)
+    hops = dict.fromkeys(_with_same(set(seeds), same), 0)
     frontier = set(hops)
     for hop in range(1, n + 1):
         if not frontier or len(hops) >= max_entities:
             break
         found = {neighbour.value for _, neighbour in reader.rows_for("neighbours", frontier)}
-        frontier = found - hops.keys()
+        frontier = _with_same(found, same) - hops.keys()
         hops |= dict.fromkeys(sorted(frontier), hop)
     return hops
+
+
+def identities(reader: GraphReader) -> dict[str, set[str]]:
+    """Entity -> those of other graphs that it is linked with as the same, both ways."""
+    same: defaultdict[str, set[str]] = defaultdict(set)
+    for one, other, _ in reader.rows("identities"):
+        same[one.value].add(other.value)
+        same[other.value].add(one.value)
+    return dict(same)
+
+
+def _with_same(entities: set[str], same: Mapping[str, set[str]]) -> set[str]:
+    return entities.union(*(same.get(entity, ()) for entity in entities))
 
 
 def relationships_among(

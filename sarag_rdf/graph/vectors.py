@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.texts import by_language, page_text
 from sarag_rdf.iris import sha256_hex
-from sarag_rdf.ports import Embedder, Matrix, VectorIndex, VectorStore
+from sarag_rdf.ports import Arrays, Embedder, Matrix, VectorIndex, VectorStore
 
 Kind = Literal["description", "relationship", "document", "entity"]
 KINDS: tuple[Kind, ...] = ("description", "relationship", "document", "entity")
@@ -70,6 +70,14 @@ class GraphVectors:
     def embedder(self) -> Embedder:
         """The model that questions must be embedded with."""
         return self._embedder
+
+    def kept(self, name: str, make: Callable[[], Arrays]) -> Arrays:
+        """Arrays made of this revision of the graph, from the store or made anew and stored."""
+        arrays = self._store.load_arrays(name, self._key)
+        if arrays is None:
+            arrays = make()
+            self._store.save_arrays(name, self._key, arrays)
+        return arrays
 
     def index(self, kind: Kind, embed: EmbedTexts | None = None) -> VectorIndex:
         """The index of one kind; `embed` may stand for the embedder's own, to show progress."""

@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.algo.network import Network, Rows
+from sarag_rdf.algo.network import Network, Rows, packed, unpacked
 from sarag_rdf.graph.names import Names
 from sarag_rdf.graph.network import load_network
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.texts import full_documents
 from sarag_rdf.graph.vectors import GraphVectors, texts_of
-from sarag_rdf.ports import Matrix, Vector, WordIndex
+from sarag_rdf.ports import Arrays, Matrix, Vector, WordIndex
 from sarag_rdf.types import Document
 
 KEPT = 10_000
@@ -33,18 +33,24 @@ class GraphView:
         self.reader = reader
         self.vectors = vectors
         self.word_index = word_index
-        self.names = Names(reader)
+        self.names = Names(reader, vectors.kept)
         self._documents: dict[str, Document] = {}
 
     @cached_property
     def network(self) -> Network:
         """Documents, entities and relationships as arrays."""
-        return load_network(self.reader)
+        made = self.vectors.kept("network", lambda: load_network(self.reader).arrays())
+        return Network.of_arrays(made)
 
     @cached_property
     def words(self) -> WordIndex:
         """BM25 over the documents with their titles, in the order of `network.documents`."""
-        return self.word_index([text for _, text in texts_of(self.reader, "document")])
+        kept = self.vectors.kept("texts", self._texts)
+        return self.word_index(unpacked(kept["texts"], kept["ends"]))
+
+    def _texts(self) -> Arrays:
+        texts, ends = packed([text for _, text in texts_of(self.reader, "document")])
+        return {"texts": texts, "ends": ends}
 
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
         """Documents by IRI; what was read before is not read again."""

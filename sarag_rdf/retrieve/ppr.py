@@ -3,7 +3,7 @@
 Gutiérrez et al., From RAG to Memory: Non-Parametric Continual Learning for Large Language Models,
 2025 (arXiv 2502.14802), section 3, without the model that filters triples. Nodes are documents
 and entities. Edges join entities (of weight 1 for each relationship, and of their cosine where
-their names are alike), and, half as strong, a document and each entity that it describes: as in
+their names are alike, and of weight 1 where they are linked as the same), and, half as strong, a document and each entity that it describes: as in
 the published program, which counts the former in both directions. A question restarts the walk at
 entities of the relationships nearest to it, and faintly at all documents::
 
@@ -114,9 +114,11 @@ def walk_of(view: GraphView, synonyms: float) -> Walk:
         related = network.ends[network.ends[:, 0] != network.ends[:, 1]]
         alike, cosines = _alike(view, synonyms)
         described = network.described + np.array([0, first])
-        edges = np.concatenate((described, related + first, alike + first))
+        same = network.identical
+        edges = np.concatenate((described, related + first, alike + first, same + first))
         documents = np.full(len(described), DOCUMENT)
-        weights = np.concatenate((documents, np.ones(len(related)), cosines))
+        ones = np.ones(len(related)), np.ones(len(same))
+        weights = np.concatenate((documents, ones[0], cosines, ones[1]))
         walks[synonyms] = Walk(edges, weights, first + len(network.entities))
     return walks[synonyms]
 

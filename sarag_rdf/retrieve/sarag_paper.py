@@ -7,10 +7,10 @@ from sarag_rdf.algo.arcs import arcs_of
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.outcome import ScoredDocument, ranked_documents, retrieved
 from sarag_rdf.graph.seeds import nearest_seeds
-from sarag_rdf.graph.subgraph import neighbourhood, relationships_among
+from sarag_rdf.graph.subgraph import identities, neighbourhood, relationships_among
 from sarag_rdf.graph.texts import documents_of
 from sarag_rdf.graph.view import GraphView
-from sarag_rdf.types import Link, Query, Retrieved, Subgraph
+from sarag_rdf.types import SAME_AS, Link, Query, Retrieved, Subgraph
 
 PRESETS: dict[str, dict[str, int]] = {"musique": {"k": 3, "n": 4}, "2wiki": {"k": 10, "n": 3}}
 """The values of k and n that the paper used for MuSiQue and for 2WikiMultiHopQA (5.4)."""
@@ -20,7 +20,8 @@ class SaragPaper:
     """The published method. Its thresholds are cosines and fit an embedder whose cosines are high.
 
     Defects of the printed algorithm are settled: negative weights are clipped at 0 and the order
-    is fixed (`algo.activation_paper`). The set is ordered by similarity to the question.
+    is fixed (`algo.activation_paper`). The set is ordered by similarity to the question. A link to
+    the same entity in another graph is an arc of weight 1.
     """
 
     def __init__(
@@ -55,7 +56,13 @@ class SaragPaper:
             Link(relationship, subject, object_, "", float(w), rescale(float(w), self._c))
             for (relationship, subject, object_), w in zip(rows, cosines, strict=True)
         )
-        arcs = arcs_of((k.relationship, k.subject, k.object, k.weight) for k in links)
+        same = [
+            (SAME_AS, one, other, 1.0)
+            for one, others in sorted(identities(self._reader).items())
+            for other in sorted(others)
+            if one < other and {one, other} <= hops.keys()
+        ]
+        arcs = arcs_of([*((k.relationship, k.subject, k.object, k.weight) for k in links), *same])
         outcome = spread_paper(arcs, [seed.node for seed in seeds])
         activated = frozenset(e for e, a in outcome.activation.items() if a > self._tau_a)
         relationships = sorted(

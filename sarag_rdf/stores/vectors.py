@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
+import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from tokenize import TokenError
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from sarag_rdf.ports import Matrix, Vector
+from sarag_rdf.ports import Arrays, Matrix, Vector
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +96,12 @@ class ExactIndex:
 class MemoryVectors:
     """A VectorStore that keeps nothing."""
 
+    def load_arrays(self, name: str, key: str) -> Arrays | None:  # noqa: ARG002
+        return None
+
+    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
+        pass
+
     def load(self, kind: str, key: str) -> ExactIndex | None:  # noqa: ARG002
         return None
 
@@ -103,11 +112,33 @@ class MemoryVectors:
 class FolderVectors:
     """A VectorStore of two files a kind: ``<kind>.npy`` (the matrix) and ``<kind>.iris``.
 
-    The first line of the second is the key; another key, or a damaged file, counts as absent.
+    The first line of the second is the key. Arrays have a file ``<name>.npz``. Another key, or a
+    damaged file, counts as absent.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+
+    def load_arrays(self, name: str, key: str) -> Arrays | None:
+        try:
+            with np.load(self._folder / f"{name}.npz", allow_pickle=False) as file:
+                arrays = dict(file)
+            if str(arrays.pop("key")) != key:
+                return None
+        except (OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error):
+            return None
+        return arrays
+
+    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
+        part = self._folder / f"{name}.{os.getpid()}.part.npz"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            np.savez(part, **{**arrays, "key": np.array(key)})  # type: ignore[arg-type]
+            part.replace(self._folder / f"{name}.npz")
+        except OSError as error:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+            log.warning("what was made of the graph could not be kept: %s", error.strerror)
 
     def load(self, kind: str, key: str) -> ExactIndex | None:
         try:

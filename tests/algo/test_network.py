@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.algo.network import Groups, Network, Rows
+from sarag_rdf.algo.network import Groups, Network, Rows, packed, unpacked
 
 
 def rows(*values: int) -> Rows:
@@ -125,3 +126,23 @@ def test_a_network_is_that_of_dictionaries(network: Network) -> None:
         assert network.starting_at.of(rows(entity)).tolist() == starting
         assert network.ending_at.of(rows(entity)).tolist() == ending
     assert network.is_topic.tolist() == [topics[d] == e for d, e in described]
+
+
+# --------------------------------------------------------------------------------- Arrays
+
+
+@given(st.lists(st.text(), max_size=8))
+def test_texts_are_unpacked_as_they_were_packed(texts: list[str]) -> None:
+    assert unpacked(*packed(texts)) == texts
+
+
+def test_a_network_comes_back_from_its_arrays() -> None:
+    one = replace(NETWORK, identical=pairs((0, 2)))
+    for network in (one, EMPTY):
+        found = Network.of_arrays(network.arrays())
+        assert (found.documents, found.entities) == (network.documents, network.entities)
+        assert found.relationships == network.relationships
+        for name in ("described", "topics", "ends", "identical"):
+            kept, before = getattr(found, name), getattr(network, name)
+            assert kept.tolist() == before.tolist()
+            assert kept.shape == before.shape

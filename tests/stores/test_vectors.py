@@ -99,6 +99,24 @@ def test_a_folder_keeps_indexes_by_kind_and_key(tmp_path: Path) -> None:
     check(index)  # What was loaded before is still whole.
 
 
+def test_a_folder_keeps_arrays_by_name_and_key(tmp_path: Path) -> None:
+    store = FolderVectors(tmp_path / "vectors")
+    store.save_arrays("network", "1", {"ends": np.arange(4), "bytes": np.zeros(0, dtype=np.uint8)})
+    found = store.load_arrays("network", "1")
+    assert found is not None
+    assert found.keys() == {"ends", "bytes"}
+    assert found["ends"].tolist() == [0, 1, 2, 3]
+    assert store.load_arrays("network", "2") is None
+    assert store.load_arrays("texts", "1") is None
+    assert MemoryVectors().load_arrays("network", "1") is None
+    file = tmp_path / "vectors" / "network.npz"
+    whole = file.read_bytes()
+    for broken in (b"", whole[:60], whole[:-30], whole[:40] + b"\xff" * 40 + whole[80:], b"PK"):
+        file.write_bytes(broken)
+        assert store.load_arrays("network", "1") is None, broken
+    assert [path.name for path in file.parent.iterdir()] == ["network.npz"]
+
+
 def test_memory_keeps_nothing() -> None:
     store = MemoryVectors()
     store.save("document", "key", IRIS, MATRIX)
