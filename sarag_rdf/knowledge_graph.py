@@ -18,6 +18,7 @@ from sarag_rdf.graph.parts import Imported, imported_graphs, searched
 from sarag_rdf.graph.question import question_of
 from sarag_rdf.index import pipeline
 from sarag_rdf.index.inputs import Inputs, read_inputs
+from sarag_rdf.ingest.restore import exported_base, restore
 from sarag_rdf.ingest.run import ImportReport, Order, forget_import, run_import
 from sarag_rdf.inspect.stats import stats
 from sarag_rdf.inspect.validate import ValidationReport, validate
@@ -141,6 +142,20 @@ class KnowledgeGraph:
             if embed:
                 self._embeddings.build(searched(reader), progress)
             return report
+
+    def restore(self, where: str | Path, *, embed: bool = True, progress: Progress = silent) -> int:
+        """Make the graph anew from its TriG or N-Quads export; how many quads it has.
+
+        The graph must be empty. It can be indexed further.
+        """
+        base = exported_base(str(where))
+        self._embeddings.forget()
+        with self._location.writing() as reader:
+            count = restore(reader.store, str(where), base, progress=progress)
+        if embed:
+            with self._location.writing() as reader:
+                self._embeddings.build(searched(reader), progress)
+        return count
 
     def forget_import(self, name: str) -> None:
         """Drop an imported graph."""

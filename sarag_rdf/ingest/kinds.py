@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pyoxigraph import NamedNode
 
 from sarag_rdf.errors import InputError
-from sarag_rdf.graph.rows import GraphReader, Part
+from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.ports import Table
 from sarag_rdf.resources import query_file
 from sarag_rdf.vocab import SARAG
@@ -46,31 +47,50 @@ _BROADER = f"{_SKOS}broader"
 _OURS = tuple(SARAG[name].value for name in ("subjectMention", "descriptionOf", "mentions"))
 
 
-def seen_as(reader: GraphReader, name: str, kind: str, wanted: Mapping[str, Sequence[str]]) -> Part:
-    """The part that a loaded graph is read as; raises `InputError` if nothing could be seen."""
-    graph = reader.minter.imported_graph(name)
-    every = (_STATEMENT_PROPERTY, *_OURS, *(iri for iris in CANDIDATES.values() for iri in iris))
-    uses = _uses(reader, graph, (*every, *(iri for iris in wanted.values() for iri in iris)))
-    if any(uses[iri] for iri in _OURS):
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How a graph is read: the folder of queries, and properties for names and descriptions."""
+
+    kind: str
+    paths: Mapping[str, Sequence[str]]
+
+
+def asked_for(wanted: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """Properties whose use in a graph decides how it is read."""
+    candidates = {iri for iris in (*CANDIDATES.values(), *wanted.values()) for iri in iris}
+    return frozenset({_STATEMENT_PROPERTY, *_OURS, *candidates})
+
+
+def seen_as(kind: str, used: Container[str], wanted: Mapping[str, Sequence[str]]) -> Seen:
+    """How a graph is read that uses these properties; raises `InputError` if nothing is named."""
+    if any(iri in used for iri in _OURS):
         raise InputError("this is a graph that sarag made: import it with --as sarag")
-    if kind == "wikibase" and not uses[_STATEMENT_PROPERTY]:
+    if kind == "wikibase" and _STATEMENT_PROPERTY not in used:
         kind = "wikibase-truthy"
-    paths: dict[str, list[str]] = {}
-    if kind == "rdf":
-        for role, candidates in CANDIDATES.items():
-            used = [iri for iri in wanted.get(role) or candidates if uses[iri]]
-            if used:
-                paths[role] = used
-    named = paths.get("label", []) if kind == "rdf" else [_NAMED[kind]]
-    if not any(uses[iri] for iri in named):
+    paths: dict[str, Sequence[str]] = {}
+    for role, candidates in CANDIDATES.items() if kind == "rdf" else ():
+        found = [iri for iri in wanted.get(role) or candidates if iri in used]
+        if found:
+            paths[role] = found
+    named = paths.get("label", ()) if kind == "rdf" else [_NAMED[kind]]
+    if not any(iri in used for iri in named):
         raise InputError(_nothing(kind))
-    return Part(name, kind, {"kg": graph}, reader.store, paths)
+    return Seen(kind, paths)
 
 
-def broader_cycle(reader: GraphReader, part: Part) -> list[str]:
+def used_in(reader: GraphReader, graph: str, properties: Iterable[str]) -> set[str]:
+    """Those of the properties that are used in a loaded graph."""
+    query = query_file("index", "property-uses")
+    text = query.fill([NamedNode(iri) for iri in sorted(set(properties))], {"kg": graph})
+    result = reader.store.query(text)
+    assert isinstance(result, Table)  # noqa: S101 - it is a SELECT
+    return {property_.value for property_, _ in result.rows}
+
+
+def broader_cycle(reader: GraphReader, graph: str) -> list[str]:
     """Concepts that are broader than themselves, one such circle in order; none mostly."""
     wider: defaultdict[str, list[str]] = defaultdict(list)
-    for quad in reader.store.quads(part.graphs["kg"]):
+    for quad in reader.store.quads(graph):
         if quad.predicate.value == _BROADER and isinstance(quad.object, NamedNode):
             wider[str(getattr(quad.subject, "value", ""))].append(quad.object.value)
     done: set[str] = set()
@@ -85,14 +105,6 @@ def broader_cycle(reader: GraphReader, part: Part) -> list[str]:
             else:
                 path.append(further)
     return []
-
-
-def _uses(reader: GraphReader, graph: str, properties: Iterable[str]) -> Counter[str]:
-    query = query_file("index", "property-uses")
-    text = query.fill([NamedNode(iri) for iri in sorted(set(properties))], {"kg": graph})
-    result = reader.store.query(text)
-    assert isinstance(result, Table)  # noqa: S101 - it is a SELECT
-    return Counter({property_.value: int(count.value) for property_, count in result.rows})
 
 
 def _nothing(kind: str) -> str:

@@ -20,7 +20,7 @@ from sarag_rdf.graph.parts import COMPLETE
 from sarag_rdf.graph.revision import revised
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.ingest.files import InputFile, input_file, unpacked
-from sarag_rdf.ingest.kinds import KINDS, broader_cycle, seen_as
+from sarag_rdf.ingest.kinds import KINDS, asked_for, broader_cycle, seen_as, used_in
 from sarag_rdf.ingest.registry import Entry, entry_of, import_name, stored
 from sarag_rdf.ingest.triples import Reading, read_triples
 from sarag_rdf.ports import Change, Progress, silent
@@ -128,11 +128,14 @@ def _resumed(reader: GraphReader, before: Entry | None, entry: Entry) -> int:
 
 
 def _read_through(reader: GraphReader, file: InputFile, order: Order, progress: Progress) -> None:
-    """Read a file to its end, so that one that is broken replaces nothing."""
+    """Read a file to its end, so that one that is broken or of no use replaces nothing."""
     with unpacked(file) as (stream, raw):
         advance = progress("checking bytes", file.path.stat().st_size)
-        for _ in _counted(_triples(reader, file, stream, order), raw, advance):
-            pass
+        triples = _counted(_triples(reader, file, stream, order), raw, advance)
+        used = {triple.predicate.value for triple in triples}
+    if not used:
+        raise InputError(f"{file.name} holds no triples")
+    seen_as(order.kind, used, order.paths)
 
 
 def _loaded(
@@ -154,18 +157,19 @@ def _loaded(
             _write(reader, entry.name, replace(entry, state=str(done)))
     if not done:
         raise InputError(f"{file.name} holds no triples")
-    part = seen_as(reader, entry.name, order.kind, order.paths)
+    used = used_in(reader, graph.value, asked_for(order.paths))
+    seen = seen_as(order.kind, used, order.paths)
     complete = replace(
-        entry, kind=part.kind, state=COMPLETE, triples=_size(reader, entry.name), paths=part.paths
+        entry, kind=seen.kind, state=COMPLETE, triples=_size(reader, entry.name), paths=seen.paths
     )
     _write(reader, entry.name, complete)
     warnings = []
-    circle = broader_cycle(reader, part) if part.kind == "skos" else []
+    circle = broader_cycle(reader, graph.value) if seen.kind == "skos" else []
     if circle:
         shown = " -> ".join(f"<{node}>" for node in [*circle, circle[0]])
         warnings.append(f"skos:broader leads in a circle: {shown}")
     return ImportReport(
-        entry.name, part.kind, graph.value, complete.triples, warnings=tuple(warnings)
+        entry.name, seen.kind, graph.value, complete.triples, warnings=tuple(warnings)
     )
 
 

@@ -35,7 +35,8 @@ class Khop:
         question = view.vectors.embedder.embed([query.text])[0]
         seeds = nearest_seeds(view.reader, view.vectors, question, self._k)
         hops = neighbourhood(view.reader, (seed.node for seed in seeds), self._n)
-        entities = np.array([network.entity_rows[entity] for entity in hops], dtype=np.int64)
+        known = [network.entity_rows[entity] for entity in hops if entity in network.entity_rows]
+        entities = np.array(known, dtype=np.int64)
         near = network.described[network.by_entity.of(entities), 0]
         cosines = document_cosines(view, question)
         scores = np.full(len(network.documents), -np.inf)

@@ -2,10 +2,11 @@
 
 Gutiérrez et al., From RAG to Memory: Non-Parametric Continual Learning for Large Language Models,
 2025 (arXiv 2502.14802), section 3, without the model that filters triples. Nodes are documents
-and entities. Edges join entities (of weight 1 for each relationship, and of their cosine where
-their names are alike, and of weight 1 where they are linked as the same), and, half as strong, a document and each entity that it describes: as in
-the published program, which counts the former in both directions. A question restarts the walk at
-entities of the relationships nearest to it, and faintly at all documents::
+and entities. Edges join entities (of weight 1 for each relationship and where they are linked as
+the same, and of their cosine where their names are alike), and, half as strong, a document and
+each entity that it describes: as in the published program, which counts the former in both
+directions. A question restarts the walk at entities of the relationships nearest to it, and
+faintly at all documents::
 
     s(e)     = mean cosine of the question and those of the k nearest relationships that e ends
     reset(e) = s(e) / df(e)     for the k entities of greatest s, else 0

@@ -1,0 +1,87 @@
+"""Makes a graph anew from an export of it: everything that stood in its named graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat
+
+from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.graph.meta import read_meta
+from sarag_rdf.ingest.files import InputFile, input_file, unpacked
+from sarag_rdf.ingest.triples import Reading, rdf_format, read_quads
+from sarag_rdf.iris import Minter
+from sarag_rdf.ports import Change, GraphStore, Progress, silent
+from sarag_rdf.vocab import SARAG
+
+_DATASETS = (RdfFormat.TRIG, RdfFormat.N_QUADS)
+
+
+def exported_base(where: str, format_: str | None = None) -> str:
+    """The base IRI of the graph that a file is an export of; raises `InputError`, `UsageError`."""
+    with input_file(where) as file, unpacked(file) as (stream, _):
+        reading = Reading(format_)
+        if rdf_format(file, format_) not in _DATASETS:
+            raise UsageError(
+                f"{file.name} cannot hold named graphs: restore from TriG or N-Quads, "
+                "as  sarag export --format trig  writes them"
+            )
+        bases = {
+            str(getattr(quad.object, "value", ""))
+            for quad in _checked(file, read_quads(file, stream, reading))
+            if quad.predicate == SARAG.baseIRI
+        }
+    if len(bases) != 1:
+        raise InputError(
+            f"{file.name} is no export of sarag: it holds {len(bases)} descriptions of a graph "
+            "with its base IRI (sarag:baseIRI)"
+        )
+    return next(iter(bases))
+
+
+def restore(
+    store: GraphStore,
+    where: str,
+    base: str,
+    format_: str | None = None,
+    progress: Progress = silent,
+) -> int:
+    """Load an export, which was read to its end before, into an empty store; how many quads.
+
+    The graph's description comes last: a run that was interrupted is repeated by the next. Raises
+    `UsageError` for a store that holds a graph.
+    """
+    if read_meta(store) is not None:
+        raise UsageError("the graph holds something already: restore into another folder")
+    meta = NamedNode(Minter(base).meta_graph)
+    last: list[Quad] = []
+    count = 0
+    with input_file(where) as file, unpacked(file) as (stream, raw):
+        advance = progress("restoring bytes", file.path.stat().st_size)
+
+        def others() -> Iterator[Quad]:
+            nonlocal count
+            told = 0
+            for count, quad in enumerate(read_quads(file, stream, Reading(format_)), start=1):
+                if count % 10_000 == 0:
+                    position = raw.tell()
+                    advance(position - told)
+                    told = position
+                if quad.graph_name == meta:
+                    last.append(quad)
+                else:
+                    yield quad
+
+        store.load(others())
+    store.apply(Change(insert=tuple(last)))
+    return count
+
+
+def _checked(file: InputFile, quads: Iterator[Quad]) -> Iterator[Quad]:
+    for quad in quads:
+        if isinstance(quad.graph_name, DefaultGraph):
+            raise InputError(f"{file.name} holds triples outside of named graphs: it is no export")
+        for term in (quad.subject, quad.object, quad.graph_name):
+            if isinstance(term, BlankNode):
+                raise InputError(f"{file.name} holds blank nodes: it is no export of sarag")
+        yield quad
