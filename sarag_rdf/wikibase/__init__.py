@@ -1,0 +1,1 @@
+"""Wikibase: entity documents (JSON) to RDF as its dumps have it, dumps in, our graph out."""
