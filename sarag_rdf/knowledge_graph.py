@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from sarag_rdf import assemble
+from sarag_rdf import assemble, wikibase
 from sarag_rdf.answers import Answer
 from sarag_rdf.assemble import Endpoint
 from sarag_rdf.embedding import Embeddings
@@ -239,6 +239,28 @@ class KnowledgeGraph:
         """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml."""
         reader = self._location.reader()
         write_rdf(reader.store, format_, output, base=reader.minter.base)
+
+    def export_wikibase(
+        self,
+        format_: str,
+        output: IO[bytes],
+        *,
+        typed: int = 0,
+        table: Path | None = None,
+        **settings: Any,
+    ) -> None:
+        """Write the graph as wikibase, wikibase-json or quickstatements.
+
+        Phrases of at least `typed` statements get properties of their own (0: none). `table` is a
+        file of own ids and ids in the target; `settings` are those of `wikibase.Settings`. New
+        numbers are kept in the graph, under its lock.
+        """
+        targets = wikibase.read_targets(table) if table else {}
+        chosen = wikibase.Settings(targets=targets, **settings)
+        while (export := wikibase.prepare(self._location.reader(), typed=typed)).added:
+            with self._location.writing() as reader:
+                wikibase.write_numbers(reader, wikibase.prepare(reader, typed=typed).added)
+        wikibase.write_wikibase(export, format_, output, chosen)
 
     def validate(self) -> ValidationReport:
         """Validate all data against ``ontology/shapes.ttl``."""

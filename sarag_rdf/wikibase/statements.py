@@ -34,12 +34,15 @@ def reference_node(vocabulary: Vocabulary, reference: Json) -> NamedNode:
 
 
 def full_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Iterator[Triple]:
-    """All statements of an entity, with all that belongs to them."""
+    """All statements of an entity, then all that belongs to them."""
     for property_id, group in statements(data):
-        leading = {statement["id"] for statement in best(group)}
         for statement in group:
             node = statement_node(vocabulary, statement)
             yield Triple(entity, vocabulary.predicate("p", property_id), node)
+    for _, group in statements(data):
+        leading = {statement["id"] for statement in best(group)}
+        for statement in group:
+            node = statement_node(vocabulary, statement)
             yield Triple(node, RDF.type, WIKIBASE.Statement)
             if statement["id"] in leading:
                 yield Triple(node, RDF.type, WIKIBASE.BestRank)
@@ -54,9 +57,10 @@ def _statement(vocabulary: Vocabulary, node: NamedNode, statement: Json) -> Iter
     yield from snak_triples(vocabulary, node, statement["mainsnak"], MAIN)
     for snak in grouped_snaks(statement, "qualifiers"):
         yield from snak_triples(vocabulary, node, snak, QUALIFIER)
-    for reference in statement.get("references", ()):
-        source = reference_node(vocabulary, reference)
+    sources = [(reference_node(vocabulary, r), r) for r in statement.get("references", ())]
+    for source, _ in sources:
         yield Triple(node, PROV.wasDerivedFrom, source)
+    for source, reference in sources:
         yield Triple(source, RDF.type, WIKIBASE.Reference)
         for snak in grouped_snaks(reference, "snaks"):
             yield from snak_triples(vocabulary, source, snak, REFERENCE)
