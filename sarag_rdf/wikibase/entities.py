@@ -11,7 +11,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.graph.rows import BATCH, GraphReader
 from sarag_rdf.terms import iri
-from sarag_rdf.vocab import OWL, RDFS, SKOS
+from sarag_rdf.vocab import OWL, RDFS
 from sarag_rdf.wikibase import build
 from sarag_rdf.wikibase.items import NO_LANGUAGE, Facts, Items
 from sarag_rdf.wikibase.model import Entity
@@ -144,13 +144,13 @@ def equivalences(export: Export, vocabulary: Vocabulary) -> Iterator[Triple]:
     for own in OWN_PROPERTIES:
         if own.term is not None:
             id_ = numbers[own.key(minter)]
-            yield Triple(vocabulary.thing(id_), SKOS.exactMatch, own.term)
+            yield Triple(vocabulary.thing(id_), OWL.equivalentProperty, own.term)
             if own.predicate:
                 predicate = vocabulary.predicate(own.predicate, id_)
                 yield Triple(predicate, OWL.equivalentProperty, own.term)
     for name in sorted(export.survey.properties):
         id_, term = numbers[name], NamedNode(name)
-        yield Triple(vocabulary.thing(id_), SKOS.exactMatch, term)
+        yield Triple(vocabulary.thing(id_), OWL.equivalentProperty, term)
         yield Triple(vocabulary.predicate("wdt", id_), OWL.equivalentProperty, term)
     related = vocabulary.predicate("wdt", numbers[RELATED_TO.key(minter)])
     for canonical in export.survey.phrases:

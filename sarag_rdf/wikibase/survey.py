@@ -53,7 +53,7 @@ def survey(reader: GraphReader, *, typed: int = 0) -> Survey:
         if document is not None:
             cited.add(iri(document))
         if property_ is not None:
-            found.properties.setdefault(iri(property_), phrase)
+            _add_property(found, iri(property_), phrase)
         elif phrase is not None and typed:
             phrases.add(row)
     found.entities = sorted(entities | objects)
@@ -61,6 +61,12 @@ def survey(reader: GraphReader, *, typed: int = 0) -> Survey:
     found.phrases = phrases.of_at_least(typed)
     _add_sources(reader, found, cited)
     return found
+
+
+def _add_property(found: Survey, name: str, label: Literal | None) -> None:
+    """A property with several labels goes by the first of them."""
+    labels = [text for text in (found.properties.get(name), label) if text is not None]
+    found.properties[name] = min(labels, key=str, default=None)
 
 
 class _Phrases:
@@ -88,9 +94,9 @@ def _add_sources(reader: GraphReader, found: Survey, cited: set[str]) -> None:
     """All sources of the documents' part, and what the statements of other parts are drawn from."""
     found.documents = {name: name for name in cited}
     titles: dict[str, Literal] = {}
-    for document, source, title, *_ in reader.rows_for("documents", cited):
+    for document, source, title, _, begin, *_ in reader.rows_for("documents", cited):
         found.documents[iri(document)] = name = iri(source)
-        if title is not None:
+        if title is not None and begin is not None:  # a stretch bears the title of its source
             titles.setdefault(name, title)
     found.sources = {name: Source(titles.get(name)) for name in set(found.documents.values())}
     if any(part.name == DOCUMENTS for part in reader.parts):
