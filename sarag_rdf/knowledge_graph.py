@@ -16,6 +16,7 @@ from sarag_rdf.export.rdf import write_rdf
 from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs, searched
 from sarag_rdf.graph.question import question_of
+from sarag_rdf.graph.rows import DOCUMENTS, GraphReader
 from sarag_rdf.index import pipeline
 from sarag_rdf.index.inputs import Inputs, read_inputs
 from sarag_rdf.ingest.restore import exported_base, restore
@@ -245,11 +246,12 @@ class KnowledgeGraph:
         format_: str,
         output: IO[bytes],
         *,
+        over: Sequence[str] = (DOCUMENTS,),
         typed: int = 0,
         table: Path | None = None,
         **settings: Any,
     ) -> None:
-        """Write the graph as wikibase, wikibase-json or quickstatements.
+        """Write the parts in `over` as wikibase, wikibase-json or quickstatements.
 
         Phrases of at least `typed` statements get properties of their own (0: none). `table` is a
         file of own ids and ids in the target; `settings` are those of `wikibase.Settings`. New
@@ -257,9 +259,13 @@ class KnowledgeGraph:
         """
         targets = wikibase.read_targets(table) if table else {}
         chosen = wikibase.Settings(targets=targets, **settings)
-        while (export := wikibase.prepare(self._location.reader(), typed=typed)).added:
-            with self._location.writing() as reader:
-                wikibase.write_numbers(reader, wikibase.prepare(reader, typed=typed).added)
+
+        def prepared(reader: GraphReader) -> wikibase.Export:
+            return wikibase.prepare(searched(reader, over), typed=typed)
+
+        while (export := prepared(self._location.reader())).added:
+            with self._location.writing() as writer:
+                wikibase.write_numbers(writer, prepared(writer).added)
         wikibase.write_wikibase(export, format_, output, chosen)
 
     def validate(self) -> ValidationReport:

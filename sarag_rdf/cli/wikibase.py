@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sarag_rdf.knowledge_graph import KnowledgeGraph
 
 WIKIBASE_FORMATS = ("wikibase", "wikibase-json", "quickstatements")
-_OPTIONS = {"namespace": "", "flavor": "full", "typed": 0, "properties": None}
+_OPTIONS = {"namespace": "", "flavor": "full", "typed": 0, "properties": None, "over": ()}
 _SUFFIXES = {".ttl": "turtle", ".turtle": "turtle"}
 
 
@@ -22,6 +22,12 @@ def wikibase_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """What the formats of Wikibase take."""
     for decorate in reversed(
         [
+            click.option(
+                "--over",
+                multiple=True,
+                help="Of the formats of Wikibase: export this imported graph ('documents' is what "
+                "was indexed). May be given several times.",
+            ),
             click.option(
                 "--namespace",
                 default="",
@@ -70,6 +76,7 @@ def export_wikibase(
     kg.export_wikibase(
         format_,
         stream,
+        over=options["over"] or ("documents",),
         typed=options["typed"],
         namespace=options["namespace"],
         flavor=options["flavor"],
