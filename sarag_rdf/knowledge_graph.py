@@ -16,7 +16,7 @@ from sarag_rdf.export.rdf import write_rdf
 from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs, searched
 from sarag_rdf.graph.question import question_of
-from sarag_rdf.graph.rows import DOCUMENTS, GraphReader
+from sarag_rdf.graph.rows import DOCUMENTS
 from sarag_rdf.index import pipeline
 from sarag_rdf.index.inputs import Inputs, read_inputs
 from sarag_rdf.ingest.restore import exported_base, restore
@@ -259,13 +259,9 @@ class KnowledgeGraph:
         """
         targets = wikibase.read_targets(table) if table else {}
         chosen = wikibase.Settings(targets=targets, **settings)
-
-        def prepared(reader: GraphReader) -> wikibase.Export:
-            return wikibase.prepare(searched(reader, over), typed=typed)
-
-        while (export := prepared(self._location.reader())).added:
-            with self._location.writing() as writer:
-                wikibase.write_numbers(writer, prepared(writer).added)
+        export = wikibase.numbered(
+            lambda: searched(self._location.reader(), over), self._location.writing, typed=typed
+        )
         wikibase.write_wikibase(export, format_, output, chosen)
 
     def validate(self) -> ValidationReport:

@@ -23,7 +23,7 @@ from sarag_rdf.wikibase.own_properties import (
     OwnProperty,
     phrase_key,
 )
-from sarag_rdf.wikibase.survey import Survey, links_of, survey
+from sarag_rdf.wikibase.survey import Survey, links_of
 from sarag_rdf.wikibase.vocabulary import Vocabulary
 
 _NEVER = "1970-01-01T00:00:00Z"
@@ -121,13 +121,12 @@ class Export:
         return build.claims([build.statement(self.numbers[key], (key, target), snak)])
 
 
-def prepare(reader: GraphReader, *, typed: int = 0) -> Export:
-    """Go through a graph and number what has no number yet.
+def prepare(reader: GraphReader, found: Survey) -> Export:
+    """Number what has no number yet of what was found in a graph (`survey`).
 
-    `typed` is the number of statements from which on a phrase gets a property of its own; 0 gives
-    none to any. What is in `added` must be written (`write_numbers`) before anything is exported.
+    What is in `added` must be written (`write_numbers`) before anything is exported.
     """
-    found, numbers, minter = survey(reader, typed=typed), Numbers.read(reader), reader.minter
+    numbers, minter = Numbers.read(reader), reader.minter
     added = numbers.add("P", [own.key(minter) for own in OWN_PROPERTIES])
     added += numbers.add("P", sorted(found.properties))
     added += numbers.add("P", [phrase_key(minter, canonical) for canonical in found.phrases])

@@ -137,7 +137,7 @@ class Items:
                 qualifiers.append(_text_snak(self._id(PHRASE), phrase))
             if confidence is not None:
                 qualifiers.append(build.quantity_snak(self._id(CONFIDENCE), confidence.value))
-            if document is not None:
+            if document is not None and iri(document) != name:
                 references.append(self._reference(iri(document)))
         snak = build.item_snak(self.numbers[key], self.numbers[target])
         return build.statement(

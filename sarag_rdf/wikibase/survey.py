@@ -48,9 +48,9 @@ def survey(reader: GraphReader, *, typed: int = 0) -> Survey:
             found.classes.add(iri(class_))
     cited, objects, phrases = set(), set(), _Phrases()
     for row in reader.rows_for("statements", entities):
-        _, _, object_, property_, phrase, _, _, document = row
+        _, entity, object_, property_, phrase, _, _, document = row
         objects.add(iri(object_))
-        if document is not None:
+        if document is not None and document != entity:  # else it is the entity's own page
             cited.add(iri(document))
         if property_ is not None:
             _add_property(found, iri(property_), phrase)
