@@ -175,6 +175,11 @@ class Minter:
         return self.imported_graphs + name
 
     @property
+    def numbers_graph(self) -> str:
+        """Numbers that entities have in exports to Wikibase."""
+        return self.base + "graph/wikibase-numbers"
+
+    @property
     def source_graphs(self) -> str:
         """What the IRIs of all source graphs begin with."""
         return self.base + "graph/source/"

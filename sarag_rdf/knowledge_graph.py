@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from sarag_rdf import assemble
+from sarag_rdf import assemble, wikibase
 from sarag_rdf.answers import Answer
 from sarag_rdf.assemble import Endpoint
 from sarag_rdf.embedding import Embeddings
@@ -16,6 +16,7 @@ from sarag_rdf.export.rdf import write_rdf
 from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs, searched
 from sarag_rdf.graph.question import question_of
+from sarag_rdf.graph.rows import DOCUMENTS
 from sarag_rdf.index import pipeline
 from sarag_rdf.index.inputs import Inputs, read_inputs
 from sarag_rdf.ingest.restore import exported_base, restore
@@ -239,6 +240,29 @@ class KnowledgeGraph:
         """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml."""
         reader = self._location.reader()
         write_rdf(reader.store, format_, output, base=reader.minter.base)
+
+    def export_wikibase(
+        self,
+        format_: str,
+        output: IO[bytes],
+        *,
+        over: Sequence[str] = (DOCUMENTS,),
+        typed: int = 0,
+        table: Path | None = None,
+        **settings: Any,
+    ) -> None:
+        """Write the parts in `over` as wikibase, wikibase-json or quickstatements.
+
+        Phrases of at least `typed` statements get properties of their own (0: none). `table` is a
+        file of own ids and ids in the target; `settings` are those of `wikibase.Settings`. New
+        numbers are kept in the graph, under its lock.
+        """
+        targets = wikibase.read_targets(table) if table else {}
+        chosen = wikibase.Settings(targets=targets, **settings)
+        export = wikibase.numbered(
+            lambda: searched(self._location.reader(), over), self._location.writing, typed=typed
+        )
+        wikibase.write_wikibase(export, format_, output, chosen)
 
     def validate(self) -> ValidationReport:
         """Validate all data against ``ontology/shapes.ttl``."""

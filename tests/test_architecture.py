@@ -17,7 +17,7 @@ PACKAGE = Path(sarag_rdf.__file__).parent
 FOUNDATION = {"types", "answers", "errors", "vocab", "iris", "spec"}
 BASE = FOUNDATION | {"ports", "resources", "terms", "fence", "algo"}
 STEPS = BASE | {"graph"}
-STRATEGIES = {"index", "ingest", "retrieve", "context", "reason", "export", "inspect"}
+STRATEGIES = {"index", "ingest", "retrieve", "context", "reason", "export", "inspect", "wikibase"}
 ADAPTERS = {"stores", "models"}
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -40,6 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "reason": STEPS | {"context"},
     "export": STEPS,
     "inspect": STEPS | {"export"},
+    "wikibase": STEPS,
     "evaluate": STEPS,
     "stores": BASE - {"algo"},
     "models": BASE - {"algo"},

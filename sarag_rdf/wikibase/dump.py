@@ -1,0 +1,173 @@
+"""Reads JSON dumps of Wikibase, one entity at a time, plain or compressed (.gz, .bz2).
+
+A dump is an array with an entity a line; entities a line without an array, one document alone, an
+array written in any other way, and ``{"entities": {...}}`` as Special:EntityData answers are read
+too, the last three as a whole.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import zlib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import IO, Any, NoReturn, cast
+
+from sarag_rdf.errors import InputError
+from sarag_rdf.wikibase.filters import Filter
+from sarag_rdf.wikibase.model import Entity
+
+_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_entities(
+    path: Path | str,
+    *,
+    languages: Collection[str] = (),
+    types: Collection[str] = (),
+    properties: Collection[str] = (),
+    skip: int = 0,
+) -> Iterator[Entity]:
+    """Entities of a dump in its order; for what the filters keep see `Filter`.
+
+    `skip` is the `position` of the last entity that was read before: reading goes on behind it.
+    Raises `InputError`, which names the place, for a file that is no dump, broken, or cut off.
+    """
+    keep = Filter(frozenset(languages), frozenset(types), frozenset(properties))
+    file = Path(path)
+    try:
+        with file.open("rb") as raw, _unpacked(file, raw) as stream:
+            yield from _Reader(file, raw, stream, keep).entities(skip)
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror or error}") from error
+
+
+def _unpacked(file: Path, raw: IO[bytes]) -> IO[bytes]:
+    if file.suffix == ".gz":
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
+    return bz2.BZ2File(raw) if file.suffix == ".bz2" else raw
+
+
+class _Reader:
+    """One pass over one file."""
+
+    def __init__(self, file: Path, raw: IO[bytes], stream: IO[bytes], keep: Filter) -> None:
+        self._file, self._raw, self._stream, self._keep = file, raw, stream, keep
+        self._line = 0
+        self._begin = 0
+        self._position = 0
+        self._last = ""
+
+    def entities(self, skip: int) -> Iterator[Entity]:
+        first = self._next()
+        while first and not first.strip():
+            first = self._next()
+        text = first.removeprefix(_BYTE_ORDER_MARK).strip()
+        if not text:
+            raise InputError(f"{self._file} is empty: export it anew")
+        array = text.startswith(b"[")
+        body = (text[1:] if array else text).strip()
+        if array and not body:
+            body = self._next().strip()
+            by_line = body != b"{"
+        else:
+            by_line = body == b"]" or _is_document(body)
+        read = self._lines if by_line else self._whole
+        yield from read(body + b"\n", skip, array=array)
+
+    def _next(self) -> bytes:
+        """The next line; an empty one at the end of the file."""
+        self._begin = self._position
+        try:
+            line = self._stream.readline()
+        except _BROKEN as error:
+            self._fail("the compressed data ends too early or is damaged", error)
+        except OSError as error:
+            self._fail(f"the compressed data is damaged ({error})", error)
+        self._line += 1
+        self._position += len(line)
+        return line
+
+    def _lines(self, text: bytes, skip: int, *, array: bool) -> Iterator[Entity]:
+        """Entities one a line; an array must end."""
+        if skip:
+            self._seek(skip)
+            text = b"\n"
+        open_ = array
+        while text:
+            text = text.strip()
+            if text and array and not open_:
+                self._fail("text stands behind the end of the array")
+            if array and text.endswith(b"]"):
+                open_, text = False, text[:-1].rstrip()
+            if text:
+                yield from self._entity(text.removesuffix(b","))
+            text = self._next()
+        if open_:
+            self._fail("the file ends before the array of entities does: it is cut off")
+
+    def _seek(self, skip: int) -> None:
+        """Go on behind an earlier position; lines are counted from there."""
+        try:
+            self._position = self._stream.seek(skip)
+        except (*_BROKEN, OSError) as error:
+            self._fail("the compressed data ends too early or is damaged", error)
+        if self._position != skip:
+            raise InputError(f"{self._file} has no byte {skip}: begin at its start again")
+
+    def _entity(self, text: bytes) -> Iterator[Entity]:
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            self._fail(f"the line is no JSON ({error}): it is damaged or cut off", error)
+        if not isinstance(data, dict):
+            self._fail("the line holds no entity document")
+        yield from self._kept(data, self._position)
+
+    def _kept(self, data: dict[str, Any], position: int) -> Iterator[Entity]:
+        try:
+            left = self._keep(data)
+            self._last = Entity(data).id
+        except (KeyError, TypeError, AttributeError) as error:
+            self._fail(f"the document is not as Wikibase writes it ({error})", error)
+        except InputError as error:
+            self._fail(str(error), error)
+        if left is not None:
+            yield Entity(left, position, self._raw.tell())
+
+    def _whole(self, first: bytes, skip: int, *, array: bool) -> Iterator[Entity]:
+        """A file that is parsed at once; only behind its last entity reading may go on."""
+        try:
+            text = first + self._stream.read()
+            data = json.loads(b"[" + text if array else text)
+        except _BROKEN as error:
+            self._fail("the compressed data ends too early or is damaged", error)
+        except ValueError as error:
+            self._fail(f"the file is no JSON dump ({error})", error)
+        if isinstance(data, dict):
+            held = data.get("entities", [data])
+            data = list(held.values()) if isinstance(held, dict) else held
+        if not isinstance(data, list) or not all(isinstance(held, dict) for held in data):
+            self._fail("the file holds no entity documents")
+        if skip < len(text):
+            for left, document in zip(range(len(data) - 1, -1, -1), data, strict=True):
+                yield from self._kept(document, 0 if left else len(text))
+
+    def _fail(self, what: str, error: Exception | None = None) -> NoReturn:
+        after = f", after {self._last}" if self._last else ""
+        raise InputError(
+            f"{self._file}, line {max(self._line, 1)}, byte {self._begin}{after}: {what}; "
+            "download or export the file anew"
+        ) from error
+
+
+def _is_document(text: bytes) -> bool:
+    """Whether a line holds one entity document, with what an array writes behind it or without."""
+    try:
+        found = json.loads(text.rstrip(b"]").rstrip().removesuffix(b","))
+    except ValueError:
+        return False
+    return isinstance(found, dict) and "entities" not in found

@@ -1,0 +1,90 @@
+"""Which Q or P an IRI has: a table in the graph that only grows, so numbers stay what they are.
+
+It stands in a named graph of its own, which no query of a search reads. Adding to it does not
+change the graph's revision: vectors and other caches stay valid.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Literal as Choice
+
+from pyoxigraph import Literal, NamedNode, Quad
+
+from sarag_rdf.errors import StoreError
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.ports import Change
+from sarag_rdf.terms import iri, iri_or_literal
+from sarag_rdf.vocab import SARAG
+
+Letter = Choice["Q", "P"]
+_ID = re.compile(r"([QP])([1-9]\d*)")
+_BATCH = 5000
+
+
+class Numbers:
+    """Ids by IRI, as the graph holds them and as they are added."""
+
+    def __init__(self, ids: Iterable[tuple[str, str]] = ()) -> None:
+        """Raises `StoreError` for an id that is none, or that two IRIs have."""
+        self._ids = dict(ids)
+        self._last = {"Q": 0, "P": 0}
+        for name, id_ in self._ids.items():
+            match = _ID.fullmatch(id_)
+            if match is None:
+                raise StoreError(f"{name} has '{id_}' in place of a number of Wikibase")
+            self._last[match[1]] = max(self._last[match[1]], int(match[2]))
+        if len(set(self._ids.values())) < len(self._ids):
+            raise StoreError("two IRIs have the same number of Wikibase: restore the graph")
+
+    @classmethod
+    def read(cls, reader: GraphReader) -> Numbers:
+        """The table of a graph; empty before the first export."""
+        quads = reader.store.quads(reader.minter.numbers_graph)
+        return cls(
+            (iri(q.subject), iri_or_literal(q.object).value)
+            for q in quads
+            if q.predicate == SARAG.wikibaseId
+        )
+
+    def __getitem__(self, name: str) -> str:
+        return self._ids[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._ids
+
+    def add(self, letter: Letter, names: Iterable[str]) -> list[tuple[str, str]]:
+        """Give the next numbers to what has none, in the order given; what was added."""
+        added = []
+        for name in names:
+            if name not in self._ids:
+                self._last[letter] += 1
+                self._ids[name] = f"{letter}{self._last[letter]}"
+                added.append((name, self._ids[name]))
+        return added
+
+    def without_gaps(self, names: Iterable[str]) -> bool:
+        """Whether these are all the items that there ever were."""
+        return len({self._ids[name] for name in names}) == self._last["Q"]
+
+
+def write_numbers(reader: GraphReader, added: Iterable[tuple[str, str]]) -> None:
+    """Append to the table of a graph that is open for writing."""
+    graph = NamedNode(reader.minter.numbers_graph)
+    quads: Iterator[Quad] = (
+        Quad(NamedNode(name), SARAG.wikibaseId, Literal(id_), graph) for name, id_ in added
+    )
+    while batch := tuple(islice(quads, _BATCH)):
+        reader.store.apply(Change(insert=batch))
+
+
+def is_id(text: str) -> bool:
+    """Whether a text is the id of an item or a property."""
+    return _ID.fullmatch(text) is not None
+
+
+def number(id_: str) -> int:
+    """The number in an id."""
+    return int(id_[1:])

@@ -1,0 +1,122 @@
+"""The properties that every export declares, and what they mean in other vocabularies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from pyoxigraph import NamedNode
+
+from sarag_rdf.iris import Minter, normalize_name, sha256_hex
+from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, SKOS
+
+_ARTICLES = frozenset({"a", "an", "the"})
+_FORMS = {
+    **dict.fromkeys(("is", "are", "was", "were", "been", "being", "am"), "be"),
+    **dict.fromkeys(("has", "had", "having"), "have"),
+    **dict.fromkeys(("does", "did", "doing", "done"), "do"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnProperty:
+    """`term` says the same in another vocabulary; `predicate` is the prefix of what it equals."""
+
+    name: str
+    label: str
+    description: str
+    datatype: str
+    term: NamedNode | None = None
+    predicate: str = ""
+
+    def key(self, minter: Minter) -> str:
+        """What the table of numbers knows the property by."""
+        return f"{minter.base}property/{self.name}"
+
+
+RELATED_TO: Final = OwnProperty(
+    "related-to",
+    "related to",
+    "the subject is in some relationship with the item; the qualifiers say in which",
+    "wikibase-item",
+    SARAG.relatedTo,
+    "wdt",
+)
+INSTANCE_OF: Final = OwnProperty(
+    "instance-of", "instance of", "kind of thing that the subject is", "wikibase-item", RDF.type
+)
+TEXT: Final = OwnProperty(
+    "text",
+    "text",
+    "sentence that states the relationship in full",
+    "monolingualtext",
+    SARAG.text,
+    "pq",
+)
+PHRASE: Final = OwnProperty(
+    "phrase",
+    "phrase",
+    "words that connect the subject of the relationship with its object",
+    "monolingualtext",
+    SARAG.phrase,
+    "pq",
+)
+CONFIDENCE: Final = OwnProperty(
+    "confidence",
+    "confidence",
+    "how sure the extraction is of the relationship, from 0 to 1",
+    "quantity",
+    SARAG.confidence,
+    "pq",
+)
+STATED_IN: Final = OwnProperty(
+    "stated-in", "stated in", "source that makes the statement", "wikibase-item", DCTERMS.source
+)
+DOCUMENT: Final = OwnProperty(
+    "document", "document", "IRI of the part of the source that states it", "url"
+)
+EXACT_MATCH: Final = OwnProperty(
+    "exact-match", "exact match", "the same in another data set", "url", SKOS.exactMatch, "wdt"
+)
+ORIGINAL: Final = OwnProperty(
+    "original",
+    "original IRI",
+    "IRI of the subject in the graph that it was exported from",
+    "url",
+    PROV.alternateOf,
+    "wdt",
+)
+DIGEST: Final = OwnProperty(
+    "sha-256", "SHA-256", "digest of the text of the source", "string", SARAG.sha256, "wdt"
+)
+OWN_PROPERTIES: Final = (
+    RELATED_TO,
+    INSTANCE_OF,
+    TEXT,
+    PHRASE,
+    CONFIDENCE,
+    STATED_IN,
+    DOCUMENT,
+    EXACT_MATCH,
+    ORIGINAL,
+    DIGEST,
+)
+
+CLASS_LABELS: Final = {
+    SARAG.Person.value: "person",
+    SARAG.Organization.value: "organization",
+    SARAG.GeoPoliticalEntity.value: "geopolitical entity",
+    SARAG.MiscEntity.value: "named thing",
+}
+"""What the classes of entities are called."""
+
+
+def canonical_phrase(phrase: str) -> str:
+    """What phrases share that say the same: case, punctuation, articles, forms of be, have, do."""
+    words = normalize_name(phrase).split()
+    return " ".join(_FORMS.get(word, word) for word in words if word not in _ARTICLES)
+
+
+def phrase_key(minter: Minter, canonical: str) -> str:
+    """What the table of numbers knows the property of a phrase by."""
+    return f"{minter.base}property/phrase-{sha256_hex(canonical)[:20]}"

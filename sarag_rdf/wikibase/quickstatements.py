@@ -1,0 +1,105 @@
+"""Commands of QuickStatements (version 1) that make the items of a graph in a Wikibase.
+
+Properties must be there before: QuickStatements cannot make any. First every item is made with
+its texts, then come the statements, so that each item that one names exists by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.wikibase.entities import Export
+from sarag_rdf.wikibase.model import Json, grouped_snaks, statements
+from sarag_rdf.wikibase.numbers import is_id
+
+
+def read_targets(file: Path) -> dict[str, str]:
+    """A table of two columns with a tab between: own id, id in the target. ``#`` is a comment."""
+    targets: dict[str, str] = {}
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
+    for place, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        own, _, target = (part.strip() for part in line.partition("\t"))
+        if not (is_id(own) and is_id(target) and own[0] == target[0]):
+            raise InputError(
+                f"{file}, line {place}: write an own id, a tab and the id in the target, "
+                "for example P1 and P31"
+            )
+        targets[own] = target
+    return targets
+
+
+def commands(export: Export, targets: Mapping[str, str]) -> Iterator[str]:
+    """One command a line; what `targets` does not name keeps its own id.
+
+    Raises `UsageError` if new items would get other ids than their own, because some number is
+    not in use any more.
+    """
+    new = {export.numbers[name] for name in export.items()} - targets.keys()
+    if new and (len(new) < len(export.items()) or not export.numbers.without_gaps(export.items())):
+        raise UsageError(
+            "new items would not get their own numbers in the target: name all items of the "
+            f"target in the table of --properties ({len(new)} are missing, {min(new)} for one)"
+        )
+    for entity in export.entities():
+        if entity.id.startswith("Q"):
+            yield from _texts(entity.data, targets)
+    for entity in export.entities():
+        if entity.id.startswith("Q"):
+            yield from _statements(entity.data, targets)
+
+
+def _texts(data: Json, targets: Mapping[str, str]) -> Iterator[str]:
+    subject = targets.get(data["id"], "")
+    if not subject:
+        yield "CREATE"
+        subject = "LAST"
+    for prefix, key in (("L", "labels"), ("D", "descriptions")):
+        for language, held in data[key].items():
+            yield "\t".join((subject, prefix + language, _quoted(held["value"])))
+    for language, aliases in data["aliases"].items():
+        for held in aliases:
+            yield "\t".join((subject, f"A{language}", _quoted(held["value"])))
+
+
+def _statements(data: Json, targets: Mapping[str, str]) -> Iterator[str]:
+    subject = targets.get(data["id"], data["id"])
+    for _, group in statements(data):
+        for statement in group:
+            words = [subject, *_pair(statement["mainsnak"], targets)]
+            for snak in grouped_snaks(statement, "qualifiers"):
+                words += _pair(snak, targets)
+            # Only the last of several references would be kept: each has a line of its own.
+            for reference in statement.get("references") or [{}]:
+                sources: list[str] = []
+                for snak in grouped_snaks(reference, "snaks"):
+                    property_id, value = _pair(snak, targets)
+                    sources += ["S" + property_id[1:], value]
+                yield "\t".join([*words, *sources])
+
+
+def _pair(snak: Json, targets: Mapping[str, str]) -> tuple[str, str]:
+    property_id = targets.get(snak["property"], snak["property"])
+    return property_id, _value(snak["datavalue"]["value"], targets)
+
+
+def _value(value: Any, targets: Mapping[str, str]) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    if "text" in value:
+        return f"{value['language']}:{_quoted(value['text'])}"
+    if "amount" in value:
+        return str(value["amount"]).removeprefix("+")
+    return targets.get(value["id"], value["id"])
+
+
+def _quoted(text: str) -> str:
+    """Between quotes, on one line and without tabs; quotes within stay, as the tool reads them."""
+    return f'"{" ".join(text.split())}"'

@@ -1,0 +1,181 @@
+"""Values of snaks as RDF: one term each (simple), and a node with all its parts (deep)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from urllib.parse import quote, quote_plus
+
+from pyoxigraph import Literal, NamedNode, Triple
+
+from sarag_rdf.errors import InputError
+from sarag_rdf.iris import sha256_hex
+from sarag_rdf.ports import Term
+from sarag_rdf.vocab import RDF, XSD
+from sarag_rdf.wikibase.dates import date_time
+from sarag_rdf.wikibase.model import Json, entity_id
+from sarag_rdf.wikibase.sites import language_tag
+from sarag_rdf.wikibase.vocabulary import GEO, ONE, WIKIBASE, WIKIDATA, Vocabulary
+
+_NOT_IN_IRIS = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
+_FILES = "http://commons.wikimedia.org/wiki/Special:FilePath/"
+_DATA = "http://commons.wikimedia.org/data/main/"
+_EARTH = WIKIDATA + "Q2"
+
+Parts = list[tuple[str, Term]]
+"""Local names of properties of a deep value, and their values."""
+
+
+def text_literal(text: str, language: str) -> Literal:
+    """A text in a language; raises `InputError` for a code that is no language tag."""
+    try:
+        return Literal(text, language=language_tag(language))
+    except ValueError as error:
+        raise InputError(f"'{language}' is no language code: correct it in the dump") from error
+
+
+def simple_value(vocabulary: Vocabulary, snak: Json) -> Term | None:
+    """The one term of a value; None for a kind of value that RDF dumps leave out."""
+    held = snak["datavalue"]
+    value, kind = held["value"], held["type"]
+    if kind == "wikibase-entityid":
+        return vocabulary.thing(entity_id(value))
+    if kind == "string":
+        return _string(str(value), str(snak.get("datatype", "string")))
+    if kind == "monolingualtext":
+        return text_literal(value["text"], value["language"])
+    if kind == "time":
+        return _time(value)
+    if kind == "quantity":
+        return _decimal(value["amount"])
+    if kind == "globecoordinate":
+        return _point(value)
+    return None
+
+
+def _string(value: str, datatype: str) -> Term:
+    if datatype == "url":
+        return iri_of(value)
+    if datatype == "commonsMedia":
+        return NamedNode(_FILES + quote(value, safe=""))
+    if datatype in ("geo-shape", "tabular-data"):
+        return NamedNode(_DATA + quote_plus(value, safe=";@$!*(),/~:"))
+    return Literal(value)
+
+
+def iri_of(value: str) -> Term:
+    """A URL as an IRI, what no IRI may hold percent-encoded; a literal if it still is none."""
+    encoded = _NOT_IN_IRIS.sub(lambda m: f"%{ord(m[0]):02X}", value.strip())
+    try:
+        return NamedNode(encoded)
+    except ValueError:
+        return Literal(value.strip(), datatype=XSD.anyURI)
+
+
+def _time(value: Json) -> Literal:
+    found = date_time(value["time"], value["calendarmodel"], value["precision"])
+    return Literal(value["time"]) if found is None else Literal(found, datatype=XSD.dateTime)
+
+
+def _point(value: Json) -> Literal:
+    text = f"Point({_number(value['longitude'])} {_number(value['latitude'])})"
+    globe = value.get("globe") or _EARTH
+    if globe != _EARTH:
+        text = f"<{globe}> {text}"
+    return Literal(text, datatype=GEO.wktLiteral)
+
+
+def _number(value: float) -> str:
+    """The shortest decimal form, as PHP writes it."""
+    return repr(float(value)).removesuffix(".0").replace("e", "E")
+
+
+def _decimal(amount: str) -> Literal:
+    return Literal(amount, datatype=XSD.decimal)
+
+
+def _integer(value: int) -> Literal:
+    return Literal(str(value), datatype=XSD.integer)
+
+
+def _double(value: float) -> Literal:
+    return Literal(_number(value), datatype=XSD.double)
+
+
+def deep_value(vocabulary: Vocabulary, snak: Json) -> tuple[NamedNode, list[Triple]] | None:
+    """The node of a time, quantity or coordinate with its triples; None for other values."""
+    held = snak["datavalue"]
+    value, kind = held["value"], held["type"]
+    if kind == "time":
+        return _node(vocabulary, "TimeValue", _time_parts(value))
+    if kind == "quantity":
+        return _node(vocabulary, "QuantityValue", _quantity_parts(value))
+    if kind == "globecoordinate":
+        return _node(vocabulary, "GlobecoordinateValue", _coordinate_parts(value))
+    return None
+
+
+def _node(vocabulary: Vocabulary, kind: str, parts: Parts) -> tuple[NamedNode, list[Triple]]:
+    node = vocabulary.value(sha256_hex(kind, *(f"{name} {term}" for name, term in parts))[:32])
+    triples = [Triple(node, RDF.type, WIKIBASE[kind])]
+    triples += [Triple(node, WIKIBASE[name], term) for name, term in parts]
+    return node, triples
+
+
+def _time_parts(value: Json) -> Parts:
+    return [
+        ("timeValue", _time(value)),
+        ("timePrecision", _integer(value["precision"])),
+        ("timeTimezone", _integer(value["timezone"])),
+        ("timeCalendarModel", iri_of(value["calendarmodel"])),
+    ]
+
+
+def _quantity_parts(value: Json) -> Parts:
+    parts: Parts = [("quantityAmount", _decimal(value["amount"]))]
+    for name, key in (("quantityUpperBound", "upperBound"), ("quantityLowerBound", "lowerBound")):
+        if value.get(key) is not None:
+            parts.append((name, _decimal(value[key])))
+    unit = value.get("unit", "1")
+    parts.append(("quantityUnit", ONE if unit == "1" else iri_of(unit)))
+    return parts
+
+
+def _coordinate_parts(value: Json) -> Parts:
+    parts: Parts = [
+        ("geoLatitude", _double(value["latitude"])),
+        ("geoLongitude", _double(value["longitude"])),
+    ]
+    if value.get("precision") is not None:
+        parts.append(("geoPrecision", _double(value["precision"])))
+    parts.append(("geoGlobe", iri_of(value.get("globe") or _EARTH)))
+    return parts
+
+
+def normalized_iri(vocabulary: Vocabulary, snak: Json) -> NamedNode | None:
+    """What an external identifier identifies, if the vocabulary has a pattern for its property."""
+    pattern = vocabulary.formatters.get(snak["property"])
+    if pattern is None or snak["datavalue"]["type"] != "string":
+        return None
+    found = iri_of(pattern.replace("$1", quote(snak["datavalue"]["value"], safe="/:")))
+    return found if isinstance(found, NamedNode) else None
+
+
+def normalized_quantity(
+    vocabulary: Vocabulary, snak: Json
+) -> tuple[NamedNode, Iterator[Triple]] | None:
+    """A quantity in the normal unit, if the vocabulary has one for its unit."""
+    held = snak["datavalue"]
+    unit = (
+        vocabulary.units.get(held["value"].get("unit", "")) if held["type"] == "quantity" else None
+    )
+    if unit is None:
+        return None
+    factor, value = Decimal(unit.factor), dict(held["value"], unit=unit.iri)
+    for key in ("amount", "upperBound", "lowerBound"):
+        if value.get(key) is not None:
+            value[key] = f"{Decimal(value[key]) * factor:+f}"
+    node, triples = _node(vocabulary, "QuantityValue", _quantity_parts(value))
+    itself = Triple(node, WIKIBASE.quantityNormalized, node)
+    return node, iter([*triples, itself])
