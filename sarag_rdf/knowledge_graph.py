@@ -2,167 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from sarag_rdf import assemble, wikibase
 from sarag_rdf.answers import Answer
-from sarag_rdf.assemble import Endpoint
-from sarag_rdf.embedding import Embeddings
+from sarag_rdf.changes import Changes
 from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.export.rdf import write_rdf
 from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs, searched
 from sarag_rdf.graph.question import question_of
 from sarag_rdf.graph.rows import DOCUMENTS
-from sarag_rdf.index import pipeline
-from sarag_rdf.index.inputs import Inputs, read_inputs
-from sarag_rdf.ingest.restore import exported_base, restore
-from sarag_rdf.ingest.run import ImportReport, Order, forget_import, run_import
 from sarag_rdf.inspect.stats import stats
 from sarag_rdf.inspect.validate import ValidationReport, validate
-from sarag_rdf.location import GraphLocation
 from sarag_rdf.ports import (
     LLM,
     Embedder,
-    Extractor,
     Gather,
-    Progress,
     Reasoner,
     Retriever,
     Table,
     Triples,
-    silent,
 )
 from sarag_rdf.stores.query_guard import inspect_query, refuse_network
 from sarag_rdf.types import Retrieved
 
 
-class KnowledgeGraph:
+class KnowledgeGraph(Changes):
     """A graph in a folder, or in memory; use it in a ``with`` block, or call `close`.
 
     Reading takes a snapshot that a writer elsewhere may overtake; only `index` locks the graph,
     and only while it runs. All methods raise errors of `sarag_rdf.errors`.
     """
-
-    def __init__(
-        self,
-        location: str | Path | None,
-        *,
-        base: str | None = None,
-        over: Sequence[str] = (),
-        embedder: str | Embedder | None = None,
-        endpoint: Endpoint | None = None,
-        llm: LLM | None = None,
-    ) -> None:
-        """See `sarag_rdf.open`."""
-        self._location = GraphLocation(location, base, over)
-        self._embeddings = Embeddings(self._location, embedder, endpoint)
-        self._endpoint = endpoint
-        self._llm = llm
-
-    def __enter__(self) -> KnowledgeGraph:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give files free; the graph stays."""
-        self._location.forget()
-        self._embeddings.close()
-
-    def index(
-        self,
-        inputs: Inputs | Iterable[Inputs],
-        *,
-        extractor: str | Extractor = "spacy",
-        words: int = 500,
-        overlap: int = 200,
-        progress: Progress = silent,
-        **reading: Any,
-    ) -> pipeline.IndexReport:
-        """Index files, folders, or `Source` values; what is in the graph already is left alone.
-
-        `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object. Chunks have `words`
-        words, of which `overlap` are shared. `reading` goes to `read_paths` (root, language,
-        max_chars). What cannot be read is in the report's `problems`; a run that is interrupted
-        keeps what it has committed.
-        """
-        made = self.extractor(extractor)
-        self._embeddings.forget()
-        with self._location.writing() as reader:
-            sources = read_inputs(inputs, **reading)
-            plan = pipeline.plan(reader, sources, made.method, words=words, overlap=overlap)
-            self._embeddings.record(reader)
-            report = pipeline.run(reader, plan, made, progress=progress)
-            self._embeddings.build(searched(reader), progress)
-            return report
-
-    def plan(
-        self,
-        inputs: Inputs | Iterable[Inputs],
-        *,
-        extractor: str | Extractor = "spacy",
-        words: int = 500,
-        overlap: int = 200,
-        **reading: Any,
-    ) -> pipeline.Plan:
-        """What `index` would do; nothing is written and no model is asked."""
-        made = self.extractor(extractor)
-        reader = self._location.reader(or_empty=True)
-        sources = read_inputs(inputs, **reading)
-        return pipeline.plan(reader, sources, made.method, words=words, overlap=overlap)
-
-    def import_graph(
-        self,
-        where: str | Path,
-        kind: str,
-        *,
-        embed: bool = True,
-        progress: Progress = silent,
-        **options: Any,
-    ) -> ImportReport:
-        """Import a file, or what a URL gives, as a graph of its own that is only read.
-
-        `kind` is ``wikibase``, ``skos`` or ``rdf``; `options` are those of `Order`. With `embed`
-        the vectors are made at once; else with the first search.
-        """
-        order = Order(kind, **options)
-        self._embeddings.forget()
-        with self._location.writing() as reader:
-            self._embeddings.record(reader)
-            report = run_import(reader, str(where), order, progress)
-            if embed:
-                self._embeddings.build(searched(reader), progress)
-            return report
-
-    def restore(self, where: str | Path, *, embed: bool = True, progress: Progress = silent) -> int:
-        """Make the graph anew from its TriG or N-Quads export; how many quads it has.
-
-        The graph must be empty. It can be indexed further.
-        """
-        base = exported_base(str(where))
-        self._embeddings.forget()
-        with self._location.writing() as reader:
-            count = restore(reader.store, str(where), base, progress=progress)
-        if embed:
-            with self._location.writing() as reader:
-                self._embeddings.build(searched(reader), progress)
-        return count
-
-    def forget_import(self, name: str) -> None:
-        """Drop an imported graph."""
-        self._embeddings.forget()
-        with self._location.writing() as reader:
-            forget_import(reader, name)
 
     def imports(self) -> list[Imported]:
         """The imported graphs, by name, complete or not."""
@@ -291,16 +164,3 @@ class KnowledgeGraph:
             iri.value: (title.value if title else "", text.value) for iri, text, title, _ in rows
         }
         return (texts[iri] for iri in sorted(texts))
-
-    def llm(self) -> LLM:
-        """The model that answers and extracts."""
-        if self._llm is None:
-            self._llm = assemble.make_llm(self._endpoint, self._location.cache("replies.sqlite"))
-        return self._llm
-
-    def extractor(self, extractor: str | Extractor) -> Extractor:
-        """The extractor of that name."""
-        if isinstance(extractor, str):
-            concurrency = self._endpoint.concurrency if self._endpoint else 4
-            return assemble.make_extractor(extractor, self.llm, concurrency=concurrency)
-        return extractor

@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "algo": set(),
     "graph": BASE,
     "index": STEPS,
-    "ingest": STEPS,
+    "ingest": STEPS | {"wikibase"},
     "retrieve": STEPS,
     "context": STEPS,
     "reason": STEPS | {"context"},
@@ -47,7 +47,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "assemble": STEPS | STRATEGIES | ADAPTERS,
     "location": STEPS | {"stores"},
     "embedding": STEPS | ADAPTERS | {"assemble", "index", "location"},
-    "knowledge_graph": STEPS | STRATEGIES | {"stores", "assemble", "embedding", "location"},
+    "changes": STEPS | {"index", "ingest", "assemble", "embedding", "location"},
+    "knowledge_graph": STEPS | STRATEGIES | {"stores", "assemble", "changes"},
     "cli": {
         *("knowledge_graph", "assemble", "evaluate", "ports", "types", "answers", "errors"),
         *("vocab", "spec"),
@@ -147,7 +148,7 @@ def test_the_table_points_down() -> None:
 
 def test_siblings_stand_apart_and_adapters_are_nobodys_business() -> None:
     across = {(a, b) for a in STRATEGIES for b in MAY_IMPORT[a] & STRATEGIES}
-    assert across == {("reason", "context"), ("inspect", "export")}
+    assert across == {("reason", "context"), ("inspect", "export"), ("ingest", "wikibase")}
     users = {name for name, needed in MAY_IMPORT.items() if needed & ADAPTERS}
     assert users == {"assemble", "location", "embedding", "knowledge_graph"}
 

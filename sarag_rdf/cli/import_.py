@@ -32,6 +32,9 @@ def _many(name: str, help_: str) -> Decorator:
 @_many("--language", "Keep texts of this language only (and those without any).")
 @_many("--type", "JSON dumps: keep instances of this item only, such as Q5.")
 @_many("--property", "JSON dumps: keep statements of this property only, such as P19.")
+@click.option(
+    "--entity-base", help="JSON dumps: what IRIs of entities begin with. Default: Wikidata's."
+)
 @_many("--label", "rdf: IRI of a property that holds names.")
 @_many("--alias", "rdf: IRI of a property that holds further names.")
 @_many("--description", "rdf: IRI of a property that holds descriptions.")
@@ -87,6 +90,7 @@ def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
             languages=options["language"],
             types=options["type"],
             properties=options["property"],
+            entity_base=options["entity_base"],
             **{role: options[role] for role in ("label", "alias", "description")},
         )
     finally:

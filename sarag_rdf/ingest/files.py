@@ -49,7 +49,7 @@ def input_file(where: str) -> Iterator[InputFile]:
     if where.lower().startswith(("http://", "https://")):
         with tempfile.TemporaryDirectory(prefix="sarag-") as folder:
             name = where.partition("?")[0].rstrip("/").rpartition("/")[2] or "download"
-            path = Path(folder) / "download"
+            path = Path(folder) / ("download" + "".join(Path(name).suffixes[-2:]))
             _download(where, path)
             yield _described(path, where, name)
         return

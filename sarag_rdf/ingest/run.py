@@ -8,10 +8,9 @@ was imported under the same name before stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import IO
 
 from pyoxigraph import NamedNode, Quad, Triple
 
@@ -19,56 +18,14 @@ from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.graph.parts import COMPLETE
 from sarag_rdf.graph.revision import revised
 from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.ingest.files import InputFile, input_file, unpacked
+from sarag_rdf.ingest.files import InputFile, input_file
 from sarag_rdf.ingest.kinds import KINDS, asked_for, broader_cycle, seen_as, used_in
+from sarag_rdf.ingest.order import Order, triples_of
 from sarag_rdf.ingest.registry import Entry, entry_of, import_name, stored
-from sarag_rdf.ingest.triples import Reading, read_triples
 from sarag_rdf.ports import Change, Progress, silent
 
 BATCH = 500_000
 """Triples between two points from which an interrupted import goes on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What is to be imported, and how.
-
-    format: of RDF, by name, where the suffix does not tell it. base_iri: of relative IRIs.
-    languages: of texts that are kept, beside those without one; none means all. types, properties:
-    of the entities and statements of a JSON dump that are kept, by their last part (Q5, P19).
-    label, alias, description: IRIs of the properties that say so in RDF of no known kind.
-    """
-
-    kind: str
-    name: str | None = None
-    replace: bool = False
-    format: str | None = None
-    base_iri: str | None = None
-    languages: Sequence[str] = ()
-    types: Sequence[str] = ()
-    properties: Sequence[str] = ()
-    label: Sequence[str] = ()
-    alias: Sequence[str] = ()
-    description: Sequence[str] = ()
-
-    @property
-    def settings(self) -> str:
-        """All that the imported triples depend on beside the file."""
-        return (
-            f"format={self.format or ''}; base={self.base_iri or ''}; "
-            f"languages={','.join(sorted(self.languages))}; "
-            f"types={','.join(sorted(self.types))}; properties={','.join(sorted(self.properties))}"
-        )
-
-    @property
-    def reading(self) -> Reading:
-        """How RDF is read."""
-        return Reading(self.format, self.base_iri, tuple(self.languages))
-
-    @property
-    def paths(self) -> dict[str, Sequence[str]]:
-        """Properties by what they say."""
-        return {"label": self.label, "alias": self.alias, "description": self.description}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +86,8 @@ def _resumed(reader: GraphReader, before: Entry | None, entry: Entry) -> int:
 
 def _read_through(reader: GraphReader, file: InputFile, order: Order, progress: Progress) -> None:
     """Read a file to its end, so that one that is broken or of no use replaces nothing."""
-    with unpacked(file) as (stream, raw):
-        advance = progress("checking bytes", file.path.stat().st_size)
-        triples = _counted(_triples(reader, file, stream, order), raw, advance)
-        used = {triple.predicate.value for triple in triples}
+    triples = triples_of(file, order, _genid(reader), "checking bytes", progress)
+    used = {triple.predicate.value for triple in triples}
     if not used:
         raise InputError(f"{file.name} holds no triples")
     seen_as(order.kind, used, order.paths)
@@ -143,18 +98,16 @@ def _loaded(
 ) -> ImportReport:
     graph = NamedNode(reader.minter.imported_graph(entry.name))
     done = int(entry.state)
-    with unpacked(file) as (stream, raw):
-        advance = progress("importing bytes", file.path.stat().st_size)
-        triples = _counted(_triples(reader, file, stream, order), raw, advance)
-        for _ in islice(triples, done):
-            pass
-        while True:
-            batch = _Batch(islice(triples, BATCH), graph)
-            reader.store.load(batch)
-            if not batch.count:
-                break
-            done += batch.count
-            _write(reader, entry.name, replace(entry, state=str(done)))
+    triples = triples_of(file, order, _genid(reader), "importing bytes", progress)
+    for _ in islice(triples, done):
+        pass
+    while True:
+        batch = _Batch(islice(triples, BATCH), graph)
+        reader.store.load(batch)
+        if not batch.count:
+            break
+        done += batch.count
+        _write(reader, entry.name, replace(entry, state=str(done)))
     if not done:
         raise InputError(f"{file.name} holds no triples")
     used = used_in(reader, graph.value, asked_for(order.paths))
@@ -185,24 +138,8 @@ class _Batch(Iterator[Quad]):
         return Quad(triple.subject, triple.predicate, triple.object, self._graph)
 
 
-def _counted(
-    triples: Iterator[Triple], raw: IO[bytes], advance: Callable[[int], None]
-) -> Iterator[Triple]:
-    """The triples, with progress in bytes of the file."""
-    told = 0
-    for number, triple in enumerate(triples):
-        if number % 10_000 == 0:
-            position = raw.tell()
-            advance(position - told)
-            told = position
-        yield triple
-    advance(raw.tell() - told)
-
-
-def _triples(
-    reader: GraphReader, file: InputFile, stream: IO[bytes], order: Order
-) -> Iterator[Triple]:
-    return read_triples(file, stream, order.reading, f"{reader.minter.base}genid/")
+def _genid(reader: GraphReader) -> str:
+    return f"{reader.minter.base}genid/"
 
 
 def _size(reader: GraphReader, name: str) -> int:

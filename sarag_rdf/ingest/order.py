@@ -1,0 +1,112 @@
+"""What is to be imported and how, and the triples that a file then gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from pyoxigraph import Triple
+
+from sarag_rdf.errors import UsageError
+from sarag_rdf.ingest.dump import DumpReading, dump_triples
+from sarag_rdf.ingest.files import InputFile, unpacked
+from sarag_rdf.ingest.triples import Reading, read_triples
+from sarag_rdf.ports import Advance, Progress
+from sarag_rdf.wikibase.vocabulary import WIKIDATA
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be imported, and how.
+
+    format: of RDF, by name, where the suffix does not tell it. base_iri: of relative IRIs.
+    languages: of texts that are kept, beside those without one; none means all. types, properties:
+    of the entities and statements of a JSON dump that are kept, by their last part (Q5, P19).
+    entity_base: what the IRIs of entities begin with, which a JSON dump does not say; Wikidata's if
+    it is not given. label, alias, description: IRIs of the properties that say so in RDF of no
+    known kind.
+    """
+
+    kind: str
+    name: str | None = None
+    replace: bool = False
+    format: str | None = None
+    base_iri: str | None = None
+    languages: Sequence[str] = ()
+    types: Sequence[str] = ()
+    properties: Sequence[str] = ()
+    entity_base: str | None = None
+    label: Sequence[str] = ()
+    alias: Sequence[str] = ()
+    description: Sequence[str] = ()
+
+    @property
+    def settings(self) -> str:
+        """All that the imported triples depend on beside the file."""
+        return (
+            f"format={self.format or ''}; base={self.base_iri or ''}; "
+            f"languages={','.join(sorted(self.languages))}; "
+            f"types={','.join(sorted(self.types))}; "
+            f"properties={','.join(sorted(self.properties))}; entities={self.entity_base or ''}"
+        )
+
+    @property
+    def rdf(self) -> Reading:
+        """How RDF is read."""
+        return Reading(self.format, self.base_iri, tuple(self.languages))
+
+    @property
+    def dump(self) -> DumpReading:
+        """How a JSON dump is read."""
+        return DumpReading(
+            self.entity_base or WIKIDATA,
+            tuple(self.languages),
+            tuple(self.types),
+            tuple(self.properties),
+        )
+
+    @property
+    def paths(self) -> dict[str, Sequence[str]]:
+        """Properties by what they say."""
+        return {"label": self.label, "alias": self.alias, "description": self.description}
+
+
+def triples_of(
+    file: InputFile, order: Order, genid: str, what: str, progress: Progress
+) -> Iterator[Triple]:
+    """The triples of a file, with progress in its bytes; blank nodes become IRIs below `genid`.
+
+    Raises `InputError`, `UsageError`.
+    """
+    advance = progress(what, file.path.stat().st_size)
+    if order.kind == "wikibase" and file.suffix == ".json" and order.format is None:
+        told = _Told(advance)
+        yield from dump_triples(file, order.dump, told)
+        return
+    if order.types or order.properties or order.entity_base:
+        raise UsageError("--type, --property and --entity-base are for JSON dumps of Wikibase")
+    with unpacked(file) as (stream, raw):
+        triples = read_triples(file, stream, order.rdf, genid)
+        yield from _counted(triples, raw, _Told(advance))
+
+
+class _Told:
+    """Turns positions in a file into progress."""
+
+    def __init__(self, advance: Advance) -> None:
+        self._advance, self._position = advance, 0
+
+    def __call__(self, position: int) -> None:
+        self._advance(position - self._position)
+        self._position = position
+
+
+def _counted(
+    triples: Iterator[Triple], raw: IO[bytes], told: Callable[[int], None]
+) -> Iterator[Triple]:
+    for number, triple in enumerate(triples):
+        if number % 10_000 == 0:
+            told(raw.tell())
+        yield triple
+    told(raw.tell())
