@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "resources": {"errors", "ports", "vocab"},
     "fence": {"iris"},
     "algo": set(),
+    "shacl": {"errors", "ports", "resources", "vocab"},
     "graph": BASE,
     "index": STEPS,
     "ingest": STEPS | {"wikibase"},
