@@ -6,6 +6,7 @@ import io
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import pyoxigraph as ox
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
@@ -123,10 +124,13 @@ def by_focus(violation: Violation) -> tuple[str, ...]:
 
 
 def _turtle(results: Sequence[Result]) -> str:
+    """The report; pyoxigraph writes prefixes in an order of chance, so they are sorted."""
     prefixes = {**PREFIXES, "sash": "https://w3id.org/sarag/shapes#", "sh": SH.base}
     output = io.BytesIO()
     ox.serialize(_triples(results), output, ox.RdfFormat.TURTLE, prefixes=prefixes)
-    return output.getvalue().decode("utf-8")
+    lines = output.getvalue().decode("utf-8").split("\n")
+    count = sum(1 for _ in takewhile(lambda line: line.startswith("@prefix "), lines))
+    return "\n".join((*sorted(lines[:count]), *lines[count:]))
 
 
 def _triples(results: Sequence[Result]) -> Iterator[Triple]:

@@ -143,11 +143,11 @@ def test_mutations_break_every_constraint_of_every_shape(name: str) -> None:
     parts = {inner.node: inner for shape in shapes for inner in (shape, *shape.properties)}
     asked = {(part.node, c.component) for part in parts.values() for c in part.constraints}
     asked |= {(p.node, SH.ClosedConstraintComponent) for p in parts.values() if p.closed}
-    targets = {triple.object for triple in triples}
+    targets = {term for triple in triples for term in (triple.predicate, triple.object)}
     absent = {
         inner.node
         for shape in shapes
-        if shape.classes and not targets & set(shape.classes)
+        if not targets & {*shape.classes, *shape.subjects_of}
         for inner in (shape, *shape.properties)
     }
     broken = set()
