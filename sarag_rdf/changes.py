@@ -13,11 +13,13 @@ from sarag_rdf.embedding import Embeddings
 from sarag_rdf.graph.parts import searched
 from sarag_rdf.index import pipeline
 from sarag_rdf.index.inputs import Inputs, read_inputs
+from sarag_rdf.index.plan import Plan, plan
 from sarag_rdf.ingest.order import Order
 from sarag_rdf.ingest.restore import exported_base, restore
 from sarag_rdf.ingest.run import ImportReport, forget_import, run_import
 from sarag_rdf.location import GraphLocation
 from sarag_rdf.ports import LLM, Embedder, Extractor, Progress, silent
+from sarag_rdf.quarantine import Quarantine
 
 
 class Changes:
@@ -70,15 +72,16 @@ class Changes:
         `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object. Chunks have `words`
         words, of which `overlap` are shared. `reading` goes to `read_paths` (root, language,
         max_chars). What cannot be read is in the report's `problems`; a run that is interrupted
-        keeps what it has committed.
+        keeps what it has committed. A source whose evidence does not conform to the shapes is a
+        problem too: it is kept in the `quarantine`.
         """
         made = self.extractor(extractor)
         self._embeddings.forget()
         with self._location.writing() as reader:
             sources = read_inputs(inputs, **reading)
-            plan = pipeline.plan(reader, sources, made.method, words=words, overlap=overlap)
+            todo = plan(reader, sources, made.method, words=words, overlap=overlap)
             self._embeddings.record(reader)
-            report = pipeline.run(reader, plan, made, progress=progress)
+            report = pipeline.run(reader, todo, made, progress=progress)
             self._embeddings.build(searched(reader), progress)
             return report
 
@@ -90,12 +93,16 @@ class Changes:
         words: int = 500,
         overlap: int = 200,
         **reading: Any,
-    ) -> pipeline.Plan:
+    ) -> Plan:
         """What `index` would do; nothing is written and no model is asked."""
         made = self.extractor(extractor)
         reader = self._location.reader(or_empty=True)
         sources = read_inputs(inputs, **reading)
-        return pipeline.plan(reader, sources, made.method, words=words, overlap=overlap)
+        return plan(reader, sources, made.method, words=words, overlap=overlap)
+
+    def quarantine(self) -> Quarantine:
+        """The sources whose evidence did not conform, and what can be done with them."""
+        return Quarantine(self._location, self._embeddings)
 
     def import_graph(
         self,

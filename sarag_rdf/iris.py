@@ -138,6 +138,10 @@ class Minter:
     def extraction(self, *parts: str) -> str:
         return f"{self.base}extraction/{sha256_hex(*parts)[:32]}"
 
+    def quarantine(self, source: str) -> str:
+        """The record of a source that did not conform."""
+        return f"{self.base}quarantine/{sha256_hex(source)[:32]}"
+
     def run(self, identifier: str) -> str:
         return f"{self.base}run/{identifier}"
 
@@ -186,3 +190,11 @@ class Minter:
 
     def source_graph(self, source: str) -> str:
         return self.source_graphs + sha256_hex(source)[:32]
+
+    @property
+    def quarantine_graphs(self) -> str:
+        """What the IRIs of all quarantine graphs begin with."""
+        return self.base + "graph/quarantine/"
+
+    def quarantine_graph(self, source: str) -> str:
+        return self.quarantine_graphs + sha256_hex(source)[:32]

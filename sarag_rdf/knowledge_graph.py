@@ -16,7 +16,7 @@ from sarag_rdf.graph.parts import Imported, imported_graphs, searched
 from sarag_rdf.graph.question import question_of
 from sarag_rdf.graph.rows import DOCUMENTS
 from sarag_rdf.inspect.stats import stats
-from sarag_rdf.inspect.validate import ValidationReport, validate
+from sarag_rdf.inspect.validate import Engine, validate
 from sarag_rdf.ports import (
     LLM,
     Embedder,
@@ -26,6 +26,7 @@ from sarag_rdf.ports import (
     Table,
     Triples,
 )
+from sarag_rdf.shacl.report import ValidationReport
 from sarag_rdf.stores.query_guard import inspect_query, refuse_network
 from sarag_rdf.types import Retrieved
 
@@ -137,9 +138,12 @@ class KnowledgeGraph(Changes):
         )
         wikibase.write_wikibase(export, format_, output, chosen)
 
-    def validate(self) -> ValidationReport:
-        """Validate all data against ``ontology/shapes.ttl``."""
-        return validate(self._location.reader())
+    def validate(self, engine: Engine = "sarag") -> ValidationReport:
+        """Validate all data of our own against ``ontology/shapes.ttl``.
+
+        `engine` is ``sarag`` or, to cross-check, ``pyshacl``.
+        """
+        return validate(self._location.reader(), engine)
 
     def stats(self) -> dict[str, int]:
         """Counts of what the graph holds."""

@@ -35,6 +35,7 @@ DCTERMS: Final = Namespace("http://purl.org/dc/terms/")
 DCAT: Final = Namespace("http://www.w3.org/ns/dcat#")
 VOID: Final = Namespace("http://rdfs.org/ns/void#")
 SCHEMA: Final = Namespace("http://schema.org/")
+SH: Final = Namespace("http://www.w3.org/ns/shacl#")
 
 PREFIXES: Final[dict[str, str]] = {
     "dcat": DCAT.base,

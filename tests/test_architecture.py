@@ -32,14 +32,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "resources": {"errors", "ports", "vocab"},
     "fence": {"iris"},
     "algo": set(),
+    "shacl": {"errors", "ports", "resources", "vocab"},
     "graph": BASE,
-    "index": STEPS,
+    "index": STEPS | {"shacl"},
     "ingest": STEPS | {"wikibase"},
     "retrieve": STEPS,
     "context": STEPS,
     "reason": STEPS | {"context"},
     "export": STEPS,
-    "inspect": STEPS | {"export"},
+    "inspect": STEPS | {"shacl"},
     "wikibase": STEPS,
     "evaluate": STEPS,
     "stores": BASE - {"algo"},
@@ -47,8 +48,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "assemble": STEPS | STRATEGIES | ADAPTERS,
     "location": STEPS | {"stores"},
     "embedding": STEPS | ADAPTERS | {"assemble", "index", "location"},
-    "changes": STEPS | {"index", "ingest", "assemble", "embedding", "location"},
-    "knowledge_graph": STEPS | STRATEGIES | {"stores", "assemble", "changes"},
+    "quarantine": STEPS | {"index", "embedding", "location"},
+    "changes": STEPS | {"index", "ingest", "assemble", "embedding", "location", "quarantine"},
+    "knowledge_graph": STEPS | STRATEGIES | {"stores", "assemble", "changes", "shacl"},
     "cli": {
         *("knowledge_graph", "assemble", "evaluate", "ports", "types", "answers", "errors"),
         *("vocab", "spec"),
@@ -148,7 +150,7 @@ def test_the_table_points_down() -> None:
 
 def test_siblings_stand_apart_and_adapters_are_nobodys_business() -> None:
     across = {(a, b) for a in STRATEGIES for b in MAY_IMPORT[a] & STRATEGIES}
-    assert across == {("reason", "context"), ("inspect", "export"), ("ingest", "wikibase")}
+    assert across == {("reason", "context"), ("ingest", "wikibase")}
     users = {name for name, needed in MAY_IMPORT.items() if needed & ADAPTERS}
     assert users == {"assemble", "location", "embedding", "knowledge_graph"}
 

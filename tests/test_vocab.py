@@ -32,6 +32,7 @@ PUBLISHED: dict[str, type[DefinedNamespace]] = {
     "RDF": rdflib.RDF,
     "RDFS": rdflib.RDFS,
     "SCHEMA": rdflib.SDO,
+    "SH": rdflib.SH,
     "SKOS": rdflib.SKOS,
     "VOID": rdflib.VOID,
     "XSD": rdflib.XSD,
@@ -99,7 +100,7 @@ def test_terms_of_others_exist(name: str) -> None:
     vocabulary = getattr(vocab, name)
     assert isinstance(vocabulary, Namespace)
     assert vocabulary.base == str(PUBLISHED[name]._NS).replace("https://schema", "http://schema")
-    prefix = next(prefix for prefix, base in PREFIXES.items() if base == vocabulary.base)
+    prefix = next((prefix for prefix, base in PREFIXES.items() if base == vocabulary.base), "")
     terms = used_in_code()[name] | used_in_queries().get(prefix, set())
     assert {term for term in terms if term not in PUBLISHED[name]} == set()
 

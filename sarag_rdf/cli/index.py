@@ -85,6 +85,7 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
     click.echo(
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
         f"{report.duplicates} duplicates, {len(report.problems)} not indexed"
+        f"{_in_quarantine(report.quarantined)}"
     )
     click.echo(
         f"{options['kg']}: {counts['sources']} sources, {counts['documents']} documents, "
@@ -106,6 +107,10 @@ def _default_extractor(kg: KnowledgeGraph, options: dict[str, Any]) -> str:
     return "llm" if endpoint_of(options) else "spacy"
 
 
+def _in_quarantine(count: int) -> str:
+    return f" ({count} in quarantine: sarag quarantine list)" if count else ""
+
+
 def _usage(extractor: Any) -> None:
     usage = getattr(extractor, "usage", None)
     if usage is not None and (usage.calls or usage.cached_calls):
@@ -116,13 +121,13 @@ def _usage(extractor: Any) -> None:
 
 
 def _dry_run(plan: Any, extractor: Any, options: dict[str, Any]) -> int:
-    for problem in plan.problems:
+    for problem in (*plan.problems, *plan.quarantined):
         click.echo(f"sarag: {problem}", err=True)
     documents = plan.documents
     click.echo(
         f"would index {len(plan.todo)} sources as {len(documents)} documents; "
         f"{plan.unchanged} unchanged, {plan.duplicates} duplicates, "
-        f"{len(plan.problems)} not readable"
+        f"{len(plan.problems)} not readable{_in_quarantine(len(plan.quarantined))}"
     )
     estimate = getattr(extractor, "estimate", None)
     if estimate is None:

@@ -25,6 +25,7 @@ COMMANDS = {
     "query": "run SPARQL",
     "export": "write the graph as RDF",
     "validate": "check the graph against its SHACL shapes",
+    "quarantine": "see to sources that did not conform",
     "stats": "count what the graph holds",
     "evaluate": "measure retrieval and answers on questions with known answers",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -16,11 +16,20 @@ SHOWN = 50
 @click.command(name="validate", epilog="Example:  sarag validate --kg kg")
 @kg_option
 @json_option
+@click.option(
+    "--engine",
+    type=click.Choice(["sarag", "pyshacl"]),
+    default="sarag",
+    show_default=True,
+    help="Who validates; both find the same.",
+)
 @click.option("--turtle", is_flag=True, help="Print the SHACL validation report as Turtle.")
-def command(*, as_json: bool, turtle: bool, **options: Any) -> int:
+def command(
+    *, as_json: bool, turtle: bool, engine: Literal["sarag", "pyshacl"], **options: Any
+) -> int:
     """Check the whole graph against its SHACL shapes; exit code 1 if it does not conform."""
     with open_graph(options) as kg:
-        report = kg.validate()
+        report = kg.validate(engine)
     if turtle:
         click.echo(report.turtle, nl=False)
     elif as_json:

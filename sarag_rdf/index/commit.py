@@ -16,7 +16,8 @@ from sarag_rdf.ports import Change, Term
 from sarag_rdf.vocab import DCAT, PROV, RDF, SARAG, VOID, XSD
 
 
-def _now() -> Literal:
+def now() -> Literal:
+    """The time as an xsd:dateTime, to the second."""
     text = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return Literal(text, datatype=XSD.dateTime)
 
@@ -50,21 +51,39 @@ class Writer:
             change = Change((), tuple(stale), tuple(sorted(wanted - old, key=str)))
             self.reader.store.apply(revised(self.reader, change, meta=old))
 
-    def commit(self, drop: Sequence[str], insert: Sequence[Quad], sources: Sequence[str]) -> None:
+    def commit(
+        self,
+        drop: Sequence[str],
+        insert: Sequence[Quad],
+        sources: Sequence[str],
+        *,
+        released: Sequence[str] = (),
+        held: Sequence[Quad] = (),
+    ) -> None:
         """Replace or add source graphs, wholly or not at all.
 
         `drop` names the source graphs that go or are replaced, `insert` the new quads,
-        `sources` the IRIs of the sources concerned.
+        `sources` the IRIs of the sources concerned. In the same step the quarantine graphs in
+        `released` go, and the quads of quarantine graphs in `held` come.
         """
         change = refresh(self.reader, drop, insert)
-        change = replace(change, insert=(*change.insert, *self._run_quads(sources)))
+        change = replace(
+            change,
+            drop=(*change.drop, *released),
+            insert=(*change.insert, *held, *self._run_quads(sources)),
+        )
         self.reader.store.apply(revised(self.reader, change))
         self._begun = True
+
+    def release(self, graphs: Sequence[str], held: Sequence[Quad] = ()) -> None:
+        """Drop quarantine graphs, and write others; nothing else changes."""
+        change = Change(tuple(graphs), (), tuple(held))
+        self.reader.store.apply(revised(self.reader, change))
 
     def finish(self) -> None:
         """Record when the run ended, if it wrote anything."""
         if self._begun:
-            self.reader.store.apply(Change(insert=(self._runs(PROV.endedAtTime, _now()),)))
+            self.reader.store.apply(Change(insert=(self._runs(PROV.endedAtTime, now()),)))
 
     def _meta(self, subject: NamedNode, predicate: NamedNode, value: Term) -> Quad:
         return Quad(subject, predicate, value, NamedNode(self.reader.minter.meta_graph))
@@ -78,7 +97,7 @@ class Writer:
             quads += [
                 self._runs(RDF.type, SARAG.Run),
                 self._runs(RDF.type, PROV.Activity),
-                self._runs(PROV.startedAtTime, _now()),
+                self._runs(PROV.startedAtTime, now()),
             ]
             if self.extraction:
                 quads.append(self._runs(PROV.wasInformedBy, NamedNode(self.extraction)))

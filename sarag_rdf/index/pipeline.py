@@ -3,23 +3,28 @@
 ``Source -chunk-> Document -extract-> Extraction -evidence-> quads -commit-> store``
 
 A source is wholly in or not at all. What was committed stays when the run is interrupted, and
-the next run goes on with the rest.
+the next run goes on with the rest. What does not conform to the shapes goes into quarantine, in the
+same commit.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+from pyoxigraph import Quad
 
 from sarag_rdf.errors import SaragError
 from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.index.chunk import chunk
-from sarag_rdf.index.commit import Writer
-from sarag_rdf.index.evidence import extraction_iri, source_quads, text_digest
-from sarag_rdf.index.read import Duplicate, InputProblem
+from sarag_rdf.index.commit import Writer, now
+from sarag_rdf.index.evidence import extraction_iri, source_quads
+from sarag_rdf.index.gate import held_problem, inspect_evidence
+from sarag_rdf.index.plan import Plan, PlannedSource, state_of
+from sarag_rdf.index.quarantine import quarantine_quads
+from sarag_rdf.index.read import InputProblem
 from sarag_rdf.ports import Advance, Extractor, Progress, silent
-from sarag_rdf.types import Document, Extraction, Method, Source
+from sarag_rdf.types import Document, Extraction, Method
 
 COMMIT_DOCUMENTS = 256
 COMMIT_SECONDS = 15.0
@@ -29,99 +34,22 @@ COMMIT_SECONDS = 15.0
 _Found = list[tuple[Document, Extraction]]
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedSource:
-    """A source that has to be indexed; `known` if another version of it is in the graph."""
-
-    iri: str
-    source: Source
-    documents: tuple[Document, ...]
-    known: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run will do, by `method` (the extractor's, with the chunk sizes).
-
-    `problems` are inputs that could not be read.
-    """
-
-    method: Method
-    todo: tuple[PlannedSource, ...]
-    unchanged: int
-    duplicates: int
-    problems: tuple[InputProblem, ...]
-
-    @property
-    def documents(self) -> list[Document]:
-        """All chunks that have to be extracted."""
-        return [document for planned in self.todo for document in planned.documents]
-
-
 @dataclass(slots=True)
 class IndexReport:
-    """What a run did; counts of sources, and of the documents (chunks) in them."""
+    """What a run did; counts of sources, and of the documents (chunks) in them.
+
+    The `quarantined` sources are among the problems.
+    """
 
     added: int = 0
     updated: int = 0
     unchanged: int = 0
     duplicates: int = 0
+    quarantined: int = 0
     documents: int = 0
     mentions: int = 0
     relationships: int = 0
     problems: list[InputProblem] = field(default_factory=list)
-
-
-def plan(
-    reader: GraphReader,
-    inputs: Iterable[Source | InputProblem | Duplicate],
-    method: Method,
-    *,
-    words: int = 500,
-    overlap: int = 200,
-) -> Plan:
-    """Find out what has to be done: sources whose text or method differ from what is indexed."""
-    minter = reader.minter
-    sizes = {"words": str(words), "overlap": str(overlap)}
-    method = replace(method, settings={**method.settings, **sizes})
-    extraction = extraction_iri(minter, method)
-    known = _states(reader)
-    todo: dict[str, PlannedSource] = {}
-    seen: dict[str, tuple[str, str, str, str]] = {}
-    problems: list[InputProblem] = []
-    unchanged = duplicates = 0
-    for item in inputs:
-        if isinstance(item, InputProblem):
-            problems.append(item)
-        elif isinstance(item, Duplicate):
-            duplicates += 1
-        else:
-            iri = minter.source(item.key, item.title, item.text)
-            state = (text_digest(item.text), item.title, item.language, extraction)
-            if iri in seen and seen[iri] == state:
-                duplicates += 1
-            elif iri in seen:
-                message = "is the key of two different sources: give each a key of its own"
-                problems.append(InputProblem(item.key or "text", message))
-            elif known.get(iri) == state:
-                unchanged += 1
-            else:
-                documents = chunk(item, iri, minter, words=words, overlap=overlap)
-                todo[iri] = PlannedSource(iri, item, tuple(documents), iri in known)
-            seen.setdefault(iri, state)
-    return Plan(method, tuple(todo.values()), unchanged, duplicates, tuple(problems))
-
-
-def _states(reader: GraphReader) -> dict[str, tuple[str, str, str, str]]:
-    return {
-        source.value: (
-            digest.value,
-            title.value if title else "",
-            language.value,
-            extraction.value,
-        )
-        for source, digest, title, language, extraction in reader.kept("source-states")
-    }
 
 
 def run(
@@ -138,9 +66,14 @@ def run(
     done before it has been committed.
     """
     report = IndexReport(
-        unchanged=plan.unchanged, duplicates=plan.duplicates, problems=list(plan.problems)
+        unchanged=plan.unchanged,
+        duplicates=plan.duplicates,
+        quarantined=len(plan.quarantined),
+        problems=[*plan.problems, *plan.quarantined],
     )
     writer = Writer(reader, extraction_iri(reader.minter, plan.method))
+    if plan.settled:
+        writer.release([reader.minter.quarantine_graph(iri) for iri in plan.settled])
     batch: list[tuple[PlannedSource, _Found]] = []
     waiting, since = 0, time.monotonic()
     advance = progress("extracting documents", len(plan.documents))
@@ -148,7 +81,7 @@ def run(
     try:
         for planned, found in extracted:
             if isinstance(found, Exception):
-                report.problems.append(InputProblem(planned.source.key or "text", str(found)))
+                report.problems.append(InputProblem(planned.name, str(found)))
                 continue
             batch.append((planned, found))
             waiting += len(found)
@@ -189,19 +122,48 @@ def _commit(
     batch: list[tuple[PlannedSource, _Found]],
     report: IndexReport,
 ) -> None:
-    if not batch:
-        return
+    """Write what conforms into the graph and what does not into quarantine, in one step."""
     minter = writer.reader.minter
-    insert = [
-        quad
-        for planned, found in batch
-        for quad in source_quads(minter, planned.source, planned.iri, method, found)
-    ]
-    drop = [minter.source_graph(planned.iri) for planned, _ in batch if planned.known]
-    writer.commit(drop, insert, [planned.iri for planned, _ in batch])
+    extraction, when = extraction_iri(minter, method), now()
+    done: list[PlannedSource] = []
+    drop: list[str] = []
+    insert: list[Quad] = []
+    held: list[Quad] = []
     for planned, found in batch:
-        report.updated += planned.known
-        report.added += not planned.known
-        report.documents += len(found)
-        report.mentions += sum(len(e.mentions) for _, e in found)
-        report.relationships += sum(len(e.relations) for _, e in found)
+        try:
+            quads = source_quads(minter, planned.source, planned.iri, method, found)
+        except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
+            report.problems.append(InputProblem(planned.name, _unwritable(error)))
+            continue
+        done.append(planned)
+        verdict = inspect_evidence(quads)
+        if verdict.conforms:
+            insert += quads
+            drop += [minter.source_graph(planned.iri)] if planned.known else []
+            _count(report, planned, found)
+        else:
+            state = state_of(planned.source, extraction)
+            held += quarantine_quads(minter, planned.iri, state, quads, verdict, when)
+            report.quarantined += 1
+            report.problems.append(
+                held_problem(planned.name, planned.iri, verdict.violations, known=planned.known)
+            )
+    if done:
+        released = [minter.quarantine_graph(planned.iri) for planned in done if planned.held]
+        iris = [planned.iri for planned in done]
+        writer.commit(drop, insert, iris, released=released, held=held)
+
+
+def _unwritable(error: Exception) -> str:
+    return (
+        f"its extraction cannot be written as RDF ({type(error).__name__}: {error}): names and "
+        "texts must be strings without lone surrogates, confidences numbers"
+    )
+
+
+def _count(report: IndexReport, planned: PlannedSource, found: _Found) -> None:
+    report.updated += planned.known
+    report.added += not planned.known
+    report.documents += len(found)
+    report.mentions += sum(len(e.mentions) for _, e in found)
+    report.relationships += sum(len(e.relations) for _, e in found)

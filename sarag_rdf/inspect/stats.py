@@ -6,6 +6,7 @@ from sarag_rdf.graph.rows import GraphReader
 
 MEASURES = (
     "sources",
+    "quarantined sources",
     "documents",
     "descriptions",
     "mentions",

@@ -1,64 +1,47 @@
-"""SHACL validation of a whole graph, by pySHACL, with `ontology/shapes.ttl`."""
+"""SHACL validation of a whole graph with `ontology/shapes.ttl`, by our engine or by pySHACL."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from functools import cache
+from typing import Literal
 
-import rdflib
-from pyshacl import validate as shacl_validate
-from rdflib.namespace import SH
+import pyoxigraph as ox
 
-from sarag_rdf.export.rdf import rdf_bytes
+from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.inspect.by_pyshacl import validate_triples
 from sarag_rdf.resources import ontology_path
+from sarag_rdf.shacl.data import Data
+from sarag_rdf.shacl.engine import validate as validate_data
+from sarag_rdf.shacl.report import ValidationReport
+from sarag_rdf.shacl.shapes import read_shapes
+
+Engine = Literal["sarag", "pyshacl"]
+ENGINES: tuple[Engine, ...] = ("sarag", "pyshacl")
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """One SHACL result: node, property, what is wrong, and the value if there is one."""
+def validate(reader: GraphReader, engine: Engine = "sarag") -> ValidationReport:
+    """Validate the union of all graphs of our own: no imported ones, and no quarantine.
 
-    focus: str
-    path: str
-    message: str
-    value: str = ""
-
-    def __str__(self) -> str:
-        found = f" (found: {self.value})" if self.value else ""
-        return f"{self.focus}: {self.message}{found}"
+    Both engines find the same; pySHACL takes far longer.
+    """
+    if engine not in ENGINES:
+        raise UsageError(f"unknown engine '{engine}': choose one of {', '.join(ENGINES)}")
+    if engine == "pyshacl":
+        return validate_triples(quad.triple for quad in _own_quads(reader))
+    return validate_data(read_shapes("shapes.ttl"), Data(_own_quads(reader), _ontology()))
 
 
-@dataclass(frozen=True, slots=True)
-class ValidationReport:
-    """Whether a graph conforms; the violations by focus node; the SHACL report as Turtle."""
-
-    conforms: bool
-    triples: int
-    violations: tuple[Violation, ...]
-    turtle: str
+def _own_quads(reader: GraphReader) -> Iterator[ox.Quad]:
+    others = (reader.minter.imported_graphs, reader.minter.quarantine_graphs)
+    for quad in reader.store.quads():
+        graph = quad.graph_name
+        if not (isinstance(graph, ox.NamedNode) and graph.value.startswith(others)):
+            yield quad
 
 
-def validate(reader: GraphReader) -> ValidationReport:
-    """Validate the union of all graphs, which is what a flat export holds."""
-    data = rdflib.Graph()
-    data.parse(data=rdf_bytes(reader.store, "ntriples"), format="nt")
-    return validate_graph(data)
-
-
-def validate_graph(data: rdflib.Graph) -> ValidationReport:
-    """Validate an rdflib graph."""
-    shapes = rdflib.Graph().parse(str(ontology_path("shapes.ttl")), format="turtle")
-    ontology = rdflib.Graph().parse(str(ontology_path("sarag.ttl")), format="turtle")
-    conforms, report, _ = shacl_validate(data, shacl_graph=shapes, ont_graph=ontology)
-    violations = [
-        Violation(
-            str(report.value(result, SH.focusNode)),
-            str(report.value(result, SH.resultPath) or ""),
-            str(report.value(result, SH.resultMessage) or "does not conform"),
-            str(report.value(result, SH.value) or ""),
-        )
-        for result in report.objects(None, SH.result)
-    ]
-    violations.sort(key=lambda v: (v.focus, v.path, v.message, v.value))
-    return ValidationReport(
-        bool(conforms), len(data), tuple(violations), report.serialize(format="turtle")
-    )
+@cache
+def _ontology() -> tuple[ox.Triple, ...]:
+    quads = ox.parse(path=ontology_path("sarag.ttl"), format=ox.RdfFormat.TURTLE)
+    return tuple(quad.triple for quad in quads)

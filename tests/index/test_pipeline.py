@@ -16,7 +16,8 @@ from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.texts import full_documents
 from sarag_rdf.index import evidence, pipeline
 from sarag_rdf.index.commit import Writer
-from sarag_rdf.index.pipeline import IndexReport, Plan
+from sarag_rdf.index.pipeline import IndexReport
+from sarag_rdf.index.plan import Plan, plan
 from sarag_rdf.index.read import Duplicate, InputProblem
 from sarag_rdf.index.refresh import rebuild
 from sarag_rdf.iris import Minter
@@ -71,7 +72,7 @@ def empty() -> GraphReader:
 
 
 def planned(reader: GraphReader, inputs: Iterable[Input], words: int = 6, overlap: int = 2) -> Plan:
-    return pipeline.plan(reader, inputs, CapitalExtractor.method, words=words, overlap=overlap)
+    return plan(reader, inputs, CapitalExtractor.method, words=words, overlap=overlap)
 
 
 def index(

@@ -1,0 +1,137 @@
+"""What a run of the indexer will do: the sources that are new or changed, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.index.chunk import chunk
+from sarag_rdf.index.evidence import extraction_iri, text_digest
+from sarag_rdf.index.gate import held_problem
+from sarag_rdf.index.quarantine import State, read_contents, read_quarantine
+from sarag_rdf.index.read import Duplicate, InputProblem
+from sarag_rdf.types import Document, Method, Source
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSource:
+    """A source that has to be indexed.
+
+    `known` if another version of it is in the graph, `held` if one is in quarantine.
+    """
+
+    iri: str
+    source: Source
+    documents: tuple[Document, ...]
+    known: bool
+    held: bool = False
+
+    @property
+    def name(self) -> str:
+        """What a report calls it."""
+        return self.source.key or "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run will do, by `method` (the extractor's, with the chunk sizes).
+
+    `problems` are inputs that could not be read. `quarantined` tells of sources that are in
+    quarantine as they are now: they are not extracted again. `settled` are the IRIs of sources that
+    are in the graph as they are now, while another version of them is in quarantine.
+    """
+
+    method: Method
+    todo: tuple[PlannedSource, ...]
+    unchanged: int
+    duplicates: int
+    problems: tuple[InputProblem, ...]
+    quarantined: tuple[InputProblem, ...] = ()
+    settled: tuple[str, ...] = ()
+
+    @property
+    def documents(self) -> list[Document]:
+        """All chunks that have to be extracted."""
+        return [document for planned in self.todo for document in planned.documents]
+
+
+def plan(
+    reader: GraphReader,
+    inputs: Iterable[Source | InputProblem | Duplicate],
+    method: Method,
+    *,
+    words: int = 500,
+    overlap: int = 200,
+) -> Plan:
+    """Find out what has to be done: sources whose text or method differ from what is indexed."""
+    minter = reader.minter
+    sizes = {"words": str(words), "overlap": str(overlap)}
+    method = replace(method, settings={**method.settings, **sizes})
+    extraction = extraction_iri(minter, method)
+    known, held = _states(reader), read_quarantine(reader)
+    todo: dict[str, PlannedSource] = {}
+    seen: dict[str, State] = {}
+    problems: list[InputProblem] = []
+    quarantined: dict[str, str] = {}
+    settled: list[str] = []
+    unchanged = duplicates = 0
+    for item in inputs:
+        if isinstance(item, InputProblem):
+            problems.append(item)
+        elif isinstance(item, Duplicate):
+            duplicates += 1
+        else:
+            iri = minter.source(item.key, item.title, item.text)
+            state = state_of(item, extraction)
+            if iri in seen and seen[iri] == state:
+                duplicates += 1
+            elif iri in seen:
+                message = "is the key of two different sources: give each a key of its own"
+                problems.append(InputProblem(item.key or "text", message))
+            elif known.get(iri) == state:
+                unchanged += 1
+                settled += [iri] if iri in held else []
+            elif iri in held and held[iri].state == state:
+                quarantined[iri] = item.key or "text"
+            else:
+                documents = chunk(item, iri, minter, words=words, overlap=overlap)
+                todo[iri] = PlannedSource(iri, item, tuple(documents), iri in known, iri in held)
+            seen.setdefault(iri, state)
+    return Plan(
+        method,
+        tuple(todo.values()),
+        unchanged,
+        duplicates,
+        tuple(problems),
+        _still_held(reader, quarantined, known),
+        tuple(settled),
+    )
+
+
+def _still_held(
+    reader: GraphReader, names: Mapping[str, str], known: Container[str]
+) -> tuple[InputProblem, ...]:
+    """The problems of sources that are in quarantine as they are now."""
+    contents = read_contents(reader, names)
+    return tuple(
+        held_problem(name, iri, contents[iri].violations, known=iri in known)
+        for iri, name in names.items()
+    )
+
+
+def state_of(source: Source, extraction: str) -> State:
+    """What tells this version of a source apart."""
+    return text_digest(source.text), source.title, source.language, extraction
+
+
+def _states(reader: GraphReader) -> dict[str, State]:
+    return {
+        source.value: (
+            digest.value,
+            title.value if title else "",
+            language.value,
+            extraction.value,
+        )
+        for source, digest, title, language, extraction in reader.kept("source-states")
+    }
