@@ -142,6 +142,10 @@ class Minter:
         """The record of a source that did not conform."""
         return f"{self.base}quarantine/{sha256_hex(source)[:32]}"
 
+    def mapping(self, subject: str, predicate: str, object_: str) -> str:
+        """The node that says how a link came about."""
+        return f"{self.base}mapping/{sha256_hex(subject, predicate, object_)[:32]}"
+
     def run(self, identifier: str) -> str:
         return f"{self.base}run/{identifier}"
 

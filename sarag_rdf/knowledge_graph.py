@@ -10,7 +10,8 @@ from sarag_rdf import assemble, wikibase
 from sarag_rdf.answers import Answer
 from sarag_rdf.changes import Changes
 from sarag_rdf.errors import EmptyGraphError
-from sarag_rdf.export.rdf import write_rdf
+from sarag_rdf.export.parts import Parts
+from sarag_rdf.export.rdf import write_parts
 from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs, searched
 from sarag_rdf.graph.question import question_of
@@ -110,10 +111,13 @@ class KnowledgeGraph(Changes):
             refuse_network(traits)
         return self._location.reader().store.query(text, union=not traits.names_dataset)
 
-    def export(self, format_: str, output: IO[bytes]) -> None:
-        """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml."""
-        reader = self._location.reader()
-        write_rdf(reader.store, format_, output, base=reader.minter.base)
+    def export(self, format_: str, output: IO[bytes], *, rdf12: bool = False, **parts: Any) -> None:
+        """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml.
+
+        `parts` are those of `Parts`: all is written but imported graphs, unless parts are named.
+        With `rdf12` relationships are reifiers of the links that they state.
+        """
+        write_parts(self._location.reader(), format_, output, Parts(**parts), rdf12=rdf12)
 
     def export_wikibase(
         self,
