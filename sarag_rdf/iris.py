@@ -59,6 +59,15 @@ def sha256_hex(*parts: str) -> str:
     return digest.hexdigest()
 
 
+_LAST_PART = re.compile(r"[/#](?=[^/#]+$)")
+
+
+def namespace(iri: str) -> str:
+    """An IRI up to its last slash or number sign that something follows."""
+    found = _LAST_PART.search(iri)
+    return iri[: found.end()] if found else iri
+
+
 STATEMENT = "urn:sarag:statement:"
 """What the IRI of a relationship begins with that no node of the graph stands for."""
 

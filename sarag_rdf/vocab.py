@@ -44,13 +44,16 @@ SEMAPV: Final = Namespace("https://w3id.org/semapv/vocab/")
 PREFIXES: Final[dict[str, str]] = {
     "dcat": DCAT.base,
     "dcterms": DCTERMS.base,
+    "foaf": FOAF.base,
     "owl": OWL.base,
     "prov": PROV.base,
     "rdf": RDF.base,
     "rdfs": RDFS.base,
     "sarag": SARAG.base,
     "schema": SCHEMA.base,
+    "semapv": SEMAPV.base,
     "skos": SKOS.base,
+    "sssom": SSSOM.base,
     "void": VOID.base,
     "xsd": XSD.base,
 }

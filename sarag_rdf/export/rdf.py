@@ -35,7 +35,7 @@ _SUBJECTS = 500
 _SMALL = 2_000
 """Quads up to which a graph is read and sorted as a whole."""
 _OWN = (
-    "doc", "description", "entity", "extraction", "graph", "mapping", "mention", "relationship",
+    "dataset", "doc", "description", "entity", "extraction", "graph", "mapping", "mention", "relationship",
     "run", "source",
 )  # fmt: skip
 """What IRIs under the base go on with; each has a prefix of that name."""
@@ -120,6 +120,11 @@ def _of_graph(store: GraphStore, graph: str) -> Iterator[list[Row]]:
     return iter([found]) if len(found) <= _SMALL else _by_subjects(store, [graph])
 
 
+def prefixes_under(base: str) -> dict[str, str]:
+    """Prefixes of the usual vocabularies, and of the names that a graph of this base has."""
+    return PREFIXES | {name: f"{base}{name}/" for name in _OWN}
+
+
 def write_rdf(
     store: GraphStore,
     format_: str,
@@ -136,7 +141,7 @@ def write_rdf(
     """
     if format_ not in FORMATS:
         raise UsageError(f"unknown format '{format_}': choose one of {', '.join(FORMATS)}")
-    prefixes = PREFIXES | ({name: f"{base}{name}/" for name in _OWN} if base else {})
+    prefixes = prefixes_under(base) if base else PREFIXES
     items: Iterator[ox.Triple] | Iterator[ox.Quad]
     if format_ in DATASET_FORMATS:
         items = sorted_quads(store, chosen, rdf12=rdf12)

@@ -9,11 +9,10 @@ from pathlib import Path
 from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.record import now, revised, run_quads
+from sarag_rdf.graph.record import now, revised_by_hand, run_quads
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.link.match import (
     EXACT,
-    NO_MAPPING,
     SAME_AS,
     Match,
     quads_of,
@@ -36,14 +35,9 @@ class LinkReport:
     left_out: int = 0
 
 
-def is_link(match: Match) -> bool:
-    """Whether a row of a review says that there is a link."""
-    return not match.negated and match.predicate != NO_MAPPING
-
-
 def check(path: Path, rows: Iterable[Match], own: GraphReader, target: GraphReader) -> None:
     """Raise `InputError` for links from what is no entity, or to what `target` does not hold."""
-    wanted = [match for match in rows if is_link(match)]
+    wanted = [match for match in rows if match.is_link]
     subjects = _known(own, (match.subject for match in wanted))
     objects = _known(target, (match.object for match in wanted))
     seen: dict[tuple[str, str], int] = {}
@@ -66,7 +60,7 @@ def _known(reader: GraphReader, iris: Iterable[str]) -> set[str]:
 def accept(reader: GraphReader, rows: Iterable[Match], *, same_as: bool = False) -> LinkReport:
     """Store the links among reviewed rows; what is said of a pair anew replaces what was said."""
     listed = list(rows)
-    links = [match for match in listed if is_link(match)]
+    links = [match for match in listed if match.is_link]
     if same_as:
         links = [replace(m, predicate=SAME_AS) if m.predicate == EXACT else m for m in links]
     pairs = {match.pair for match in links}
@@ -93,7 +87,7 @@ def undo(reader: GraphReader, what: Iterable[Match] | str | None) -> LinkReport:
             if what in (*match.pair, mapping(match.subject, match.predicate, match.object))
         ]
     elif what is not None:
-        pairs = {match.pair for match in what if is_link(match)}
+        pairs = {match.pair for match in what if match.is_link}
         found = [match for match in stored(reader) if match.pair in pairs]
     if not found:
         raise UsageError("there is no such link: sarag mappings lists those that there are")
@@ -105,13 +99,13 @@ def _apply(reader: GraphReader, what: str, old: set[Quad], new: set[Quad]) -> No
     if not old and not new:
         return
     started = now()
-    stale, revision = revised(reader, old, new)
+    change = Change((), tuple(sorted(old, key=str)), tuple(sorted(new, key=str)))
     gone, made = _nodes(old), _nodes(new)
     said = [(PROV.invalidated, node) for node in sorted(gone - made, key=str)]
     said += [(PROV.generated, node) for node in sorted(made - gone, key=str)]
+    change = revised_by_hand(reader, change)
     run = run_quads(reader, what, started, said)
-    delete = (*sorted(old, key=str), *stale)
-    reader.store.apply(Change((), delete, (*sorted(new, key=str), *revision, *run)))
+    reader.store.apply(replace(change, insert=(*change.insert, *run)))
 
 
 def _nodes(quads: Iterable[Quad]) -> set[NamedNode]:

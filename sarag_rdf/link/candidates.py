@@ -13,18 +13,20 @@ A score is ``0.6 names + 0.15 kinds + 0.25 texts``:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.link.match import EXACT, NO_MAPPING, Match
-from sarag_rdf.link.near import FindNear, by_characters
+from sarag_rdf.link.near import by_characters, by_embedding
 from sarag_rdf.link.side import Side, descriptions, read_side
 from sarag_rdf.ports import Embedder
 from sarag_rdf.vocab import SEMAPV
 
+NEARNESS = ("characters", "embedding", "none")
 NAMES, KINDS, TEXTS = 0.6, 0.15, 0.25
 ALIAS, NEAR = 0.95, 0.9
 UNKNOWN = 0.5
@@ -61,13 +63,16 @@ class Settings:
     min_confidence: float = 0.5
     near: str = "characters"
     date: str = ""
-    find_near: FindNear = field(default=by_characters)
+
+    def __post_init__(self) -> None:
+        if self.near not in NEARNESS:
+            raise UsageError(f"unknown nearness '{self.near}': choose of {', '.join(NEARNESS)}")
 
 
 def candidates(
     own: GraphReader,
     target: GraphReader,
-    embedder: Embedder,
+    embedder: Callable[[], Embedder],
     settings: Settings,
     linked: frozenset[str] = frozenset(),
 ) -> list[Match]:
@@ -80,7 +85,7 @@ def candidates(
     ours, theirs = read_side(own, linked), read_side(target)
     names = _equal_names(ours, theirs)
     if settings.near != "none":
-        names |= _near_names(ours, theirs, names, settings)
+        names |= _near_names(ours, theirs, names, settings, embedder)
     texts = _text_cosines(own, target, ours, theirs, list(names), embedder)
     scored = {
         pair: _scored(pair, agreed, ours, theirs, texts, settings) for pair, agreed in names.items()
@@ -104,14 +109,19 @@ _NOTHING = Names(0.0, 0.0, "")
 
 
 def _near_names(
-    ours: Side, theirs: Side, equal: Mapping[Pair, Names], settings: Settings
+    ours: Side,
+    theirs: Side,
+    equal: Mapping[Pair, Names],
+    settings: Settings,
+    embedder: Callable[[], Embedder],
 ) -> dict[Pair, Names]:
     """For entities whose names no item bears: preferred names of items near any of theirs."""
     served = {entity for entity, _ in equal}
     names = [n for n, bearers in ours.named.items() if not served.issuperset(bearers)]
     others = [n for n, bearers in theirs.named.items() if any(bearers.values())]
     found: dict[Pair, Names] = {}
-    for row, place, cosine in settings.find_near(names, others, settings.per_entity):
+    find = by_characters if settings.near == "characters" else by_embedding(embedder())
+    for row, place, cosine in find(names, others, settings.per_entity):
         for entity in ours.named[names[row]].keys() - served:
             for item in theirs.named[others[place]]:
                 worth = NEAR * cosine
@@ -126,7 +136,7 @@ def _text_cosines(
     ours: Side,
     theirs: Side,
     pairs: list[Pair],
-    embedder: Embedder,
+    embedder: Callable[[], Embedder],
 ) -> dict[Pair, float]:
     """Cosines of what both graphs say, for pairs of which both say something."""
     here = descriptions(own, {a for a, _ in pairs}, ours.named) if pairs else {}
@@ -136,7 +146,7 @@ def _text_cosines(
         return {}
     texts = sorted({here[a] for a, _ in both} | {there[b] for _, b in both})
     places = {text: place for place, text in enumerate(texts)}
-    vectors = embedder.embed(texts)
+    vectors = embedder().embed(texts)
     left = vectors[[places[here[a]] for a, _ in both]]
     right = vectors[[places[there[b]] for _, b in both]]
     cosines = np.einsum("ij,ij->i", left, right)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from pyoxigraph import NamedNode
 
+from sarag_rdf.iris import namespace
 from sarag_rdf.vocab import OWL, SEMAPV, SKOS, SSSOM
 
 BUILT_IN = {
@@ -25,13 +25,6 @@ _KNOWN = {
     "gnd": "https://d-nb.info/gnd/",
     "viaf": "http://viaf.org/viaf/",
 }
-_END = re.compile(r"[/#](?=[^/#]+$)")
-
-
-def namespace(iri: str) -> str:
-    """An IRI up to its last slash or number sign that something follows."""
-    found = _END.search(iri)
-    return iri[: found.end()] if found else iri
 
 
 def prefixes_for(iris: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:

@@ -7,16 +7,17 @@ triple, in the terms of SSSOM (https://w3id.org/sssom/).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.parts import LINKS
+from sarag_rdf.graph.rows import GraphReader, Part
 from sarag_rdf.iris import Minter
-from sarag_rdf.ports import Table, Term
-from sarag_rdf.resources import query_file
+from sarag_rdf.ports import Term
+from sarag_rdf.terms import text_of
 from sarag_rdf.vocab import OWL, RDF, SEMAPV, SKOS, SSSOM, XSD
 
 EXACT = SKOS.exactMatch.value
@@ -59,6 +60,11 @@ class Match:
         """What is linked, in whatever sense."""
         return self.subject, self.object
 
+    @property
+    def is_link(self) -> bool:
+        """Whether it says that the two are linked."""
+        return not self.negated and self.predicate != NO_MAPPING
+
 
 def quads_of(minter: Minter, match: Match) -> list[Quad]:
     """The link and what is known of it, as quads of the graph of links."""
@@ -92,10 +98,8 @@ def _decimal(value: float) -> Literal:
 
 def rows_of_links(reader: GraphReader, name: str) -> list[tuple[Any, ...]]:
     """Rows of a query file of ``queries/links/``."""
-    text = query_file("links", name).fill(None, {"links": reader.minter.links_graph})
-    result = reader.store.query(text)
-    assert isinstance(result, Table)  # noqa: S101 - the queries there are SELECT
-    return result.rows
+    graphs = {"links": reader.minter.links_graph}
+    return replace(reader, over=(Part(LINKS, LINKS, graphs, reader.store),)).rows(name)
 
 
 def stored(reader: GraphReader) -> list[Match]:
@@ -120,9 +124,9 @@ def _match(row: Sequence[Any]) -> Match:
     )
 
 
-def same_as_linked(reader: GraphReader) -> set[str]:
-    """Entities that some item is said to be the same as."""
-    return {entity.value for entity, _, _ in rows_of_links(reader, "identities")}
+def identities(reader: GraphReader) -> list[tuple[str, str]]:
+    """Entities and the items that they are said to be the same as."""
+    return [(entity.value, item.value) for entity, item, _ in rows_of_links(reader, "identities")]
 
 
 def quads_of_links(reader: GraphReader, matches: Iterable[Match]) -> list[Quad]:
@@ -130,9 +134,9 @@ def quads_of_links(reader: GraphReader, matches: Iterable[Match]) -> list[Quad]:
     mapping = reader.minter.mapping
     chosen = {(match.subject, match.predicate, match.object) for match in matches}
     nodes = {mapping(*triple) for triple in chosen}
-    return [
-        quad
-        for quad in reader.store.quads(reader.minter.links_graph)
-        if quad.subject.value in nodes
-        or (quad.subject.value, quad.predicate.value, quad.object.value) in chosen
-    ]
+    found = []
+    for quad in reader.store.quads(reader.minter.links_graph):
+        subject = text_of(quad.subject)
+        if subject in nodes or (subject, quad.predicate.value, text_of(quad.object)) in chosen:
+            found.append(quad)
+    return found
