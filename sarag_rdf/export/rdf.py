@@ -35,9 +35,9 @@ _SUBJECTS = 500
 _SMALL = 2_000
 """Quads up to which a graph is read and sorted as a whole."""
 _OWN = (
-    "dataset", "doc", "description", "entity", "extraction", "graph", "mapping", "mention", "relationship",
-    "run", "source",
-)  # fmt: skip
+    *("dataset", "doc", "description", "entity", "extraction", "graph", "mapping", "mention"),
+    *("relationship", "run", "source"),
+)
 """What IRIs under the base go on with; each has a prefix of that name."""
 
 Row = tuple[Any, Any, Any, Any]
