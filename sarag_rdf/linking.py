@@ -14,7 +14,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, searched
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.link.accept import LinkReport, accept, check, undo
-from sarag_rdf.link.candidates import TOOL, Settings, candidates
+from sarag_rdf.link.candidates import Settings, candidates
 from sarag_rdf.link.match import Match, identities, stored
 from sarag_rdf.link.sssom import UNKNOWN_LICENSE, read_table, write_table
 from sarag_rdf.location import GraphLocation
@@ -83,7 +83,6 @@ class Linking:
             "mapping_set_title": said.get("title", ""),
             "license": said.get("license", UNKNOWN_LICENSE),
             "subject_source": reader.minter.knowledge_graph,
-            "mapping_tool": TOOL,
         }
         prefixes = {"entity": f"{reader.minter.base}entity/"}
         return write_table(matches, {k: v for k, v in header.items() if v}, prefixes)

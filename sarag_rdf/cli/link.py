@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.cli.files import written_to
-from sarag_rdf.cli.options import embedder_option, kg_option, open_graph
+from sarag_rdf.cli.options import embedder_option, endpoint_options, kg_option, open_graph
 from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     help="Remove the links of a table, or of an entity, an item or a mapping; or, with --all, all.",
 )
 @click.option("--all", "every", is_flag=True, help="With --undo: remove all links.")
+@endpoint_options
 def command(**options: Any) -> int:
     """Link entities of the documents to items of an imported graph.
 
