@@ -18,12 +18,14 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 import pyoxigraph as ox
 
 import sarag_rdf
+from sarag_rdf.knowledge_graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 
 LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
@@ -63,7 +65,7 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
-def opened(folder: Path, *over: str) -> sarag_rdf.knowledge_graph.KnowledgeGraph:
+def opened(folder: Path, *over: str) -> KnowledgeGraph:
     return sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None, over=over)
 
 
@@ -79,28 +81,36 @@ def imported(file: Path, folder: Path) -> None:
         kg.import_graph(file, "rdf", name="movies", embed=False)
 
 
+def tell(what: str, count: int, taken: float) -> None:
+    print(f"{what:22} {taken:7.2f} s  {count / taken / 1e3:7.1f} thousand triples a second")
+
+
 def in_and_out(file: Path, count: int, repeat: int, work: Path) -> None:
     times: dict[str, list[float]] = {"bare bulk_load": [], "sarag import": []}
     for number in range(repeat):
         for name, run in (("bare bulk_load", bare), ("sarag import", imported)):
             folder = work / f"{name.split()[0]}{number}"
-            times[name].append(seconds(lambda run=run, folder=folder: run(file, folder)))
+            times[name].append(seconds(partial(run, file, folder)))
             if number < repeat - 1:
                 shutil.rmtree(folder)
     medians = {name: statistics.median(found) for name, found in times.items()}
     print(f"{count} triples, {file.stat().st_size / 1e6:.0f} MB of N-Triples, {repeat} runs each")
     for name, median in medians.items():
-        print(f"{name:16} {median:7.2f} s  {count / median / 1e3:7.1f} thousand triples a second")
+        tell(name, count, median)
     ratio = medians["bare bulk_load"] / medians["sarag import"]
     print(f"rate of sarag import as a share of bulk_load: {ratio:.2f}")
-    kg = opened(work / f"sarag{repeat - 1}")
-    for format_ in ("ntriples", "turtle", "trig", "nquads"):
-        output = io.BytesIO()
-        taken = seconds(lambda f=format_, o=output: kg.export(f, o, imported=True))
-        print(
-            f"export {format_:9} {taken:7.2f} s  {count / taken / 1e3:7.1f} thousand triples a second"
-        )
-    kg.close()
+    with opened(work / f"sarag{repeat - 1}") as kg:
+        for format_ in ("ntriples", "turtle", "trig", "nquads"):
+            taken = seconds(partial(kg.export, format_, io.BytesIO(), imported=True))
+            tell(f"export {format_}", count, taken)
+
+
+def searched(folder: Path, name: str, question: str) -> tuple[set[str], float, float]:
+    """Titles of the best ten; seconds of the first search of a process, and of the next."""
+    with opened(folder, name) as kg:
+        search = partial(kg.search, question, limit=10)
+        first, warm = seconds(search), seconds(search)
+        return {found.document.title for found in search().documents}, first, warm
 
 
 def both_ways(kb: Path, work: Path) -> None:
@@ -111,30 +121,17 @@ def both_ways(kb: Path, work: Path) -> None:
         kg.import_graph(file, "rdf", name="movies")
     export = work / "export.nt"
     with opened(folder) as kg, export.open("wb") as output:
-        taken = seconds(lambda: kg.export_wikibase("wikibase", output, over=["movies"]))
+        taken = seconds(partial(kg.export_wikibase, "wikibase", output, over=["movies"]))
     triples = sum(1 for _ in export.open("rb"))
-    print(
-        f"Wikibase export  {taken:7.2f} s  {triples / taken / 1e3:7.1f} thousand triples a second"
-    )
+    tell("Wikibase export", triples, taken)
     with opened(folder) as kg:
-        taken = seconds(lambda: kg.import_graph(export, "wikibase", name="again", embed=False))
-    print(
-        f"and in again     {taken:7.2f} s  {triples / taken / 1e3:7.1f} thousand triples a second"
-    )
+        again = partial(kg.import_graph, export, "wikibase", name="again", embed=False)
+        tell("and in again", triples, seconds(again))
     for question in QUESTIONS:
-        found = []
-        for name in ("movies", "again"):
-            with opened(folder, name) as kg:
-                first = seconds(lambda kg=kg: kg.search(question, limit=10))
-                begin = time.perf_counter()
-                documents = kg.search(question, limit=10).documents
-                warm = time.perf_counter() - begin
-            found.append(({d.document.title for d in documents}, first, warm))
-        same = len(found[0][0] & found[1][0])
-        times = ", ".join(
-            f"first {first:.1f} s, then {warm * 1e3:.0f} ms" for _, first, warm in found
-        )
-        print(f"{same} of 10 the same: {question} ({times})")
+        one, other = (searched(folder, name, question) for name in ("movies", "again"))
+        same = len(one[0] & other[0])
+        times = f"{one[1]:.1f} s and {one[2]:.2f} s, {other[1]:.1f} s and {other[2]:.2f} s"
+        print(f"{same} of 10 the same, first search and next: {times}; {question}")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What changes a knowledge graph: indexing, importing, restoring."""
+"""What changes a knowledge graph: indexing, importing, restoring, what is said of it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from sarag_rdf import assemble
 from sarag_rdf.assemble import Endpoint
+from sarag_rdf.describe.said import Said, say
 from sarag_rdf.embedding import Embeddings
 from sarag_rdf.graph.parts import searched
 from sarag_rdf.index import pipeline
@@ -146,6 +147,13 @@ class Changes:
         self._embeddings.forget()
         with self._location.writing() as reader:
             forget_import(reader, name)
+
+    def say(self, **said: str) -> None:
+        """Keep title, description, license, publisher or homepage of the data set; see `Said`."""
+        self._location.reader()  # there must be a graph: writing would make one
+        self._embeddings.forget()
+        with self._location.writing() as reader:
+            say(reader, Said(**said))
 
     def llm(self) -> LLM:
         """The model that answers and extracts."""

@@ -59,6 +59,15 @@ def sha256_hex(*parts: str) -> str:
     return digest.hexdigest()
 
 
+_LAST_PART = re.compile(r"[/#](?=[^/#]+$)")
+
+
+def namespace(iri: str) -> str:
+    """An IRI up to its last slash or number sign that something follows."""
+    found = _LAST_PART.search(iri)
+    return iri[: found.end()] if found else iri
+
+
 STATEMENT = "urn:sarag:statement:"
 """What the IRI of a relationship begins with that no node of the graph stands for."""
 
@@ -141,6 +150,10 @@ class Minter:
     def quarantine(self, source: str) -> str:
         """The record of a source that did not conform."""
         return f"{self.base}quarantine/{sha256_hex(source)[:32]}"
+
+    def mapping(self, subject: str, predicate: str, object_: str) -> str:
+        """The node that says how a link came about."""
+        return f"{self.base}mapping/{sha256_hex(subject, predicate, object_)[:32]}"
 
     def run(self, identifier: str) -> str:
         return f"{self.base}run/{identifier}"

@@ -9,14 +9,18 @@ from typing import IO, Any
 from sarag_rdf import assemble, wikibase
 from sarag_rdf.answers import Answer
 from sarag_rdf.changes import Changes
+from sarag_rdf.describe.dataset import describe
+from sarag_rdf.describe.dumps import dump_of
 from sarag_rdf.errors import EmptyGraphError
-from sarag_rdf.export.rdf import write_rdf
+from sarag_rdf.export.parts import Parts
+from sarag_rdf.export.rdf import write_parts
 from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs, searched
 from sarag_rdf.graph.question import question_of
 from sarag_rdf.graph.rows import DOCUMENTS
 from sarag_rdf.inspect.stats import stats
 from sarag_rdf.inspect.validate import Engine, validate
+from sarag_rdf.linking import Linking
 from sarag_rdf.ports import (
     LLM,
     Embedder,
@@ -110,10 +114,13 @@ class KnowledgeGraph(Changes):
             refuse_network(traits)
         return self._location.reader().store.query(text, union=not traits.names_dataset)
 
-    def export(self, format_: str, output: IO[bytes]) -> None:
-        """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml."""
-        reader = self._location.reader()
-        write_rdf(reader.store, format_, output, base=reader.minter.base)
+    def export(self, format_: str, output: IO[bytes], *, rdf12: bool = False, **parts: Any) -> None:
+        """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml.
+
+        `parts` are those of `Parts`: all is written but imported graphs, unless parts are named.
+        With `rdf12` relationships are reifiers of the links that they state.
+        """
+        write_parts(self._location.reader(), format_, output, Parts(**parts), rdf12=rdf12)
 
     def export_wikibase(
         self,
@@ -137,6 +144,15 @@ class KnowledgeGraph(Changes):
             lambda: searched(self._location.reader(), over), self._location.writing, typed=typed
         )
         wikibase.write_wikibase(export, format_, output, chosen)
+
+    def describe(self, dumps: Sequence[str] = (), endpoint: str = "") -> bytes:
+        """VoID, DCAT and PROV as Turtle; `dumps` are ``URL=FORMAT`` or ``FILE=FORMAT``."""
+        return describe(self._location.reader(), list(map(dump_of, dumps)), endpoint)
+
+    @property
+    def links(self) -> Linking:
+        """Links from entities to items of imported graphs."""
+        return Linking(self._location, self._embeddings)
 
     def validate(self, engine: Engine = "sarag") -> ValidationReport:
         """Validate all data of our own against ``ontology/shapes.ttl``.

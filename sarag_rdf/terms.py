@@ -20,3 +20,8 @@ def iri_or_literal(term: object) -> Term:
     if isinstance(term, NamedNode | Literal):
         return term
     raise StoreError(f"the graph holds {term} where only an IRI or a literal may stand")
+
+
+def text_of(term: object) -> str:
+    """The value of an IRI or a literal as a string; anything else raises `StoreError`."""
+    return iri_or_literal(term).value

@@ -36,17 +36,24 @@ DCAT: Final = Namespace("http://www.w3.org/ns/dcat#")
 VOID: Final = Namespace("http://rdfs.org/ns/void#")
 SCHEMA: Final = Namespace("http://schema.org/")
 SH: Final = Namespace("http://www.w3.org/ns/shacl#")
+FOAF: Final = Namespace("http://xmlns.com/foaf/0.1/")
+SPDX: Final = Namespace("http://spdx.org/rdf/terms#")
+SSSOM: Final = Namespace("https://w3id.org/sssom/")
+SEMAPV: Final = Namespace("https://w3id.org/semapv/vocab/")
 
 PREFIXES: Final[dict[str, str]] = {
     "dcat": DCAT.base,
     "dcterms": DCTERMS.base,
+    "foaf": FOAF.base,
     "owl": OWL.base,
     "prov": PROV.base,
     "rdf": RDF.base,
     "rdfs": RDFS.base,
     "sarag": SARAG.base,
     "schema": SCHEMA.base,
+    "semapv": SEMAPV.base,
     "skos": SKOS.base,
+    "sssom": SSSOM.base,
     "void": VOID.base,
     "xsd": XSD.base,
 }

@@ -103,6 +103,11 @@ def quads_of(folder: Path) -> list[ox.Quad]:
     return sorted(store.quads(), key=str)
 
 
+def graph_of(quad: ox.Quad) -> str:
+    """The IRI of the graph that a quad stands in."""
+    return str(quad.graph_name)[1:-1]
+
+
 def nquads(folder: Path) -> str:
     """The graph's N-Quads, sorted."""
     return "\n".join(map(str, quads_of(folder)))

@@ -17,7 +17,10 @@ PACKAGE = Path(sarag_rdf.__file__).parent
 FOUNDATION = {"types", "answers", "errors", "vocab", "iris", "spec"}
 BASE = FOUNDATION | {"ports", "resources", "terms", "fence", "algo"}
 STEPS = BASE | {"graph"}
-STRATEGIES = {"index", "ingest", "retrieve", "context", "reason", "export", "inspect", "wikibase"}
+STRATEGIES = {
+    *("index", "ingest", "retrieve", "context", "reason"),
+    *("export", "inspect", "describe", "link", "wikibase"),
+}
 ADAPTERS = {"stores", "models"}
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -36,11 +39,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "graph": BASE,
     "index": STEPS | {"shacl"},
     "ingest": STEPS | {"wikibase"},
+    "link": STEPS,
     "retrieve": STEPS,
     "context": STEPS,
     "reason": STEPS | {"context"},
     "export": STEPS,
     "inspect": STEPS | {"shacl"},
+    "describe": STEPS | {"export"},
     "wikibase": STEPS,
     "evaluate": STEPS,
     "stores": BASE - {"algo"},
@@ -49,8 +54,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "location": STEPS | {"stores"},
     "embedding": STEPS | ADAPTERS | {"assemble", "index", "location"},
     "quarantine": STEPS | {"index", "embedding", "location"},
-    "changes": STEPS | {"index", "ingest", "assemble", "embedding", "location", "quarantine"},
-    "knowledge_graph": STEPS | STRATEGIES | {"stores", "assemble", "changes", "shacl"},
+    "linking": STEPS | {"embedding", "link", "location"},
+    "changes": STEPS
+    | {"describe", "index", "ingest", "assemble", "embedding", "location", "quarantine"},
+    "knowledge_graph": STEPS | STRATEGIES | {"stores", "assemble", "changes", "linking", "shacl"},
     "cli": {
         *("knowledge_graph", "assemble", "evaluate", "ports", "types", "answers", "errors"),
         *("vocab", "spec"),
@@ -150,7 +157,7 @@ def test_the_table_points_down() -> None:
 
 def test_siblings_stand_apart_and_adapters_are_nobodys_business() -> None:
     across = {(a, b) for a in STRATEGIES for b in MAY_IMPORT[a] & STRATEGIES}
-    assert across == {("reason", "context"), ("ingest", "wikibase")}
+    assert across == {("reason", "context"), ("describe", "export"), ("ingest", "wikibase")}
     users = {name for name, needed in MAY_IMPORT.items() if needed & ADAPTERS}
     assert users == {"assemble", "location", "embedding", "knowledge_graph"}
 

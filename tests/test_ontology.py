@@ -308,6 +308,7 @@ BROKEN: list[Finding] = [
     ("entity/same-alias", "altLabel", "DisjointConstraintComponent"),
     ("entity/two-names", "prefLabel", "UniqueLangConstraintComponent"),
     ("extraction/timed", "startedAtTime", "MaxCountConstraintComponent"),
+    ("mapping", "annotatedProperty", "InConstraintComponent"),
     ("mention/no-spelling", "name", "MinCountConstraintComponent"),
     ("mention/nothing", "refersTo", "MinCountConstraintComponent"),
     ("mention/two-entities", "refersTo", "MaxCountConstraintComponent"),

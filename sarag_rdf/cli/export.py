@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from sarag_rdf.cli.files import written_to
 from sarag_rdf.cli.options import kg_option, open_graph
 from sarag_rdf.cli.wikibase import (
     WIKIBASE_FORMATS,
@@ -18,11 +15,10 @@ from sarag_rdf.cli.wikibase import (
     refuse_wikibase_options,
     wikibase_options,
 )
-
-if TYPE_CHECKING:
-    from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.errors import UsageError
 
 FORMATS = ("turtle", "trig", "ntriples", "nquads", "jsonld", "rdfxml", *WIKIBASE_FORMATS)
+PARTS = ("documents", "entities", "graphs", "imported")
 
 
 @click.command(name="export", epilog="Example:  sarag export --format turtle --output graph.ttl")
@@ -31,55 +27,30 @@ FORMATS = ("turtle", "trig", "ntriples", "nquads", "jsonld", "rdfxml", *WIKIBASE
     "--format", "format_", default="turtle", type=click.Choice(FORMATS), help="RDF syntax."
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Default: standard output.")
+@click.option("--documents", is_flag=True, help="The evidence: what each source says.")
+@click.option("--entities", is_flag=True, help="Entities, their names, classes and links.")
+@click.option("--graph", "graphs", multiple=True, help="IRI of a named graph; may be repeated.")
+@click.option("--imported", is_flag=True, help="Imported graphs, too.")
+@click.option("--rdf12", is_flag=True, help="RDF 1.2: relationships are reifiers of links.")
 @wikibase_options
 def command(output: Path | None, format_: str, **options: Any) -> int:
-    """Write the graph, the same bytes for the same graph.
+    """Write the graph or parts of it, the same bytes for the same graph.
 
     turtle, ntriples, rdfxml and jsonld hold the union of all graphs; trig and nquads keep them
-    apart. wikibase, wikibase-json and quickstatements hold items and properties, whose numbers are
-    kept in the graph. A file is replaced only when the whole graph has been written.
+    apart. --documents, --entities and --graph choose parts; without them all is written but what
+    was imported. wikibase, wikibase-json and quickstatements hold items and properties, whose
+    numbers are kept in the graph. A file is replaced only when everything has been written.
     """
     refuse_wikibase_options(format_, options)
-    with open_graph(options) as kg:
-        if output is None:
-            _write(kg, format_, output, sys.stdout.buffer, options)
-            sys.stdout.buffer.flush()
-            return 0
-        with _replacing(output) as stream:
-            _write(kg, format_, output, stream, options)
-    click.echo(f"sarag: written to {output}", err=True)
+    parts = {name: options[name] for name in PARTS}
+    if format_ in WIKIBASE_FORMATS and (any(parts.values()) or options["rdf12"]):
+        raise UsageError(
+            "--documents, --entities, --graph, --imported and --rdf12 belong to the formats of "
+            f"RDF, not to {format_}: leave them out, or choose the part with --over"
+        )
+    with open_graph(options) as kg, written_to(output) as stream:
+        if format_ in WIKIBASE_FORMATS:
+            export_wikibase(kg, format_, output, stream, options)
+        else:
+            kg.export(format_, stream, rdf12=options["rdf12"], **parts)
     return 0
-
-
-def _write(
-    kg: KnowledgeGraph,
-    format_: str,
-    output: Path | None,
-    stream: IO[bytes],
-    options: dict[str, Any],
-) -> None:
-    if format_ in WIKIBASE_FORMATS:
-        export_wikibase(kg, format_, output, stream, options)
-    else:
-        kg.export(format_, stream)
-
-
-@contextmanager
-def _replacing(output: Path) -> Iterator[IO[bytes]]:
-    """A stream whose content becomes the file at the end; a pipe or device is written itself."""
-    if output.exists() and not output.is_file():
-        with output.open("wb") as stream:
-            yield stream
-        return
-    target = output.resolve()
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as stream:
-            yield stream
-        part.replace(target)
-    except BaseException as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            error.filename = str(output)
-        raise

@@ -32,7 +32,8 @@ def command(sparql: str | None, file: Path | None, **options: Any) -> int:
 
     Oxigraph finds a triple once for each graph that it stands in: SELECT DISTINCT finds it once.
     The query is an argument, a --file, or standard input (-). Prefixes sarag:, skos:, rdf:,
-    rdfs:, prov:, dcterms:, schema:, owl:, xsd:, void:, dcat: are declared already.
+    rdfs:, prov:, dcterms:, schema:, owl:, xsd:, void:, dcat:, foaf:, sssom:, semapv: are declared
+    already.
     """
     text = _query_text(sparql, file)
     prefixes = "" if options["no_prefixes"] else _prefixes()

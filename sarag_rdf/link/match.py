@@ -1,0 +1,142 @@
+"""A link between an entity and an item, and how it came about: in memory and as quads.
+
+The link itself is one triple. What is known of it stands at a node whose IRI is made of the
+triple, in the terms of SSSOM (https://w3id.org/sssom/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from pyoxigraph import Literal, NamedNode, Quad
+
+from sarag_rdf.graph.parts import LINKS
+from sarag_rdf.graph.rows import GraphReader, Part
+from sarag_rdf.iris import Minter
+from sarag_rdf.ports import Term
+from sarag_rdf.terms import text_of
+from sarag_rdf.vocab import OWL, RDF, SEMAPV, SKOS, SSSOM, XSD
+
+EXACT = SKOS.exactMatch.value
+SAME_AS = OWL.sameAs.value
+NO_MAPPING = SSSOM.NoMapping.value
+PREDICATES = (
+    EXACT,
+    SAME_AS,
+    *(SKOS[f"{name}Match"].value for name in ("close", "broad", "narrow", "related")),
+)
+"""What a link may say."""
+UNSPECIFIED = SEMAPV.UnspecifiedMatching.value
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Subject, predicate and object are IRIs; `justification` is one of SEMAPV.
+
+    `confidence` lies in [0, 1], or is None; `similarity` and `measure` tell of the names;
+    `date` is an ISO 8601 date or nothing; `line` is where it stands in a file.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    justification: str = UNSPECIFIED
+    confidence: float | None = None
+    subject_label: str = ""
+    object_label: str = ""
+    similarity: float | None = None
+    measure: str = ""
+    tool: str = ""
+    date: str = ""
+    comment: str = ""
+    negated: bool = False
+    line: int = field(default=0, compare=False)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """What is linked, in whatever sense."""
+        return self.subject, self.object
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it says that the two are linked."""
+        return not self.negated and self.predicate != NO_MAPPING
+
+
+def quads_of(minter: Minter, match: Match) -> list[Quad]:
+    """The link and what is known of it, as quads of the graph of links."""
+    graph = NamedNode(minter.links_graph)
+    node = NamedNode(minter.mapping(match.subject, match.predicate, match.object))
+    ends = (NamedNode(match.subject), NamedNode(match.predicate), NamedNode(match.object))
+    said: list[tuple[NamedNode, Term]] = [
+        (RDF.type, OWL.Axiom),
+        (OWL.annotatedSource, ends[0]),
+        (OWL.annotatedProperty, ends[1]),
+        (OWL.annotatedTarget, ends[2]),
+        (SSSOM.mapping_justification, NamedNode(match.justification)),
+    ]
+    if match.confidence is not None:
+        said.append((SSSOM.confidence, _decimal(match.confidence)))
+    for property_, text in (
+        (SSSOM.object_label, match.object_label),
+        (SSSOM.mapping_tool, match.tool),
+    ):
+        if text:
+            said.append((property_, Literal(text)))
+    if match.date:
+        said.append((SSSOM.mapping_date, Literal(match.date, datatype=XSD.date)))
+    return [Quad(*ends, graph), *(Quad(node, p, value, graph) for p, value in said)]
+
+
+def _decimal(value: float) -> Literal:
+    text = format(Decimal(str(round(value, 4))), "f")
+    return Literal(text if "." in text else text + ".0", datatype=XSD.decimal)
+
+
+def rows_of_links(reader: GraphReader, name: str) -> list[tuple[Any, ...]]:
+    """Rows of a query file of ``queries/links/``."""
+    graphs = {"links": reader.minter.links_graph}
+    return replace(reader, over=(Part(LINKS, LINKS, graphs, reader.store),)).rows(name)
+
+
+def stored(reader: GraphReader) -> list[Match]:
+    """All links of a graph, by subject, object and predicate; without labels of subjects."""
+    found = [_match(row) for row in rows_of_links(reader, "mappings")]
+    return sorted(found, key=lambda match: (*match.pair, match.predicate))
+
+
+def _match(row: Sequence[Any]) -> Match:
+    subject, predicate, object_, justification, confidence, label, tool, date = (
+        term.value if term is not None else "" for term in row
+    )
+    return Match(
+        subject,
+        predicate,
+        object_,
+        justification or UNSPECIFIED,
+        float(confidence) if confidence else None,
+        object_label=label,
+        tool=tool,
+        date=date,
+    )
+
+
+def identities(reader: GraphReader) -> list[tuple[str, str]]:
+    """Entities and the items that they are said to be the same as."""
+    return [(entity.value, item.value) for entity, item, _ in rows_of_links(reader, "identities")]
+
+
+def quads_of_links(reader: GraphReader, matches: Iterable[Match]) -> list[Quad]:
+    """All quads of the graph of links that belong to these links."""
+    mapping = reader.minter.mapping
+    chosen = {(match.subject, match.predicate, match.object) for match in matches}
+    nodes = {mapping(*triple) for triple in chosen}
+    found = []
+    for quad in reader.store.quads(reader.minter.links_graph):
+        subject = text_of(quad.subject)
+        if subject in nodes or (subject, quad.predicate.value, text_of(quad.object)) in chosen:
+            found.append(quad)
+    return found

@@ -1,0 +1,435 @@
+"""Links to an imported graph: candidates, a review, what is stored, and that it can be undone."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+
+import sarag_rdf
+from sarag_rdf.assemble import Endpoint
+from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.iris import Minter
+from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.link.match import EXACT, NO_MAPPING, SAME_AS, Match
+from sarag_rdf.link.sssom import read_table
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.types import Source
+from sarag_rdf.vocab import OWL, PROV, SEMAPV, SKOS
+from tests.command import Sarag
+from tests.fault_server import FaultServer
+from tests.sample_graph import CapitalExtractor, graph_of, make_graph, quads_of
+
+MINTER = Minter()
+T = "https://thesaurus.example.org/"
+SOURCES = (
+    Source("Ada founded Orbis. Orbis has its seat in Ulm.", "Ada", "ada.txt"),
+    Source("Ulm lies on the Danube. The Danube flows to Tulcea.", "Ulm", "ulm.txt"),
+    Source("Boris taught Ada. Budapest lies on the Danube.", "Boris", "boris.txt"),
+)
+THESAURUS = """
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix t: <https://thesaurus.example.org/> .
+t:ada a skos:Concept ; skos:prefLabel "ADA"@en ; skos:definition "Ada founded Orbis."@en .
+t:danube a skos:Concept ; skos:prefLabel "Donau"@de ; skos:altLabel "Danube"@en .
+t:ulm-germany a skos:Concept ; skos:prefLabel "Ulm"@en .
+t:ulm-montana a skos:Concept ; skos:prefLabel "Ulm"@en .
+t:budapest a skos:Concept ; skos:prefLabel "Budapest, city"@en .
+t:boris a skos:Concept ; skos:prefLabel "Bruno"@en .
+"""
+
+
+def entity(name: str) -> str:
+    return MINTER.entity(name)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("links")
+    made = make_graph(root / "kg", SOURCES)
+    (root / "places.ttl").write_text(THESAURUS, encoding="utf-8")
+    with sarag_rdf.open(made, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.import_graph(root / "places.ttl", "skos", name="places")
+    return made
+
+
+@pytest.fixture
+def folder(original: Path, tmp_path: Path) -> Path:
+    """A copy that a test may write to."""
+    return shutil.copytree(original, tmp_path / "kg")
+
+
+@pytest.fixture
+def kg(folder: Path) -> Iterator[KnowledgeGraph]:
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as made:
+        yield made
+
+
+def export(kg: KnowledgeGraph) -> str:
+    """All that an export holds but the runs."""
+    buffer = io.BytesIO()
+    kg.export("nquads", buffer)
+    lines = buffer.getvalue().decode().splitlines()
+    return "\n".join(line for line in lines if MINTER.runs_graph not in line)
+
+
+def links(folder: Path) -> set[tuple[str, str, str]]:
+    """The links that are stored, without what is known of them."""
+    linking = {EXACT, SAME_AS, SKOS.closeMatch.value}
+    return {
+        (str(q.subject)[1:-1], q.predicate.value, str(q.object)[1:-1])
+        for q in quads_of(folder)
+        if graph_of(q) == MINTER.links_graph and q.predicate.value in linking
+    }
+
+
+# -------------------------------------------------------------------------- Candidates
+
+
+def test_candidates(kg: KnowledgeGraph) -> None:
+    found = {match.pair: match for match in kg.links.candidates("places")}
+    proposed = {pair for pair, match in found.items() if match.is_link}
+    assert proposed == {
+        (entity("ada"), T + "ada"),
+        (entity("danube"), T + "danube"),
+        (entity("budapest"), T + "budapest"),
+    }
+    same = found[entity("ada"), T + "ada"]
+    assert same.justification == SEMAPV.CompositeMatching.value
+    assert same.similarity == 1.0
+    alias = found[entity("danube"), T + "danube"]
+    assert alias.justification == SEMAPV.LexicalMatching.value
+    # An alias (0.95), kinds and texts unknown (0.5 each).
+    assert alias.confidence == pytest.approx(0.6 * 0.95 + 0.15 * 0.5 + 0.25 * 0.5)
+    assert (same.confidence or 0) > (alias.confidence or 0)
+    near = found[entity("budapest"), T + "budapest"]
+    assert near.justification == SEMAPV.LexicalSimilarityThresholdMatching.value
+    assert 0.6 <= (near.similarity or 0) < 1
+    assert (near.confidence or 0) < (alias.confidence or 0)
+    assert (entity("boris"), T + "boris") not in found
+
+
+def test_two_items_that_fit_equally_are_for_a_person_to_decide(kg: KnowledgeGraph) -> None:
+    ulm = [m for m in kg.links.candidates("places") if m.subject == entity("ulm")]
+    assert [m.object for m in ulm] == [T + "ulm-germany", T + "ulm-montana"]
+    assert {m.predicate for m in ulm} == {NO_MAPPING}
+    assert all(m.comment.startswith("ambiguous: 2 items fit equally well") for m in ulm)
+
+
+def test_limits(kg: KnowledgeGraph) -> None:
+    everything = kg.links.candidates("places", min_confidence=0.0)
+    assert len([m for m in everything if m.subject == entity("ulm")]) == 2
+    one = kg.links.candidates("places", per_entity=1)
+    assert len({m.subject for m in one}) == len(one)
+    sure = kg.links.candidates("places", min_confidence=0.78)
+    assert sure
+    assert all((m.confidence or 0) >= 0.78 for m in sure)
+    exact = kg.links.candidates("places", near="none")
+    assert entity("budapest") not in {m.subject for m in exact}
+    with pytest.raises(UsageError, match="unknown nearness 'far': choose of characters"):
+        kg.links.candidates("places", near="far")
+    with pytest.raises(UsageError, match=r"there is no graph 'place' here.*did you mean places"):
+        kg.links.candidates("place")
+
+
+def test_near_by_embedding(kg: KnowledgeGraph) -> None:
+    found = {m.pair: m for m in kg.links.candidates("places", near="embedding")}
+    near = found.get((entity("budapest"), T + "budapest"))
+    justifications = {m.justification for m in found.values()}
+    assert near is None or near.justification == SEMAPV.SemanticSimilarityThresholdMatching.value
+    assert SEMAPV.LexicalSimilarityThresholdMatching.value not in justifications
+
+
+def test_what_is_linked_is_no_candidate_any_more(kg: KnowledgeGraph) -> None:
+    first = kg.links.candidates("places")
+    kg.links.accept(first)
+    left = kg.links.candidates("places")
+    assert {m.subject for m in left} == {entity("ulm")}
+
+
+# ------------------------------------------------------------------ Accepting and undoing
+
+
+def test_a_review_is_stored_and_undone(sarag: Sarag, folder: Path, tmp_path: Path) -> None:
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        before, revision = export(kg), kg.meta().revision
+    review = tmp_path / "review.sssom.tsv"
+    sarag("link", "--kg", folder, "--near", "none").fails(2, "give one of --to NAME")
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        table = kg.links.table(kg.links.candidates("places"), "candidates/places")
+    review.write_text(table, encoding="utf-8")
+    accepted = sarag("link", "--kg", folder, "--accept", review)
+    assert accepted.out == "3 links accepted, 0 were there, 2 rows left out\n"
+    assert links(folder) == {
+        (entity(name), EXACT, T + name) for name in ("ada", "danube", "budapest")
+    }
+    again = sarag("link", "--kg", folder, "--accept", review)
+    assert again.out == "0 links accepted, 3 were there, 2 rows left out\n"
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        assert kg.meta().revision != revision
+        assert kg.validate().conforms
+        assert export(kg) != before
+    assert sarag("link", "--kg", folder, "--undo", review).out == "3 links removed\n"
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        assert kg.meta().revision == revision
+        assert export(kg) == before
+
+
+def test_runs_tell_what_came_and_went(kg: KnowledgeGraph, folder: Path) -> None:
+    match = Match(entity("ada"), EXACT, T + "ada")
+    node = MINTER.mapping(*match.pair[:1], EXACT, match.object)
+    kg.links.accept([match])
+    kg.links.undo(None)
+    runs = [q for q in quads_of(folder) if graph_of(q) == MINTER.runs_graph]
+    made = [q for q in runs if q.predicate == PROV.generated]
+    gone = [q for q in runs if q.predicate == PROV.invalidated]
+    assert {str(q.object) for q in (*made, *gone)} == {f"<{node}>"}
+    assert made[0].subject != gone[0].subject
+    ended = {q.subject for q in runs if q.predicate == PROV.endedAtTime}
+    assert {made[0].subject, gone[0].subject} <= ended
+    assert kg.validate().conforms
+
+
+def test_no_blank_nodes_and_one_node_a_link(kg: KnowledgeGraph, folder: Path) -> None:
+    kg.links.accept(kg.links.candidates("places"))
+    stored = [q for q in quads_of(folder) if graph_of(q) == MINTER.links_graph]
+    assert not [q for q in stored if isinstance(q.subject, ox.BlankNode)]
+    nodes = {q.subject for q in stored if q.object == OWL.Axiom}
+    assert len(nodes) == len(links(folder)) == 3
+
+
+@pytest.mark.parametrize("what", ["entity", "item", "mapping", "all"])
+def test_undo_by_iri(kg: KnowledgeGraph, folder: Path, what: str) -> None:
+    kg.links.accept(kg.links.candidates("places"))
+    ada = (entity("ada"), EXACT, T + "ada")
+    iri = {"entity": ada[0], "item": ada[2], "mapping": MINTER.mapping(*ada), "all": None}[what]
+    removed = kg.links.undo(iri).removed
+    assert (removed, len(links(folder))) == ((3, 0) if what == "all" else (1, 2))
+    assert ada not in links(folder)
+    with pytest.raises(UsageError, match="there is no such link: sarag mappings lists"):
+        kg.links.undo(iri)
+
+
+def test_undo_on_the_command_line(sarag: Sarag, folder: Path) -> None:
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.links.accept(kg.links.candidates("places"))
+    assert sarag("link", "--kg", folder, "--undo", T + "ada").out == "1 links removed\n"
+    sarag("link", "--kg", folder, "--undo").fails(2, "--undo --all")
+    sarag("link", "--kg", folder, "--all").fails(2, "give one of")
+    sarag("link", "--kg", folder, "--undo", T + "ada", "--all").fails(2, "--all belongs to")
+    assert len(links(folder)) == 2
+    assert sarag("link", "--kg", folder, "--undo", "--all").out == "2 links removed\n"
+
+
+def test_same_as_on_request_only_and_instead_of_what_was_there(
+    kg: KnowledgeGraph, folder: Path
+) -> None:
+    close = Match(entity("ulm"), SKOS.closeMatch.value, T + "ulm-germany")
+    rows = [Match(entity("ada"), EXACT, T + "ada"), close]
+    kg.links.accept(rows)
+    report = kg.links.accept(rows, same_as=True)
+    assert (report.added, report.unchanged) == (0, 2)
+    assert links(folder) == {
+        (entity("ada"), SAME_AS, T + "ada"),
+        (entity("ulm"), SKOS.closeMatch.value, T + "ulm-germany"),
+    }
+    assert kg.validate().conforms
+
+
+@pytest.fixture
+def embedded(
+    sarag: Sarag, tmp_path: Path, embedding_server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A graph that the command line can embed: by a server."""
+    monkeypatch.setenv("SARAG_BASE_URL", embedding_server.base_url)
+    endpoint = Endpoint(embedding_server.base_url)
+    folder = tmp_path / "embedded"
+    with sarag_rdf.open(folder, embedder="openai:one", endpoint=endpoint) as kg:
+        kg.index(SOURCES, extractor=CapitalExtractor())
+    (tmp_path / "places.ttl").write_text(THESAURUS, encoding="utf-8")
+    with sarag_rdf.open(folder, endpoint=endpoint) as kg:
+        kg.import_graph(tmp_path / "places.ttl", "skos", name="places")
+    return folder
+
+
+def test_auto_takes_what_is_sure_and_leaves_the_rest(
+    sarag: Sarag, embedded: Path, tmp_path: Path
+) -> None:
+    review = tmp_path / "left.sssom.tsv"
+    result = sarag("link", "--kg", embedded, "--to", "places", "--auto", "0.76", "--review", review)
+    assert result.code == 0, result
+    assert result.out == (
+        "5 candidates for 4 entities, 3 of them proposed\n"
+        "2 links accepted, with a confidence of 0.76 at least\n"
+    )
+    assert {subject for subject, _, _ in links(embedded)} == {entity("ada"), entity("danube")}
+    left = read_table(review)
+    assert [m.subject for m in left if m.is_link] == [entity("budapest")]
+    assert {m.subject for m in left if not m.is_link} == {entity("ulm")}
+
+
+def test_auto_never_takes_what_is_ambiguous(sarag: Sarag, embedded: Path) -> None:
+    result = sarag("link", "--kg", embedded, "--to", "places", "--auto", "0", "--same-as")
+    assert result.code == 0
+    assert links(embedded) == {
+        (entity(name), SAME_AS, T + name) for name in ("ada", "danube", "budapest")
+    }
+
+
+# ----------------------------------------------------------------------------- Reviews
+
+
+def table(*rows: str, head: str = "", columns: str = "") -> str:
+    names = (
+        columns
+        or "subject_id\tpredicate_id\tpredicate_modifier\tobject_id\t"
+        "mapping_justification\tconfidence"
+    )
+    return head + "\n".join([names, *rows]) + "\n"
+
+
+HEAD = f"""#curie_map:
+#  entity: "{MINTER.base}entity/"
+#  t: {T}
+"""
+ADA = f"entity:{entity('ada').rpartition('/')[2]}"
+GOOD = f"{ADA}\tskos:exactMatch\t\tt:ada\tsemapv:ManualMappingCuration\t0.5"
+
+
+def test_a_table_made_by_hand(sarag: Sarag, folder: Path, tmp_path: Path) -> None:
+    """CURIEs or IRIs, rows that say no, and the justification that the reviewer wrote."""
+    file = tmp_path / "mine.tsv"
+    ulm = entity("ulm")
+    rows = (
+        GOOD,
+        f"<{ulm}>\tskos:exactMatch\tNot\tt:ulm-montana\tsemapv:ManualMappingCuration\t",
+        f"{ulm}\tskos:closeMatch\t\t{T}ulm-germany\tsemapv:ManualMappingCuration\t1",
+        "",
+        f"{entity('danube')}\tsssom:NoMapping\t\tt:danube\tsemapv:ManualMappingCuration\t",
+    )
+    file.write_text(table(*rows, head=HEAD), encoding="utf-8")
+    result = sarag("link", "--kg", folder, "--accept", file)
+    assert result.out == "2 links accepted, 0 were there, 2 rows left out\n"
+    assert links(folder) == {
+        (entity("ada"), EXACT, T + "ada"),
+        (ulm, SKOS.closeMatch.value, T + "ulm-germany"),
+    }
+    assert "semapv:ManualMappingCuration" in sarag("mappings", "--kg", folder).out
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (GOOD.replace(ADA, "entity:E-nobody"), "entity/E-nobody> is no entity of this graph"),
+        (GOOD.replace("t:ada", "t:nothing"), "nothing> is no entity of the other graph"),
+        (GOOD.replace("t:ada", "u:ada"), "'u:ada' has a prefix that the file's curie_map lacks"),
+        (GOOD.replace("t:ada", "ada"), "'ada' is neither a CURIE nor an IRI"),
+        (GOOD.replace("t:ada", ""), "object_id is empty"),
+        (GOOD.replace("exactMatch", "broader"), "'skos:broader' is no link: use skos:exactMatch"),
+        (GOOD.replace("\t\t", "\tMaybe\t"), "predicate_modifier is 'Maybe', where only Not"),
+        (GOOD.replace("0.5", "1.5"), "confidence is '1.5', not a number from 0 to 1"),
+        (GOOD.replace("0.5", "high"), "confidence is 'high', not a number from 0 to 1"),
+        (GOOD + "\tmore", "7 cells under 6 column names"),
+        (GOOD, "line 5 links the same two"),
+    ],
+)
+def test_what_is_wrong_in_a_review_is_told_by_line(
+    sarag: Sarag, folder: Path, tmp_path: Path, row: str, words: str
+) -> None:
+    before = quads_of(folder)
+    file = tmp_path / "wrong.tsv"
+    file.write_text(table(GOOD, row, head=HEAD), encoding="utf-8")
+    sarag("link", "--kg", folder, "--accept", file).fails(
+        1, f"{file}, line 6: ", words, "Nothing was written"
+    )
+    assert quads_of(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "lacks the column subject_id, predicate_id, object_id, mapping_justification"),
+        ("a\tb\n1\t2\n", "is no SSSOM table"),
+        ("#curie_map: [\n" + table(GOOD), "is not YAML"),
+        ("#curie_map: text\n" + table(GOOD), "has no map of prefixes where one should be"),
+    ],
+)
+def test_what_is_no_table(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "wrong.tsv"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=words):
+        read_table(file)
+
+
+def test_there_must_be_something_to_link_to(sarag: Sarag, tmp_path: Path) -> None:
+    folder = make_graph(tmp_path / "kg")
+    file = tmp_path / "links.tsv"
+    file.write_text(table(GOOD, head=HEAD), encoding="utf-8")
+    result = sarag("link", "--kg", folder, "--accept", file)
+    result.fails(2, "no graph has been imported that links could lead to")
+    sarag("link", "--kg", folder, "--to", "places").fails(2, "say where candidates go")
+    sarag("link", "--kg", tmp_path / "no", "--accept", file).fails(1, "there is no graph at")
+    assert not (tmp_path / "no").exists()
+
+
+# ------------------------------------------------------------------------------- SSSOM
+
+
+def test_a_table_reads_as_it_was_written(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    found = kg.links.candidates("places")
+    file = tmp_path / "candidates.sssom.tsv"
+    file.write_text(kg.links.table(found, "candidates/places"), encoding="utf-8")
+    assert read_table(file) == found
+
+
+def test_mappings(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    found = kg.links.candidates("places")
+    kg.links.accept(found)
+    file = tmp_path / "mappings.sssom.tsv"
+    text = kg.links.mappings()
+    file.write_text(text, encoding="utf-8")
+    wanted = [replace(m, similarity=None, measure="", comment="") for m in found if m.is_link]
+    assert read_table(file) == sorted(wanted, key=lambda match: match.pair)
+    labels = {(m.subject_label, m.object_label) for m in read_table(file)}
+    assert labels == {("Ada", "ADA"), ("Danube", "Donau"), ("Budapest", "Budapest, city")}
+    assert text.startswith(f'#mapping_set_id: "{MINTER.base}mappings"\n#license: ')
+    assert kg.links.mappings() == text
+    kg.say(title="Places", license="https://example.org/license")
+    assert '#license: "https://example.org/license"' in kg.links.mappings()
+
+
+def test_nothing_is_linked(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    file = tmp_path / "none.sssom.tsv"
+    file.write_text(kg.links.mappings(), encoding="utf-8")
+    assert read_table(file) == []
+
+
+@pytest.mark.interop
+def test_tables_are_valid_for_others(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    sssom = shutil.which("sssom")
+    if sssom is None:
+        pytest.skip("sssom is not installed: pip install sssom, in an environment of its own")
+    found = kg.links.candidates("places")
+    kg.links.accept([match for match in found if match.is_link])
+    tables = {
+        "candidates": kg.links.table(found, "candidates/places"),
+        "mappings": kg.links.mappings(),
+        "broken": kg.links.mappings().replace("semapv:", "nothing:"),
+    }
+    for name, text in tables.items():
+        file = tmp_path / f"{name}.sssom.tsv"
+        file.write_text(text, encoding="utf-8")
+        done = subprocess.run([sssom, "validate", file], capture_output=True, timeout=120)
+        valid = done.returncode == 0 and b"ERROR" not in done.stderr
+        assert valid == (name != "broken"), done.stderr.decode()
+    parsed = subprocess.run(
+        [sssom, "parse", tmp_path / "mappings.sssom.tsv"], capture_output=True, timeout=120
+    )
+    rows = [line for line in parsed.stdout.decode().splitlines() if not line.startswith("#")]
+    assert len(rows) == 1 + kg.links.mappings().count("\nentity:") == 4
