@@ -24,6 +24,7 @@ COMMANDS = {
     "ask": "answer a question from the graph",
     "query": "run SPARQL",
     "export": "write the graph as RDF",
+    "serve": "a SPARQL endpoint, search and answers over HTTP",
     "validate": "check the graph against its SHACL shapes",
     "stats": "count what the graph holds",
     "evaluate": "measure retrieval and answers on questions with known answers",

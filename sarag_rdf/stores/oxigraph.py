@@ -20,6 +20,20 @@ def _block(keyword: str, quads: Iterable[ox.Quad]) -> str:
     return f"{keyword} DATA {{\n{lines}\n}}" if lines else ""
 
 
+def open_store(folder: Path, *, writable: bool) -> ox.Store:
+    """The bare store in a folder; raises what `OxigraphStore.open` raises."""
+    try:
+        return ox.Store(str(folder)) if writable else ox.Store.read_only(str(folder))
+    except FileNotFoundError as error:
+        raise NotAGraphError(f"there is no graph in {folder.parent}") from error
+    except (OSError, RuntimeError, ValueError) as error:
+        if "lock" in str(error).lower():
+            raise StoreLockedError(
+                f"another process is writing to {folder.parent}: wait until it is done"
+            ) from error
+        raise StoreError(f"the graph in {folder.parent} cannot be opened: {error}") from error
+
+
 class OxigraphStore:
     """A GraphStore over one pyoxigraph store.
 
@@ -53,17 +67,7 @@ class OxigraphStore:
 
         Raises `NotAGraphError`, `StoreLockedError`, `StoreError`.
         """
-        try:
-            store = ox.Store(str(folder)) if writable else ox.Store.read_only(str(folder))
-        except FileNotFoundError as error:
-            raise NotAGraphError(f"there is no graph in {folder.parent}") from error
-        except (OSError, RuntimeError, ValueError) as error:
-            if "lock" in str(error).lower():
-                raise StoreLockedError(
-                    f"another process is writing to {folder.parent}: wait until it is done"
-                ) from error
-            raise StoreError(f"the graph in {folder.parent} cannot be opened: {error}") from error
-        return cls(store, writable=writable)
+        return cls(open_store(folder, writable=writable), writable=writable)
 
     @property
     def _open_store(self) -> ox.Store:
