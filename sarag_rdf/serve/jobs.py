@@ -76,7 +76,8 @@ class DescribeJob:
     accept: str
 
 
-Job = QueryJob | UpdateJob | ReadGraphJob | WriteGraphJob | DescribeJob
+ReadJob = QueryJob | ReadGraphJob | DescribeJob
+Job = ReadJob | UpdateJob | WriteGraphJob
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,18 @@ import tempfile
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from sarag_rdf.errors import SaragError, StoreLockedError
+from sarag_rdf.errors import SaragError, StoreError, StoreLockedError
 from sarag_rdf.serve.describe import describe
 from sarag_rdf.serve.jobs import (
-    DescribeJob,
     Job,
     QueryJob,
     ReadGraphJob,
+    ReadJob,
     Refusal,
     Reply,
     RequestError,
     UpdateJob,
+    WriteGraphJob,
 )
 from sarag_rdf.serve.run_graph import read_graph
 from sarag_rdf.serve.run_query import run_query
@@ -48,6 +49,8 @@ def work(pipe: Connection, settings: ServeSettings, folder: str) -> None:
             return
         _alarm(seconds + _GRACE)
         answer = _answer(job, settings, snapshot, Path(folder))
+        if isinstance(job, UpdateJob | WriteGraphJob):
+            gc.collect()  # a store is closed when nothing refers to it any more
         _alarm(0)
         try:
             pipe.send(answer)
@@ -63,7 +66,11 @@ def _alarm(seconds: float) -> None:
 
 def _answer(job: Job, settings: ServeSettings, snapshot: Snapshot, folder: Path) -> Reply | Refusal:
     try:
-        return _run(job, settings, snapshot, Spool(folder))
+        if isinstance(job, UpdateJob):
+            return update(job, settings)
+        if isinstance(job, WriteGraphJob):
+            return write_graph(job, settings)
+        return _read(job, settings, snapshot, folder)
     except RequestError as error:
         refusal = Refusal(error.status, str(error), error.headers)
     except StoreLockedError as error:
@@ -81,15 +88,19 @@ def _answer(job: Job, settings: ServeSettings, snapshot: Snapshot, folder: Path)
     return refusal
 
 
-def _run(job: Job, settings: ServeSettings, snapshot: Snapshot, spool: Spool) -> Reply:
+def _read(job: ReadJob, settings: ServeSettings, snapshot: Snapshot, folder: Path) -> Reply:
+    """Run a job that reads; once more if a writer beside has removed files meanwhile."""
+    try:
+        return _run(job, settings, snapshot, Spool(folder))
+    except (OSError, StoreError):
+        sweep(folder, os.getpid())
+        snapshot.forget()
+        return _run(job, settings, snapshot, Spool(folder))
+
+
+def _run(job: ReadJob, settings: ServeSettings, snapshot: Snapshot, spool: Spool) -> Reply:
     if isinstance(job, QueryJob):
         return run_query(snapshot.store(), job, settings, spool)
     if isinstance(job, ReadGraphJob):
         return read_graph(snapshot.store(), job, settings, spool)
-    if isinstance(job, DescribeJob):
-        return describe(snapshot, job, settings)
-    snapshot.forget()
-    gc.collect()
-    if isinstance(job, UpdateJob):
-        return update(job, settings)
-    return write_graph(job, settings)
+    return describe(snapshot, job, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from tests.serve.running import Got, Running
 MF = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#")
 HT = rdflib.Namespace("http://www.w3.org/2011/http#")
 CNT = rdflib.Namespace("http://www.w3.org/2011/content#")
+QT = rdflib.Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-query#")
 UT = rdflib.Namespace("http://www.w3.org/2009/sparql/tests/test-update#")
 _NAMES = {"Created": 201, "OK": 200, "NoContent": 204, "NotFound": 404, "BadRequest": 400}
 
@@ -56,22 +57,61 @@ class Case:
     steps: tuple[Step, ...]
 
 
-def cases(*names: str) -> list[Any]:
-    """Parameters of the tests of some manifests, or one that is skipped where they are not."""
+def cases(name: str, count: int) -> list[Any]:
+    """Parameters of all tests of a manifest, or one that is skipped where there is none."""
     folder = suite()
-    if folder is None:
+    return _parameters([] if folder is None else list(read(folder / name)), count)
+
+
+def path_cases(count: int) -> list[Any]:
+    """Parameters of all tests of property paths."""
+    folder = suite()
+    found = [] if folder is None else list(read_paths(folder / "property-path" / "manifest.ttl"))
+    return _parameters(found, count)
+
+
+def _parameters(found: Sequence[Case | PathCase], count: int) -> list[Any]:
+    if suite() is None:
         reason = "optional: SARAG_TEST_DATA names no folder with the W3C's tests (w3c/sparql11)"
         return [pytest.param(None, marks=pytest.mark.skip(reason=reason), id="w3c")]
-    return [pytest.param(c, id=c.name) for name in names for c in read(folder / name)]
+    assert len(found) == count
+    return [pytest.param(case, id=case.name) for case in found]
+
+
+@dataclass(frozen=True)
+class PathCase:
+    """A query with the data of the default graph and of named graphs, and its result."""
+
+    name: str
+    query: Path
+    data: tuple[Path, ...]
+    graphs: tuple[Path, ...]
+    result: Path
+
+
+def read_paths(manifest: Path) -> Iterator[PathCase]:
+    """The entries of a manifest of queries, in its order."""
+    graph = rdflib.Graph().parse(manifest, format="turtle", publicID=manifest.as_uri())
+    root = graph.value(None, RDF.type, MF.Manifest)
+
+    def files(node: Any, property_: Any) -> tuple[Path, ...]:
+        return tuple(manifest.parent / _local(o) for o in graph.objects(node, property_))
+
+    for entry in Collection(graph, graph.value(root, MF.entries)):  # type: ignore[arg-type]
+        action = graph.value(entry, MF.action)
+        (query,), (result,) = files(action, QT.query), files(entry, MF.result)
+        data = files(action, QT.data)
+        yield PathCase(_local(entry), query, data, files(action, QT.graphData), result)
 
 
 def read(manifest: Path) -> Iterator[Case]:
     """The entries of a manifest, in its order."""
     graph = rdflib.Graph().parse(manifest, format="turtle", publicID=manifest.as_uri())
     root = graph.value(None, RDF.type, MF.Manifest)
-    for entry in Collection(graph, graph.value(root, MF.entries)):
+    for entry in Collection(graph, graph.value(root, MF.entries)):  # type: ignore[arg-type]
         action = graph.value(entry, MF.action)
-        requests = Collection(graph, graph.value(action, HT.requests)) if action else ()
+        found = graph.value(action, HT.requests) if action else None
+        requests = Collection(graph, found) if found else ()
         data = tuple(
             (
                 str(graph.value(node, RDFS.label)),
