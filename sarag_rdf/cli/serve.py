@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import Any
 
 import click
@@ -116,18 +117,21 @@ def command(**options: Any) -> int:
         logging.getLogger("sarag_rdf.serve").setLevel(logging.INFO)
     try:
         with open_graph({**options, "timeout": options["model_timeout"]}) as kg:
-            serve(settings, kg, _announce)
+            serve(settings, kg, lambda url: _announce(url, settings.public_url))
     except KeyboardInterrupt:
         pass
     click.echo("sarag: stopped", err=True)
     return 0
 
 
-def _announce(url: str) -> None:
+def _announce(local: str, public: str) -> None:
     """Tell where the server is, before the first request."""
+    url = public or local
+    if public:
+        click.echo(f"Listening at    {local}/")
     click.echo(f"SPARQL editor   {url}/")
     click.echo(f"SPARQL endpoint {url}/sparql")
     click.echo(f"Graph store     {url}/rdf-graph-store")
     click.echo(f"Search, answers {url}/search?q=...  {url}/ask?q=...")
     click.echo(f"Description     {url}/docs  {url}/openapi.json")
-    click.get_text_stream("stdout").flush()
+    sys.stdout.flush()

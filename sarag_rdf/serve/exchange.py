@@ -22,6 +22,8 @@ from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.spool import PIECE
 
 log = logging.getLogger(__name__)
+_DRAIN, _PATIENCE = 16 << 20, 2.0
+"""Bytes and seconds of a body beyond the limit that are read and dropped."""
 
 
 def settings_of(request: Request) -> ServeSettings:
@@ -101,14 +103,28 @@ async def _parts(request: Request, limit: int | None) -> AsyncIterator[bytes]:
     most = settings_of(request).max_body if limit is None else limit
     too_large = RequestError(413, f"the body is larger than {most} bytes", Connection="close")
     said = request.headers.get("content-length", "0")
-    if said.isdigit() and int(said) > most:
+    stream = request.stream()
+    size = int(said) if said.isdigit() else 0
+    if size <= most:
+        size = 0
+        async for part in stream:
+            size += len(part)
+            if size > most:
+                break
+            yield part
+    if size > most:
+        await _drain(stream)
         raise too_large
+
+
+async def _drain(stream: AsyncIterator[bytes]) -> None:
+    """Drop what still comes, for a while: who is sending may not see the answer otherwise."""
     size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise too_large
-        yield part
+    with anyio.move_on_after(_PATIENCE):
+        async for part in stream:
+            size += len(part)
+            if size > _DRAIN:
+                break
 
 
 def failed(_: Request, error: Exception) -> Response:

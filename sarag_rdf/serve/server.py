@@ -66,6 +66,6 @@ def serve(settings: ServeSettings, kg: KnowledgeGraph, ready: Callable[[str], No
         limit_concurrency=512,
     )
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
-    ready(settings.public_url or f"http://{host}:{port}")
+    ready(f"http://{host}:{port}")
     with listening:
         uvicorn.Server(config).run(sockets=[listening])

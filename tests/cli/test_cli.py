@@ -66,7 +66,7 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_commands() -> None:
     assert list(COMMANDS) == [
-        *("index", "search", "ask", "query", "export", "validate", "stats", "evaluate")
+        *("index", "search", "ask", "query", "export", "serve", "validate", "stats", "evaluate")
     ]
     files = {path.stem for path in (ROOT / "sarag_rdf" / "cli").glob("*.py")}
     parts = {f"evaluate_{name}" for name in evaluate.command.commands}

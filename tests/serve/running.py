@@ -131,12 +131,10 @@ class Running:
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return {int(number) for number in path.read_text().split()}
 
-    def stop(self) -> float:
-        """Interrupt the server, and return the seconds that it took to end."""
-        begun = time.monotonic()
+    def stop(self) -> None:
+        """Interrupt the server, and wait until it has ended."""
         self.process.send_signal(signal.SIGINT)
         self.process.wait(timeout=_PATIENCE)
-        return time.monotonic() - begun
 
 
 @contextmanager
@@ -188,3 +186,11 @@ def alive(number: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z" and os.getpid() != number
+
+
+def all_end(numbers: set[int]) -> bool:
+    """Whether none of the processes runs after a while; the last to go sees its pipe closed."""
+    deadline = time.monotonic() + _PATIENCE
+    while any(map(alive, numbers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not any(map(alive, numbers))

@@ -7,6 +7,7 @@ paths (33) four do not: Oxigraph finds no path of length zero at a term that no 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import quote, urljoin
 
 import pyoxigraph as ox
@@ -71,7 +72,7 @@ def test_service_description(case: Case, server: Running) -> None:
 def conforms(found: rdflib.Graph) -> None:
     """What the vocabulary says of domains and ranges holds of the types that are stated."""
     (service,) = found.subjects(RDF.type, SD.Service)
-    domains = {
+    domains: dict[Any, Any] = {
         SD.endpoint: SD.Service,
         SD.feature: SD.Service,
         SD.supportedLanguage: SD.Service,
@@ -83,7 +84,7 @@ def conforms(found: rdflib.Graph) -> None:
         SD.name: SD.NamedGraph,
         SD.graph: SD.NamedGraph,
     }
-    ranges = {
+    ranges: dict[Any, Any] = {
         SD.defaultDataset: SD.Dataset,
         SD.defaultGraph: SD.Graph,
         SD.namedGraph: SD.NamedGraph,
