@@ -197,5 +197,6 @@ def test_an_example_is_standard_and_finds_something(name: str, tmp_path: Path) -
 
 
 def example_store(folder: Path) -> OxigraphStore:
-    sources = [*SOURCES, Source("Ulm lies on the Danube.", "Danube", "danube.txt")]
+    more = "Ulm lies on the Danube. Orbis built a bridge in Ulm."
+    sources = [*SOURCES, Source(more, "Danube", "danube.txt")]
     return OxigraphStore.open(make_graph(folder / "kg", sources) / "store")

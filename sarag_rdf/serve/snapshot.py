@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import NotAGraphError, StoreError
 from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.stores.oxigraph import OxigraphStore, open_store
 
 Stamp = frozenset[tuple[str, int, int]]
-_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)
 _NO_DATA = ("LOG", "LOCK", "OPTIONS", "IDENTITY")
 
 
@@ -45,19 +42,8 @@ class Snapshot:
         stamp = stamp_of(self.folder)
         if self._store is None or stamp != self._stamp:
             self._store = None
-            self._store, self._stamp = self._opened(), stamp
+            self._store, self._stamp = open_store(self.folder, writable=False), stamp
         return self._store
-
-    def _opened(self) -> ox.Store:
-        """The store; a writer beside may remove files between their listing and their opening."""
-        for pause in _PAUSES:
-            try:
-                return open_store(self.folder, writable=False)
-            except NotAGraphError:
-                raise
-            except StoreError:
-                time.sleep(pause)
-        return open_store(self.folder, writable=False)
 
     @property
     def stamp(self) -> Stamp | None:

@@ -59,16 +59,14 @@ def write_graph(job: WriteGraphJob, settings: ServeSettings) -> Reply:
     name = ox.DefaultGraph() if job.graph is None else ox.NamedNode(job.graph)
 
     def change() -> Reply:
-        old = set(settler.quads(job.graph))
         if job.action == "drop":
             store.update(f"DROP {'DEFAULT' if job.graph is None else f'GRAPH {name}'}")
             return Reply(204)
-        if isinstance(name, ox.NamedNode):
-            store.add_graph(name)
+        old = set(settler.quads(job.graph))
         new = set(Skolemizer(settler.base).quads(parsed))
-        store.extend(list(new - old))
-        for quad in old - new if job.action == "replace" else ():
-            store.remove(quad)
+        made = "" if job.graph is None else f"CREATE SILENT GRAPH {name} ;\n"
+        gone = _data("DELETE", old - new if job.action == "replace" else (), job.graph)
+        store.update(made + gone + _data("INSERT", new - old, job.graph))
         return Reply(204 if existed else 201)
 
     graphs = frozenset() if job.graph is None else frozenset({job.graph})
@@ -129,6 +127,15 @@ def _using(job: UpdateJob) -> str:
     parts = [f"USING {ox.NamedNode(iri)}" for iri in job.using]
     parts += [f"USING NAMED {ox.NamedNode(iri)}" for iri in job.using_named]
     return " ".join(parts)
+
+
+def _data(keyword: str, quads: Iterable[ox.Quad], graph: str | None) -> str:
+    """An operation on quads of one graph, so that all of a request is one transaction."""
+    lines = "\n".join(f"{quad.triple} ." for quad in quads)
+    if not lines:
+        return ""
+    inner = lines if graph is None else f"GRAPH {ox.NamedNode(graph)} {{\n{lines}\n}}"
+    return f"{keyword} DATA {{\n{inner}\n}} ;\n"
 
 
 def _refuse_own(settler: Settler, graphs: Iterable[str]) -> None:
