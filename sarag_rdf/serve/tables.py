@@ -16,6 +16,8 @@ from sarag_rdf.export.results import json_term, plain, tsv_term
 
 _XML = '<?xml version="1.0"?>\n<sparql xmlns="http://www.w3.org/2005/sparql-results#">'
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_STRING = "http://www.w3.org/2001/XMLSchema#string"
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
 Row = Sequence[Any]
 
 
@@ -54,8 +56,9 @@ def rows(variables: Sequence[str], found: Iterable[Row], format_: str) -> Iterat
     """Each row as bytes."""
     if format_ == "json":
         between = "\n"
+        keys = [f"{_quoted(name)}:" for name in variables]
         for row in found:
-            yield (between + _json_row(variables, row)).encode()
+            yield (between + _json_row(keys, row)).encode()
             between = ",\n"
     elif format_ == "xml":
         for row in found:
@@ -68,10 +71,20 @@ def rows(variables: Sequence[str], found: Iterable[Row], format_: str) -> Iterat
             yield ("\t".join("" if t is None else tsv_term(t) for t in row) + "\n").encode()
 
 
-def _json_row(variables: Sequence[str], row: Row) -> str:
-    bound = zip(variables, row, strict=True)
-    cells = {name: json_term(term) for name, term in bound if term is not None}
-    return json.dumps(cells, ensure_ascii=False, separators=(",", ":"))
+def _json_row(keys: Sequence[str], row: Row) -> str:
+    """A row with its keys, which are JSON already: most of the time of a large result goes here."""
+    cells = (
+        key + _json_cell(term) for key, term in zip(keys, row, strict=True) if term is not None
+    )
+    return "{" + ",".join(cells) + "}"
+
+
+def _json_cell(term: Any) -> str:
+    if isinstance(term, ox.NamedNode):
+        return f'{{"type":"uri","value":{_quoted(term.value)}}}'
+    if isinstance(term, ox.Literal) and term.datatype.value == _STRING:
+        return f'{{"type":"literal","value":{_quoted(term.value)}}}'
+    return json.dumps(json_term(term), ensure_ascii=False, separators=(",", ":"))
 
 
 def _csv_line(values: Sequence[str]) -> bytes:
@@ -104,7 +117,7 @@ def _xml_term(term: Any) -> str:
         return f"<triple>{inner}</triple>"
     if term.language:
         return f"<literal xml:lang={quoteattr(term.language)}>{_text(term.value)}</literal>"
-    if term.datatype.value == "http://www.w3.org/2001/XMLSchema#string":
+    if term.datatype.value == _STRING:
         return f"<literal>{_text(term.value)}</literal>"
     return f"<literal datatype={quoteattr(term.datatype.value)}>{_text(term.value)}</literal>"
 
