@@ -13,6 +13,7 @@ from sarag_rdf.cli.options import (
     kg_option,
     model_options,
     open_graph,
+    over_option,
 )
 
 _LIMITS = click.FloatRange(0.0, min_open=True)
@@ -85,6 +86,7 @@ _LIMITS = click.FloatRange(0.0, min_open=True)
 @click.option("--cors", default="", help="An origin whose pages may read answers; *: any.")
 @click.option("--public-url", default="", help="Where clients reach the server through a proxy.")
 @click.option("--quiet", is_flag=True, help="Do not log requests.")
+@over_option
 @embedder_option
 @model_options("--model-timeout")
 def command(**options: Any) -> int:

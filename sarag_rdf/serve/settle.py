@@ -36,6 +36,8 @@ class Settler:
         meta = read_meta(self._port)
         self._minter = Minter(meta.base) if meta else None
         self._own = set(self.quads(self._minter.meta_graph)) if self._minter else set()
+        graphs = [quad for quad in self._own if quad.predicate == SARAG.graph]
+        self._described = [quad for quad in graphs if self._exists(quad.object)]
         if self._mark.exists():
             self.finish(evidence=True, blanks=True)
 
@@ -49,9 +51,12 @@ class Settler:
         return self._minter is not None and graph.startswith(self._minter.source_graphs)
 
     def is_own(self, graph: str) -> bool:
-        """Whether a graph is the library's to write: what is derived, and its description."""
+        """Whether a graph is the library's to write: derived, its description, or imported."""
         minter = self._minter
-        return minter is not None and graph in (minter.kg_graph, minter.meta_graph)
+        return minter is not None and (
+            graph in (minter.kg_graph, minter.meta_graph)
+            or graph.startswith(minter.imported_graphs)
+        )
 
     def begin(self) -> None:
         """Say that a write begins; the revision changes first, so that no cache outlives it."""
@@ -81,6 +86,12 @@ class Settler:
         present = {quad for graph in graphs for quad in self.quads(graph)}
         self._exchange(present, quads)
 
+    def _exists(self, graph: object) -> bool:
+        """Whether a graph holds anything."""
+        if not isinstance(graph, ox.NamedNode):
+            return False
+        return next(self._store.quads_for_pattern(None, None, None, graph), None) is not None
+
     def _exchange(self, present: set[ox.Quad], wanted: set[ox.Quad]) -> None:
         self._store.extend(list(wanted - present))
         for quad in present - wanted:
@@ -106,13 +117,14 @@ class Settler:
         self._exchange(set(self.quads(self._minter.kg_graph)), wanted)
 
     def _describe(self) -> None:
-        """The graph's own description as it was, with a new revision."""
+        """The graph's own description as it was, but for graphs that are gone, newly revised."""
         if self._minter is None:
             return
         graph = ox.NamedNode(self._minter.meta_graph)
         node = ox.NamedNode(self._minter.knowledge_graph)
         revision = ox.Quad(node, SARAG.revision, ox.Literal(uuid.uuid4().hex), graph)
-        kept = {quad for quad in self._own if quad.predicate != SARAG.revision}
+        lost = {q.subject for q in self._described if not self._exists(q.object)}
+        kept = {q for q in self._own if q.predicate != SARAG.revision and q.subject not in lost}
         self._exchange(set(self.quads(graph.value)), kept | {revision})
 
 

@@ -142,7 +142,9 @@ def _refuse_own(settler: Settler, graphs: Iterable[str]) -> None:
     for graph in graphs:
         if settler.is_own(graph):
             raise RequestError(
-                403, f"{graph} is written by sarag alone: write to the graphs that it is made from"
+                403,
+                f"{graph} is derived, described or imported by sarag: write to the graph of a "
+                "source, to a graph of your own, or import it anew",
             )
 
 

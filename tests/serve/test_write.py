@@ -143,6 +143,25 @@ def test_what_is_derived_and_said_of_the_graph_stays_whatever_is_dropped(
         assert graph_.meta().base == BASE
 
 
+def test_an_imported_graph_is_only_read(kg: Path, tmp_path: Path) -> None:
+    skos = tmp_path / "rivers.ttl"
+    skos.write_text(
+        "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"
+        '<http://t.example/1> a skos:Concept ; skos:prefLabel "Danube"@en .\n'
+    )
+    with sarag_rdf.open(kg, embedder=HashEmbedder()) as graph:
+        graph.import_graph(skos, "skos")
+        (imported,) = graph.imports()
+    with serving(kg, "--writable") as server:
+        assert server.values("SELECT ?l { <http://t.example/1> ?p ?l FILTER(isLiteral(?l)) }")
+        server.update(f"DROP GRAPH <{imported.graph}>").is_line(403, "import it anew")
+        server.ask("DELETE", store(imported.graph), token=True).is_line(403)
+        assert server.update("CLEAR ALL").status == 204
+    with sarag_rdf.open(kg, embedder=HashEmbedder()) as graph:
+        assert graph.imports() == []
+        assert graph.meta().base == BASE
+
+
 def test_what_cannot_be_derived_is_not_written(server: Running, kg: Path) -> None:
     before = {str(q) for q in quads_of(kg) if "revision" not in str(q.predicate)}
     graph = source_graph(kg, "Boris taught Ada")
