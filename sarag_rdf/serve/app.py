@@ -142,6 +142,9 @@ class Gate:
                 "it with --host or --public-url\n",
                 421,
             )
+        foreign = headers.get(b"sec-fetch-site") == b"cross-site"
+        if foreign and headers.get(b"sec-fetch-mode") != b"navigate" and not self._settings.cors:
+            return PlainTextResponse("pages of other origins may not ask here: see --cors\n", 403)
         if scope["method"] != "OPTIONS":
             return None
         allow = "GET, HEAD, POST, OPTIONS"

@@ -436,6 +436,14 @@ def test_this_machine_has_several_names(server: Running) -> None:
         assert server.ask("GET", "/sparql?query=ASK{}", Host=host).status == 200
 
 
+def test_pages_of_other_origins_may_not_ask(server: Running) -> None:
+    foreign = {"Sec_Fetch_Site": "cross-site"}
+    path = "/sparql?query=ASK{}"
+    server.ask("GET", path, token=False, **foreign, Sec_Fetch_Mode="no-cors").is_line(403, "--cors")
+    assert server.ask("GET", path, token=False, **foreign, Sec_Fetch_Mode="navigate").status == 200
+    assert server.ask("GET", path, Sec_Fetch_Site="same-origin").status == 200
+
+
 def test_pages_of_other_origins_may_read_if_told_so(kg: Path) -> None:
     with serving(kg, "--cors", "https://app.example") as server:
         got = server.query("ASK {}")
