@@ -42,6 +42,12 @@ class KnowledgeGraph(Changes):
     and only while it runs. All methods raise errors of `sarag_rdf.errors`.
     """
 
+    def reload(self) -> None:
+        """Read the graph as it is now; models stay loaded. Raises `NotAGraphError`."""
+        self._embeddings.forget()
+        self._location.forget()
+        self._location.reader()
+
     def imports(self) -> list[Imported]:
         """The imported graphs, by name, complete or not."""
         return imported_graphs(self._location.reader())

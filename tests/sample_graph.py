@@ -15,6 +15,7 @@ import sarag_rdf
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Embedder, Extractor
 from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.terms import iri
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
 from tests.fault_server import FaultServer, send
 
@@ -104,8 +105,8 @@ def quads_of(folder: Path) -> list[ox.Quad]:
 
 
 def graph_of(quad: ox.Quad) -> str:
-    """The IRI of the graph that a quad stands in."""
-    return str(quad.graph_name)[1:-1]
+    """The IRI of a quad's graph."""
+    return iri(quad.graph_name)
 
 
 def nquads(folder: Path) -> str:

@@ -58,7 +58,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "changes": STEPS
     | {"describe", "index", "ingest", "assemble", "embedding", "location", "quarantine"},
     "knowledge_graph": STEPS | STRATEGIES | {"stores", "assemble", "changes", "linking", "shacl"},
+    "serve": STEPS | {"knowledge_graph", "context", "export", "index", "stores", "sarag_rdf"},
     "cli": {
+        "serve",
         *("knowledge_graph", "assemble", "evaluate", "ports", "types", "answers", "errors"),
         *("vocab", "spec"),
         "sarag_rdf",
@@ -84,6 +86,9 @@ ONLY_IN: dict[str, set[str]] = {
     "matplotlib": {"export", "evaluate"},
     "ir_measures": {"evaluate"},
     "pyshacl": {"inspect"},
+    "starlette": {"serve"},
+    "uvicorn": {"serve"},
+    "anyio": {"serve"},
 }
 """Packages of others, and the parts of the library that alone may know them."""
 
@@ -159,7 +164,7 @@ def test_siblings_stand_apart_and_adapters_are_nobodys_business() -> None:
     across = {(a, b) for a in STRATEGIES for b in MAY_IMPORT[a] & STRATEGIES}
     assert across == {("reason", "context"), ("describe", "export"), ("ingest", "wikibase")}
     users = {name for name, needed in MAY_IMPORT.items() if needed & ADAPTERS}
-    assert users == {"assemble", "location", "embedding", "knowledge_graph"}
+    assert users == {"assemble", "location", "embedding", "knowledge_graph", "serve"}
 
 
 @pytest.mark.parametrize("module", MODULES)

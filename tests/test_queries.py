@@ -14,13 +14,20 @@ from rdflib.plugins.sparql.parserutils import CompValue
 
 import sarag_rdf
 from sarag_rdf.errors import SaragError
-from sarag_rdf.ports import Term
+from sarag_rdf.ports import Table, Term, Triples
 from sarag_rdf.resources import QueryFile, query_file, query_names
+from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.types import Source
+from tests.sample_graph import SOURCES, make_graph
 
 FOLDER = Path(sarag_rdf.__file__).parent.parent / "queries"
 KINDS = ("rdf", "sarag", "skos", "wikibase", "wikibase-truthy")
 """Kinds of graph that can be searched: the same files in each."""
-FILES = [(path.parent.name, path.stem) for path in sorted(FOLDER.rglob("*.rq"))]
+FILES = [
+    (path.parent.name, path.stem)
+    for path in sorted(FOLDER.rglob("*.rq"))
+    if path.parent.name != "examples"
+]
 GRAPHS = {name: f"https://example.org/kg/graph/{name}" for name in ("kg", "links", "meta", "runs")}
 EMPTY_VALUES = re.compile(r"VALUES\s+\(?([?\w ]+?)\)?\s*\{\s*\}")
 VALUES = (NamedNode("https://example.org/kg/a"), NamedNode("https://example.org/kg/b"))
@@ -164,3 +171,32 @@ def test_no_values_give_no_rows() -> None:
     result = ox.Store().query(query.fill([], {}))
     assert isinstance(result, ox.QuerySolutions)
     assert list(result) == []
+
+
+EXAMPLES = query_names("examples")
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) == 10
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_standard_and_finds_something(name: str, tmp_path: Path) -> None:
+    query = query_file("examples", name)
+    assert query.header.keys() == {"summary", "params", "returns"}
+    assert query.header["summary"].endswith(".")
+    assert query.header["params"] == "none"
+    prepareQuery(query.text)
+    found = example_store(tmp_path).query(query.text, union=True)
+    if isinstance(found, Table):
+        assert list(found.variables) == query.header["returns"].split()
+        assert found.rows
+    else:
+        assert isinstance(found, Triples)
+        assert found.triples
+
+
+def example_store(folder: Path) -> OxigraphStore:
+    more = "Ulm lies on the Danube. Orbis built a bridge in Ulm."
+    sources = [*SOURCES, Source(more, "Danube", "danube.txt")]
+    return OxigraphStore.open(make_graph(folder / "kg", sources) / "store")

@@ -84,13 +84,22 @@ def test_contents(wheel: Path) -> None:
     wanted = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "sarag_rdf").rglob("*")
-        if path.suffix in (".py", ".j2") or path.name == "py.typed"
+        if path.suffix in (".py", ".j2") or path.name == "py.typed" or path.parent.name == "static"
     }
-    for folder, pattern in (("queries", "sarag/*.rq"), ("ontology", "*.ttl")):
+    kinds = (("queries", "sarag/*.rq"), ("queries", "examples/*.rq"), ("ontology", "*.ttl"))
+    for folder, pattern in kinds:
         found = list((ROOT / folder).glob(pattern))
         assert len(found) >= 2
         wanted |= {f"sarag_rdf/_data/{path.relative_to(ROOT).as_posix()}" for path in found}
-    for suffix in ("prompts/answer.j2", "export/activation.html.j2", "py.typed"):
+    for suffix in (
+        "prompts/answer.j2",
+        "export/activation.html.j2",
+        "serve/static/editor.html",
+        "serve/static/editor.js",
+        "serve/static/page.css",
+        "serve/static/openapi.json",
+        "py.typed",
+    ):
         assert f"sarag_rdf/{suffix}" in wanted
     assert len(wanted) > 100
     assert wanted <= names

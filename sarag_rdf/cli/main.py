@@ -27,6 +27,7 @@ COMMANDS = {
     "describe": "describe the data set: VoID, DCAT, provenance",
     "link": "link entities to items of an imported graph",
     "mappings": "write the links as an SSSOM table",
+    "serve": "a SPARQL endpoint, search and answers over HTTP",
     "validate": "check the graph against its SHACL shapes",
     "quarantine": "see to sources that did not conform",
     "stats": "count what the graph holds",

@@ -44,27 +44,36 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 def endpoint_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """--base-url and what belongs to it; the key comes from the environment alone."""
-    for decorate in reversed(
-        [
-            setting(
-                "--base-url",
-                also=["OPENAI_BASE_URL"],
-                help="An OpenAI-compatible endpoint. Its key is read from SARAG_API_KEY or "
-                "OPENAI_API_KEY.",
-            ),
-            setting("--model", help="The model at the endpoint; default: its only one."),
-            setting("--timeout", default=120.0, help="Seconds a request may take."),
-            setting("--concurrency", default=4, type=click.IntRange(1), help="Calls at a time."),
-            setting("--temperature", default=0.0, type=click.FloatRange(0.0), help="Of the model."),
-            setting(
-                "--model-seed", default=0, type=int, help="Of what the model leaves to chance."
-            ),
-            setting("--price-in", default=0.0, help="US dollars per million tokens read."),
-            setting("--price-out", default=0.0, help="US dollars per million tokens written."),
-        ]
-    ):
-        function = decorate(function)
-    return function
+    return model_options("--timeout")(function)
+
+
+def model_options(timeout: str) -> Decorator:
+    """The same with another name for --timeout, where that is the limit of something else."""
+
+    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+        for decorate in reversed(_model_settings(timeout)):
+            function = decorate(function)
+        return function
+
+    return decorated
+
+
+def _model_settings(timeout: str) -> list[Decorator]:
+    return [
+        setting(
+            "--base-url",
+            also=["OPENAI_BASE_URL"],
+            help="An OpenAI-compatible endpoint. Its key is read from SARAG_API_KEY or "
+            "OPENAI_API_KEY.",
+        ),
+        setting("--model", help="The model at the endpoint; default: its only one."),
+        setting(timeout, default=120.0, help="Seconds a request may take."),
+        setting("--concurrency", default=4, type=click.IntRange(1), help="Calls at a time."),
+        setting("--temperature", default=0.0, type=click.FloatRange(0.0), help="Of the model."),
+        setting("--model-seed", default=0, type=int, help="Of what the model leaves to chance."),
+        setting("--price-in", default=0.0, help="US dollars per million tokens read."),
+        setting("--price-out", default=0.0, help="US dollars per million tokens written."),
+    ]
 
 
 def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -48,7 +48,7 @@ def _json(result: Table | bool) -> dict[str, Any]:
         return {"head": {}, "boolean": result}
     bindings = [
         {
-            name: _json_term(term)
+            name: json_term(term)
             for name, term in zip(result.variables, row, strict=True)
             if term is not None
         }
@@ -57,14 +57,15 @@ def _json(result: Table | bool) -> dict[str, Any]:
     return {"head": {"vars": list(result.variables)}, "results": {"bindings": bindings}}
 
 
-def _json_term(term: Any) -> dict[str, Any]:
+def json_term(term: Any) -> dict[str, Any]:
+    """A term in the SPARQL JSON format."""
     if isinstance(term, ox.NamedNode):
         return {"type": "uri", "value": term.value}
     if isinstance(term, ox.BlankNode):
         return {"type": "bnode", "value": term.value}
     if isinstance(term, ox.Triple):
         parts = {"subject": term.subject, "predicate": term.predicate, "object": term.object}
-        return {"type": "triple", "value": {k: _json_term(v) for k, v in parts.items()}}
+        return {"type": "triple", "value": {k: json_term(v) for k, v in parts.items()}}
     found = {"type": "literal", "value": term.value}
     if term.language:
         found["xml:lang"] = term.language
@@ -92,9 +93,10 @@ def _csv(table: Table) -> str:
 
 def _tsv(table: Table) -> str:
     lines = ["\t".join(f"?{name}" for name in table.variables)]
-    lines += ["\t".join("" if t is None else _tsv_term(t) for t in row) for row in table.rows]
+    lines += ["\t".join("" if t is None else tsv_term(t) for t in row) for row in table.rows]
     return "\n".join(lines) + "\n"
 
 
-def _tsv_term(term: Any) -> str:
+def tsv_term(term: Any) -> str:
+    """A term in the SPARQL TSV format: Turtle without a line break or tab."""
     return str(term).replace("\t", "\\t")

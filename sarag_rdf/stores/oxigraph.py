@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,11 +14,37 @@ from sarag_rdf.errors import NotAGraphError, QueryError, StoreError, StoreLocked
 from sarag_rdf.ports import Change, Table, Triples
 
 log = logging.getLogger(__name__)
+_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4)
+"""Seconds between attempts."""
 
 
 def _block(keyword: str, quads: Iterable[ox.Quad]) -> str:
     lines = "\n".join(f"GRAPH {q.graph_name} {{ {q.triple} }}" for q in quads)
     return f"{keyword} DATA {{\n{lines}\n}}" if lines else ""
+
+
+def open_store(folder: Path, *, writable: bool) -> ox.Store:
+    """The bare store in a folder; raises what `OxigraphStore.open` raises.
+
+    A writer beside may remove files between their listing and their opening, so reading is tried
+    again for a while.
+    """
+    for pause in () if writable else _PAUSES:
+        with suppress(OSError, RuntimeError, ValueError):
+            return ox.Store.read_only(str(folder))
+        if not (folder / "CURRENT").exists():
+            break
+        time.sleep(pause)
+    try:
+        return ox.Store(str(folder)) if writable else ox.Store.read_only(str(folder))
+    except FileNotFoundError as error:
+        raise NotAGraphError(f"there is no graph in {folder.parent}") from error
+    except (OSError, RuntimeError, ValueError) as error:
+        if "lock" in str(error).lower():
+            raise StoreLockedError(
+                f"another process is writing to {folder.parent}: wait until it is done"
+            ) from error
+        raise StoreError(f"the graph in {folder.parent} cannot be opened: {error}") from error
 
 
 class OxigraphStore:
@@ -53,17 +80,7 @@ class OxigraphStore:
 
         Raises `NotAGraphError`, `StoreLockedError`, `StoreError`.
         """
-        try:
-            store = ox.Store(str(folder)) if writable else ox.Store.read_only(str(folder))
-        except FileNotFoundError as error:
-            raise NotAGraphError(f"there is no graph in {folder.parent}") from error
-        except (OSError, RuntimeError, ValueError) as error:
-            if "lock" in str(error).lower():
-                raise StoreLockedError(
-                    f"another process is writing to {folder.parent}: wait until it is done"
-                ) from error
-            raise StoreError(f"the graph in {folder.parent} cannot be opened: {error}") from error
-        return cls(store, writable=writable)
+        return cls(open_store(folder, writable=writable), writable=writable)
 
     @property
     def _open_store(self) -> ox.Store:

@@ -28,14 +28,21 @@ class QueryTraits:
     reaches_network: bool
 
 
-def _names(node: object) -> set[str]:
+def node_names(node: object) -> set[str]:
+    """Names of all nodes of a parse tree or algebra of rdflib."""
     found: set[str] = set()
     parts: Iterable[object] = ()
     if isinstance(node, CompValue):
         found, parts = {node.name}, node.values()
     elif isinstance(node, list | tuple | ParseResults):
         parts = node
-    return found.union(*(_names(part) for part in parts))
+    return found.union(*(node_names(part) for part in parts))
+
+
+def readings(text: str) -> set[str]:
+    """A text as rdflib and as Oxigraph read escapes and line ends; see `inspect_query`."""
+    lines = text.replace("\r", "\n")
+    return {lines, _ESCAPE.sub("x", lines)}
 
 
 def inspect_query(text: str) -> QueryTraits:
@@ -45,15 +52,18 @@ def inspect_query(text: str) -> QueryTraits:
     stand for before it parses, Oxigraph only within strings and IRIs; and a carriage return ends
     a comment for Oxigraph alone. So both readings count. A query that rdflib cannot parse
     (Oxigraph knows newer syntax) reaches out if it holds the letters SERVICE anywhere, or an
-    escape that may hide them.
+    escape that may hide them. A text without the letters of either word is not parsed at all.
     """
-    lines = text.replace("\r", "\n")
-    literal = _ESCAPE.sub("x", lines)
+    upper = text.upper()
+    if "SERVICE" not in upper and "FROM" not in upper and not _ESCAPE.search(text):
+        return QueryTraits(names_dataset=False, reaches_network=False)
     try:
-        names = set().union(*(_names(parseQuery(reading)) for reading in {lines, literal}))
+        names = set().union(*(node_names(parseQuery(reading)) for reading in readings(text)))
     except Exception:  # noqa: BLE001 - pyparsing and rdflib raise many kinds; Oxigraph decides
+        lines = text.replace("\r", "\n")
+        hidden = _ESCAPE.search(lines) is not None
         words = set(re.findall(r"\w+", _COMMENT_OR_STRING.sub(" ", lines).upper()))
-        return QueryTraits("FROM" in words, "SERVICE" in text.upper() or literal != lines)
+        return QueryTraits("FROM" in words, "SERVICE" in upper or hidden)
     return QueryTraits("DatasetClause" in names, "ServiceGraphPattern" in names)
 
 

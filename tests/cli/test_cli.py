@@ -67,8 +67,8 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_commands() -> None:
     assert list(COMMANDS) == [
-        *("index", "import", "search", "ask", "query", "export", "validate"),
-        *("quarantine", "stats", "evaluate"),
+        *("index", "import", "search", "ask", "query", "export", "describe", "link", "mappings"),
+        *("serve", "validate", "quarantine", "stats", "evaluate"),
     ]
     files = {path.stem for path in (ROOT / "sarag_rdf" / "cli").glob("*.py")}
     parts = {f"evaluate_{name}" for name in evaluate.command.commands}

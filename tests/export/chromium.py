@@ -22,8 +22,8 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe",
-    "--window-size=1440,900",
+    "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--remote-debugging-pipe", "--window-size=1440,900",
 )  # fmt: skip
 _COMPLAINTS = (
     "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded",
@@ -97,10 +97,29 @@ class Page:
     def show(self, html: str) -> None:
         """Open a page from a file and wait until it is loaded."""
         (self._folder / "page.html").write_text(html, encoding="utf-8")
+        self._open(self.address)
+
+    def visit(self, url: str) -> None:
+        """Open a page of a server on this machine, the only one that can be reached."""
+        self.call(
+            "Network.emulateNetworkConditions",
+            offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1,
+        )  # fmt: skip
+        self._open(url)
+
+    def _open(self, url: str) -> None:
         self._loaded = False
-        self.call("Page.navigate", url=self.address)
+        self.call("Page.navigate", url=url)
         while not self._loaded:
             self._next()
+
+    def until(self, expression: str) -> Any:
+        """Wait until JavaScript in the page gives something true, and return it."""
+        deadline = time.monotonic() + _PATIENCE
+        while not (found := self.run(expression)):
+            assert time.monotonic() < deadline, f"{expression} stays {found!r}"
+            time.sleep(0.02)
+        return found
 
     def run(self, expression: str) -> Any:
         """Evaluate JavaScript in the page."""
@@ -116,13 +135,18 @@ class Page:
         path.write_bytes(data)
         return path
 
-    def key(self, key: str) -> None:
-        """Press and release a key."""
+    def key(self, key: str, *, control: bool = False) -> None:
+        """Press and release a key, with Control if that is asked for."""
         code = {"Tab": 9, "Enter": 13, "Escape": 27}.get(key, 0)
         text = {"text": key} if len(key) == 1 else {}
         for kind in ("keyDown", "keyUp"):
             self.call(
-                "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **text
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                windowsVirtualKeyCode=code,
+                modifiers=2 if control else 0,
+                **text,
             )
 
     def move(self, selector: str) -> None:

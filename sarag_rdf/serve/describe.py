@@ -1,0 +1,102 @@
+"""What the service says of itself: SPARQL 1.1 Service Description, and VoID for the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyoxigraph as ox
+
+from sarag_rdf.serve.jobs import DescribeJob, Reply
+from sarag_rdf.serve.media import GRAPHS, content_type
+from sarag_rdf.serve.run_query import accepted
+from sarag_rdf.serve.settings import ServeSettings
+from sarag_rdf.serve.snapshot import Snapshot, Stamp
+from sarag_rdf.vocab import DCTERMS, PREFIXES, RDF, SARAG, VOID, XSD, Namespace
+
+SD = Namespace("http://www.w3.org/ns/sparql-service-description#")
+FORMATS = Namespace("http://www.w3.org/ns/formats/")
+NAMED_GRAPHS = 1000
+"""Named graphs that are listed at most."""
+
+_RESULTS = ("SPARQL_Results_JSON", "SPARQL_Results_XML", "SPARQL_Results_CSV", "SPARQL_Results_TSV")
+_RDF = ("Turtle", "N-Triples", "RDF_XML", "JSON-LD", "TriG", "N-Quads", "N3")
+_COUNTS = "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g ORDER BY ?g"
+_counted: dict[Stamp | None, list[tuple[Any, int]]] = {}
+
+
+def describe(snapshot: Snapshot, job: DescribeJob, settings: ServeSettings) -> Reply:
+    """The description in the format that was asked for."""
+    media_type = accepted(job.accept, GRAPHS)
+    graphs = _graphs(snapshot)
+    triples = list(_service(job.endpoint, settings))
+    triples += _dataset(snapshot, job.endpoint, graphs, union=settings.union)
+    prefixes = {**PREFIXES, "sd": SD.base, "formats": FORMATS.base}
+    data = ox.serialize(triples, format=GRAPHS[media_type], prefixes=prefixes)
+    return Reply(200, content_type(media_type), data or b"")
+
+
+def _graphs(snapshot: Snapshot) -> list[tuple[Any, int]]:
+    """Named graphs with their sizes, counted once for each state of the store."""
+    store = snapshot.store()
+    if snapshot.stamp not in _counted:
+        found = store.query(_COUNTS)
+        assert isinstance(found, ox.QuerySolutions)  # noqa: S101 - it is a SELECT
+        _counted.clear()
+        _counted[snapshot.stamp] = [(graph, int(n.value)) for graph, n in map(tuple, found)]
+    return _counted[snapshot.stamp]
+
+
+def _service(endpoint: str, settings: ServeSettings) -> Iterator[ox.Triple]:
+    service = ox.NamedNode(endpoint + "#service")
+    yield ox.Triple(service, RDF.type, SD.Service)
+    yield ox.Triple(service, SD.endpoint, ox.NamedNode(endpoint))
+    yield ox.Triple(service, SD.defaultDataset, ox.NamedNode(endpoint + "#dataset"))
+    languages = [SD.SPARQL10Query, SD.SPARQL11Query]
+    languages += [SD.SPARQL11Update] if settings.writable else []
+    for language in languages:
+        yield ox.Triple(service, SD.supportedLanguage, language)
+    for name in (*_RESULTS, *_RDF):
+        yield ox.Triple(service, SD.resultFormat, FORMATS[name])
+    for name in _RDF if settings.writable else ():
+        yield ox.Triple(service, SD.inputFormat, FORMATS[name])
+    features = [SD.UnionDefaultGraph] if settings.union else []
+    features += [SD.BasicFederatedQuery] if settings.allow_service else []
+    features += [SD.DereferencesURIs] if settings.allow_load and settings.writable else []
+    features += [SD.EmptyGraphs]
+    for feature in features:
+        yield ox.Triple(service, SD.feature, feature)
+
+
+def _dataset(
+    snapshot: Snapshot, endpoint: str, graphs: list[tuple[Any, int]], *, union: bool
+) -> Iterator[ox.Triple]:
+    dataset = ox.NamedNode(endpoint + "#dataset")
+    default = ox.NamedNode(endpoint + "#default-graph")
+    meta = snapshot.meta()
+    yield ox.Triple(dataset, RDF.type, SD.Dataset)
+    yield ox.Triple(dataset, RDF.type, VOID.Dataset)
+    yield ox.Triple(dataset, VOID.sparqlEndpoint, ox.NamedNode(endpoint))
+    yield ox.Triple(dataset, VOID.triples, _whole(sum(count for _, count in graphs)))
+    for vocabulary in (SARAG.base, PREFIXES["skos"], PREFIXES["prov"], PREFIXES["dcterms"]):
+        yield ox.Triple(dataset, VOID.vocabulary, ox.NamedNode(vocabulary))
+    if meta is not None:
+        yield ox.Triple(dataset, VOID.uriSpace, ox.Literal(meta.base))
+        yield ox.Triple(dataset, DCTERMS.source, ox.NamedNode(meta.base + "dataset"))
+    yield ox.Triple(dataset, SD.defaultGraph, default)
+    yield ox.Triple(default, RDF.type, SD.Graph)
+    if union:
+        yield ox.Triple(default, VOID.triples, _whole(sum(count for _, count in graphs)))
+    for number, (graph, count) in enumerate(graphs[:NAMED_GRAPHS], start=1):
+        node = ox.NamedNode(f"{endpoint}#named-graph-{number}")
+        content = ox.NamedNode(f"{endpoint}#graph-{number}")
+        yield ox.Triple(dataset, SD.namedGraph, node)
+        yield ox.Triple(node, RDF.type, SD.NamedGraph)
+        yield ox.Triple(node, SD.name, graph)
+        yield ox.Triple(node, SD.graph, content)
+        yield ox.Triple(content, RDF.type, SD.Graph)
+        yield ox.Triple(content, VOID.triples, _whole(count))
+
+
+def _whole(number: int) -> ox.Literal:
+    return ox.Literal(str(number), datatype=XSD.integer)

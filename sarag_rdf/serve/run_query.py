@@ -1,0 +1,122 @@
+"""Answers a query from a snapshot: screened, limited in rows, in the format that was asked for."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+import pyoxigraph as ox
+
+from sarag_rdf.errors import QueryError
+from sarag_rdf.serve import tables
+from sarag_rdf.serve.jobs import QueryJob, Reply, RequestError
+from sarag_rdf.serve.media import GRAPHS, TABLES, choose, content_type
+from sarag_rdf.serve.settings import ServeSettings
+from sarag_rdf.serve.spool import Spool
+from sarag_rdf.stores.query_guard import inspect_query, refuse_network
+from sarag_rdf.vocab import PREFIXES
+
+MAX_ROWS = "X-SPARQL-MaxRows"
+TRUNCATED = "X-SPARQL-Truncated"
+_MESSAGE = 300
+_Item = TypeVar("_Item")
+
+
+class Limited(Iterable[_Item]):
+    """At most `limit` items of an iterator (0 for all); `truncated` once there were more."""
+
+    def __init__(self, items: Iterator[_Item], limit: int) -> None:
+        self._items = items
+        self._limit = limit
+        self.truncated = False
+
+    def __iter__(self) -> Iterator[_Item]:
+        if not self._limit:
+            yield from self._items
+            return
+        yield from islice(self._items, self._limit)
+        self.truncated = next(self._items, None) is not None
+
+
+def run_query(store: ox.Store, job: QueryJob, settings: ServeSettings, spool: Spool) -> Reply:
+    """The answer to a query; raises `RequestError`, `StoreError`."""
+    result = _evaluate(store, job, settings)
+    if isinstance(result, ox.QueryBoolean):
+        media_type = accepted(job.accept, TABLES)
+        data = tables.boolean(bool(result), TABLES[media_type])
+        return Reply(200, content_type(media_type), data)
+    if isinstance(result, ox.QueryTriples):
+        return _triples(result, job, settings, spool)
+    return _rows(result, job, settings, spool)
+
+
+def accepted(accept: str, offered: dict[str, Any]) -> str:
+    """The media type of the answer; raises `RequestError` (406) if the client takes none."""
+    media_type = choose(accept, offered)
+    if media_type is None:
+        raise RequestError(406, f"this answer can be had as {', '.join(offered)}")
+    return media_type
+
+
+def evaluate_errors(error: Exception) -> RequestError:
+    """What the engine said, as an error of the request."""
+    text = textwrap.shorten(str(error), _MESSAGE, placeholder=" ...")
+    if isinstance(error, SyntaxError):
+        return RequestError(400, f"the text does not parse: {text}")
+    return RequestError(400, f"this cannot be evaluated: {text}")
+
+
+def _evaluate(store: ox.Store, job: QueryJob, settings: ServeSettings) -> Any:
+    """The data set of the protocol counts before that of the query (SPARQL 1.1 Protocol, 2.1.4)."""
+    traits = inspect_query(job.text)
+    if not settings.allow_service:
+        try:
+            refuse_network(traits)
+        except QueryError as error:
+            raise RequestError(403, str(error)) from error
+    named = job.default_graphs is not None or job.named_graphs is not None
+    graphs: dict[str, Any] = {}
+    if named:
+        graphs["default_graph"] = [ox.NamedNode(iri) for iri in job.default_graphs or ()]
+        graphs["named_graphs"] = [ox.NamedNode(iri) for iri in job.named_graphs or ()]
+    union = settings.union and not named and not traits.names_dataset
+    try:
+        return store.query(job.text, base_iri=job.base, use_default_graph_as_union=union, **graphs)
+    except (SyntaxError, RuntimeError, ValueError) as error:
+        raise evaluate_errors(error) from error
+
+
+def _rows(found: ox.QuerySolutions, job: QueryJob, settings: ServeSettings, spool: Spool) -> Reply:
+    media_type = accepted(job.accept, TABLES)
+    format_ = TABLES[media_type]
+    variables = [variable.value for variable in found.variables]
+    limited = Limited(map(tuple, found), settings.max_rows)
+    try:
+        spool.extend(tables.rows(variables, limited, format_))
+    except (RuntimeError, ValueError) as error:
+        raise evaluate_errors(error) from error
+    spool.write(tables.tail(format_))
+    head = tables.head(variables, format_, job.help_url if limited.truncated else "")
+    rest, path = spool.done()
+    headers = _limit_headers(settings, limited.truncated)
+    return Reply(200, content_type(media_type), head + rest, path, headers)
+
+
+def _triples(found: ox.QueryTriples, job: QueryJob, settings: ServeSettings, spool: Spool) -> Reply:
+    media_type = accepted(job.accept, GRAPHS)
+    limited = Limited(found, settings.max_rows)
+    try:
+        ox.serialize(limited, spool.stream, GRAPHS[media_type], prefixes=PREFIXES)
+    except (RuntimeError, ValueError) as error:
+        raise evaluate_errors(error) from error
+    data, path = spool.done()
+    headers = _limit_headers(settings, limited.truncated)
+    return Reply(200, content_type(media_type), data, path, headers)
+
+
+def _limit_headers(settings: ServeSettings, truncated: bool) -> dict[str, str]:
+    if not settings.max_rows:
+        return {}
+    return {MAX_ROWS: str(settings.max_rows), TRUNCATED: "true" if truncated else "false"}

@@ -1,0 +1,196 @@
+"""A really started ``sarag serve``, and raw requests to it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.command import environment
+
+TOKEN = "a-token-of-the-tests"
+_PATIENCE = 60.0
+JSON = "application/sparql-results+json"
+
+
+@dataclass(frozen=True)
+class Got:
+    """An answer of the server."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8")
+
+    @property
+    def media_type(self) -> str:
+        return self.headers.get("content-type", "").partition(";")[0]
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    def is_line(self, status: int, *words: str) -> None:
+        """Assert that this is an error in one line of plain text."""
+        assert self.status == status, self
+        assert self.media_type == "text/plain", self
+        assert self.text.count("\n") == 1, self.text
+        for word in words:
+            assert word in self.text, self.text
+
+
+@dataclass
+class Running:
+    """A server's address and process."""
+
+    process: subprocess.Popen[str]
+    host: str
+    port: int
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | str | None = None,
+        *,
+        token: bool = False,
+        **headers: str,
+    ) -> Got:
+        """One request; names of headers with underscores for dashes."""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=_PATIENCE)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if token:
+            sent["Authorization"] = f"Bearer {TOKEN}"
+        data = body.encode() if isinstance(body, str) else body
+        try:
+            connection.request(method, path, data, sent)
+            answer = connection.getresponse()
+            found = {name.lower(): value for name, value in answer.getheaders()}
+            return Got(answer.status, found, answer.read())
+        finally:
+            connection.close()
+
+    def query(self, text: str, accept: str = JSON, **more: str) -> Got:
+        """A query by GET."""
+        return self.ask("GET", "/sparql?" + urlencode({"query": text, **more}), Accept=accept)
+
+    def update(self, text: str, parameters: str = "") -> Got:
+        """An update with the token."""
+        return self.ask(
+            "POST",
+            f"/update{parameters}",
+            text,
+            token=True,
+            Content_Type="application/sparql-update",
+        )
+
+    def values(self, text: str) -> list[list[str]]:
+        """The rows of a SELECT, as plain values; an unbound one is empty."""
+        got = self.query(text)
+        assert got.status == 200, got.text
+        names = got.json()["head"]["vars"]
+        return [
+            [row.get(name, {}).get("value", "") for name in names]
+            for row in got.json()["results"]["bindings"]
+        ]
+
+    def raw(self, data: bytes) -> bytes:
+        """Send bytes as they are, and read until the server hangs up or falls silent."""
+        with socket.create_connection((self.host, self.port), timeout=10) as wire:
+            wire.sendall(data)
+            parts = []
+            try:
+                while part := wire.recv(1 << 16):
+                    parts.append(part)
+            except (TimeoutError, ConnectionResetError):
+                pass
+            return b"".join(parts)
+
+    def children(self) -> set[int]:
+        """Processes that the server has started."""
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return {int(number) for number in path.read_text().split()}
+
+    def stop(self) -> None:
+        """Interrupt the server, and wait until it has ended."""
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(timeout=_PATIENCE)
+
+
+@contextmanager
+def serving(kg: Path, *options: str, env: Mapping[str, str] | None = None) -> Iterator[Running]:
+    """``sarag serve`` on a free port, in a process of its own."""
+    command = [sys.executable, "-m", "sarag_rdf", "serve", "--kg", str(kg), "--port", "0"]
+    log = (kg.parent / "stderr.txt").open("w")
+    process = subprocess.Popen(
+        [*command, *options],
+        env=environment(**{"SARAG_SERVE_TOKEN": TOKEN, **(env or {})}),
+        cwd=kg.parent,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
+    )
+    try:
+        yield _started(process, kg.parent / "stderr.txt")
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+        log.close()
+
+
+def _started(process: subprocess.Popen[str], log: Path) -> Running:
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], _PATIENCE)
+    assert ready, "the server does not start"
+    line = process.stdout.readline()
+    found = re.search(r"http://\[?([\w.:]+?)\]?:(\d+)/", line)
+    if not found:
+        process.wait(_PATIENCE)
+        raise AssertionError(log.read_text())
+    running = Running(process, found.group(1), int(found.group(2)), log)
+    _await(running)
+    return running
+
+
+def _await(running: Running) -> None:
+    """The socket is open from the start; the first answer says that the processes are."""
+    assert running.ask("GET", "/sparql?query=ASK%7B%7D").status == 200
+
+
+def alive(number: int) -> bool:
+    """Whether a process runs (a zombie does not)."""
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z" and os.getpid() != number
+
+
+def all_end(numbers: set[int]) -> bool:
+    """Whether none of the processes runs after a while; the last to go sees its pipe closed."""
+    deadline = time.monotonic() + _PATIENCE
+    while any(map(alive, numbers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not any(map(alive, numbers))

@@ -1,0 +1,177 @@
+"""The SPARQL editor in a real browser: by keyboard, light and dark, with nothing from outside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sarag_rdf.serve.pages import examples
+from tests.export.chromium import DARK, Page, open_browser
+from tests.sample_graph import make_graph
+from tests.serve.running import Running, serving
+
+pytestmark = pytest.mark.browser
+ROWS = "[...document.querySelectorAll('#table tbody tr')].map(r => r.innerText)"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = make_graph(tmp_path_factory.mktemp("editor") / "kg")
+    with serving(folder, "--max-rows", "50") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with open_browser(tmp_path_factory.mktemp("browser")) as page:
+        yield page
+
+
+@pytest.fixture
+def page(browser: Page, server: Running) -> Iterator[Page]:
+    """The editor, freshly loaded; complaints and requests elsewhere fail the test."""
+    browser.requests.clear()
+    browser.complaints.clear()
+    browser.visit("about:blank")
+    browser.visit(server.url + "/")
+    yield browser
+    asked = [url for url in browser.requests if not url.startswith((server.url, "blob:", "about:"))]
+    assert asked == []
+
+
+def write(page: Page, text: str) -> None:
+    page.run(f"document.getElementById('query').value = {json.dumps(text)}")
+    page.run("document.getElementById('query').focus()")
+
+
+def run(page: Page) -> None:
+    """Press Ctrl+Enter in the text, and wait for the end."""
+    page.run("document.getElementById('status').textContent = ''")
+    page.key("Enter", control=True)
+    page.until("/seconds|Failed/.test(document.getElementById('status').textContent)")
+
+
+def shown(page: Page, selector: str) -> Any:
+    visible = "(e => e && e.offsetParent !== null ? e.innerText : '')"
+    return page.run(f"{visible}(document.querySelector('{selector}'))")
+
+
+def test_an_example_is_chosen_and_run_by_keyboard(page: Page, server: Running) -> None:
+    assert page.run("document.querySelectorAll('#examples option').length") == len(examples()) + 1
+    assert shown(page, "#endpoint") == server.url + "/sparql"
+    page.run("document.getElementById('query').focus()")
+    run(page)
+    rows = page.run(ROWS)
+    assert len(rows) == 6
+    assert rows[0].split("\t")[1:] == ["Ada @en", "2"]
+    assert rows[0].startswith("entity:E-")
+    link = "document.querySelector('#table tbody a')"
+    assert page.run(f"{link}.href").startswith("https://example.org/kg/entity/E-")
+    assert "6 rows" in shown(page, "#status")
+    assert page.complaints == []
+    page.screenshot("editor-rows")
+
+
+def test_each_example_answers(page: Page) -> None:
+    for number, example in enumerate(examples()):
+        page.run(
+            f"(s => {{ s.value = '{number}'; s.dispatchEvent(new Event('change')); }})"
+            "(document.getElementById('examples'))"
+        )
+        assert page.run("document.getElementById('query').value") == example["text"]
+        run(page)
+        assert not shown(page, "#error"), example["title"]
+    assert page.complaints == []
+
+
+def test_a_graph_comes_as_turtle_and_can_be_kept(page: Page) -> None:
+    write(page, "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }")
+    run(page)
+    assert "@prefix skos:" in shown(page, "#text")
+    assert page.run("document.getElementById('ttl').href").startswith("blob:")
+    assert shown(page, "#csv") == ""
+    assert "The server stopped at 50" in shown(page, "#notice")
+    page.screenshot("editor-turtle")
+
+
+def test_downloads_hold_the_result(page: Page) -> None:
+    write(page, "SELECT (1 AS ?one) ('a,b' AS ?two) {}")
+    run(page)
+    page.until("!document.getElementById('csv').hidden")
+    page.run("fetch(document.getElementById('csv').href).catch(e => 0);window.kept = null; 0")
+    assert page.run("document.getElementById('json').href").startswith("blob:")
+    assert page.run("document.getElementById('csv').download") == "result.csv"
+
+
+def test_an_error_is_told_where_it_is(page: Page) -> None:
+    write(page, "SELECT * {\n  ?s ?p\n}")
+    run(page)
+    assert "3:2" in shown(page, "#error")
+    assert shown(page, "#status") == "Failed"
+    page.screenshot("editor-error")
+
+
+def test_a_query_goes_into_the_link_and_comes_back(page: Page, server: Running) -> None:
+    text = 'SELECT ("ä&#%" AS ?x) {}\n'
+    write(page, text)
+    run(page)
+    address = page.run("location.href")
+    page.visit("about:blank")
+    page.visit(address)
+    assert page.run("document.getElementById('query').value") == text
+
+
+def test_prefixes_that_are_used_are_declared_once(page: Page) -> None:
+    write(page, "SELECT * { ?s a sarag:Entity ; skos:prefLabel 'foaf:x' }")
+    page.run("document.getElementById('prefixes').click()")
+    page.run("document.getElementById('prefixes').click()")
+    lines = page.run("document.getElementById('query').value").splitlines()
+    assert lines[:2] == [
+        "PREFIX sarag: <https://w3id.org/sarag/ontology#>",
+        "PREFIX skos: <http://www.w3.org/2004/02/skos/core#>",
+    ]
+    assert len(lines) == 3
+    page.run("document.getElementById('query').focus()")
+    run(page)
+    assert not shown(page, "#error")
+
+
+def test_tab_indents_and_escape_lets_it_leave(page: Page) -> None:
+    write(page, "")
+    page.key("Tab")
+    assert page.run("document.getElementById('query').value") == "  "
+    page.key("Escape")
+    page.key("Tab")
+    assert page.run("document.activeElement.id") == "run"
+
+
+def test_what_a_literal_says_is_text(page: Page) -> None:
+    write(page, "SELECT ('<img src=x onerror=alert(1)>' AS ?x) (<javascript:alert(1)> AS ?y) {}")
+    run(page)
+    assert page.run("document.querySelectorAll('#table img, #table a').length") == 0
+    assert page.run(ROWS) == ["<img src=x onerror=alert(1)>\tjavascript:alert(1)"]
+    assert page.complaints == []
+
+
+def test_the_page_reads_in_the_dark(page: Page) -> None:
+    page.call("Emulation.setEmulatedMedia", features=[DARK])
+    try:
+        page.run("document.getElementById('query').focus()")
+        run(page)
+        assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 28)"
+        page.screenshot("editor-dark")
+    finally:
+        page.call("Emulation.setEmulatedMedia", features=[])
+
+
+def test_the_page_of_paths_shows_all(page: Page, server: Running) -> None:
+    page.visit(server.url + "/docs")
+    page.until("document.querySelectorAll('#paths h3').length >= 15")
+    text = page.run("document.body.innerText")
+    for path in ("GET /sparql", "POST /update", "PUT /rdf-graph-store/{path}", "POST /ask"):
+        assert path in text
+    page.screenshot("docs")
+    assert page.complaints == []

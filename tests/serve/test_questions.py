@@ -1,0 +1,218 @@
+"""``/search`` and ``/ask``: what the commands print, errors with codes, and their description."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import jsonschema
+import pytest
+from openapi_spec_validator import validate
+
+from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+from sarag_rdf.serve.app import routes
+from sarag_rdf.serve.pages import openapi_document
+from sarag_rdf.serve.questions import REASONING, RETRIEVAL
+from sarag_rdf.types import Source
+from tests.command import run_sarag
+from tests.fault_server import FaultServer, data, playing
+from tests.sample_graph import embeddings, make_graph
+from tests.serve.running import Got, Running, serving
+
+QUESTION = "Which river flows through the seat of Orbis?"
+EMBEDDER = "openai:hash"
+
+
+def endpoint(handler: BaseHTTPRequestHandler) -> None:
+    """Embeds, and answers from the first document."""
+    owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
+    if "input" in owner.bodies[-1]:
+        embeddings(handler)
+        return
+    said = {"reasoning": "D1.", "sufficient": True, "final_answer": "Ada", "citations": ["D1"]}
+    data(said)(handler)
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[FaultServer]:
+    with playing(endpoint) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def kg(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("questions") / "kg"
+    return make_graph(folder, embedder=OpenAIEmbedder(model.base_url, "hash"))
+
+
+@pytest.fixture(scope="module")
+def settings(model: FaultServer) -> dict[str, str]:
+    return {"SARAG_BASE_URL": model.base_url, "SARAG_EMBEDDER": EMBEDDER, "SARAG_MODEL": "m"}
+
+
+@pytest.fixture(scope="module")
+def server(kg: Path, settings: dict[str, str]) -> Iterator[Running]:
+    with serving(kg, env=settings) as running:
+        yield running
+
+
+def is_error(got: Got, status: int, code: str, *words: str) -> None:
+    assert got.status == status, got
+    assert got.media_type == "application/json"
+    error = got.json()["error"]
+    assert error["code"] == code
+    assert "\n" not in error["message"]
+    for word in words:
+        assert word in error["message"]
+
+
+def schema(name: str) -> dict[str, Any]:
+    document = openapi_document("http://a.example")
+    return {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+
+
+def test_search_gives_what_the_command_gives(
+    server: Running, kg: Path, settings: dict[str, str]
+) -> None:
+    options = {"k": 2, "n": 1, "c": 0.5, "limit": 2}
+    flags = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+    done = run_sarag("search", QUESTION, "--kg", kg, "--json", *flags, cwd=kg.parent, env=settings)
+    got = server.ask("GET", "/search?" + urlencode({"q": QUESTION, **options}))
+    assert got.status == 200, got.text
+    assert got.json() == json.loads(done.out)
+    posted = server.ask(
+        "POST",
+        "/search",
+        json.dumps({"question": QUESTION, **options}),
+        Content_Type="application/json",
+    )
+    assert posted.json() == got.json()
+    jsonschema.validate(got.json(), schema("Found"))
+    assert len(server.ask("GET", "/search?q=Ada&retriever=bm25").json()["documents"]) > 0
+
+
+def test_ask_gives_what_the_command_gives(
+    server: Running, kg: Path, settings: dict[str, str]
+) -> None:
+    done = run_sarag("ask", "Who founded Orbis?", "--kg", kg, "--json", cwd=kg.parent, env=settings)
+    got = server.ask("GET", "/ask?" + urlencode({"q": "Who founded Orbis?"}))
+    assert got.status == 200, got.text
+    assert got.json()["answer"] == "Ada"
+    found, printed = got.json(), json.loads(done.out)
+    for part in ("usage", "trace"):
+        found.pop(part), printed.pop(part)  # the second reply comes from the cache
+    assert found == printed
+    jsonschema.validate(got.json(), schema("Answer"))
+
+
+def test_without_a_match_the_list_is_empty_and_the_status_is_good(server: Running) -> None:
+    got = server.ask("GET", "/search?q=zzz&retriever=bm25")
+    assert (got.status, got.json()["documents"]) == (200, [])
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/search", ["'q'"]),
+        ("/search?q=", ["'q'"]),
+        ("/search?q=a&q=b", ["more than once"]),
+        ("/search?q=a&retriever=nope", ["unknown retriever 'nope'"]),
+        ("/search?q=a&k=many", ["'k'", "whole number"]),
+        ("/search?q=a&limit=0", ["'limit'"]),
+        ("/search?q=a&limit=100000", ["'limit'"]),
+        ("/search?q=a&preset=musique", ["preset"]),
+        ("/search?q=%ff", ["UTF-8"]),
+        ("/ask?q=a&base_url=http%3A%2F%2Fevil.example", ["unknown: base_url"]),
+        ("/ask?q=a&model=other", ["unknown: model"]),
+        ("/ask?q=a&tokenizer=%2Fetc%2Fpasswd", ["unknown: tokenizer"]),
+        ("/ask?q=a&reasoner=nope", ["unknown reasoner"]),
+        ("/ask?q=a&context=whole%3Anope%3D1", ["whole"]),
+    ],
+)
+def test_bad_questions(server: Running, path: str, words: list[str]) -> None:
+    is_error(server.ask("GET", path), 400, "bad_request", *words)
+
+
+@pytest.mark.parametrize(
+    ("body", "type_", "status", "code"),
+    [
+        (b"{", "application/json", 400, "bad_request"),
+        (b"[]", "application/json", 400, "bad_request"),
+        (b"[" * 100_000, "application/json", 400, "bad_request"),
+        (b'{"q": 3}', "application/json", 400, "bad_request"),
+        (b'{"q": "a", "k": true}', "application/json", 400, "bad_request"),
+        (b'{"q": "a", "k": 1.5}', "application/json", 400, "bad_request"),
+        (b'{"q": "a", "c": null}', "application/json", 400, "bad_request"),
+        (b"\xff", "application/json", 400, "bad_request"),
+        (b"q=a", "text/plain", 415, "wrong_media_type"),
+        (b"#" * (2 << 20), "application/json", 413, "too_large"),
+    ],
+)
+def test_bad_bodies(server: Running, body: bytes, type_: str, status: int, code: str) -> None:
+    is_error(server.ask("POST", "/ask", body, Content_Type=type_), status, code)
+
+
+def test_questions_at_the_same_time(server: Running) -> None:
+    found: list[int] = []
+
+    def ask() -> None:
+        found.append(server.ask("GET", "/search?" + urlencode({"q": QUESTION})).status)
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [200] * 6
+
+
+def test_search_sees_what_was_indexed_beside_and_loads_models_once(
+    tmp_path: Path, model: FaultServer, settings: dict[str, str]
+) -> None:
+    embedder = OpenAIEmbedder(model.base_url, "hash")
+    kg = make_graph(tmp_path / "kg", embedder=embedder)
+    with serving(kg, env=settings) as server:
+        path = "/search?q=Ceres&retriever=bm25"
+        assert server.ask("GET", path).json()["documents"] == []
+        make_graph(kg, [Source("Ceres orbits Sol.", "Ceres", "ceres.txt")], embedder=embedder)
+        assert server.ask("GET", path).json()["documents"][0]["title"] == "Ceres"
+
+
+def test_a_model_that_is_down_is_told(kg: Path, settings: dict[str, str]) -> None:
+    dead = {**settings, "SARAG_BASE_URL": "http://127.0.0.1:9/v1"}
+    with serving(kg, env=dead) as server:
+        got = server.ask("GET", "/ask?q=Is%20this%20new%3F")
+        is_error(got, 502, "model_endpoint")
+
+
+# --------------------------------------------------------------------------- Description
+
+
+def test_the_description_is_openapi_and_names_every_path(server: Running) -> None:
+    got = server.ask("GET", "/openapi.json")
+    document = got.json()
+    assert document["openapi"].startswith("3.1")
+    validate(document)
+    assert document["servers"] == [{"url": server.url}]
+    paths: dict[str, set[str]] = {}
+    for route in routes():
+        path = str(getattr(route, "path", "")).replace(":path}", "}").rstrip("/")
+        paths.setdefault(path, set()).update(getattr(route, "methods", None) or ())
+    pages = {"", "/docs", "/openapi.json", "/static"}
+    assert paths.keys() - pages == document["paths"].keys()
+    for path, item in document["paths"].items():
+        methods = {name.upper() for name in item if name != "parameters"}
+        assert methods == paths[path] - {"HEAD"}, path
+
+
+def test_the_description_has_every_parameter(server: Running) -> None:
+    paths = openapi_document("http://a.example")["paths"]
+    for path, types in (("/search", RETRIEVAL), ("/ask", RETRIEVAL | REASONING)):
+        named = {parameter["name"] for parameter in paths[path]["get"]["parameters"]}
+        body = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        assert named == body["properties"].keys() == {"q", *types}
