@@ -70,8 +70,15 @@ class GraphStore(Protocol):
         """
         ...
 
+    def select(self, text: str, key: str) -> Table:
+        """All rows of a SELECT query, however many: in pages by `key` where a store has limits.
+
+        `key` is a variable of the result that is always bound. Raises what `query` raises.
+        """
+        ...
+
     def apply(self, change: Change) -> None:
-        """Make a change wholly or not at all."""
+        """Make a change wholly or not at all; an endpoint can only make it step by step."""
         ...
 
     def load(self, quads: Iterable[Quad]) -> None:

@@ -14,7 +14,7 @@ from sarag_rdf.assemble import EXTRACTORS, REASONERS, RETRIEVERS
 
 PACKAGE = Path(sarag_rdf.__file__).parent
 
-FOUNDATION = {"types", "answers", "errors", "vocab", "iris", "spec"}
+FOUNDATION = {"types", "answers", "errors", "vocab", "iris", "spec", "remote"}
 BASE = FOUNDATION | {"ports", "resources", "terms", "fence", "algo"}
 STEPS = BASE | {"graph"}
 STRATEGIES = {"index", "ingest", "retrieve", "context", "reason", "export", "inspect", "wikibase"}
@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "spec": {"errors"},
     "vocab": set(),
     "iris": {"errors"},
+    "remote": {"errors", "iris"},
     "ports": {"types", "answers"},
     "terms": {"errors", "ports"},
     "resources": {"errors", "ports", "vocab"},
@@ -53,10 +54,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "knowledge_graph": STEPS | STRATEGIES | {"stores", "assemble", "changes", "shacl"},
     "cli": {
         *("knowledge_graph", "assemble", "evaluate", "ports", "types", "answers", "errors"),
-        *("vocab", "spec"),
+        *("vocab", "spec", "remote"),
         "sarag_rdf",
     },
-    "sarag_rdf": {"knowledge_graph", "assemble", "ports", "types", "answers", "errors"},
+    "sarag_rdf": {"knowledge_graph", "assemble", "ports", "types", "answers", "errors", "remote"},
     "__main__": {"cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
@@ -77,6 +78,7 @@ ONLY_IN: dict[str, set[str]] = {
     "matplotlib": {"export", "evaluate"},
     "ir_measures": {"evaluate"},
     "pyshacl": {"inspect"},
+    "SPARQLWrapper": {"stores"},
 }
 """Packages of others, and the parts of the library that alone may know them."""
 

@@ -85,6 +85,12 @@ class OxigraphStore:
         except (OSError, RuntimeError, ValueError) as error:
             raise StoreError(f"the query failed: {error}") from error
 
+    def select(self, text: str, key: str) -> Table:  # noqa: ARG002 - there is no limit here
+        result = self.query(text)
+        if not isinstance(result, Table):
+            raise StoreError("a SELECT query was expected")
+        return result
+
     def apply(self, change: Change) -> None:
         operations = [f"DROP SILENT GRAPH <{graph}>" for graph in change.drop]
         operations += [_block("DELETE", change.delete), _block("INSERT", change.insert)]
