@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.cli.options import kg_option, open_graph
+from sarag_rdf.cli.options import kg_option, open_graph, sparql_options
 from sarag_rdf.cli.wikibase import (
     WIKIBASE_FORMATS,
     export_wikibase,
@@ -27,6 +27,7 @@ FORMATS = ("turtle", "trig", "ntriples", "nquads", "jsonld", "rdfxml", *WIKIBASE
 
 @click.command(name="export", epilog="Example:  sarag export --format turtle --output graph.ttl")
 @kg_option
+@sparql_options
 @click.option(
     "--format", "format_", default="turtle", type=click.Choice(FORMATS), help="RDF syntax."
 )

@@ -14,8 +14,8 @@ from typing import IO
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import StoreError, UsageError
-from sarag_rdf.ports import GraphStore, Table
+from sarag_rdf.errors import UsageError
+from sarag_rdf.ports import GraphStore
 from sarag_rdf.terms import iri, iri_or_literal
 from sarag_rdf.vocab import PREFIXES, RDF
 
@@ -31,11 +31,10 @@ DATASET_FORMATS = frozenset({"trig", "nquads"})
 _SUBJECTS = 500
 
 
-def _rows(store: GraphStore, text: str) -> list[tuple[ox.NamedNode, ...]]:
-    result = store.query(text)
-    if not isinstance(result, Table):
-        raise StoreError("a SELECT query was expected")
-    return result.rows
+def _graph(base: str | None) -> str:
+    """A GRAPH pattern over all triples: of the graphs under a base, for others may stand beside."""
+    mine = f" FILTER(STRSTARTS(STR(?g), {ox.Literal(base + 'graph/')}))" if base else ""
+    return f"GRAPH ?g {{ ?s ?p ?o }}{mine}"
 
 
 def _order(triple: ox.Triple) -> tuple[str, bool, str, str]:
@@ -43,24 +42,26 @@ def _order(triple: ox.Triple) -> tuple[str, bool, str, str]:
     return iri(triple.subject), predicate != RDF.type, predicate.value, str(value)
 
 
-def sorted_triples(store: GraphStore, graph: str | None = None) -> Iterator[ox.Triple]:
-    """Triples of one graph, or of all, each once and in order.
+def sorted_triples(
+    store: GraphStore, graph: str | None = None, *, base: str | None = None
+) -> Iterator[ox.Triple]:
+    """Triples of one graph, or of all (under a base), each once and in order.
 
     Raises `StoreError` for a blank node: its name would differ with every export.
     """
-    name = f"<{graph}>" if graph else "?g"
-    rows = _rows(store, f"SELECT DISTINCT ?s WHERE {{ GRAPH {name} {{ ?s ?p ?o }} }}")
+    where = f"GRAPH <{graph}> {{ ?s ?p ?o }}" if graph else _graph(base)
+    rows = store.select(f"SELECT DISTINCT ?s WHERE {{ {where} }}", "s").rows
     subjects = iter(sorted(iri(row[0]) for row in rows))
     while batch := [ox.NamedNode(subject) for subject in islice(subjects, _SUBJECTS)]:
         values = " ".join(map(str, batch))
-        where = f"VALUES ?s {{ {values} }} GRAPH {name} {{ ?s ?p ?o }}"
-        text = f"SELECT DISTINCT ?s ?p ?o WHERE {{ {where} }}"
-        yield from sorted((ox.Triple(*row) for row in _rows(store, text)), key=_order)
+        text = f"SELECT DISTINCT ?s ?p ?o WHERE {{ VALUES ?s {{ {values} }} {where} }}"
+        found = store.select(text, "s").rows
+        yield from sorted((ox.Triple(*row) for row in found), key=_order)
 
 
-def sorted_quads(store: GraphStore) -> Iterator[ox.Quad]:
-    """All quads, graph by graph."""
-    rows = _rows(store, "SELECT DISTINCT ?g WHERE { GRAPH ?g { ?s ?p ?o } }")
+def sorted_quads(store: GraphStore, *, base: str | None = None) -> Iterator[ox.Quad]:
+    """All quads (of the graphs under a base), graph by graph."""
+    rows = store.select(f"SELECT ?g WHERE {{ {_graph(base)} }} GROUP BY ?g", "g").rows
     for graph in sorted(iri(row[0]) for row in rows):
         name = ox.NamedNode(graph)
         for triple in sorted_triples(store, graph):
@@ -70,7 +71,7 @@ def sorted_quads(store: GraphStore) -> Iterator[ox.Quad]:
 def write_rdf(
     store: GraphStore, format_: str, output: IO[bytes], *, base: str | None = None
 ) -> None:
-    """Write the graph to a binary stream; `base` gives the names of its own prefixes.
+    """Write the graph to a binary stream; `base` gives the names of its own prefixes and graphs.
 
     Raises `UsageError` for an unknown format.
     """
@@ -81,7 +82,8 @@ def write_rdf(
         for name in ("entity", "mention", "doc", "description", "relationship", "source"):
             prefixes[name] = f"{base}{name}/"
         prefixes |= {"extraction": f"{base}extraction/", "graph": f"{base}graph/"}
-    items = sorted_quads(store) if format_ in DATASET_FORMATS else sorted_triples(store)
+    quads = format_ in DATASET_FORMATS
+    items = sorted_quads(store, base=base) if quads else sorted_triples(store, base=base)
     ox.serialize(items, output, FORMATS[format_], prefixes=prefixes)
 
 
