@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from sarag_rdf import answers, errors, types
 from sarag_rdf.answers import Answer
 from sarag_rdf.errors import SaragError
+from sarag_rdf.remote import Remote
 from sarag_rdf.types import Document, Query, Retrieved, Source
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ __all__ = [
     "Answer",
     "Document",
     "Query",
+    "Remote",
     "Retrieved",
     "SaragError",
     "Source",
@@ -42,7 +44,7 @@ __all__ = [
 
 
 def open(  # noqa: A001 - reads as sarag_rdf.open(...)
-    kg: str | Path | None = "kg",
+    kg: str | Path | Remote | None = "kg",
     *,
     base: str | None = None,
     over: Sequence[str] = (),
@@ -50,15 +52,16 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     endpoint: Endpoint | Literal["environment"] | None = "environment",
     llm: LLM | None = None,
 ) -> KnowledgeGraph:
-    """Open the knowledge graph in a folder (made when something is indexed), or one in memory.
+    """Open the knowledge graph in a folder (made when something is indexed), or another one.
 
-    kg: the folder; None for a graph in memory. base: what the IRIs of a new graph begin with,
-    http(s), default ``https://example.org/kg/``. over: the parts that are searched, ``documents``
-    or names of imported graphs; none means all that there are, with the links between them.
-    embedder: a model's name or path (sentence-transformers), ``openai:MODEL``, or an object;
-    default all-MiniLM-L6-v2, or what the graph was embedded with. endpoint: where a language model
-    answers, for `ask` and for the ``llm`` extractor; by default what OPENAI_BASE_URL names, None
-    for none. llm: an object instead of an endpoint.
+    kg: the folder; None for a graph in memory; the URL of a SPARQL endpoint, or a `Remote` that
+    says more of it. base: what the IRIs of a new graph begin with, http(s), default
+    ``https://example.org/kg/``. over: the parts that are searched, ``documents`` or names of
+    imported graphs; none means all that there are, with the links between them. embedder: a
+    model's name or path (sentence-transformers), ``openai:MODEL``, or an object; default
+    all-MiniLM-L6-v2, or what the graph was embedded with. endpoint: where a language model answers,
+    for `ask` and for the ``llm`` extractor; by default what OPENAI_BASE_URL names, None for none.
+    llm: an object instead of an endpoint.
     """
     from sarag_rdf.assemble import Endpoint
     from sarag_rdf.knowledge_graph import KnowledgeGraph

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,15 +13,18 @@ from sarag_rdf.assemble import Endpoint
 from sarag_rdf.describe.said import Said, say
 from sarag_rdf.embedding import Embeddings
 from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index import pipeline
 from sarag_rdf.index.inputs import Inputs, read_inputs
 from sarag_rdf.index.plan import Plan, plan
+from sarag_rdf.index.repair import repair
 from sarag_rdf.ingest.order import Order
 from sarag_rdf.ingest.restore import exported_base, restore
 from sarag_rdf.ingest.run import ImportReport, forget_import, run_import
 from sarag_rdf.location import GraphLocation
 from sarag_rdf.ports import LLM, Embedder, Extractor, Progress, silent
 from sarag_rdf.quarantine import Quarantine
+from sarag_rdf.remote import Remote
 
 
 class Changes:
@@ -28,7 +32,7 @@ class Changes:
 
     def __init__(
         self,
-        location: str | Path | None,
+        location: str | Path | Remote | None,
         *,
         base: str | None = None,
         over: Sequence[str] = (),
@@ -58,6 +62,13 @@ class Changes:
         self._location.forget()
         self._embeddings.close()
 
+    @contextmanager
+    def _writing(self) -> Iterator[GraphReader]:
+        """The graph for one writer, in order again if its last change was broken off."""
+        with self._location.writing() as reader:
+            repair(reader)
+            yield reader
+
     def index(
         self,
         inputs: Inputs | Iterable[Inputs],
@@ -78,7 +89,7 @@ class Changes:
         """
         made = self.extractor(extractor)
         self._embeddings.forget()
-        with self._location.writing() as reader:
+        with self._writing() as reader:
             sources = read_inputs(inputs, **reading)
             todo = plan(reader, sources, made.method, words=words, overlap=overlap)
             self._embeddings.record(reader)
@@ -121,7 +132,7 @@ class Changes:
         """
         order = Order(kind, **options)
         self._embeddings.forget()
-        with self._location.writing() as reader:
+        with self._writing() as reader:
             self._embeddings.record(reader)
             report = run_import(reader, str(where), order, progress)
             if embed:
@@ -135,17 +146,17 @@ class Changes:
         """
         base = exported_base(str(where))
         self._embeddings.forget()
-        with self._location.writing() as reader:
+        with self._writing() as reader:
             count = restore(reader.store, str(where), base, progress=progress)
         if embed:
-            with self._location.writing() as reader:
+            with self._writing() as reader:
                 self._embeddings.build(searched(reader), progress)
         return count
 
     def forget_import(self, name: str) -> None:
         """Drop an imported graph."""
         self._embeddings.forget()
-        with self._location.writing() as reader:
+        with self._writing() as reader:
             forget_import(reader, name)
 
     def say(self, **said: str) -> None:

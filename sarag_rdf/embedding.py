@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sarag_rdf import assemble
 from sarag_rdf.assemble import Endpoint
 from sarag_rdf.errors import EmptyGraphError, ModelMismatchError
-from sarag_rdf.graph.meta import read_meta
+from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import KINDS, GraphVectors, Kind
 from sarag_rdf.graph.view import GraphView
@@ -39,8 +39,9 @@ class Embeddings:
         """What retrievers read of the graph; raises `EmptyGraphError`, `ModelMismatchError`."""
         if self._view is None:
             meta = read_meta(reader.store)
-            if meta is None:
+            if meta is None and reader.over is None:
                 raise _empty()
+            meta = meta or Meta("")
             embedder = self._loaded(meta.embedding_model)
             if meta.embedding_model and embedder.name != meta.embedding_model:
                 raise ModelMismatchError(

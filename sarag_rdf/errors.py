@@ -9,7 +9,14 @@
     ├── StoreError                the graph's store
     │   ├── NotAGraphError        a folder that holds something else, or nothing
     │   ├── StoreLockedError      another process is writing
-    │   └── QueryError            SPARQL that does not parse or may not run
+    │   ├── QueryError            SPARQL that does not parse or may not run
+    │   └── RemoteStoreError      a SPARQL endpoint
+    │       ├── RemoteDownError       refused, reset, no such host, 5xx
+    │       ├── RemoteTimeoutError    no whole answer in time
+    │       ├── RemoteAuthError       401 or 403
+    │       ├── RemoteRateLimitError  429 or 503 after all retries
+    │       ├── RemoteRequestSizeError the request is too large for it
+    │       └── RemoteTruncatedError  an answer that is not whole
     ├── EmptyGraphError           nothing has been indexed yet
     ├── ModelError                models on this machine
     │   ├── MissingDependencyError an optional package is not installed
@@ -41,6 +48,13 @@ __all__ = [
     "NotAGraphError",
     "QueryError",
     "RateLimitError",
+    "RemoteAuthError",
+    "RemoteDownError",
+    "RemoteRateLimitError",
+    "RemoteRequestSizeError",
+    "RemoteStoreError",
+    "RemoteTimeoutError",
+    "RemoteTruncatedError",
     "SaragError",
     "StoreError",
     "StoreLockedError",
@@ -84,6 +98,34 @@ class StoreLockedError(StoreError):
 
 class QueryError(StoreError):
     """A SPARQL text that does not parse, or that may not run."""
+
+
+class RemoteStoreError(StoreError):
+    """A SPARQL endpoint did not do what was asked."""
+
+
+class RemoteDownError(RemoteStoreError):
+    """Connection refused or reset, no such host, or an error of the server itself."""
+
+
+class RemoteTimeoutError(RemoteStoreError):
+    """No whole answer within the time limit, the endpoint's or one's own."""
+
+
+class RemoteAuthError(RemoteStoreError):
+    """The endpoint refused the credentials, or wants some (401 or 403)."""
+
+
+class RemoteRateLimitError(RemoteStoreError):
+    """429 or 503 after all retries."""
+
+
+class RemoteRequestSizeError(RemoteStoreError):
+    """The request is larger than the endpoint takes."""
+
+
+class RemoteTruncatedError(RemoteStoreError):
+    """An answer that is cut, or cannot be shown to be whole."""
 
 
 class EmptyGraphError(SaragError):

@@ -164,6 +164,11 @@ class Minter:
         return self.base + "dataset"
 
     @property
+    def graphs(self) -> str:
+        """What the IRIs of all graphs begin with."""
+        return self.base + "graph/"
+
+    @property
     def kg_graph(self) -> str:
         """The graph that is traversed; a pure function of the source graphs."""
         return self.base + "graph/kg"

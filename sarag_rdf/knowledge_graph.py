@@ -36,7 +36,7 @@ from sarag_rdf.types import Retrieved
 
 
 class KnowledgeGraph(Changes):
-    """A graph in a folder, or in memory; use it in a ``with`` block, or call `close`.
+    """A graph in a folder, in memory, or behind a SPARQL endpoint; use it in a ``with`` block.
 
     Reading takes a snapshot that a writer elsewhere may overtake; only `index` locks the graph,
     and only while it runs. All methods raise errors of `sarag_rdf.errors`.
@@ -126,7 +126,7 @@ class KnowledgeGraph(Changes):
         `parts` are those of `Parts`: all is written but imported graphs, unless parts are named.
         With `rdf12` relationships are reifiers of the links that they state.
         """
-        write_parts(self._location.reader(), format_, output, Parts(**parts), rdf12=rdf12)
+        write_parts(self._location.own(), format_, output, Parts(**parts), rdf12=rdf12)
 
     def export_wikibase(
         self,
@@ -147,7 +147,7 @@ class KnowledgeGraph(Changes):
         targets = wikibase.read_targets(table) if table else {}
         chosen = wikibase.Settings(targets=targets, **settings)
         export = wikibase.numbered(
-            lambda: searched(self._location.reader(), over), self._location.writing, typed=typed
+            lambda: searched(self._location.own(), over), self._writing, typed=typed
         )
         wikibase.write_wikibase(export, format_, output, chosen)
 
@@ -165,11 +165,11 @@ class KnowledgeGraph(Changes):
 
         `engine` is ``sarag`` or, to cross-check, ``pyshacl``.
         """
-        return validate(self._location.reader(), engine)
+        return validate(self._location.own(), engine)
 
     def stats(self) -> dict[str, int]:
         """Counts of what the graph holds."""
-        return stats(self._location.reader())
+        return stats(self._location.own())
 
     def meta(self) -> Meta:
         """Base IRI, revision, embedding model."""

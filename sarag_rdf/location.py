@@ -1,4 +1,6 @@
-"""Where a graph lives: a folder (``store/`` the truth, ``cache/`` rebuildable) or memory."""
+"""Where a graph lives: a folder (``store/`` the truth, ``cache/`` rebuildable), memory, or behind
+a SPARQL endpoint, whose caches are among the user's.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sarag_rdf.errors import NotAGraphError, UsageError
+from sarag_rdf.errors import EmptyGraphError, NotAGraphError, UsageError
 from sarag_rdf.graph.meta import read_meta
 from sarag_rdf.graph.parts import searched
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.rows import GraphReader, Part
 from sarag_rdf.iris import DEFAULT_BASE, Minter
 from sarag_rdf.ports import GraphStore
+from sarag_rdf.remote import Remote, is_url
 from sarag_rdf.stores.oxigraph import OxigraphStore
 
 
@@ -19,14 +22,19 @@ class GraphLocation:
     """Opens the graph: a snapshot for reading, kept until `forget`; a lock only for writing."""
 
     def __init__(
-        self, location: str | Path | None, base: str | None, over: Sequence[str] = ()
+        self, location: str | Path | Remote | None, base: str | None, over: Sequence[str] = ()
     ) -> None:
         """`location` None is a graph in memory; `base` is for a graph that does not exist yet.
 
         `over` names the parts that are searched: none for all that there are.
         """
         self._over = over
-        self._folder = None if location is None else Path(location).expanduser()
+        self._remote = _remote(location)
+        self._folder = (
+            Path(location).expanduser()
+            if isinstance(location, str | Path) and self._remote is None
+            else None
+        )
         self._wanted = Minter.for_base(base) if base else None
         self._memory = OxigraphStore.in_memory() if location is None else None
         self._snapshot: GraphStore | None = None
@@ -38,19 +46,34 @@ class GraphLocation:
         """
         if self._snapshot is None:
             self._snapshot = self._memory or self._open(or_empty=or_empty)
+        if self._remote is not None:
+            return self._remote_reader(self._remote, self._snapshot, or_empty=or_empty)
         return GraphReader(self._snapshot, self._minter(self._snapshot))
+
+    def own(self) -> GraphReader:
+        """What sarag wrote; raises `UsageError` for a graph of another kind."""
+        reader = self.reader()
+        if reader.over is not None:
+            raise UsageError(
+                f"this needs a graph that sarag wrote, and not one of kind {reader.parts[0].kind}"
+            )
+        return reader
 
     def reading(self) -> GraphReader:
         """The parts that are searched, as they were when first read.
 
         Raises `NotAGraphError`, `StoreError`, `UsageError` for a part that there is not.
         """
-        return searched(self.reader(), self._over)
+        reader = self.reader()
+        return searched(reader, self._over) if reader.over is None else reader
 
     @contextmanager
     def writing(self) -> Iterator[GraphReader]:
         """The graph for one writer, made if there is none; raises `StoreLockedError`."""
         self.forget()
+        if self._remote is not None:
+            yield self._remote_writer(self._remote)
+            return
         if self._folder is None:
             assert self._memory is not None  # noqa: S101 - without a folder it is in memory
             yield GraphReader(self._memory, self._minter(self._memory))
@@ -64,6 +87,8 @@ class GraphLocation:
 
     def cache(self, name: str) -> Path | None:
         """Where a cache is kept; None in memory. A folder that is no graph is never written to."""
+        if self._remote is not None:
+            return self._remote.cache() / name
         if self._folder is None:
             return None
         self._refuse_other_folder()
@@ -76,6 +101,10 @@ class GraphLocation:
         self._snapshot = None
 
     def _open(self, *, or_empty: bool) -> GraphStore:
+        if self._remote is not None:
+            from sarag_rdf.stores.sparql import SparqlStore
+
+            return SparqlStore(self._remote)
         assert self._folder is not None  # noqa: S101 - what is in memory is not opened
         if _holds_graph(self._folder):
             return OxigraphStore.open(self._folder / "store")
@@ -89,6 +118,27 @@ class GraphLocation:
             f"there is no graph at {self._folder}: make one with  sarag index PATH --kg "
             f"{self._folder}"
         )
+
+    def _remote_reader(self, remote: Remote, store: GraphStore, *, or_empty: bool) -> GraphReader:
+        """What sarag wrote there, or the graph of another kind that is named."""
+        if remote.kind not in ("", "sarag"):
+            part = Part(remote.query_url, remote.kind, {"kg": remote.graph}, store)
+            return GraphReader(store, self._wanted or Minter(), (part,))
+        if not or_empty and read_meta(store) is None:
+            raise EmptyGraphError(
+                f"{remote.query_url} holds no graph that sarag wrote: say with --graph-kind what "
+                "it holds (wikibase, skos or rdf), or index into it with  sarag index PATH --kg "
+                f"{remote.query_url}"
+            )
+        return GraphReader(store, self._minter(store))
+
+    def _remote_writer(self, remote: Remote) -> GraphReader:
+        from sarag_rdf.stores.sparql import SparqlStore
+
+        if remote.kind not in ("", "sarag"):
+            raise UsageError(f"a graph of kind {remote.kind} is only read: leave --graph-kind out")
+        store = SparqlStore(remote, writable=True)
+        return GraphReader(store, self._minter(store))
 
     def _refuse_other_folder(self) -> None:
         if self._folder is not None and _holds_other_things(self._folder):
@@ -107,6 +157,12 @@ class GraphLocation:
                 "make another graph"
             )
         return Minter(meta.base)
+
+
+def _remote(location: str | Path | Remote | None) -> Remote | None:
+    if isinstance(location, str) and is_url(location):
+        return Remote(location)
+    return location if isinstance(location, Remote) else None
 
 
 def _holds_graph(folder: Path) -> bool:

@@ -62,6 +62,11 @@ class Triples:
 class GraphStore(Protocol):
     """A SPARQL 1.1 data set with named graphs."""
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether graphs of others may stand beside those of sarag."""
+        ...
+
     def query(self, text: str, *, union: bool = False) -> Table | Triples | bool:
         """Run a query; with `union` the default graph is the union of all named graphs.
 
@@ -70,8 +75,15 @@ class GraphStore(Protocol):
         """
         ...
 
+    def select(self, text: str, key: str) -> Table:
+        """All rows of a SELECT query, however many: in pages by `key` where a store has limits.
+
+        `key` is a variable of the result that is always bound. Raises what `query` raises.
+        """
+        ...
+
     def apply(self, change: Change) -> None:
-        """Make a change wholly or not at all."""
+        """Make a change wholly or not at all; an endpoint can only make it step by step."""
         ...
 
     def load(self, quads: Iterable[Quad]) -> None:

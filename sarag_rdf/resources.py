@@ -29,6 +29,8 @@ _PATHS = {
     "description": (RDFS.comment.value,),
 }
 """Properties that a graph of any kind is read by, unless it says otherwise."""
+_DEFAULT_GRAPH = "urn:sarag:default-graph"
+"""What a default graph is called where it is named as a source."""
 _VALUES = re.compile(r"VALUES\s+(\?\w+|\([^)]*\))\s*\{\s*\}")
 
 
@@ -56,6 +58,11 @@ class QueryFile:
     text: str
 
     @property
+    def key(self) -> str:
+        """The first variable that is returned, which is always bound."""
+        return self.header["returns"].split()[0]
+
+    @property
     def takes_statements(self) -> bool:
         """Whether a value is a triple: subject, property and object."""
         found = _VALUES.search(self.text)
@@ -70,12 +77,15 @@ class QueryFile:
         """Fill the empty VALUES block with terms, and names of graphs and paths with IRIs.
 
         ``<urn:sarag:graph:NAME>`` becomes an IRI, ``<urn:sarag:path:NAME>`` one or the other of
-        several properties. Terms are serialised as RDF terms: no text of a user is spliced into a
-        query.
+        several properties. Where the IRI of a graph is empty, its patterns stay in their braces
+        without ``GRAPH``, so that they are matched in the default graph. Terms are serialised as
+        RDF terms: no text of a user is spliced into a query.
         """
         text = self.text
         for name, iri in graphs.items():
-            text = text.replace(f"<urn:sarag:graph:{name}>", str(NamedNode(iri)))
+            place = f"<urn:sarag:graph:{name}>"
+            text = text if iri else text.replace(f"GRAPH {place} {{", "{")
+            text = text.replace(place, str(NamedNode(iri or _DEFAULT_GRAPH)))
         for name, properties in {**_PATHS, **paths}.items():
             path = "|".join(str(NamedNode(iri)) for iri in properties)
             alternatives = path if len(properties) == 1 else f"({path})"

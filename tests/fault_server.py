@@ -7,10 +7,14 @@ import socket
 import struct
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qsl
 
 Play = Callable[[BaseHTTPRequestHandler], None]
 
@@ -18,11 +22,13 @@ Play = Callable[[BaseHTTPRequestHandler], None]
 class FaultServer:
     """Plays its acts in order, the last of them again and again.
 
-    `requests` holds (time in seconds, body) of each; `releases` lets hanging acts end.
+    `requests` holds (time in seconds, body) of each, of JSON or of a form, `seen` its method, path
+    and headers; `releases` lets hanging acts end.
     """
 
     def __init__(self, *acts: Play) -> None:
         self.requests: list[tuple[float, dict[str, Any]]] = []
+        self.seen: list[tuple[str, str, Message]] = []
         self.releases = threading.Event()
         lock = threading.Lock()
         outer = self
@@ -30,13 +36,15 @@ class FaultServer:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 length = int(self.headers.get("content-length") or 0)
-                body = json.loads(self.rfile.read(length) or b"{}")
+                self.raw = self.rfile.read(length)
+                body = _body(self.headers.get_content_type(), self.raw)
                 with lock:
                     outer.requests.append((time.monotonic(), body))
+                    outer.seen.append((self.command, self.path, self.headers))
                     act = acts[min(len(outer.requests), len(acts)) - 1]
                 act(self)
 
-            do_GET = do_POST  # noqa: N815 - the name that http.server looks for
+            do_GET = do_PUT = do_DELETE = do_POST  # noqa: N815 - names that http.server looks for
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
                 pass
@@ -45,7 +53,8 @@ class FaultServer:
         self._server.daemon_threads = True
         self._server.block_on_close = False
         self._server.owner = self  # type: ignore[attr-defined]
-        self.base_url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        self.root = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self.base_url = f"{self.root}/v1"
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
@@ -56,6 +65,15 @@ class FaultServer:
         self.releases.set()
         self._server.shutdown()
         self._server.server_close()
+
+
+def _body(media_type: str, data: bytes) -> dict[str, Any]:
+    if media_type == "application/x-www-form-urlencoded":
+        return dict(parse_qsl(data.decode(), keep_blank_values=True))
+    if media_type == "text/turtle":
+        return {"turtle": data.decode()}
+    body: dict[str, Any] = json.loads(data or b"{}")
+    return body
 
 
 @contextmanager
@@ -128,3 +146,28 @@ def hang(handler: BaseHTTPRequestHandler) -> None:
     """Answer nothing until the server is closed."""
     owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
     owner.releases.wait(60)
+
+
+Answer = tuple[int, str, bytes]
+"""Status, media type, body."""
+
+
+def relay(root: str, change: Callable[[Answer], Answer] = lambda answer: answer) -> Play:
+    """Hand a request on to another server, and its answer back, changed."""
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        data = handler.raw or None  # type: ignore[attr-defined]
+        request = urllib.request.Request(root + handler.path, data, method=handler.command)
+        for name in ("Content-Type", "Accept"):
+            if name in handler.headers:
+                request.add_header(name, handler.headers[name])
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                answer = response.status, response.headers.get_content_type(), response.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                answer = error.code, error.headers.get_content_type(), error.read()
+        status, type_, body = change(answer)
+        send(handler, status, body, Content_Type=type_)
+
+    return play

@@ -91,11 +91,13 @@ def make_graph(
 
 def crooked_graph(folder: Path) -> Path:
     """A graph of names and texts that syntaxes could trip over."""
+    return make_graph(folder, crooked_sources(), extractor=CrookedExtractor())
+
+
+def crooked_sources() -> list[Source]:
+    """Sources whose texts, titles and paths syntaxes could trip over."""
     text = "\n\n".join(CROOKED_NAMES)
-    sources = [
-        Source(text, name, f"{number}/ä b'.txt") for number, name in enumerate(CROOKED_NAMES)
-    ]
-    return make_graph(folder, sources, extractor=CrookedExtractor())
+    return [Source(text, name, f"{number}/ä b'.txt") for number, name in enumerate(CROOKED_NAMES)]
 
 
 def quads_of(folder: Path) -> list[ox.Quad]:

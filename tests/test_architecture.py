@@ -14,7 +14,7 @@ from sarag_rdf.assemble import EXTRACTORS, REASONERS, RETRIEVERS
 
 PACKAGE = Path(sarag_rdf.__file__).parent
 
-FOUNDATION = {"types", "answers", "errors", "vocab", "iris", "spec"}
+FOUNDATION = {"types", "answers", "errors", "vocab", "iris", "spec", "remote"}
 BASE = FOUNDATION | {"ports", "resources", "terms", "fence", "algo"}
 STEPS = BASE | {"graph"}
 STRATEGIES = {
@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "spec": {"errors"},
     "vocab": set(),
     "iris": {"errors"},
+    "remote": {"errors", "iris"},
     "ports": {"types", "answers"},
     "terms": {"errors", "ports"},
     "resources": {"errors", "ports", "vocab"},
@@ -62,10 +63,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {
         "serve",
         *("knowledge_graph", "assemble", "evaluate", "ports", "types", "answers", "errors"),
-        *("vocab", "spec"),
+        *("vocab", "spec", "remote"),
         "sarag_rdf",
     },
-    "sarag_rdf": {"knowledge_graph", "assemble", "ports", "types", "answers", "errors"},
+    "sarag_rdf": {"knowledge_graph", "assemble", "ports", "types", "answers", "errors", "remote"},
     "__main__": {"cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
@@ -89,6 +90,7 @@ ONLY_IN: dict[str, set[str]] = {
     "starlette": {"serve"},
     "uvicorn": {"serve"},
     "anyio": {"serve"},
+    "SPARQLWrapper": {"stores"},
 }
 """Packages of others, and the parts of the library that alone may know them."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,7 +29,10 @@ FILES = [
     for path in sorted(FOLDER.rglob("*.rq"))
     if path.parent.name != "examples"
 ]
-GRAPHS = {name: f"https://example.org/kg/graph/{name}" for name in ("kg", "links", "meta", "runs")}
+GRAPHS = {
+    name: f"https://example.org/kg/graph/{name}"
+    for name in ("kg", "links", "meta", "runs", "all", "sources")
+}
 EMPTY_VALUES = re.compile(r"VALUES\s+\(?([?\w ]+?)\)?\s*\{\s*\}")
 VALUES = (NamedNode("https://example.org/kg/a"), NamedNode("https://example.org/kg/b"))
 TRIPLES = ((*VALUES, VALUES[0]), (*VALUES, VALUES[1]))
@@ -119,6 +123,29 @@ def test_every_pattern_names_its_graph(kind: str, name: str) -> None:
     found = list(patterns(prepareQuery(filled(query_file(kind, name))).algebra))
     assert found
     assert [pattern for inside, pattern in found if not inside] == []
+
+
+@pytest.mark.parametrize(("kind", "name"), FILES)
+def test_a_graph_without_an_iri_is_the_default_graph(kind: str, name: str) -> None:
+    """Its patterns lose their GRAPH and stay as they are; other graphs are not touched."""
+    query = query_file(kind, name)
+    values = None
+    if parameter(query) is not None:
+        values = TRIPLES if query.takes_statements else VALUES
+    text = query.fill(values, GRAPHS | {"kg": ""})
+    assert text.count("{") == filled(query).count("{")
+    inside = Counter(map(str, (p for within, p in patterns(prepareQuery(text).algebra) if within)))
+    every = [(within, str(p)) for within, p in patterns(prepareQuery(filled(query)).algebra)]
+    lost = Counter(p for _, p in every) - inside
+    named = f"GRAPH <{GRAPHS['kg']}>"
+    assert bool(lost) == (named in filled(query))
+    assert [v.value for v in solutions(text).variables] == query.header["returns"].split()
+
+
+def solutions(text: str) -> ox.QuerySolutions:
+    result = ox.Store().query(text)
+    assert isinstance(result, ox.QuerySolutions)
+    return result
 
 
 def test_a_pattern_without_a_graph_would_be_found() -> None:

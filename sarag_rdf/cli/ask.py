@@ -18,6 +18,7 @@ from sarag_rdf.cli.options import (
     reasoning_options,
     retrieval_options,
     retriever_arguments,
+    sparql_options,
 )
 
 NO_ANSWER = 3
@@ -30,6 +31,7 @@ NO_ANSWER = 3
 @click.argument("question")
 @kg_option
 @over_option
+@sparql_options
 @retrieval_options
 @reasoning_options
 @embedder_option

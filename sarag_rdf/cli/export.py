@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sarag_rdf.cli.files import written_to
-from sarag_rdf.cli.options import kg_option, open_graph
+from sarag_rdf.cli.options import kg_option, open_graph, sparql_options
 from sarag_rdf.cli.wikibase import (
     WIKIBASE_FORMATS,
     export_wikibase,
@@ -23,6 +23,7 @@ PARTS = ("documents", "entities", "graphs", "imported")
 
 @click.command(name="export", epilog="Example:  sarag export --format turtle --output graph.ttl")
 @kg_option
+@sparql_options
 @click.option(
     "--format", "format_", default="turtle", type=click.Choice(FORMATS), help="RDF syntax."
 )

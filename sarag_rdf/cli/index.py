@@ -14,6 +14,7 @@ from sarag_rdf.cli.options import (
     kg_option,
     open_graph,
     setting,
+    sparql_write_options,
 )
 from sarag_rdf.errors import UsageError
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @kg_option
+@sparql_write_options
 @setting(
     "--extractor",
     help="spacy, llm or openie:FILE. Default: what the graph was extracted with; for a new graph "

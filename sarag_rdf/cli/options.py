@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
+
+from sarag_rdf.errors import UsageError
+from sarag_rdf.remote import TIMEOUT, Remote, is_url
 
 if TYPE_CHECKING:
     from sarag_rdf.assemble import Endpoint
@@ -25,8 +29,17 @@ def setting(*names: str, **attributes: Any) -> Decorator:
     return click.option(*names, envvar=envvar, **attributes)
 
 
+def _location(value: str | Path) -> str | Path:
+    """A folder, or an endpoint's URL as it is."""
+    return value if is_url(value) else Path(value)
+
+
 kg_option = setting(
-    "--kg", default="kg", type=click.Path(path_type=Path), help="The graph's folder."
+    "--kg",
+    default="kg",
+    type=_location,
+    metavar="FOLDER|URL",
+    help="The graph's folder, or a SPARQL endpoint's URL.",
 )
 embedder_option = setting(
     "--embedder",
@@ -40,6 +53,53 @@ over_option = setting(
     "times. Default: all, with the links between them.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+_sparql_timeout = setting(
+    "--sparql-timeout",
+    default=TIMEOUT,
+    type=click.FloatRange(0.0, min_open=True),
+    help="Seconds that a request to the SPARQL endpoint may take.",
+)
+
+
+def sparql_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--endpoint and what belongs to it: a live SPARQL endpoint that is read."""
+    for decorate in reversed(
+        [
+            setting(
+                "--endpoint",
+                help="The URL of a SPARQL endpoint to read, the same as --kg URL. Credentials are "
+                "read from SARAG_SPARQL_USER and SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN.",
+            ),
+            setting(
+                "--graph-kind",
+                type=click.Choice(["sarag", "wikibase", "wikibase-truthy", "skos", "rdf"]),
+                help="What the endpoint holds. Default: a graph that sarag wrote.",
+            ),
+            setting(
+                "--default-graph",
+                help="IRI of the graph that is read there; default: the endpoint's default graph. "
+                "Not for sarag, which names its graphs.",
+            ),
+            _sparql_timeout,
+        ]
+    ):
+        function = decorate(function)
+    return function
+
+
+def sparql_write_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--update-url and what belongs to it: an endpoint that is written to."""
+    for decorate in reversed(
+        [
+            setting("--update-url", help="Where the endpoint takes SPARQL Update."),
+            setting("--store-url", help="Where it takes the Graph Store Protocol."),
+            _sparql_timeout,
+        ]
+    ):
+        function = decorate(function)
+    return function
 
 
 def endpoint_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -171,13 +231,52 @@ def endpoint_of(options: dict[str, Any]) -> Endpoint | None:
 
 
 def open_graph(options: dict[str, Any], *, base: str | None = None) -> KnowledgeGraph:
-    """The graph that --kg names, with the embedder and endpoint that the options name."""
+    """The graph that --kg or --endpoint names, with the embedder and model that options name."""
     import sarag_rdf
 
     return sarag_rdf.open(
-        options["kg"],
+        location_of(options),
         base=base,
         over=options.get("over") or (),
         embedder=options.get("embedder"),
         endpoint=endpoint_of(options),
     )
+
+
+def location_of(options: dict[str, Any]) -> Path | Remote:
+    """The folder or endpoint that --kg or --endpoint names; an argument counts before a setting.
+
+    Raises `UsageError` if both are given, or an option of an endpoint without one.
+    """
+    location = options["kg"]
+    if options.get("endpoint") is not None:
+        ranks = {name: _rank(name) for name in ("kg", "endpoint")}
+        if ranks["kg"] == ranks["endpoint"]:
+            raise UsageError("--kg and --endpoint both name a graph: give one of them")
+        if ranks["kg"] < ranks["endpoint"]:
+            location = options["endpoint"]
+    names = ("update_url", "store_url", "graph_kind", "default_graph")
+    values: list[Any] = [options.get(name) or "" for name in names]
+    update, store, kind, graph = values
+    if isinstance(location, Path):
+        if any(values) and _rank("kg") == _ARGUMENT:
+            raise UsageError(
+                f"{location} is a folder: --graph-kind, --default-graph, --update-url and "
+                "--store-url belong to an endpoint's URL"
+            )
+        return location
+    if graph and kind in ("", "sarag"):
+        raise UsageError("--default-graph needs --graph-kind wikibase, skos or rdf")
+    timeout = options.get("sparql_timeout") or TIMEOUT
+    return Remote(str(location), update, store, kind, graph, timeout)
+
+
+_ARGUMENT = 2
+
+
+def _rank(option: str) -> int:
+    """0 for a default, 1 for a setting of the environment or of sarag.toml, 2 for an argument."""
+    source = click.get_current_context().get_parameter_source(option)
+    if source is ParameterSource.COMMANDLINE:
+        return _ARGUMENT
+    return 0 if source in (None, ParameterSource.DEFAULT) else 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sarag_rdf.cli.options import kg_option, open_graph
+from sarag_rdf.cli.options import kg_option, open_graph, sparql_options
 from sarag_rdf.errors import QueryError, UsageError
 from sarag_rdf.export.results import RESULT_FORMATS, serialize_results
 from sarag_rdf.ports import Triples
@@ -22,6 +22,7 @@ from sarag_rdf.ports import Triples
 @click.argument("sparql", required=False)
 @click.option("--file", "-f", "file", type=click.Path(path_type=Path), help="Read the query here.")
 @kg_option
+@sparql_options
 @click.option(
     "--format", "format_", type=click.Choice(RESULT_FORMATS), help="Default: table, turtle."
 )
@@ -74,4 +75,4 @@ def _prefixes() -> str:
 
 def _without_prefixes(message: str, width: int) -> str:
     """Count columns of the first line from where the user's own text begins."""
-    return re.sub(r"\b1:(\d+)", lambda m: f"1:{max(1, int(m.group(1)) - width)}", message)
+    return re.sub(r"\bat 1:(\d+)", lambda m: f"at 1:{max(1, int(m.group(1)) - width)}", message)

@@ -18,6 +18,7 @@ from sarag_rdf.cli.options import (
     retrieval_options,
     retriever_arguments,
     setting,
+    sparql_options,
 )
 
 NO_EVIDENCE = 3
@@ -30,6 +31,7 @@ NO_EVIDENCE = 3
 @click.argument("question")
 @kg_option
 @over_option
+@sparql_options
 @retrieval_options
 @embedder_option
 @endpoint_options

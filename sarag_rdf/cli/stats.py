@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
-from sarag_rdf.cli.options import json_option, kg_option, open_graph
+from sarag_rdf.cli.options import json_option, kg_option, open_graph, sparql_options
 
 
 @click.command(name="stats", epilog="Example:  sarag stats --kg kg --json")
 @kg_option
+@sparql_options
 @json_option
 def command(*, as_json: bool, **options: Any) -> int:
     """Count what the graph holds."""

@@ -8,13 +8,14 @@ from typing import Any, Literal
 
 import click
 
-from sarag_rdf.cli.options import json_option, kg_option, open_graph
+from sarag_rdf.cli.options import json_option, kg_option, open_graph, sparql_options
 
 SHOWN = 50
 
 
 @click.command(name="validate", epilog="Example:  sarag validate --kg kg")
 @kg_option
+@sparql_options
 @json_option
 @click.option(
     "--engine",

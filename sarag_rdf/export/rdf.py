@@ -14,11 +14,11 @@ from typing import IO, Any
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import StoreError, UsageError
+from sarag_rdf.errors import UsageError
 from sarag_rdf.export.parts import Chosen, Parts, choose, graph_names, of_entities
 from sarag_rdf.export.reifiers import check_rdf12, reifiers
 from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.ports import GraphStore, Table
+from sarag_rdf.ports import GraphStore
 from sarag_rdf.terms import iri, iri_or_literal
 from sarag_rdf.vocab import PREFIXES, RDF
 
@@ -42,13 +42,6 @@ _OWN = (
 
 Row = tuple[Any, Any, Any, Any]
 """Subject, predicate, object, graph."""
-
-
-def _rows(store: GraphStore, text: str) -> list[tuple[Any, ...]]:
-    result = store.query(text)
-    if not isinstance(result, Table):
-        raise StoreError("a SELECT query was expected")
-    return result.rows
 
 
 def _order(triple: ox.Triple) -> tuple[str, bool, str, str]:
@@ -78,8 +71,8 @@ def _in_order(rows: Iterable[Row], chosen: Chosen | None, *, rdf12: bool) -> lis
 def _subjects(store: GraphStore, graphs: Sequence[str] | None) -> list[str]:
     found: set[str] = set()
     for name in ["?g"] if graphs is None else [f"<{graph}>" for graph in graphs]:
-        rows = _rows(store, f"SELECT DISTINCT ?s WHERE {{ GRAPH {name} {{ ?s ?p ?o }} }}")
-        found.update(iri(row[0]) for row in rows)
+        text = f"SELECT DISTINCT ?s WHERE {{ GRAPH {name} {{ ?s ?p ?o }} }}"
+        found.update(iri(row[0]) for row in store.select(text, "s").rows)
     return sorted(found)
 
 
@@ -89,7 +82,7 @@ def _by_subjects(store: GraphStore, graphs: Sequence[str] | None) -> Iterator[li
     only = ox.NamedNode(graphs[0]) if graphs is not None and len(graphs) == 1 else None
     while batch := [ox.NamedNode(subject) for subject in islice(subjects, _SUBJECTS)]:
         where = f"VALUES ?s {{ {' '.join(map(str, batch))} }} GRAPH {only or '?g'} {{ ?s ?p ?o }}"
-        rows = _rows(store, f"SELECT ?s ?p ?o ?g WHERE {{ {where} }}")
+        rows = store.select(f"SELECT ?s ?p ?o ?g WHERE {{ {where} }}", "s").rows
         yield [(s, p, o, only or g) for s, p, o, g in rows]
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from pyoxigraph import NamedNode
 
-from sarag_rdf.errors import StoreError
+from sarag_rdf.errors import RemoteRequestSizeError
 from sarag_rdf.iris import Minter, sha256_hex, statement_of
-from sarag_rdf.ports import GraphStore, Table, Term
+from sarag_rdf.ports import GraphStore, Term
 from sarag_rdf.resources import QueryFile, query_file, query_names
 
 BATCH = 500
@@ -30,8 +30,9 @@ _INDEX = "index"
 class Part:
     """One graph of a knowledge graph, with the folder of queries that read it.
 
-    `graphs` says what stands for ``<urn:sarag:graph:NAME>`` in them, ``kg`` being the graph
-    itself, and `paths` which properties stand for ``<urn:sarag:path:NAME>``.
+    `graphs` says what stands for ``<urn:sarag:graph:NAME>`` in them, ``kg`` being the graph itself
+    (nothing at all stands for the default graph), and `paths` which properties stand for
+    ``<urn:sarag:path:NAME>``.
     """
 
     name: str
@@ -66,6 +67,8 @@ class GraphReader:
             "kg": self.minter.kg_graph,
             "meta": self.minter.meta_graph,
             "runs": self.minter.runs_graph,
+            "all": self.minter.graphs,
+            "sources": self.minter.source_graphs,
         }
         return Part(DOCUMENTS, "sarag", graphs, self.store)
 
@@ -100,7 +103,8 @@ class GraphReader:
 
 
 def _all(part: Part, query: QueryFile) -> list[tuple[Any, ...]]:
-    return _select(part, query.fill(None, part.graphs, part.paths))
+    text = query.fill(None, part.graphs, part.paths)
+    return part.store.select(text, query.key).rows
 
 
 def _for(part: Part, query: QueryFile, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
@@ -108,7 +112,7 @@ def _for(part: Part, query: QueryFile, iris: Iterable[str]) -> Iterator[tuple[An
         _statements(iris) if query.takes_statements else map(NamedNode, iris)
     )
     while batch := list(islice(pending, BATCH)):
-        yield from _select(part, query.fill(batch, part.graphs, part.paths))
+        yield from _select(part, query, batch)
 
 
 def _statements(iris: Iterable[str]) -> Iterator[tuple[NamedNode, ...]]:
@@ -119,8 +123,14 @@ def _statements(iris: Iterable[str]) -> Iterator[tuple[NamedNode, ...]]:
             yield tuple(map(NamedNode, found))
 
 
-def _select(part: Part, text: str) -> list[tuple[Any, ...]]:
-    result = part.store.query(text)
-    if not isinstance(result, Table):
-        raise StoreError("a SELECT query was expected")
-    return result.rows
+def _select(
+    part: Part, query: QueryFile, batch: list[Term | tuple[Term, ...]]
+) -> list[tuple[Any, ...]]:
+    """Rows for a batch; one that a server refuses as too large is asked for in halves."""
+    try:
+        return part.store.select(query.fill(batch, part.graphs, part.paths), query.key).rows
+    except RemoteRequestSizeError:
+        if len(batch) == 1:
+            raise
+        half = len(batch) // 2
+        return _select(part, query, batch[:half]) + _select(part, query, batch[half:])

@@ -55,7 +55,11 @@ def _stated(reader: GraphReader) -> dict[str, list[str]]:
 
 
 class GraphVectors:
-    """The indexes of one revision of a graph under one embedding model."""
+    """The indexes of one revision of a graph under one embedding model.
+
+    Of a graph that tells no revision, behind an endpoint say, vectors are kept for the texts that
+    were read, and nothing else is kept.
+    """
 
     def __init__(
         self, reader: GraphReader, embedder: Embedder, store: VectorStore, revision: str
@@ -63,7 +67,7 @@ class GraphVectors:
         self._reader = reader
         self._embedder = embedder
         self._store = store
-        self._key = sha256_hex(revision, embedder.name)
+        self._revision = revision
         self._indexes: dict[Kind, VectorIndex] = {}
 
     @property
@@ -73,19 +77,28 @@ class GraphVectors:
 
     def kept(self, name: str, make: Callable[[], Arrays]) -> Arrays:
         """Arrays made of this revision of the graph, from the store or made anew and stored."""
-        arrays = self._store.load_arrays(name, self._key)
+        if not self._revision:
+            return make()
+        key = sha256_hex(self._revision, self._embedder.name)
+        arrays = self._store.load_arrays(name, key)
         if arrays is None:
             arrays = make()
-            self._store.save_arrays(name, self._key, arrays)
+            self._store.save_arrays(name, key, arrays)
         return arrays
 
     def index(self, kind: Kind, embed: EmbedTexts | None = None) -> VectorIndex:
         """The index of one kind; `embed` may stand for the embedder's own, to show progress."""
         if kind not in self._indexes:
-            index = self._store.load(kind, self._key)
-            if index is None:
-                items = texts_of(self._reader, kind)
-                matrix = (embed or self._embedder.embed)([text for _, text in items])
-                index = self._store.save(kind, self._key, [iri for iri, _ in items], matrix)
-            self._indexes[kind] = index
+            self._indexes[kind] = self._made(kind, embed or self._embedder.embed)
         return self._indexes[kind]
+
+    def _made(self, kind: Kind, embed: EmbedTexts) -> VectorIndex:
+        items = None if self._revision else texts_of(self._reader, kind)
+        state = self._revision or sha256_hex(*(part for item in items or () for part in item))
+        key = sha256_hex(state, self._embedder.name)
+        index = self._store.load(kind, key)
+        if index is None:
+            items = texts_of(self._reader, kind) if items is None else items
+            matrix = embed([text for _, text in items])
+            index = self._store.save(kind, key, [iri for iri, _ in items], matrix)
+        return index

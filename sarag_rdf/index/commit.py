@@ -13,6 +13,7 @@ from sarag_rdf.graph.revision import revised
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.refresh import refresh
 from sarag_rdf.ports import Change, Term
+from sarag_rdf.terms import iri
 from sarag_rdf.vocab import DCAT, PROV, RDF, SARAG, VOID, XSD
 
 
@@ -67,9 +68,10 @@ class Writer:
         `released` go, and the quads of quarantine graphs in `held` come.
         """
         change = refresh(self.reader, drop, insert)
+        replaced = dict.fromkeys((*change.drop, *(iri(quad.graph_name) for quad in insert)))
         change = replace(
             change,
-            drop=(*change.drop, *released),
+            drop=(*replaced, *released),
             insert=(*change.insert, *held, *self._run_quads(sources)),
         )
         self.reader.store.apply(revised(self.reader, change))

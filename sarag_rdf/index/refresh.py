@@ -118,11 +118,8 @@ def refresh(reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad]) ->
 def rebuild(reader: GraphReader) -> Change:
     """The change that makes the traversed graph anew from all evidence."""
     minter = reader.minter
-    evidence = Evidence.of(
-        quad
-        for quad in reader.store.quads()
-        if iri(quad.graph_name).startswith(minter.source_graphs)
-    )
+    graphs = [graph.value for (graph,) in reader.kept("source-graphs")]
+    evidence = Evidence.of(quad for graph in graphs for quad in reader.store.quads(graph))
     after = _After(None, (), evidence)
     targets = _resolve(after, minter, {m for m, *_ in evidence.properties})
     graph = NamedNode(minter.kg_graph)

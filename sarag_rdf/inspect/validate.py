@@ -35,10 +35,12 @@ def validate(reader: GraphReader, engine: Engine = "sarag") -> ValidationReport:
 
 def _own_quads(reader: GraphReader) -> Iterator[ox.Quad]:
     others = (reader.minter.imported_graphs, reader.minter.quarantine_graphs)
-    for quad in reader.store.quads():
-        graph = quad.graph_name
-        if not (isinstance(graph, ox.NamedNode) and graph.value.startswith(others)):
-            yield quad
+    prefix = ox.Literal(reader.minter.graphs)
+    where = f"GRAPH ?g {{ ?s ?p ?o }} FILTER(STRSTARTS(STR(?g), {prefix}))"
+    rows = reader.store.select(f"SELECT ?g WHERE {{ {where} }} GROUP BY ?g", "g").rows
+    for graph in sorted(row[0].value for row in rows):
+        if not graph.startswith(others):
+            yield from reader.store.quads(graph)
 
 
 @cache

@@ -54,6 +54,8 @@ class OxigraphStore:
     result is read in another thread than the one that made it.
     """
 
+    is_shared = False
+
     def __init__(self, store: ox.Store, *, writable: bool = True) -> None:
         self._store: ox.Store | None = store
         self._writable = writable
@@ -101,6 +103,12 @@ class OxigraphStore:
             raise QueryError(f"the SPARQL query does not parse: {error}") from error
         except (OSError, RuntimeError, ValueError) as error:
             raise StoreError(f"the query failed: {error}") from error
+
+    def select(self, text: str, key: str) -> Table:  # noqa: ARG002 - there is no limit here
+        result = self.query(text)
+        if not isinstance(result, Table):
+            raise StoreError("a SELECT query was expected")
+        return result
 
     def apply(self, change: Change) -> None:
         operations = [f"DROP SILENT GRAPH <{graph}>" for graph in change.drop]

@@ -12,10 +12,11 @@ from rdflib.plugins.sparql.parserutils import CompValue
 
 from sarag_rdf.errors import QueryError
 
-_COMMENT_OR_STRING = re.compile(
+COMMENT_OR_STRING = re.compile(
     r"'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|<[^<>\s]*>|#[^\n]*",
     re.DOTALL,
 )
+"""Comments, strings and IRIs, in which a word is no keyword and a brace no brace."""
 _ESCAPE = re.compile(r"\\u[0-9a-f]{4}(?:[0-9a-f]{4})?", re.IGNORECASE)
 """What rdflib replaces before it parses."""
 
@@ -62,7 +63,7 @@ def inspect_query(text: str) -> QueryTraits:
     except Exception:  # noqa: BLE001 - pyparsing and rdflib raise many kinds; Oxigraph decides
         lines = text.replace("\r", "\n")
         hidden = _ESCAPE.search(lines) is not None
-        words = set(re.findall(r"\w+", _COMMENT_OR_STRING.sub(" ", lines).upper()))
+        words = set(re.findall(r"\w+", COMMENT_OR_STRING.sub(" ", lines).upper()))
         return QueryTraits("FROM" in words, "SERVICE" in upper or hidden)
     return QueryTraits("DatasetClause" in names, "ServiceGraphPattern" in names)
 

@@ -1,0 +1,109 @@
+"""A live SPARQL 1.1 endpoint: its URLs, and what kind of knowledge graph it holds."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from sarag_rdf.errors import UsageError
+from sarag_rdf.iris import sha256_hex
+
+TIMEOUT = 60.0
+"""Seconds that a request may take by default, as at the Wikidata Query Service."""
+
+GraphKind = Literal["", "sarag", "wikibase", "wikibase-truthy", "skos", "rdf"]
+
+_CONVENTIONS: tuple[tuple[str, str, str], ...] = (
+    (r"/query", "/update", "/store"),  # Oxigraph
+    (r"/sparql", "/sparql", "/sparql-graph-crud"),  # Virtuoso
+    (r"/sparql-auth", "/sparql-auth", "/sparql-graph-crud-auth"),  # Virtuoso with a password
+    (r"(.*/repositories/[^/]+)", r"\1/statements", r"\1/rdf-graphs/service"),  # RDF4J, GraphDB
+    (r"(/.+)/(?:query|sparql)", r"\1/update", r"\1/data"),  # Fuseki
+)
+"""Path of a query endpoint -> paths for update and for the Graph Store Protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """Where an endpoint is, and how it is read.
+
+    `update_url` and `store_url` (Graph Store Protocol) are for writing; left empty they follow
+    from `query_url` where its path is a known one. `kind` names the folder of queries that reads
+    it, empty for a graph that sarag wrote. `graph` is the IRI of the graph that is read if the
+    kind is another one; empty for the endpoint's default graph. `timeout` in seconds a request.
+    """
+
+    query_url: str
+    update_url: str = ""
+    store_url: str = ""
+    kind: GraphKind = ""
+    graph: str = ""
+    timeout: float = TIMEOUT
+
+    def __post_init__(self) -> None:
+        for url in filter(None, (self.query_url, self.update_url, self.store_url)):
+            _check(url)
+
+    def writable(self) -> Remote:
+        """The same with the URLs for writing filled in by convention where they are known."""
+        parts = urlsplit(self.query_url)
+        update, store = _by_convention(parts.path)
+        return Remote(
+            self.query_url,
+            self.update_url or (parts._replace(path=update).geturl() if update else ""),
+            self.store_url or (parts._replace(path=store).geturl() if store else ""),
+            self.kind,
+            self.graph,
+            self.timeout,
+        )
+
+    def cache(self) -> Path:
+        """The folder of this endpoint's caches, below SARAG_CACHE_DIR or the user's cache."""
+        host = re.sub(r"[^\w.-]", "-", urlsplit(self.query_url).netloc)
+        digest = sha256_hex(self.query_url, self.kind, self.graph)[:16]
+        return _cache_root() / "endpoints" / f"{host}-{digest}"
+
+
+def is_url(location: object) -> bool:
+    """Whether a location is an endpoint's URL, and no folder."""
+    return isinstance(location, str) and re.match(r"https?://", location, re.IGNORECASE) is not None
+
+
+def _check(url: str) -> None:
+    """Raise `UsageError` for what is no URL of an endpoint, or holds a password."""
+    try:
+        parts = urlsplit(url)
+        sound = bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        sound = False
+    if not is_url(url) or not sound or re.search(r"[\s<>\"{}|\\^`#]", url):
+        raise UsageError(f"'{_masked(url)}' is no endpoint's URL: give http://HOST/PATH")
+    if "@" in urlsplit(url).netloc:
+        raise UsageError(
+            "an endpoint's URL may hold no password: set SARAG_SPARQL_USER and "
+            "SARAG_SPARQL_PASSWORD in the environment"
+        )
+
+
+def _masked(url: str) -> str:
+    return re.sub(r"//[^/@]*@", "//", url)
+
+
+def _by_convention(path: str) -> tuple[str, str]:
+    for pattern, update, store in _CONVENTIONS:
+        match = re.fullmatch(pattern, path)
+        if match:
+            return match.expand(update), match.expand(store)
+    return "", ""
+
+
+def _cache_root() -> Path:
+    named = os.environ.get("SARAG_CACHE_DIR")
+    if named:
+        return Path(named).expanduser()
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "sarag"

@@ -1,0 +1,181 @@
+"""A live SPARQL 1.1 endpoint as a GraphStore: every answer is whole, or an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyoxigraph as ox
+
+from sarag_rdf.errors import RemoteStoreError, RemoteTruncatedError, StoreError
+from sarag_rdf.ports import Change, Table, Triples
+from sarag_rdf.remote import Remote
+from sarag_rdf.stores.query_guard import inspect_query
+from sarag_rdf.stores.sparql_client import BACKOFF, Client
+from sarag_rdf.stores.sparql_pages import beyond, page, query_form, solutions_of, text_of
+from sarag_rdf.stores.sparql_results import (
+    ACCEPT_ROWS,
+    ACCEPT_TRIPLES,
+    announced_limit,
+    read_rows,
+    read_triples,
+)
+from sarag_rdf.stores.sparql_write import add, write
+
+PAGE = 10_000
+"""Rows a page: Virtuoso sorts no more at a time."""
+UNSUSPICIOUS = 100
+"""No endpoint cuts results below this: fewer rows are taken as whole without asking again."""
+
+
+class SparqlStore:
+    """A GraphStore behind a query endpoint, and an update and a graph store endpoint to write to.
+
+    Endpoints cut results at a limit, and not all of them say so. So for a result of some size it is
+    asked whether there is more, and if there is, `select` reads it page by page.
+    """
+
+    is_shared = True
+
+    def __init__(self, remote: Remote, *, writable: bool = False, backoff: float = BACKOFF) -> None:
+        self._remote = remote.writable() if writable else remote
+        self._writable = writable
+        self._url = self._remote.query_url
+        self._client: Client | None = Client(self._remote, backoff=backoff)
+
+    @property
+    def _open_client(self) -> Client:
+        if self._client is None:
+            raise StoreError("this graph has been closed: open it again")
+        return self._client
+
+    @property
+    def _writing_client(self) -> Client:
+        if not self._writable:
+            raise StoreError("this graph was opened for reading only")
+        return self._open_client
+
+    def query(self, text: str, *, union: bool = False) -> Table | Triples | bool:
+        form = query_form(text)
+        if form in ("CONSTRUCT", "DESCRIBE"):
+            return self._triples(text, union=union)
+        result, limit = self._rows(text, union=union)
+        if isinstance(result, Table) and self._is_short(text, result, limit, union=union):
+            raise RemoteTruncatedError(
+                f"{self._url} gave {len(result.rows)} rows and has more: ask for parts, "
+                "with ORDER BY, LIMIT and a FILTER on what the last part ended with"
+            )
+        return result
+
+    def select(self, text: str, key: str) -> Table:
+        result, limit = self._rows(text)
+        if not isinstance(result, Table):
+            raise StoreError("a SELECT query was expected")
+        if not self._is_cut(text, result, limit):
+            return result
+        names = (key, *(name for name in result.variables if name != key))
+        order = [names.index(name) for name in result.variables]
+        rows = self._pages(text, names, len(result.rows), ())
+        return Table(result.variables, [tuple(row[place] for place in order) for row in rows])
+
+    def apply(self, change: Change) -> None:
+        """Make a change step by step: an endpoint has no atomic one. See docs/remote.md."""
+        write(self._writing_client, change)
+
+    def load(self, quads: Iterable[ox.Quad]) -> None:
+        add(self._writing_client, quads)
+
+    def quads(self, graph: str | None = None) -> Iterator[ox.Quad]:
+        names = [graph] if graph is not None else self._graphs()
+        for name in names:
+            node = ox.NamedNode(name)
+            rows = self.select(f"SELECT ?s ?p ?o WHERE {{ GRAPH {node} {{ ?s ?p ?o }} }}", "s").rows
+            yield from (ox.Quad(s, p, o, node) for s, p, o in rows)
+
+    def close(self) -> None:
+        self._client = None
+
+    def _graphs(self) -> list[str]:
+        # With DISTINCT instead, Virtuoso 7.2.5 may never answer.
+        rows = self.select("SELECT ?g WHERE { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g", "g").rows
+        return sorted(row[0].value for row in rows)
+
+    def _rows(self, text: str, *, union: bool = False) -> tuple[Table | bool, int | None]:
+        """One answer as it came, and the limit at which it was cut if the endpoint says so."""
+        response = self._open_client.query(text, ACCEPT_ROWS, union=union)
+        return read_rows(response), announced_limit(response)
+
+    def _triples(self, text: str, *, union: bool) -> Triples:
+        response = self._open_client.query(text, ACCEPT_TRIPLES, union=union)
+        result, limit = read_triples(response), announced_limit(response)
+        if limit is not None or self._lacks(text, len(result.triples), union=union):
+            raise RemoteTruncatedError(
+                f"{self._url} gave {len(result.triples)} triples and has more: ask for parts"
+            )
+        return result
+
+    def _lacks(self, text: str, count: int, *, union: bool) -> bool:
+        """Whether triples are missing: not every endpoint says so, but rows of theirs tell."""
+        if count < UNSUSPICIOUS:
+            return False
+        select = solutions_of(text)
+        if select is None:
+            return count % 100 == 0
+        rows, limit = self._rows(select, union=union)
+        return not isinstance(rows, Table) or self._is_short(select, rows, limit, union=union)
+
+    def _is_short(self, text: str, table: Table, limit: int | None, *, union: bool) -> bool:
+        """The same for a query of any form: one with FROM cannot stand in a further query."""
+        if len(table.rows) >= UNSUSPICIOUS and inspect_query(text).names_dataset:
+            return limit is not None or len(table.rows) % 1000 == 0
+        return self._is_cut(text, table, limit, union=union)
+
+    def _is_cut(self, text: str, table: Table, limit: int | None, *, union: bool = False) -> bool:
+        """Whether there is more than was given, as the endpoint says or as one more query shows."""
+        count = len(table.rows)
+        if limit is not None and count >= limit:
+            return True
+        if count < UNSUSPICIOUS:
+            return False
+        further, _ = self._rows(beyond(text, count), union=union)
+        return not isinstance(further, Table) or bool(further.rows)
+
+    def _pages(
+        self, text: str, variables: Sequence[str], most: int, fixed: tuple[tuple[str, str], ...]
+    ) -> Iterator[tuple[Any, ...]]:
+        """All rows where the first variables are fixed, by the next: at most `most` a page.
+
+        The last value of a page, which may go on, is read again with the next page. One that has
+        more rows than a page can hold is read in pages by the variable that follows.
+        """
+        column, size = len(fixed), min(PAGE, most)
+        after: str | None = None
+        while True:
+            asked = page(text, variables, fixed, after, size)
+            found, limit = self._rows(asked)
+            if not isinstance(found, Table):
+                raise StoreError("a SELECT query was expected")
+            rows, texts = found.rows, [text_of(row[column]) for row in found.rows]
+            if texts != sorted(texts) or (after is not None and texts and texts[0] <= after):
+                raise RemoteStoreError(
+                    f"{self._url} does not sort by code points, so that its results cannot be read "
+                    "in pages: its limit of rows must be raised"
+                )
+            if len(rows) < size and not self._is_cut(asked, found, limit):
+                yield from rows
+                return
+            end = texts.index(texts[-1])  # the last text may go on
+            if end:
+                yield from rows[:end]
+                size, after = min(PAGE, most), texts[end - 1]
+            elif len(rows) == size < most:
+                size = min(4 * size, most)
+            elif column + 1 < len(variables):
+                within = (*fixed, (variables[column], texts[-1]))
+                yield from self._pages(text, variables, most, within)
+                after = texts[-1]
+            else:
+                raise RemoteTruncatedError(
+                    f"{self._url} gives {len(rows)} rows at most, and has more that differ in "
+                    "nothing to sort by: its limit must be raised"
+                )

@@ -1,0 +1,34 @@
+"""What the tests of endpoints load into them, and ask them for."""
+
+from __future__ import annotations
+
+from pyoxigraph import RdfFormat, serialize
+
+from sarag_rdf.ports import GraphStore
+from sarag_rdf.vocab import PREFIXES
+
+_NODES = {
+    "entity": "?x a sarag:Entity",
+    "document": "?x a sarag:Document",
+    "text": "?x sarag:describes ?entity",
+    "description": "?x a sarag:Description",
+    "relationship": "?x a sarag:Relationship",
+    "mention": "?x a sarag:Mention",
+    "alias": "?mention sarag:aliasMention ?x",
+}
+
+
+def seeds(store: GraphStore, parameter: str) -> list[str]:
+    """IRIs that a query with this parameter takes; none for other parameters."""
+    if parameter not in _NODES:
+        return []
+    pattern = f"SELECT DISTINCT ?x WHERE {{ GRAPH ?g {{ {_NODES[parameter]} }} }}"
+    text = f"PREFIX sarag: <{PREFIXES['sarag']}> {pattern}"
+    return sorted(row[0].value for row in store.select(text, "x").rows)
+
+
+def export_nquads(store: GraphStore) -> bytes:
+    """All that a store holds."""
+    data = serialize(store.quads(), format=RdfFormat.N_QUADS)
+    assert data
+    return data

@@ -1,0 +1,81 @@
+"""URLs of endpoints, what follows from them, and where their caches are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sarag_rdf.remote import Remote, is_url
+from tests.command import Sarag
+
+
+@pytest.mark.parametrize(
+    ("query", "update", "store"),
+    [
+        ("http://h:7878/query", "http://h:7878/update", "http://h:7878/store"),
+        ("https://h/ds/query", "https://h/ds/update", "https://h/ds/data"),
+        ("http://h/a/ds/sparql", "http://h/a/ds/update", "http://h/a/ds/data"),
+        ("http://h:8890/sparql", "http://h:8890/sparql", "http://h:8890/sparql-graph-crud"),
+        ("http://h/sparql-auth", "http://h/sparql-auth", "http://h/sparql-graph-crud-auth"),
+        (
+            "http://h/repositories/r",
+            "http://h/repositories/r/statements",
+            "http://h/repositories/r/rdf-graphs/service",
+        ),
+        ("http://h/elsewhere", "", ""),
+    ],
+)
+def test_urls_for_writing(query: str, update: str, store: str) -> None:
+    made = Remote(query).writable()
+    assert (made.query_url, made.update_url, made.store_url) == (query, update, store)
+
+
+def test_what_is_named_counts_before_what_is_usual() -> None:
+    made = Remote("http://h/query", "http://h/u", "http://h/s").writable()
+    assert (made.update_url, made.store_url) == ("http://h/u", "http://h/s")
+
+
+@pytest.mark.parametrize(
+    ("location", "wanted"),
+    [
+        ("http://h/x", True),
+        ("HTTPS://h", True),
+        ("kg", False),
+        ("C:/x", False),
+        (Path("kg"), False),
+    ],
+)
+def test_what_is_a_url(location: object, wanted: bool) -> None:
+    assert is_url(location) is wanted
+
+
+def test_caches_are_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SARAG_CACHE_DIR", str(tmp_path / "own"))
+    remotes = [
+        Remote("http://h/a"),
+        Remote("http://h/b"),
+        Remote("http://h/a", kind="skos"),
+        Remote("http://h/a", kind="skos", graph="urn:g"),
+    ]
+    folders = {remote.cache() for remote in remotes}
+    assert len(folders) == 4
+    assert {folder.parent for folder in folders} == {tmp_path / "own" / "endpoints"}
+    monkeypatch.delenv("SARAG_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert Remote("http://h/a").cache().is_relative_to(tmp_path / "xdg" / "sarag")
+
+
+def test_options_that_do_not_fit(sarag: Sarag, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "http://127.0.0.1:9/query"
+    sarag("stats", "--kg", "kg", "--endpoint", url).fails(2, "both name a graph")
+    sarag("stats", "--kg", "kg", "--graph-kind", "skos").fails(2, "kg is a folder")
+    sarag("stats", "--kg", url, "--default-graph", "urn:g").fails(2, "--graph-kind")
+    sarag("stats", "--kg", "http://a:b@h/x").fails(2, "SARAG_SPARQL_USER")
+    monkeypatch.setenv("SARAG_ENDPOINT", url)
+    sarag("stats").fails(1, url)
+    sarag("stats", "--kg", "kg").fails(1, "there is no graph at kg")
+    monkeypatch.setenv("SARAG_KG", "kg")
+    sarag("stats").fails(2, "both name a graph")
+    monkeypatch.delenv("SARAG_ENDPOINT")
+    sarag("stats", "--endpoint", url).fails(1, url)

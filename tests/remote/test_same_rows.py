@@ -1,0 +1,115 @@
+"""Every shipped query on real servers gives the rows that it gives on the embedded store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pyoxigraph as ox
+import pytest
+
+import sarag_rdf
+from sarag_rdf.graph.rows import GraphReader, Part
+from sarag_rdf.iris import Minter
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.remote import Remote
+from sarag_rdf.resources import query_file, query_names
+from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.stores.sparql import SparqlStore
+from tests.command import ROOT
+from tests.remote.sample import export_nquads, seeds
+from tests.sample_graph import BASE, CapitalExtractor, CrookedExtractor, crooked_sources
+from tests.servers import VIRTUOSO_ROWS, Server
+
+OF_IMPORTS = {"imports", "property-uses"}
+FILES = [
+    (kind, name)
+    for kind in ("index", "sarag")
+    for name in query_names(kind)
+    if name not in OF_IMPORTS
+]
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphReader]:
+    """The example corpus, and names that syntaxes could trip over."""
+    folder = tmp_path_factory.mktemp("embedded")
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index(ROOT / "examples" / "corpus", extractor=CapitalExtractor())
+        kg.index(crooked_sources(), extractor=CrookedExtractor())
+    store = OxigraphStore.open(folder / "store")
+    yield GraphReader(store, Minter(BASE))
+    store.close()
+
+
+@pytest.fixture(scope="module", params=["oxigraph", "virtuoso"])
+def served(request: pytest.FixtureRequest, embedded: GraphReader) -> GraphReader:
+    """The same graph behind an endpoint."""
+    server: Server = request.getfixturevalue(request.param)
+    server.clear()
+    server.load(export_nquads(embedded.store))
+    return GraphReader(SparqlStore(Remote(server.query_url)), Minter(BASE))
+
+
+def rows_of(reader: GraphReader, kind: str, name: str, values: list[str]) -> Counter[object]:
+    all_, some = (
+        (reader.kept, reader.kept_for) if kind == "index" else (reader.rows, reader.rows_for)
+    )
+    if query_file(kind, name).header["params"] == "none":
+        return Counter(all_(name))
+    return Counter(some(name, values))
+
+
+@pytest.mark.parametrize(("kind", "name"), FILES)
+def test_rows_are_the_same(
+    embedded: GraphReader, served: GraphReader, kind: str, name: str
+) -> None:
+    parameter = query_file(kind, name).header["params"]
+    values = seeds(embedded.store, parameter)
+    wanted = rows_of(embedded, kind, name, values)
+    assert wanted
+    assert rows_of(served, kind, name, values) == wanted
+
+
+def test_results_are_larger_than_what_a_server_gives_at_once(embedded: GraphReader) -> None:
+    """Else the test above would not show that pages are put together rightly."""
+    whole = [
+        name
+        for name in query_names("sarag")
+        if query_file("sarag", name).header["params"] == "none"
+    ]
+    large = [name for name in whole if len(embedded.rows(name)) > 2 * VIRTUOSO_ROWS]
+    assert len(large) >= 4
+
+
+def test_all_quads_are_read(embedded: GraphReader, served: GraphReader) -> None:
+    graphs = {
+        row[-1].value
+        for row in embedded.store.select(
+            "SELECT ?g { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g", "g"
+        ).rows
+    }
+    for graph in graphs:
+        assert set(served.store.quads(graph)) == set(embedded.store.quads(graph))
+
+
+@pytest.fixture(scope="module")
+def in_default_graph(embedded: GraphReader) -> GraphReader:
+    """The traversed graph in the default graph of another store, where no graph is named."""
+    store = ox.Store()
+    named = ox.NamedNode(embedded.minter.kg_graph)
+    for quad in embedded.store.quads():
+        graph = ox.DefaultGraph() if quad.graph_name == named else quad.graph_name
+        store.add(ox.Quad(quad.subject, quad.predicate, quad.object, graph))
+    graphs = {**embedded.own.graphs, "kg": ""}
+    part = Part("default", "sarag", graphs, OxigraphStore(store))
+    return GraphReader(part.store, embedded.minter, (part,))
+
+
+@pytest.mark.parametrize("name", query_names("sarag"))
+def test_rows_are_the_same_from_a_default_graph(
+    embedded: GraphReader, in_default_graph: GraphReader, name: str
+) -> None:
+    values = seeds(embedded.store, query_file("sarag", name).header["params"])
+    wanted = rows_of(embedded, "sarag", name, values)
+    assert rows_of(in_default_graph, "sarag", name, values) == wanted
