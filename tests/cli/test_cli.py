@@ -72,7 +72,7 @@ def test_commands() -> None:
     ]
     files = {path.stem for path in (ROOT / "sarag_rdf" / "cli").glob("*.py")}
     parts = {f"evaluate_{name}" for name in evaluate.command.commands}
-    beside = {"__init__", "main", "options", "progress", "show", "evaluation"}
+    beside = {"__init__", "main", "options", "progress", "show", "evaluation", "files", "wikibase"}
     commands = {f"{name}_" if iskeyword(name) else name for name in COMMANDS}
     assert files - beside == {*commands, *parts}
 
