@@ -19,6 +19,7 @@ from sarag_rdf.link.match import Match, identities, stored
 from sarag_rdf.link.sssom import UNKNOWN_LICENSE, read_table, write_table
 from sarag_rdf.location import GraphLocation
 from sarag_rdf.ports import Embedder
+from sarag_rdf.remote import Remote
 from sarag_rdf.terms import text_of
 from sarag_rdf.vocab import DCTERMS
 
@@ -36,21 +37,31 @@ class Linking:
         Entities that are linked as the same as one of its items are left out.
         """
         reader = self._location.reader()
-        today = datetime.now(UTC).date().isoformat()
-        chosen = Settings(**({"date": today} | settings))
+        chosen = Settings(**({"date": _today()} | settings))
         target = searched(reader, [name])
         return candidates(reader, target, self._embedder, chosen, _linked(reader, target))
+
+    def remote_candidates(self, remote: Remote, **settings: Any) -> list[Match]:
+        """Candidates among the items behind an endpoint, which is asked for equal names."""
+        target = GraphLocation(remote, None).reader()
+        chosen = replace(Settings(**({"date": _today()} | settings)), by_name=True)
+        return candidates(self._location.reader(), target, self._embedder, chosen)
 
     def accept(self, rows: Sequence[Match], *, same_as: bool = False) -> LinkReport:
         """Store candidates as links; what does not say that there is a link is left out."""
         with self._changing() as reader:
             return accept(reader, rows, same_as=same_as)
 
-    def accept_file(self, path: Path, *, same_as: bool = False) -> LinkReport:
-        """Store the links of a reviewed table; raises `InputError` and changes nothing."""
+    def accept_file(
+        self, path: Path, *, same_as: bool = False, elsewhere: bool = False
+    ) -> LinkReport:
+        """Store the links of a reviewed table; raises `InputError` and changes nothing.
+
+        With `elsewhere` they may lead to items that no imported graph holds.
+        """
         rows = read_table(path)
         with self._changing() as reader:
-            check(path, rows, reader, _all_imported(reader))
+            check(path, rows, reader, None if elsewhere else _all_imported(reader))
             return accept(reader, rows, same_as=same_as)
 
     def undo(self, what: Path | str | None) -> LinkReport:
@@ -98,10 +109,17 @@ class Linking:
             yield reader
 
 
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
 def _all_imported(reader: GraphReader) -> GraphReader:
     names = [found.name for found in imported_graphs(reader) if found.state == COMPLETE]
     if not names:
-        raise UsageError("no graph has been imported that links could lead to: see sarag import")
+        raise UsageError(
+            "no graph has been imported that links could lead to: see sarag import; --elsewhere "
+            "accepts links to other items"
+        )
     return searched(reader, names)
 
 

@@ -271,6 +271,13 @@ def location_of(options: dict[str, Any]) -> Path | Remote:
     return Remote(str(location), update, store, kind, graph, timeout)
 
 
+def endpoint_only(options: dict[str, Any]) -> Remote:
+    """What --endpoint names, beside a graph in a folder that --kg names."""
+    kind: Any = options["graph_kind"] or ""
+    timeout = options["sparql_timeout"] or TIMEOUT
+    return Remote(options["endpoint"], "", "", kind, options["default_graph"] or "", timeout)
+
+
 _ARGUMENT = 2
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
 
 from sarag_rdf.errors import RemoteRequestSizeError
 from sarag_rdf.iris import Minter, sha256_hex, statement_of
@@ -88,6 +88,12 @@ class GraphReader:
         for part, query in self._files(name):
             yield from _for(part, query, wanted)
 
+    def rows_named(self, names: Iterable[Literal]) -> Iterator[tuple[Any, ...]]:
+        """(name, entity) for those of the names, as they are spelled and tagged, that are known."""
+        wanted = sorted(set(names), key=str)
+        for part, query in self._files("entities-named"):
+            yield from _in_batches(part, query, iter(wanted))
+
     def kept(self, name: str) -> list[tuple[Any, ...]]:
         """All rows of a query of ``queries/index/`` that takes no values."""
         return _all(self.own, query_file(_INDEX, name))
@@ -111,6 +117,12 @@ def _for(part: Part, query: QueryFile, iris: Iterable[str]) -> Iterator[tuple[An
     pending: Iterator[Term | tuple[Term, ...]] = (
         _statements(iris) if query.takes_statements else map(NamedNode, iris)
     )
+    yield from _in_batches(part, query, pending)
+
+
+def _in_batches(
+    part: Part, query: QueryFile, pending: Iterator[Term | tuple[Term, ...]]
+) -> Iterator[tuple[Any, ...]]:
     while batch := list(islice(pending, BATCH)):
         yield from _select(part, query, batch)
 

@@ -35,18 +35,24 @@ class LinkReport:
     left_out: int = 0
 
 
-def check(path: Path, rows: Iterable[Match], own: GraphReader, target: GraphReader) -> None:
-    """Raise `InputError` for links from what is no entity, or to what `target` does not hold."""
+def check(path: Path, rows: Iterable[Match], own: GraphReader, target: GraphReader | None) -> None:
+    """Raise `InputError` for links from what is no entity, or to what `target` does not hold.
+
+    Without a target the objects are not looked for.
+    """
     wanted = [match for match in rows if match.is_link]
     subjects = _known(own, (match.subject for match in wanted))
-    objects = _known(target, (match.object for match in wanted))
+    objects = _known(target, (match.object for match in wanted)) if target else None
     seen: dict[tuple[str, str], int] = {}
     wrong = []
     for match in wanted:
         if match.subject not in subjects:
             wrong.append(f"line {match.line}: <{match.subject}> is no entity of this graph")
-        if match.object not in objects:
-            wrong.append(f"line {match.line}: <{match.object}> is no entity of the other graph")
+        if objects is not None and match.object not in objects:
+            wrong.append(
+                f"line {match.line}: <{match.object}> is no entity of an imported graph "
+                "(--elsewhere allows it)"
+            )
         if match.pair in seen:
             wrong.append(f"line {match.line}: line {seen[match.pair]} links the same two")
         seen.setdefault(match.pair, match.line)

@@ -22,7 +22,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.link.match import EXACT, NO_MAPPING, Match
 from sarag_rdf.link.near import by_characters, by_embedding
-from sarag_rdf.link.side import Side, descriptions, read_side
+from sarag_rdf.link.side import Side, descriptions, read_named, read_side
 from sarag_rdf.ports import Embedder
 from sarag_rdf.vocab import SEMAPV
 
@@ -57,12 +57,16 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How candidates are looked for; `near` is characters, embedding or none."""
+    """How candidates are looked for; `near` is characters, embedding or none.
+
+    With `by_name` the other graph is not read as a whole but asked for equal names.
+    """
 
     per_entity: int = 3
     min_confidence: float = 0.5
     near: str = "characters"
     date: str = ""
+    by_name: bool = False
 
     def __post_init__(self) -> None:
         if self.near not in NEARNESS:
@@ -82,9 +86,10 @@ def candidates(
     one and no other entity fits it as well or better. Other candidates say sssom:NoMapping, and
     their comment why.
     """
-    ours, theirs = read_side(own, linked), read_side(target)
+    ours = read_side(own, linked)
+    theirs = read_named(target, own, ours.labels) if settings.by_name else read_side(target)
     names = _equal_names(ours, theirs)
-    if settings.near != "none":
+    if settings.near != "none" and not settings.by_name:
         names |= _near_names(ours, theirs, names, settings, embedder)
     texts = _text_cosines(own, target, ours, theirs, list(names), embedder)
     scored = {

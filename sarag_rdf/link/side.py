@@ -10,6 +10,7 @@ from functools import cache
 import pyoxigraph as ox
 
 from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.resources import ontology_path
 from sarag_rdf.vocab import RDFS, SARAG, SKOS, TYPE_CLASSES
@@ -38,6 +39,25 @@ def read_side(reader: GraphReader, without: Iterable[str] = ()) -> Side:
     for item, text, *_ in reader.rows("entity-texts"):
         if item.value not in left_out:
             labels[item.value] = min(labels.get(item.value, text.value), text.value)
+    return _side(reader, labels)
+
+
+def read_named(reader: GraphReader, own: GraphReader, entities: Iterable[str]) -> Side:
+    """Entities of a graph that is too large to be read, by the names that `entities` of ours have.
+
+    A name is asked for as it is spelled, with its own language, English, none, or `mul`.
+    """
+    asked: set[ox.Literal] = set()
+    for _, name, *_ in own.rows_for("entity-names", entities):
+        for language in {name.language or "", "en", "mul"}:
+            asked.add(ox.Literal(name.value, language=language or None))
+        asked.add(ox.Literal(name.value))
+    found = {entity.value for _, entity in reader.rows_named(asked)}
+    labels = {entity: name for entity, (name, _) in entity_labels(reader, found).items()}
+    return _side(reader, labels)
+
+
+def _side(reader: GraphReader, labels: dict[str, str]) -> Side:
     named: defaultdict[str, dict[str, bool]] = defaultdict(dict)
     for entity, name, *_ in reader.rows_for("entity-names", labels):
         named[normalize_name(name.value)].setdefault(entity.value, False)
@@ -73,14 +93,9 @@ def descriptions(
     reader: GraphReader, entities: Iterable[str], names: Iterable[str]
 ) -> dict[str, str]:
     """Texts about the entities, the first few of each as one; those that are mere names are not."""
-    wanted, mere = set(entities), set(names)
-    texts = {
-        iri.value: text.value
-        for iri, text, *_ in reader.rows("description-texts")
-        if normalize_name(text.value) not in mere
-    }
+    mere = set(names)
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for text, entity, *_ in reader.rows_for("described-entities", texts):
-        if entity.value in wanted:
-            found[entity.value].add(texts[text.value])
+    for entity, text in reader.rows_for("entity-descriptions", entities):
+        if normalize_name(text.value) not in mere:
+            found[entity.value].add(text.value)
     return {iri: " ".join(sorted(several)[:TEXTS]) for iri, several in found.items()}

@@ -20,8 +20,10 @@ from sarag_rdf.knowledge_graph import KnowledgeGraph
 from sarag_rdf.link.match import EXACT, NO_MAPPING, SAME_AS, Match
 from sarag_rdf.link.sssom import read_table
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.remote import Remote
 from sarag_rdf.types import Source
 from sarag_rdf.vocab import OWL, PROV, SEMAPV, SKOS
+from tests import servers
 from tests.command import Sarag
 from tests.fault_server import FaultServer
 from tests.sample_graph import CapitalExtractor, graph_of, make_graph, quads_of
@@ -327,7 +329,7 @@ def test_a_table_made_by_hand(sarag: Sarag, folder: Path, tmp_path: Path) -> Non
     ("row", "words"),
     [
         (GOOD.replace(ADA, "entity:E-nobody"), "entity/E-nobody> is no entity of this graph"),
-        (GOOD.replace("t:ada", "t:nothing"), "nothing> is no entity of the other graph"),
+        (GOOD.replace("t:ada", "t:nothing"), "nothing> is no entity of an imported graph"),
         (GOOD.replace("t:ada", "u:ada"), "'u:ada' has a prefix that the file's curie_map lacks"),
         (GOOD.replace("t:ada", "ada"), "'ada' is neither a CURIE nor an IRI"),
         (GOOD.replace("t:ada", ""), "object_id is empty"),
@@ -433,3 +435,33 @@ def test_tables_are_valid_for_others(kg: KnowledgeGraph, tmp_path: Path) -> None
     )
     rows = [line for line in parsed.stdout.decode().splitlines() if not line.startswith("#")]
     assert len(rows) == 1 + kg.links.mappings().count("\nentity:") == 4
+
+
+# ---------------------------------------------------------------------------- Other servers
+
+
+@pytest.mark.parametrize("server", ["oxigraph_server", "virtuoso_server"])
+def test_items_of_an_endpoint(folder: Path, tmp_path: Path, sarag: Sarag, server: str) -> None:
+    graph = ox.NamedNode("https://thesaurus.example.org/graph")
+    quads = [
+        ox.Quad(q.subject, q.predicate, q.object, graph)
+        for q in ox.parse(THESAURUS, format=ox.RdfFormat.TURTLE)
+    ]
+    review = tmp_path / "review.tsv"
+    with getattr(servers, server)() as running:
+        running.load(ox.serialize(quads, format=ox.RdfFormat.N_QUADS))
+        remote = Remote(running.query_url, "", "", "skos", graph.value)
+        with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+            found = kg.links.remote_candidates(remote)
+            review.write_text(kg.links.table(found, "candidates"), encoding="utf-8")
+    proposed = {(m.subject, m.object) for m in found if m.is_link}
+    assert proposed == {(entity("danube"), f"{T}danube")}  # By a further name of the item.
+    ambiguous = {m.object for m in found if m.subject == entity("ulm")}
+    assert ambiguous == {f"{T}ulm-germany", f"{T}ulm-montana"}
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.forget_import("places")
+        with pytest.raises(UsageError, match="--elsewhere accepts links to other items"):
+            kg.links.accept_file(review)
+        assert kg.links.accept_file(review, elsewhere=True).added == 1
+        assert "exactMatch" in kg.links.mappings()
+        assert kg.search("Where is Ulm?").documents
