@@ -151,9 +151,15 @@ class KnowledgeGraph(Changes):
         )
         wikibase.write_wikibase(export, format_, output, chosen)
 
-    def describe(self, dumps: Sequence[str] = (), endpoint: str = "") -> bytes:
-        """VoID, DCAT and PROV as Turtle; `dumps` are ``URL=FORMAT`` or ``FILE=FORMAT``."""
-        return describe(self._location.reader(), list(map(dump_of, dumps)), endpoint)
+    def describe(self, dumps: Sequence[str] = (), endpoint: str = "", **said: str) -> bytes:
+        """VoID, DCAT and PROV as Turtle; `dumps` are ``URL=FORMAT`` or ``FILE=FORMAT``.
+
+        What is `said` is kept first, as `say` does.
+        """
+        found = list(map(dump_of, dumps))
+        if said:
+            self.say(**said)
+        return describe(self._location.reader(), found, endpoint)
 
     @property
     def links(self) -> Linking:

@@ -42,9 +42,7 @@ def command(output: Path | None, **options: Any) -> int:
     """
     said = {name: options[name] for name in SAID if options[name] is not None}
     with open_graph(options) as kg:
-        if said:
-            kg.say(**said)
-        described = kg.describe(options["distributions"], options["sparql_endpoint"])
+        described = kg.describe(options["distributions"], options["sparql_endpoint"], **said)
         with written_to(output) as stream:
             stream.write(described)
     if b"dcterms:license" not in described:

@@ -77,7 +77,7 @@ def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
             quads = kg.restore(file, embed=embed, progress=progress)
             end()
             click.echo(f"{options['kg']}: {quads} quads restored")
-            return 0
+            return _checked(kg)
         report = kg.import_graph(
             file,
             options["kind"],
@@ -101,6 +101,20 @@ def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
     click.echo(f"{report.name}: {report.triples} triples {done} as {report.kind}")
     click.echo(f"  <{report.graph}>; search it alone with --over {report.name}")
     return 0
+
+
+def _checked(kg: Any) -> int:
+    """Say whether a restored graph conforms to its shapes."""
+    report = kg.validate()
+    if report.conforms:
+        return 0
+    first = report.violations[0]
+    click.echo(
+        f"sarag: it does not conform to its shapes ({len(report.violations)} violations, see sarag "
+        f"validate), first: {first}",
+        err=True,
+    )
+    return 1
 
 
 def _list(kg: Any, as_json: bool) -> int:

@@ -73,8 +73,20 @@ def restore(
                     yield quad
 
         store.load(others())
-    store.apply(Change(insert=tuple(last)))
-    return count
+    kept = _without_missing(store, last)
+    store.apply(Change(insert=tuple(kept)))
+    return count - len(last) + len(kept)
+
+
+def _without_missing(store: GraphStore, meta: list[Quad]) -> list[Quad]:
+    """The description without imported graphs that the export left out."""
+    missing = {
+        quad.subject
+        for quad in meta
+        if quad.predicate == SARAG.graph
+        and next(iter(store.quads(str(getattr(quad.object, "value", "")))), None) is None
+    }
+    return [quad for quad in meta if quad.subject not in missing]
 
 
 def _checked(file: InputFile, quads: Iterator[Quad]) -> Iterator[Quad]:

@@ -292,6 +292,22 @@ def test_an_export_is_restored_and_indexed_further(
         assert (report.unchanged, report.added) == (1, 1)
 
 
+@pytest.mark.parametrize("imported", [False, True])
+def test_imported_graphs_come_back_if_they_were_exported(
+    kg: KnowledgeGraph, tmp_path: Path, imported: bool
+) -> None:
+    kg.import_graph(written(tmp_path / "s.ttl", TURTLE), "rdf")
+    path = tmp_path / "kg.nq"
+    with path.open("wb") as output:
+        kg.export("nquads", output, imported=imported)
+    with sarag_rdf.open(tmp_path / "copy", embedder=HashEmbedder(), endpoint=None) as copy:
+        copy.restore(path)
+        assert [i.name for i in copy.imports()] == (["s"] if imported else [])
+        assert copy.validate().conforms
+        titles = {d.document.title for d in copy.search("Vane").documents}
+    assert ("Vane" in titles) == imported
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
