@@ -11,9 +11,12 @@ import pytest
 import sarag_rdf
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.graph.parts import searched
+from sarag_rdf.iris import Minter
 from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.types import Retrieved
+from sarag_rdf.vocab import SEMAPV
 from tests.data_folder import data_folder
 from tests.sample_graph import CapitalExtractor
 
@@ -170,3 +173,26 @@ def test_a_real_graph_gives_the_same_by_way_of_its_wikibase_export(tmp_path: Pat
         assert {page: second[page] for page in best} == pytest.approx(
             {page: first[page] for page in best}, abs=0.01
         )
+
+
+def test_a_question_is_answered_across_a_link_to_a_real_graph(tmp_path: Path) -> None:
+    path = tmp_path / "movies.nt"
+    path.write_text(movies(1500), encoding="utf-8")
+    text, question = "Lumet was born in Philadelphia.", "Where was who directed 12 Angry Men born?"
+    with opened(tmp_path) as kg:
+        sources = [sarag_rdf.Source(text), sarag_rdf.Source("Omaha is flat.")]
+        kg.index(sources, extractor=CapitalExtractor())
+        kg.import_graph(path, "rdf")
+        before = {d.document.text: d.activation for d in kg.search(question, k=0).documents}
+        item = "https://movies.example.org/entity/Sidney%20Lumet"
+        lumet = Minter().entity("lumet")
+        kg.links.accept([Match(lumet, EXACT, item, SEMAPV.ManualMappingCuration.value)])
+    with opened(tmp_path) as kg:
+        found = kg.search(question, k=0)
+    assert before.get(text, 0.0) == 0.0
+    document = next(d for d in found.documents if d.document.text == text)
+    assert document.activation > 0.0
+    named = [found.names.get(step.relationship) for step in document.chain]
+    assert "is the same as" in named
+    assert found.names[document.chain[0].origin] == "12 Angry Men"
+    assert any(name and name.startswith("12 Angry Men directed by") for name in named)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sarag_rdf
 from sarag_rdf.models.fakes import HashEmbedder
+from tests import servers
 from tests.sample_graph import make_graph
-from tests.wikibase.engines import ENGINES
+from tests.wikibase.engines import ENGINES, by_server
 from tests.wikibase.idioms import IDIOMS, prefixed
 
 
@@ -32,4 +34,23 @@ def test_idioms(dump: Path, engine: str, name: str) -> None:
     query, expected = IDIOMS[name]
     names = re.findall(r"\?(\w+)", query.partition("{")[0])
     rows = ENGINES[engine](dump, prefixed(query))
+    assert {tuple(row[name] for name in names) for row in rows} == expected
+
+
+@pytest.fixture(scope="module", params=["oxigraph_server", "virtuoso_server"])
+def endpoint(request: pytest.FixtureRequest, dump: Path) -> Iterator[str]:
+    """A server with the export in a named graph, or in the default graph where there is one."""
+    with getattr(servers, request.param)() as server:
+        graph = "" if server.name == "oxigraph" else " <https://export.example.org/>"
+        lines = dump.read_text("utf-8").splitlines()
+        server.load("\n".join(f"{line.removesuffix('.')}{graph} ." for line in lines).encode())
+        yield server.query_url
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("name", IDIOMS)
+def test_idioms_on_servers(endpoint: str, name: str) -> None:
+    query, expected = IDIOMS[name]
+    names = re.findall(r"\?(\w+)", query.partition("{")[0])
+    rows = by_server(endpoint, prefixed(query))
     assert {tuple(row[name] for name in names) for row in rows} == expected
