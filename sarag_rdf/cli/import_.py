@@ -97,7 +97,7 @@ def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
         end()
     for warning in report.warnings:
         click.echo(f"sarag: {warning}", err=True)
-    done = "was imported already" if report.already else "imported"
+    done = "imported before" if report.already else "imported"
     click.echo(f"{report.name}: {report.triples} triples {done} as {report.kind}")
     click.echo(f"  <{report.graph}>; search it alone with --over {report.name}")
     return 0

@@ -1,0 +1,95 @@
+"""``sarag import``, and what other commands then make of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sarag_rdf import assemble
+from sarag_rdf.models.fakes import HashEmbedder
+from tests.command import Sarag, environment
+from tests.sample_graph import make_graph
+
+WATERS = """
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix w: <https://waters.example.org/> .
+w:river skos:prefLabel "river"@en ; skos:definition "Water that flows."@en ; skos:broader w:water .
+w:water skos:prefLabel "water"@en .
+"""
+GRAPH = "https://example.org/kg/graph/external/waters"
+
+
+@pytest.fixture(autouse=True)
+def _hashed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assemble, "make_embedder", lambda *_: HashEmbedder())
+
+
+@pytest.fixture
+def kg(tmp_path: Path) -> Path:
+    (tmp_path / "waters.ttl").write_text(WATERS, encoding="utf-8")
+    return make_graph(tmp_path / "kg")
+
+
+def test_a_thesaurus(sarag: Sarag, kg: Path) -> None:
+    done = sarag("import", "waters.ttl", "--as", "skos")
+    assert done.code == 0, done
+    assert done.out.splitlines() == [
+        "waters: 4 triples imported as skos",
+        f"  <{GRAPH}>; search it alone with --over waters",
+    ]
+    again = sarag("import", "waters.ttl", "--as", "skos")
+    assert again.out.startswith("waters: 4 triples imported before as skos\n")
+    assert sarag("import", "--list").out == f"waters  skos  complete  <{GRAPH}>\n"
+    (listed,) = json.loads(sarag("import", "--list", "--json").out)
+    assert (listed["name"], listed["kind"], listed["graph"]) == ("waters", "skos", GRAPH)
+    assert "imported graph          waters (skos, complete)" in sarag("stats").out
+
+    found = json.loads(sarag("search", "water that flows", "--over", "waters", "--json").out)
+    assert [d["title"] for d in found["documents"]] == ["river", "water"]
+    alone = json.loads(sarag("search", "water that flows", "--over", "documents", "--json").out)
+    assert "river" not in {d["title"] for d in alone["documents"]}
+    both = json.loads(sarag("search", "water that flows", "--json").out)
+    assert {d["title"] for d in both["documents"]} > {"river", "water"}
+
+    assert sarag("import", "--drop", "waters").out == "dropped waters\n"
+    assert sarag("import", "--list").out == "nothing has been imported\n"
+    sarag("search", "water", "--over", "waters").fails(2, "there is no graph 'waters' here")
+
+
+def test_wrong_usage(sarag: Sarag, kg: Path) -> None:
+    sarag("import").fails(2, "give a FILE or URL to import, or --list, or --drop NAME")
+    sarag("import", "waters.ttl", "--list").fails(2, "give a FILE or URL")
+    sarag("import", "waters.ttl").fails(2, "say with --as what the file is")
+    sarag("import", "none.ttl", "--as", "rdf").fails(1, "there is no file none.ttl")
+    sarag("import", "--drop", "waters").fails(2, "there is no imported graph 'waters' here")
+    sarag("import", "waters.ttl", "--as", "rdf", "--type", "Q5").fails(2, "are for JSON dumps")
+    sarag("import", "waters.ttl", "--as", "wikibase").fails(1, "nothing in it has a name")
+    sarag("import", "waters.ttl", "--as", "sarag", "--kg", "copy").fails(2, "named graphs")
+    assert sarag("import", "--list").out == "nothing has been imported\n"
+
+
+def test_a_restored_graph_is_checked(sarag: Sarag, kg: Path, tmp_path: Path) -> None:
+    assert sarag("export", "--format", "nquads", "--output", "kg.nq").code == 0
+    done = sarag("import", "kg.nq", "--as", "sarag", "--kg", "copy")
+    assert (done.code, done.complaints) == (0, [])
+    assert done.out.endswith("quads restored\n")
+    text = (tmp_path / "kg.nq").read_text("utf-8")
+    lines = [line for line in text.splitlines() if "ontology#normalizedName>" not in line]
+    assert len(lines) < len(text.splitlines())
+    (tmp_path / "less.nq").write_text("\n".join(lines), encoding="utf-8")
+    sarag("import", "less.nq", "--as", "sarag", "--kg", "less").fails(
+        1, "does not conform to its shapes", "see sarag validate"
+    )
+    sarag("import", "kg.nq", "--as", "sarag", "--kg", "copy").fails(2, "holds something already")
+
+
+def test_the_environment_names_the_parts(
+    sarag: Sarag, kg: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "SARAG_OVER" not in environment()
+    sarag("import", "waters.ttl", "--as", "skos")
+    monkeypatch.setenv("SARAG_OVER", "waters")
+    found = json.loads(sarag("search", "water", "--json").out)
+    assert {d["title"] for d in found["documents"]} == {"river", "water"}
