@@ -90,6 +90,13 @@ class GraphStore(Protocol):
         """Add many quads fast; unlike a change, part of them may be there if it fails."""
         ...
 
+    def load_ntriples(self, data: bytes, graph: str) -> None:
+        """Add N-Triples without blank nodes to a graph, as `load` does.
+
+        Raises SyntaxError, with line and offset, for data that does not parse.
+        """
+        ...
+
     def quads(self, graph: str | None = None) -> Iterator[Quad]:
         """All quads, or those of one graph, in an unspecified order."""
         ...

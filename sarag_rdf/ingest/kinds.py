@@ -84,7 +84,7 @@ def used_in(reader: GraphReader, graph: str, properties: Iterable[str]) -> set[s
     text = query.fill([NamedNode(iri) for iri in sorted(set(properties))], {"kg": graph})
     result = reader.store.query(text)
     assert isinstance(result, Table)  # noqa: S101 - it is a SELECT
-    return {property_.value for property_, _ in result.rows}
+    return {property_.value for (property_,) in result.rows}
 
 
 def broader_cycle(reader: GraphReader, graph: str) -> list[str]:

@@ -20,9 +20,11 @@ from sarag_rdf.graph.revision import revised
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.ingest.files import InputFile, input_file
 from sarag_rdf.ingest.kinds import KINDS, asked_for, broader_cycle, seen_as, used_in
+from sarag_rdf.ingest.lines import is_plain, load_lines
 from sarag_rdf.ingest.order import Order, triples_of
 from sarag_rdf.ingest.registry import Entry, entry_of, import_name, stored
-from sarag_rdf.ports import Change, Progress, silent
+from sarag_rdf.ports import Change, GraphStore, Progress, silent
+from sarag_rdf.resources import query_file
 
 BATCH = 500_000
 """Triples between two points from which an interrupted import goes on."""
@@ -97,24 +99,16 @@ def _loaded(
     reader: GraphReader, file: InputFile, order: Order, entry: Entry, progress: Progress
 ) -> ImportReport:
     graph = NamedNode(reader.minter.imported_graph(entry.name))
-    done = int(entry.state)
-    triples = triples_of(file, order, _genid(reader), "importing bytes", progress)
-    for _ in islice(triples, done):
-        pass
-    while True:
-        batch = _Batch(islice(triples, BATCH), graph)
-        reader.store.load(batch)
-        if not batch.count:
-            break
-        done += batch.count
+    before, genid = int(entry.state), _genid(reader)
+    load = load_lines if is_plain(file, order) else _load_triples
+    for done in load(reader.store, file, order, graph.value, genid, before, progress):
         _write(reader, entry.name, replace(entry, state=str(done)))
-    if not done:
+    size = _size(reader, entry.name)
+    if not size:
         raise InputError(f"{file.name} holds no triples")
     used = used_in(reader, graph.value, asked_for(order.paths))
     seen = seen_as(order.kind, used, order.paths)
-    complete = replace(
-        entry, kind=seen.kind, state=COMPLETE, triples=_size(reader, entry.name), paths=seen.paths
-    )
+    complete = replace(entry, kind=seen.kind, state=COMPLETE, triples=size, paths=seen.paths)
     _write(reader, entry.name, complete)
     warnings = []
     circle = broader_cycle(reader, graph.value) if seen.kind == "skos" else []
@@ -124,6 +118,28 @@ def _loaded(
     return ImportReport(
         entry.name, seen.kind, graph.value, complete.triples, warnings=tuple(warnings)
     )
+
+
+def _load_triples(
+    store: GraphStore,
+    file: InputFile,
+    order: Order,
+    graph: str,
+    genid: str,
+    done: int,
+    progress: Progress,
+) -> Iterator[int]:
+    """Load a file behind its first `done` triples; yields how many have been loaded."""
+    triples = triples_of(file, order, genid, "importing bytes", progress)
+    for _ in islice(triples, done):
+        pass
+    while True:
+        batch = _Batch(islice(triples, BATCH), NamedNode(graph))
+        store.load(batch)
+        if not batch.count:
+            return
+        done += batch.count
+        yield done
 
 
 class _Batch(Iterator[Quad]):
@@ -143,7 +159,9 @@ def _genid(reader: GraphReader) -> str:
 
 
 def _size(reader: GraphReader, name: str) -> int:
-    return sum(1 for _ in reader.store.quads(reader.minter.imported_graph(name)))
+    text = query_file("index", "graph-size").fill(None, {"kg": reader.minter.imported_graph(name)})
+    ((count,),) = reader.store.select(text, "triples").rows
+    return int(count.value)
 
 
 def _write(reader: GraphReader, name: str, entry: Entry | None, *, drop: str = "") -> None:

@@ -42,12 +42,14 @@ _NAMES = {
 class Reading:
     """How a file is read: its format's name or none, the base of relative IRIs, what is kept.
 
-    `languages` are those of literals with a language that are kept; none means all.
+    `languages` are those of literals with a language that are kept; none means all. Lines in what
+    is read come after `first_line` others of the file.
     """
 
     format: str | None = None
     base_iri: str | None = None
     languages: tuple[str, ...] = ()
+    first_line: int = 0
 
 
 def rdf_format(file: InputFile, wanted: str | None) -> ox.RdfFormat:
@@ -70,7 +72,7 @@ def read_quads(file: InputFile, stream: IO[bytes], reading: Reading) -> Iterator
             input=stream, format=rdf_format(file, reading.format), base_iri=reading.base_iri
         )
     except SyntaxError as error:
-        raise InputError(f"{file.name}{_place(error)}: {_reason(error)}") from error
+        raise complaint(file, error, reading.first_line) from error
     except BROKEN as error:
         raise InputError(
             f"{file.name} is damaged or ends in the middle ({error}): get it again"
@@ -109,14 +111,12 @@ def read_triples(
         yield ox.Triple(subject, quad.predicate, object_)
 
 
-def _place(error: SyntaxError) -> str:
-    if error.lineno is None:
-        return ""
-    return f", line {error.lineno}, column {error.offset or 1}"
-
-
-def _reason(error: SyntaxError) -> str:
-    text = _PREFIX.sub("", str(error.msg))
-    if "scheme" in text.lower():
-        return f"{text}; for relative IRIs give --base-iri"
-    return text
+def complaint(file: InputFile, error: SyntaxError, lines: int = 0) -> InputError:
+    """What is wrong in a file, and where; what was parsed comes after so many of its lines."""
+    place = ""
+    if error.lineno is not None:
+        place = f", line {lines + error.lineno}, column {error.offset or 1}"
+    reason = _PREFIX.sub("", str(error.msg))
+    if "scheme" in reason.lower():
+        reason = f"{reason}; for relative IRIs give --base-iri"
+    return InputError(f"{file.name}{place}: {reason}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -126,10 +126,19 @@ class OxigraphStore:
             raise StoreError(f"the graph could not be written, nothing changed: {error}") from error
 
     def load(self, quads: Iterable[ox.Quad]) -> None:
+        with self._loading() as store:
+            store.bulk_extend(quads)
+
+    def load_ntriples(self, data: bytes, graph: str) -> None:
+        with self._loading() as store:
+            store.bulk_load(data, format=ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph))
+
+    @contextmanager
+    def _loading(self) -> Iterator[ox.Store]:
         if not self._writable:
             raise StoreError("this graph was opened for reading only")
         try:
-            self._open_store.bulk_extend(quads)
+            yield self._open_store
         except (OSError, RuntimeError, ValueError) as error:
             raise StoreError(f"the graph could not be written: {error}") from error
 

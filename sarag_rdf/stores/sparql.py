@@ -85,6 +85,11 @@ class SparqlStore:
     def load(self, quads: Iterable[ox.Quad]) -> None:
         add(self._writing_client, quads)
 
+    def load_ntriples(self, data: bytes, graph: str) -> None:
+        name = ox.NamedNode(graph)
+        triples = ox.parse(data, format=ox.RdfFormat.N_TRIPLES)
+        self.load(ox.Quad(t.subject, t.predicate, t.object, name) for t in triples)
+
     def quads(self, graph: str | None = None) -> Iterator[ox.Quad]:
         names = [graph] if graph is not None else self._graphs()
         for name in names:
