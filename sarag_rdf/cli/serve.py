@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from sarag_rdf.cli.options import (
     open_graph,
     over_option,
 )
+from sarag_rdf.errors import UsageError
 
 _LIMITS = click.FloatRange(0.0, min_open=True)
 
@@ -73,6 +75,7 @@ _LIMITS = click.FloatRange(0.0, min_open=True)
 )
 @click.option(
     "--default-graph",
+    "dataset",
     default="union",
     show_default=True,
     type=click.Choice(["union", "empty"]),
@@ -99,7 +102,7 @@ def command(**options: Any) -> int:
     from sarag_rdf.serve.settings import ServeSettings, checked_public_url, token_from_environment
 
     settings = ServeSettings(
-        folder=options["kg"].expanduser(),
+        folder=_folder(options["kg"]),
         host=options["host"],
         port=options["port"],
         timeout=options["timeout"],
@@ -108,7 +111,7 @@ def command(**options: Any) -> int:
         max_body=options["max_body"] << 20,
         workers=options["workers"],
         queue=options["queue"],
-        union=options["default_graph"] == "union",
+        union=options["dataset"] == "union",
         token=token_from_environment(writable=options["writable"]),
         allow_service=options["allow_service"],
         allow_load=options["allow_load"],
@@ -124,6 +127,13 @@ def command(**options: Any) -> int:
         pass
     click.echo("sarag: stopped", err=True)
     return 0
+
+
+def _folder(location: str | Path) -> Path:
+    """The folder that --kg names; raises `UsageError` for an endpoint, which is served already."""
+    if isinstance(location, str):
+        raise UsageError(f"{location} is an endpoint already: --kg takes a folder here")
+    return location.expanduser()
 
 
 def _announce(local: str, public: str) -> None:

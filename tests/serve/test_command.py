@@ -27,6 +27,17 @@ def test_a_missing_graph(sarag: Sarag, tmp_path: Path) -> None:
     sarag("serve", "--kg", tmp_path / "none").fails(1, "there is no graph", "sarag index")
 
 
+def test_an_endpoint_is_not_served_again(sarag: Sarag) -> None:
+    done = sarag("serve", "--kg", "http://127.0.0.1:9/sparql")
+    done.fails(2, "http://127.0.0.1:9/sparql", "--kg takes a folder")
+
+
+def test_the_default_graph_is_that_of_the_server(kg: Path) -> None:
+    for choice, found in (("union", "true"), ("empty", "false")):
+        with serving(kg, "--default-graph", choice) as server:
+            assert server.query("ASK { ?s ?p ?o }", "text/csv").text.strip() == found
+
+
 def test_a_port_in_use(sarag: Sarag, kg: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
