@@ -17,7 +17,7 @@ from sarag_rdf.describe.said import checked_iri
 from sarag_rdf.export.parts import Parts, choose
 from sarag_rdf.export.rdf import prefixes_under, sorted_triples
 from sarag_rdf.graph.parts import COMPLETE, LINKS, imported_graphs
-from sarag_rdf.graph.record import SAID_BY_HAND
+from sarag_rdf.graph.revision import SAID_BY_HAND
 from sarag_rdf.graph.rows import GraphReader, Part
 from sarag_rdf.iris import namespace, sha256_hex
 from sarag_rdf.ports import Term

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.record import revised_by_hand
+from sarag_rdf.graph.revision import revised_by_hand
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.ports import Change, Term
 from sarag_rdf.vocab import DCTERMS, FOAF, RDF

@@ -5,22 +5,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 from pyoxigraph import Literal, NamedNode, Quad
 
+from sarag_rdf.graph.record import now
 from sarag_rdf.graph.revision import revised
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.refresh import refresh
 from sarag_rdf.ports import Change, Term
 from sarag_rdf.terms import iri
-from sarag_rdf.vocab import DCAT, PROV, RDF, SARAG, VOID, XSD
-
-
-def now() -> Literal:
-    """The time as an xsd:dateTime, to the second."""
-    text = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return Literal(text, datatype=XSD.dateTime)
+from sarag_rdf.vocab import DCAT, PROV, RDF, SARAG, VOID
 
 
 @dataclass(slots=True)

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pyoxigraph import Quad
 
 from sarag_rdf.errors import SaragError
+from sarag_rdf.graph.record import now
 from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.index.commit import Writer, now
+from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.evidence import extraction_iri, source_quads
 from sarag_rdf.index.gate import held_problem, inspect_evidence
 from sarag_rdf.index.plan import Plan, PlannedSource, state_of

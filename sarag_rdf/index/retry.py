@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from pyoxigraph import Quad
 
+from sarag_rdf.graph.record import now
 from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.index.commit import Writer, now
+from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.gate import inspect_evidence
 from sarag_rdf.index.quarantine import (
     evidence_of,

@@ -9,7 +9,8 @@ from pathlib import Path
 from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.record import now, revised_by_hand, run_quads
+from sarag_rdf.graph.record import now, run_quads
+from sarag_rdf.graph.revision import revised_by_hand
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.link.match import (
     EXACT,

@@ -6,18 +6,23 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyoxigraph as ox
 import pyshacl
 import pytest
 import rdflib
 from rdflib import DCAT, DCTERMS, FOAF, PROV, RDF, VOID, BNode, Literal, URIRef
 
 import sarag_rdf
+from sarag_rdf.describe.said import Said, say
+from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.link.accept import accept
 from sarag_rdf.link.match import EXACT, SAME_AS, Match
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Table
+from sarag_rdf.ports import Change, Table
 from sarag_rdf.resources import ontology_path
+from sarag_rdf.stores.oxigraph import OxigraphStore
 from sarag_rdf.vocab import SARAG, SPDX
 from tests.command import Sarag
 from tests.sample_graph import BASE, graph_of, make_graph, quads_of
@@ -280,3 +285,21 @@ def test_what_cannot_be_said(
 def test_there_must_be_a_graph(sarag: Sarag, tmp_path: Path) -> None:
     sarag("describe", "--kg", tmp_path / "none", "--title", "x").fails(1, "there is no graph at")
     assert not (tmp_path / "none").exists()
+
+
+def test_a_graph_whose_last_change_broke_off_gets_no_revision() -> None:
+    """Neither by what is said nor by links: what was broken off would not be found any more."""
+    store = OxigraphStore.in_memory()
+    reader = GraphReader(store, MINTER)
+    described = ox.Quad(
+        ox.NamedNode(MINTER.knowledge_graph),
+        SARAG.baseIRI,
+        ox.Literal(MINTER.base),
+        ox.NamedNode(MINTER.meta_graph),
+    )
+    store.apply(Change(insert=(described,)))
+    say(reader, Said(title="Rivers"))
+    accept(reader, [Match(MINTER.entity("ada"), EXACT, "https://thesaurus.example.org/1")])
+    assert any(quad.object == ox.Literal("Rivers") for quad in store.quads(MINTER.meta_graph))
+    assert list(store.quads(MINTER.links_graph))
+    assert not any(q.predicate == SARAG.revision for q in store.quads(MINTER.meta_graph))
