@@ -14,7 +14,7 @@ from sarag_rdf.assemble import EXTRACTORS, REASONERS, RETRIEVERS
 
 PACKAGE = Path(sarag_rdf.__file__).parent
 
-FOUNDATION = {"types", "answers", "errors", "vocab", "iris", "spec", "remote"}
+FOUNDATION = {"types", "answers", "errors", "vocab", "iris", "spec", "remote", "packed"}
 BASE = FOUNDATION | {"ports", "resources", "terms", "fence", "algo"}
 STEPS = BASE | {"graph"}
 STRATEGIES = {
@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "answers": {"types"},
     "spec": {"errors"},
     "vocab": set(),
+    "packed": set(),
     "iris": {"errors"},
     "remote": {"errors", "iris"},
     "ports": {"types", "answers"},

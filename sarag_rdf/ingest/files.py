@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import hashlib
 import io
-import lzma
 import tempfile
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, cast
 from urllib.error import URLError
 
+from sarag_rdf import packed
 from sarag_rdf.errors import InputError
 
 _PACKED = frozenset({".gz", ".bz2", ".xz"})
-BROKEN = (EOFError, OSError, lzma.LZMAError)
+BROKEN = (*packed.TOO_SHORT_OR_DAMAGED, OSError)
 """What reading a packed file raises that is damaged or ends too early."""
 _CHUNK = 1 << 20
 _SECONDS = 60.0
@@ -85,21 +83,5 @@ def _download(url: str, path: Path) -> None:
 @contextmanager
 def unpacked(file: InputFile) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """The content as bytes, and the file itself, whose position tells how far it has been read."""
-    with file.path.open("rb") as raw:
-        magic = raw.read(6)
-        raw.seek(0)
-        opened = _opener(magic)
-        if opened is None:
-            yield raw, raw
-        else:
-            with opened(raw) as stream:
-                yield io.BufferedReader(stream), raw
-
-
-def _opener(magic: bytes) -> Callable[[IO[bytes]], Any] | None:
-    """By the first bytes, not the name: a URL may name a packed file otherwise."""
-    if magic.startswith(b"\x1f\x8b"):
-        return gzip.open
-    if magic.startswith(b"BZh"):
-        return bz2.open
-    return lzma.open if magic.startswith(b"\xfd7zXZ\x00") else None
+    with file.path.open("rb") as raw, packed.unpacked(raw) as stream:
+        yield raw if stream is raw else io.BufferedReader(cast("io.RawIOBase", stream)), raw

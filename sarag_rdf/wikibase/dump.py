@@ -1,4 +1,4 @@
-"""Reads JSON dumps of Wikibase, one entity at a time, plain or compressed (.gz, .bz2).
+"""Reads JSON dumps of Wikibase, one entity at a time, plain or compressed.
 
 A dump is an array with an entity a line; entities a line without an array, one document alone, an
 array written in any other way, and ``{"entities": {...}}`` as Special:EntityData answers are read
@@ -7,19 +7,16 @@ too, the last three as a whole.
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import json
-import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import IO, Any, NoReturn, cast
+from typing import IO, Any, NoReturn
 
 from sarag_rdf.errors import InputError
+from sarag_rdf.packed import TOO_SHORT_OR_DAMAGED, unpacked
 from sarag_rdf.wikibase.filters import Filter
 from sarag_rdf.wikibase.model import Entity
 
-_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -39,16 +36,10 @@ def read_entities(
     keep = Filter(frozenset(languages), frozenset(types), frozenset(properties))
     file = Path(path)
     try:
-        with file.open("rb") as raw, _unpacked(file, raw) as stream:
+        with file.open("rb") as raw, unpacked(raw) as stream:
             yield from _Reader(file, raw, stream, keep).entities(skip)
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror or error}") from error
-
-
-def _unpacked(file: Path, raw: IO[bytes]) -> IO[bytes]:
-    if file.suffix == ".gz":
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw))
-    return bz2.BZ2File(raw) if file.suffix == ".bz2" else raw
 
 
 class _Reader:
@@ -83,7 +74,7 @@ class _Reader:
         self._begin = self._position
         try:
             line = self._stream.readline()
-        except _BROKEN as error:
+        except TOO_SHORT_OR_DAMAGED as error:
             self._fail("the compressed data ends too early or is damaged", error)
         except OSError as error:
             self._fail(f"the compressed data is damaged ({error})", error)
@@ -113,7 +104,7 @@ class _Reader:
         """Go on behind an earlier position; lines are counted from there."""
         try:
             self._position = self._stream.seek(skip)
-        except (*_BROKEN, OSError) as error:
+        except (*TOO_SHORT_OR_DAMAGED, OSError) as error:
             self._fail("the compressed data ends too early or is damaged", error)
         if self._position != skip:
             raise InputError(f"{self._file} has no byte {skip}: begin at its start again")
@@ -143,10 +134,10 @@ class _Reader:
         try:
             text = first + self._stream.read()
             data = json.loads(b"[" + text if array else text)
-        except _BROKEN as error:
+        except TOO_SHORT_OR_DAMAGED as error:
             self._fail("the compressed data ends too early or is damaged", error)
         except ValueError as error:
-            self._fail(f"the file is no JSON dump ({error})", error)
+            self._fail(f"the file is no JSON dump or damaged ({error})", error)
         if isinstance(data, dict):
             held = data.get("entities", [data])
             data = list(held.values()) if isinstance(held, dict) else held

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
     ".json": lambda data: data,
     ".json.gz": gzip.compress,
     ".json.bz2": bz2.compress,
+    ".json.xz": lzma.compress,
 }
 
 
