@@ -15,9 +15,8 @@ from sarag_rdf.cli.options import (
     kg_option,
     open_graph,
 )
+from sarag_rdf.cli.show import echo_violations
 from sarag_rdf.errors import UsageError
-
-SHOWN = 50
 
 
 @click.group(
@@ -67,11 +66,7 @@ def show(source: str, *, as_json: bool, turtle: bool, content: bool, **options: 
         results = [asdict(violation) for violation in kept.violations]
         _print_json(asdict(record) | {"results": results})
     else:
-        for violation in kept.violations[:SHOWN]:
-            click.echo(str(violation))
-        more = len(kept.violations) - SHOWN
-        if more > 0:
-            click.echo(f"... and {more} more (--json shows all)")
+        echo_violations(kept.violations)
         click.echo(f"{record.source}: {record.violations} violations, since {record.when}")
     return 0
 

@@ -21,6 +21,7 @@ _SEEDS = 10
 _ENTITIES = 12
 _RELATIONSHIPS = 10
 _SNIPPET = 240
+_VIOLATIONS = 50
 
 
 def _width() -> int:
@@ -222,3 +223,12 @@ def show_table(result: Any) -> None:
     wide = None if sys.stdout.isatty() else 10_000
     Console(width=wide, highlight=False, soft_wrap=False).print(table)
     click.echo(f"{len(result.rows)} rows")
+
+
+def echo_violations(violations: Sequence[object]) -> None:
+    """The first of the violations of shapes, one a line."""
+    for violation in violations[:_VIOLATIONS]:
+        click.echo(str(violation))
+    more = len(violations) - _VIOLATIONS
+    if more > 0:
+        click.echo(f"... and {more} more (--json shows all)")

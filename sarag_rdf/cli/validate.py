@@ -9,8 +9,7 @@ from typing import Any, Literal
 import click
 
 from sarag_rdf.cli.options import json_option, kg_option, open_graph, sparql_options
-
-SHOWN = 50
+from sarag_rdf.cli.show import echo_violations
 
 
 @click.command(name="validate", epilog="Example:  sarag validate --kg kg")
@@ -40,10 +39,6 @@ def command(
     elif report.conforms:
         click.echo(f"conforms: {report.triples} triples, no violation")
     else:
-        for violation in report.violations[:SHOWN]:
-            click.echo(str(violation))
-        more = len(report.violations) - SHOWN
-        if more > 0:
-            click.echo(f"... and {more} more (--json shows all)")
+        echo_violations(report.violations)
         click.echo(f"does not conform: {len(report.violations)} violations")
     return 0 if report.conforms else 1
