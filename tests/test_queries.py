@@ -15,6 +15,9 @@ from rdflib.plugins.sparql.parserutils import CompValue
 
 import sarag_rdf
 from sarag_rdf.errors import SaragError
+from sarag_rdf.iris import Minter
+from sarag_rdf.link.match import EXACT, Match
+from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Table, Term, Triples
 from sarag_rdf.resources import QueryFile, query_file, query_names
 from sarag_rdf.stores.oxigraph import OxigraphStore
@@ -204,7 +207,7 @@ EXAMPLES = query_names("examples")
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 10
+    assert len(EXAMPLES) == 12
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -224,6 +227,13 @@ def test_an_example_is_standard_and_finds_something(name: str, tmp_path: Path) -
 
 
 def example_store(folder: Path) -> OxigraphStore:
+    """Documents, an imported thesaurus, and a link to it."""
     more = "Ulm lies on the Danube. Orbis built a bridge in Ulm."
-    sources = [*SOURCES, Source(more, "Danube", "danube.txt")]
-    return OxigraphStore.open(make_graph(folder / "kg", sources) / "store")
+    made = make_graph(folder / "kg", [*SOURCES, Source(more, "Danube", "danube.txt")])
+    item = "https://thesaurus.example.org/ulm"
+    label = '<http://www.w3.org/2004/02/skos/core#prefLabel> "Ulm"@en'
+    (folder / "towns.ttl").write_text(f"<{item}> {label} .")
+    with sarag_rdf.open(made, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.import_graph(folder / "towns.ttl", "skos")
+        kg.links.accept([Match(Minter().entity("ulm"), EXACT, item)])
+    return OxigraphStore.open(made / "store")

@@ -43,8 +43,8 @@ def failure(url: str, error: urllib.error.HTTPError, body: str) -> StoreError:
             )
         case 401 | 403 | 407:
             return RemoteAuthError(
-                f"{url} refused access ({error.code}){said}: set SARAG_SPARQL_USER and "
-                "SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN, to what it accepts"
+                f"{url} refused access ({error.code}){said}; credentials are taken from "
+                "SARAG_SPARQL_USER and SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN"
             )
         case 404 | 405 | 406 | 410 | 415 | 501:
             return RemoteStoreError(
