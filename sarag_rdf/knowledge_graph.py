@@ -38,8 +38,8 @@ from sarag_rdf.types import Retrieved
 class KnowledgeGraph(Changes):
     """A graph in a folder, in memory, or behind a SPARQL endpoint; use it in a ``with`` block.
 
-    Reading takes a snapshot that a writer elsewhere may overtake; only `index` locks the graph,
-    and only while it runs. All methods raise errors of `sarag_rdf.errors`.
+    Reading takes a snapshot that a writer elsewhere may overtake; only what changes the graph
+    locks it, and only while it runs. All methods raise errors of `sarag_rdf.errors`.
     """
 
     def reload(self) -> None:

@@ -1,4 +1,4 @@
-"""The network of a graph, read from the store with three queries.
+"""The network of a graph, read from the store with four queries.
 
 It is a cache: whatever it holds stands in the graph, and a test compares the two.
 """

@@ -1,1 +1,1 @@
-"""Adapters of the GraphStore and VectorIndex ports. Only `assemble` and tests import them."""
+"""Adapters of the GraphStore and VectorIndex ports: Oxigraph, SPARQL endpoints, vectors, words."""
