@@ -43,10 +43,13 @@ class KnowledgeGraph(Changes):
     """
 
     def reload(self) -> None:
-        """Read the graph as it is now; models stay loaded. Raises `NotAGraphError`."""
+        """Read the graph as it is now; models stay loaded.
+
+        Raises `NotAGraphError`, `UsageError` for a part that there is not.
+        """
         self._embeddings.forget()
         self._location.forget()
-        self._location.reader()
+        self._location.reading()
 
     def imports(self) -> list[Imported]:
         """The imported graphs, by name, complete or not."""

@@ -27,6 +27,11 @@ def test_a_missing_graph(sarag: Sarag, tmp_path: Path) -> None:
     sarag("serve", "--kg", tmp_path / "none").fails(1, "there is no graph", "sarag index")
 
 
+def test_a_part_that_there_is_not(sarag: Sarag, kg: Path) -> None:
+    done = sarag("serve", "--kg", kg, "--port", "0", "--over", "rivers")
+    done.fails(2, "there is no graph 'rivers'", "documents")
+
+
 def test_an_endpoint_is_not_served_again(sarag: Sarag) -> None:
     done = sarag("serve", "--kg", "http://127.0.0.1:9/sparql")
     done.fails(2, "http://127.0.0.1:9/sparql", "--kg takes a folder")
