@@ -68,11 +68,18 @@ def make_app(settings: ServeSettings, kg: KnowledgeGraph) -> ASGIApp:
             state.settings, state.folder = settings, Path(folder)
             state.base = base
             state.readers = Pool(
-                settings, state.folder, size=settings.workers, seconds=settings.timeout
+                settings,
+                state.folder,
+                size=settings.workers,
+                seconds=settings.timeout,
+                option="--timeout",
             )
-            writers = int(settings.writable)
             state.writer = Pool(
-                settings, state.folder, size=writers, seconds=settings.write_timeout
+                settings,
+                state.folder,
+                size=int(settings.writable),
+                seconds=settings.write_timeout,
+                option="--write-timeout",
             )
             state.desk = Desk(kg, settings)
             try:

@@ -70,10 +70,14 @@ class _Worker:
 class Pool:
     """Runs jobs in `size` processes; as many as `queue` may wait for one."""
 
-    def __init__(self, settings: ServeSettings, folder: Path, *, size: int, seconds: float) -> None:
+    def __init__(
+        self, settings: ServeSettings, folder: Path, *, size: int, seconds: float, option: str
+    ) -> None:
+        """`option` of the command line sets the seconds that a job may take."""
         self._settings = settings
         self._folder = folder
         self._seconds = seconds
+        self._option = option
         self._waiting = 0
         self._all = {self._made() for _ in range(size)}
         self._idle: asyncio.Queue[_Worker] = asyncio.Queue()
@@ -97,7 +101,7 @@ class Pool:
             raise RequestError(
                 504,
                 f"stopped: it took longer than {self._seconds:g} seconds; ask for less, or start "
-                "the server with a higher --timeout",
+                f"the server with a higher {self._option}",
             ) from None
         finally:
             self._give_back(worker, sound=done)

@@ -234,7 +234,7 @@ def test_a_long_write_is_killed_and_nothing_is_lost(tmp_path: Path) -> None:
     with serving(kg, "--writable", "--write-timeout", "2") as server:
         where = " ".join(f"GRAPH ?g{i} {{ ?s{i} ?p{i} ?o{i} }}" for i in range(8))
         text = f"INSERT {{ GRAPH <{OTHER}> {{ ?s0 ?p1 ?o2 }} }} WHERE {{ {where} }}"
-        server.update(text).is_line(504, "longer than 2 seconds")
+        server.update(text).is_line(504, "longer than 2 seconds", "--write-timeout")
         got = server.update(f"INSERT DATA {{ GRAPH <{OTHER}> {{ <http://s> <http://p> 1 }} }}")
         assert got.status == 204
     after = {str(q) for q in quads_of(kg) if "revision" not in str(q.predicate)}
