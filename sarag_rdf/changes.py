@@ -139,15 +139,23 @@ class Changes:
                 self._embeddings.build(searched(reader), progress)
             return report
 
-    def restore(self, where: str | Path, *, embed: bool = True, progress: Progress = silent) -> int:
+    def restore(
+        self,
+        where: str | Path,
+        *,
+        format: str | None = None,  # noqa: A002 - as `Order` calls it
+        embed: bool = True,
+        progress: Progress = silent,
+    ) -> int:
         """Make the graph anew from its TriG or N-Quads export; how many quads it has.
 
-        The graph must be empty. It can be indexed further.
+        The graph must be empty. It can be indexed further. `format` is that of the export, where
+        the suffix does not tell it.
         """
-        base = exported_base(str(where))
+        base = exported_base(str(where), format)
         self._embeddings.forget()
         with self._writing() as reader:
-            count = restore(reader.store, str(where), base, progress=progress)
+            count = restore(reader.store, str(where), base, format, progress)
         if embed:
             with self._writing() as reader:
                 self._embeddings.build(searched(reader), progress)

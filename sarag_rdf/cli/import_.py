@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Any
 
 import click
 
 from sarag_rdf.cli.options import Decorator, embedder_option, json_option, kg_option, open_graph
 from sarag_rdf.errors import UsageError
+
+_NOT_RESTORED = (
+    *("--name", "--replace", "--base-iri", "--language", "--type", "--property"),
+    *("--entity-base", "--label", "--alias", "--description"),
+)
 
 
 def _many(name: str, help_: str) -> Decorator:
@@ -55,33 +62,50 @@ def command(file: str | None, **options: Any) -> int:
     wanted = [file is not None, options["list_"], options["drop"] is not None]
     if sum(wanted) != 1:
         raise UsageError("give a FILE or URL to import, or --list, or --drop NAME")
+    json_ = options["as_json"]
     with open_graph(options) as kg:
         if options["list_"]:
-            return _list(kg, options["as_json"])
+            return _list(kg, json_)
         if options["drop"] is not None:
             kg.forget_import(options["drop"])
-            click.echo(f"dropped {options['drop']}")
+            click.echo(
+                _json({"dropped": options["drop"]}) if json_ else f"dropped {options['drop']}"
+            )
             return 0
         if options["kind"] is None:
             raise UsageError("say with --as what the file is: wikibase, skos, rdf or sarag")
+        if options["kind"] == "sarag":
+            return _restore(kg, str(file), options)
         return _import(kg, str(file), options)
+
+
+def _restore(kg: Any, file: str, options: dict[str, Any]) -> int:
+    from sarag_rdf.cli.progress import bars
+
+    given = [name for name in _NOT_RESTORED if options[name.lstrip("-").replace("-", "_")]]
+    if given:
+        raise UsageError(f"{given[0]} is not for --as sarag: an export is restored as it was")
+    progress, end = bars()
+    try:
+        quads = kg.restore(
+            file, format=options["format_"], embed=not options["no_vectors"], progress=progress
+        )
+    finally:
+        end()
+    text = f"{options['kg']}: {quads} quads restored"
+    click.echo(_json({"quads": quads}) if options["as_json"] else text)
+    return _checked(kg)
 
 
 def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
     from sarag_rdf.cli.progress import bars
 
     progress, end = bars()
-    embed = not options["no_vectors"]
     try:
-        if options["kind"] == "sarag":
-            quads = kg.restore(file, embed=embed, progress=progress)
-            end()
-            click.echo(f"{options['kg']}: {quads} quads restored")
-            return _checked(kg)
         report = kg.import_graph(
             file,
             options["kind"],
-            embed=embed,
+            embed=not options["no_vectors"],
             progress=progress,
             name=options["name"],
             replace=options["replace"],
@@ -97,6 +121,9 @@ def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
         end()
     for warning in report.warnings:
         click.echo(f"sarag: {warning}", err=True)
+    if options["as_json"]:
+        click.echo(_json(asdict(report)))
+        return 0
     done = "imported before" if report.already else "imported"
     click.echo(f"{report.name}: {report.triples} triples {done} as {report.kind}")
     click.echo(f"  <{report.graph}>; search it alone with --over {report.name}")
@@ -117,16 +144,20 @@ def _checked(kg: Any) -> int:
     return 1
 
 
-def _list(kg: Any, as_json: bool) -> int:
-    import json
-    from dataclasses import asdict
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
 
+
+def _list(kg: Any, as_json: bool) -> int:
     found = kg.imports()
     if as_json:
-        click.echo(json.dumps([asdict(i) for i in found], ensure_ascii=False, indent=2))
+        click.echo(_json([asdict(i) for i in found]))
         return 0
     for imported in found:
-        click.echo(f"{imported.name}  {imported.kind}  {imported.state}  <{imported.graph}>")
+        state = imported.state
+        if state != "complete":
+            state = "not complete: import it again, or drop it"
+        click.echo(f"{imported.name}  {imported.kind}  {state}  <{imported.graph}>")
     if not found:
         click.echo("nothing has been imported")
     return 0

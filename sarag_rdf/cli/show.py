@@ -13,6 +13,7 @@ import click
 
 from sarag_rdf.answers import Answer, Stage
 from sarag_rdf.context.report import names_of
+from sarag_rdf.export.picture_text import clean
 from sarag_rdf.export.results import plain
 from sarag_rdf.ports import Table
 from sarag_rdf.types import SAME_AS, ActivatedEntity, RankedDocument, Retrieved, Step
@@ -22,6 +23,8 @@ _ENTITIES = 12
 _RELATIONSHIPS = 10
 _SNIPPET = 240
 _VIOLATIONS = 50
+_NAME = 300
+_CONTROLS = dict.fromkeys({*range(32), *range(127, 160)} - {9, 10}, "\ufffd")
 
 
 def _width() -> int:
@@ -34,15 +37,25 @@ def _heading(text: str) -> None:
 
 
 def _lines(text: str, indent: str, limit: int | None = None) -> None:
-    text = " ".join(text.split())
+    text = clean(text)
     if limit is not None and len(text) > limit:
         text = text[:limit].rsplit(" ", 1)[0] + " …"
     click.echo(textwrap.fill(text, _width(), initial_indent=indent, subsequent_indent=indent))
 
 
+def _name(text: str) -> str:
+    """A name as one printable line: what others wrote into a graph does not steer a terminal."""
+    text = clean(text)
+    return text if len(text) <= _NAME else text[: _NAME - 1] + "…"
+
+
+def _names(found: Retrieved) -> dict[str, str]:
+    return {iri: _name(name) for iri, name in names_of(found).items()}
+
+
 def show_retrieved(found: Retrieved, *, explain: bool) -> None:
     """Seeds, activated entities, documents and relationships of a retrieval."""
-    names = names_of(found)
+    names = _names(found)
     click.echo(click.style(found.query.text, bold=True))
     settings = ", ".join(f"{key} {value}" for key, value in found.settings.items())
     click.echo(f"{found.retriever} ({settings})" if settings else found.retriever)
@@ -72,9 +85,11 @@ def show_entities(found: Retrieved) -> None:
     """Activated entities with their activation, and what brought it."""
     activated = [entity for entity in found.entities if entity.is_activated]
     _heading(f"Activated entities: {len(activated)} of {len(found.entities)} in the explanation")
-    names = names_of(found)
+    names = _names(found)
     for entity in activated[:_ENTITIES]:
-        click.echo(f"  {entity.activation:5.2f}  {entity.name}  [{entity.type}{_place(entity)}]")
+        click.echo(
+            f"  {entity.activation:5.2f}  {_name(entity.name)}  [{entity.type}{_place(entity)}]"
+        )
         if entity.chain and not entity.is_seed:
             _lines(f"by: {_by(entity.chain[-1], names)}", " " * 9)
     _more(len(activated) - _ENTITIES)
@@ -103,7 +118,7 @@ def show_document(
 ) -> None:
     """One ranked document with its title, scores, place in its source, and text."""
     document = found.document
-    title = document.title or document.source_iri
+    title = _name(document.title or document.source_iri)
     digits = 3 if abs(found.score) >= 0.1 else 5
     scores = [f"score {found.score:.{digits}f}"]
     if found.similarity:
@@ -173,7 +188,7 @@ def show_answer(answer: Answer, *, explain: bool) -> None:
         _heading("Sources")
     for citation in answer.citations:
         click.echo(
-            f"  {citation.title or citation.source}  <{citation.document}> "
+            f"  {_name(citation.title or citation.source)}  <{citation.document}> "
             f"{citation.begin}-{citation.end} of <{citation.source}>"
         )
     usage = answer.usage
@@ -219,7 +234,7 @@ def show_table(result: Any) -> None:
     for name in result.variables:
         table.add_column(name, overflow="fold")
     for row in result.rows:
-        table.add_row(*(Text(plain(term)) for term in row))
+        table.add_row(*(Text(plain(term).translate(_CONTROLS)) for term in row))
     wide = None if sys.stdout.isatty() else 10_000
     Console(width=wide, highlight=False, soft_wrap=False).print(table)
     click.echo(f"{len(result.rows)} rows")

@@ -134,8 +134,9 @@ def lay_out(retrieved: Retrieved, max_nodes: int = 80, max_documents: int = 12) 
     ink = _ink([line.ends for line in lines for _ in range(_INK[line.role])])
     nodes = _nodes(picked, points, radii, ink, size)
     squares = _squares(picked.papers, points[len(nodes) :].tolist(), nodes, lines)
+    pages = {paper.iri for paper in picked.papers}
     left_out: dict[Kind | Literal["document"], int] = {
-        kind: sum(kind_of(e) == kind for e in retrieved.entities)
+        kind: sum(kind_of(e) == kind and e.iri not in pages for e in retrieved.entities)
         - sum(node.kind == kind for node in nodes)
         for kind in KINDS
     }

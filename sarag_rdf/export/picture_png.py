@@ -148,7 +148,7 @@ class _Pen:
 
 
 def _draw_graph(pen: _Pen, picture: Picture) -> None:
-    if not picture.nodes:
+    if not picture.nodes and not picture.lines:
         said = "No activation is told: the documents alone are drawn."
         pen.text(_GUTTER, 26, said, 13, color=_MUTED)
     for line in picture.lines:

@@ -52,6 +52,8 @@ def input_file(where: str) -> Iterator[InputFile]:
             yield _described(path, where, name)
         return
     path = Path(where).expanduser()
+    if path.is_dir():
+        raise InputError(f"{where} is a folder: name a file in it")
     if not path.is_file():
         raise InputError(f"there is no file {where}: name a file or an http(s) URL")
     yield _described(path, path.resolve().as_uri(), path.name)

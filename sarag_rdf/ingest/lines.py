@@ -25,7 +25,7 @@ _BLANK = b"_:"
 def is_plain(file: InputFile, order: Order) -> bool:
     """Whether a file is loaded by slices: N-Triples, with nothing left out."""
     format_ = order.format or {".nt": "ntriples"}.get(file.suffix)
-    return format_ == "ntriples" and not (order.languages or order.types or order.properties)
+    return format_ == "ntriples" and not (order.is_filtered or order.entity_base)
 
 
 def load_lines(

@@ -43,25 +43,37 @@ class Order:
 
     @property
     def settings(self) -> str:
-        """All that the imported triples depend on beside the file."""
+        """All that the imported graph depends on beside the file: its triples, how it is seen."""
+        seen = "".join(f"; {role}={','.join(iris)}" for role, iris in self.paths.items() if iris)
         return (
-            f"format={self.format or ''}; base={self.base_iri or ''}; "
-            f"languages={','.join(sorted(self.languages))}; "
+            f"as={self.kind}; format={self.format or ''}; base={self.base_iri or ''}; "
+            f"languages={','.join(sorted(self._languages))}; "
             f"types={','.join(sorted(self.types))}; "
             f"properties={','.join(sorted(self.properties))}; entities={self.entity_base or ''}"
+            f"{seen}"
         )
+
+    @property
+    def _languages(self) -> tuple[str, ...]:
+        """Tags of languages are the same in any case."""
+        return tuple(language.lower() for language in self.languages)
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether triples of the file may be left out."""
+        return bool(self.languages or self.types or self.properties)
 
     @property
     def rdf(self) -> Reading:
         """How RDF is read."""
-        return Reading(self.format, self.base_iri, tuple(self.languages))
+        return Reading(self.format, self.base_iri, self._languages)
 
     @property
     def dump(self) -> DumpReading:
         """How a JSON dump is read."""
         return DumpReading(
             self.entity_base or WIKIDATA,
-            tuple(self.languages),
+            self._languages,
             tuple(self.types),
             tuple(self.properties),
         )

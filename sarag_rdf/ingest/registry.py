@@ -50,7 +50,7 @@ class Entry:
     paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def same_as(self, other: Entry) -> bool:
-        """Whether another import gives the same triples."""
+        """Whether another import gives the same graph, seen in the same way."""
         return (self.sha256, self.settings) == (other.sha256, other.settings)
 
     def quads(self, reader: GraphReader) -> list[Quad]:

@@ -48,11 +48,12 @@ def restore(
 ) -> int:
     """Load an export, which was read to its end before, into an empty store; how many quads.
 
-    The graph's description comes last: a run that was interrupted is repeated by the next. Raises
-    `UsageError` for a store that holds a graph.
+    The graph's description comes last: what a run left behind that was interrupted has none, and is
+    cleared away by the next. Raises `UsageError` for a store that holds a graph.
     """
     if read_meta(store) is not None:
         raise UsageError("the graph holds something already: restore into another folder")
+    _clear(store)
     meta = NamedNode(Minter(base).meta_graph)
     last: list[Quad] = []
     count = 0
@@ -76,6 +77,13 @@ def restore(
     kept = _without_missing(store, last)
     store.apply(Change(insert=tuple(kept)))
     return count - len(last) + len(kept)
+
+
+def _clear(store: GraphStore) -> None:
+    """Drop what an interrupted run left; a store that others write to as well is left alone."""
+    if not store.is_shared:
+        graphs = {getattr(quad.graph_name, "value", "") for quad in store.quads()}
+        store.apply(Change(drop=tuple(sorted(graphs))))
 
 
 def _without_missing(store: GraphStore, meta: list[Quad]) -> list[Quad]:

@@ -57,8 +57,13 @@ def run_import(
             if before.same_as(entry):
                 return ImportReport(name, before.kind, graph, before.triples, already=True)
             if not order.replace:
+                what = (
+                    "this file, in another way,"
+                    if before.sha256 == file.sha256
+                    else "another graph"
+                )
                 raise UsageError(
-                    f"another graph is imported as '{name}' already: give --name another name, "
+                    f"{what} is imported as '{name}' already: give --name another name, "
                     "or --replace it"
                 )
             _read_through(reader, file, order, progress)
@@ -91,7 +96,7 @@ def _read_through(reader: GraphReader, file: InputFile, order: Order, progress: 
     triples = triples_of(file, order, _genid(reader), "checking bytes", progress)
     used = {triple.predicate.value for triple in triples}
     if not used:
-        raise InputError(f"{file.name} holds no triples")
+        raise InputError(_empty(file, order))
     seen_as(order.kind, used, order.paths)
 
 
@@ -105,7 +110,7 @@ def _loaded(
         _write(reader, entry.name, replace(entry, state=str(done)))
     size = _size(reader, entry.name)
     if not size:
-        raise InputError(f"{file.name} holds no triples")
+        raise InputError(_empty(file, order))
     used = used_in(reader, graph.value, asked_for(order.paths))
     seen = seen_as(order.kind, used, order.paths)
     complete = replace(entry, kind=seen.kind, state=COMPLETE, triples=size, paths=seen.paths)
@@ -140,6 +145,12 @@ def _load_triples(
             return
         done += batch.count
         yield done
+
+
+def _empty(file: InputFile, order: Order) -> str:
+    if order.is_filtered:
+        return f"{file.name} holds no triples that are kept: see --language, --type, --property"
+    return f"{file.name} holds no triples"
 
 
 class _Batch(Iterator[Quad]):

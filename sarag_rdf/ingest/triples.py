@@ -42,8 +42,9 @@ _NAMES = {
 class Reading:
     """How a file is read: its format's name or none, the base of relative IRIs, what is kept.
 
-    `languages` are those of literals with a language that are kept; none means all. Lines in what
-    is read come after `first_line` others of the file.
+    `languages` are those of literals with a language that are kept, in lower case: ``en`` keeps
+    ``en-GB`` too, ``en-gb`` not ``en``. None means all. Lines in what is read come after
+    `first_line` others of the file.
     """
 
     format: str | None = None
@@ -100,7 +101,7 @@ def read_triples(
     for quad in read_quads(file, stream, reading):
         subject, object_ = quad.subject, quad.object
         if isinstance(object_, ox.Literal):
-            if kept and object_.language and object_.language.split("-")[0] not in kept:
+            if kept and object_.language and not _matches(object_.language.lower(), kept):
                 continue
         elif isinstance(object_, ox.BlankNode):
             object_ = named(object_)
@@ -109,6 +110,10 @@ def read_triples(
         if isinstance(subject, ox.Triple) or isinstance(object_, ox.Triple):
             raise InputError(f"{file.name} holds RDF 1.2 triple terms: export it as RDF 1.1")
         yield ox.Triple(subject, quad.predicate, object_)
+
+
+def _matches(tag: str, languages: tuple[str, ...]) -> bool:
+    return any(tag == language or tag.startswith(f"{language}-") for language in languages)
 
 
 def complaint(file: InputFile, error: SyntaxError, lines: int = 0) -> InputError:

@@ -65,6 +65,9 @@ def test_wrong_usage(sarag: Sarag, kg: Path) -> None:
     sarag("import", "none.ttl", "--as", "rdf").fails(1, "there is no file none.ttl")
     sarag("import", "--drop", "waters").fails(2, "there is no imported graph 'waters' here")
     sarag("import", "waters.ttl", "--as", "rdf", "--type", "Q5").fails(2, "are for JSON dumps")
+    Path("waters.nt").write_text("<a:b> <a:c> <a:d> .")
+    base = ("--entity-base", "https://x.example/")
+    sarag("import", "waters.nt", "--as", "rdf", *base).fails(2, "are for JSON dumps")
     sarag("import", "waters.ttl", "--as", "wikibase").fails(1, "nothing in it has a name")
     sarag("import", "waters.ttl", "--as", "sarag", "--kg", "copy").fails(2, "named graphs")
     assert sarag("import", "--list").out == "nothing has been imported\n"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
+from pyoxigraph import Literal
 
 from sarag_rdf.answers import Stage
 from sarag_rdf.assemble import make_retriever
 from sarag_rdf.cli import show
-from sarag_rdf.cli.show import show_retrieved, show_trace
+from sarag_rdf.cli.show import show_retrieved, show_table, show_trace
 from sarag_rdf.graph import explain
+from sarag_rdf.ports import Table
 from sarag_rdf.types import Query, Retrieved
 from tests.retrieve import test_retrievers, test_sarag
 from tests.retrieve.graphs import QUESTIONS, larger_graph, view_of
@@ -147,3 +150,24 @@ def test_steps_of_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
         *("", "Steps", "  1. sarag for: Who?", "     9 tokens of Ulm, untitled"),
         *("  2. call answer", "     final_answer: Ida", "     sufficient: false"),
     ]
+
+
+def test_names_do_not_steer_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, _ = test_sarag.search(gain=0.3, k=0)
+    evil = "A\x1b[2Jda\nLovelace \u202e" + "x" * 5000
+    entities = tuple(replace(entity, name=evil) for entity in found.entities)
+    documents = tuple(
+        replace(d, document=replace(d.document, title=evil, text=evil)) for d in found.documents
+    )
+    names = {**found.names, **dict.fromkeys((e.iri for e in entities), evil)}
+    changed = replace(found, entities=entities, documents=documents, names=names)
+    text = "\n".join("\n".join(lines) for lines in shown(capsys, changed, monkeypatch).values())
+    show_retrieved(changed, explain=False)
+    text += capsys.readouterr().out
+    assert "A [2Jda Lovelace xxx" in text
+    assert not {"\x1b", "\u202e"} & set(text)
+    assert max(map(len, text.splitlines())) < 800
+    show_table(Table(("name",), [(Literal(evil),)]))
+    assert "\x1b" not in capsys.readouterr().out

@@ -47,6 +47,16 @@ def test_neighbours_of_what_is_active_are_drawn_and_the_rest_is_counted() -> Non
     assert [node.name for node in picture.nodes[:2]] == ["Marie Curie", "Polonium"]
 
 
+def test_entities_that_are_drawn_as_their_pages_are_not_left_out() -> None:
+    found = retrieval()
+    seed = next(e for e in found.entities if e.is_seed)
+    first, *others = found.documents
+    page = replace(first, document=replace(first.document, iri=seed.iri), entity="", chain=())
+    picture = lay_out(replace(found, documents=(page, *others)))
+    assert seed.name not in {node.name for node in picture.nodes}
+    assert picture.left_out["seed"] == 0
+
+
 def test_limits_keep_the_best_and_the_way_to_the_documents() -> None:
     picture = lay_out(retrieval(), max_nodes=6, max_documents=2)
     drawn = {node.name for node in picture.nodes}

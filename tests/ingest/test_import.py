@@ -127,6 +127,11 @@ def test_languages_are_kept_as_wished(kg: KnowledgeGraph, tmp_path: Path) -> Non
     report = kg.import_graph(written(tmp_path / "s.ttl", TURTLE), "rdf", languages=["en"])
     assert report.triples == 5
     assert titles(kg, "s") == {"Vane", "Ida Storm", "An island."}
+    odd = TURTLE.replace('"Fahne"@de', '"Fahne"@de-at, "Vane (UK)"@en-GB')
+    kg.import_graph(written(tmp_path / "o.ttl", odd), "rdf", languages=["EN-gb", "De-AT"])
+    assert titles(kg, "o") == {"Fahne", "Vane (UK)", "Ida Storm"}
+    with pytest.raises(InputError, match="holds no triples that are kept: see --language"):
+        kg.import_graph(written(tmp_path / "n.nt", '<a:b> <a:c> "d"@sv .'), "rdf", languages=["en"])
 
 
 # ------------------------------------------------------------------------------------- Views
@@ -218,6 +223,8 @@ def test_what_cannot_be_named_or_read(kg: KnowledgeGraph, tmp_path: Path) -> Non
         kg.import_graph(written(tmp_path / "s.dat", TURTLE), "rdf")
     with pytest.raises(InputError, match="there is no file"):
         kg.import_graph(tmp_path / "none.ttl", "rdf")
+    with pytest.raises(InputError, match="is a folder"):
+        kg.import_graph(tmp_path, "rdf")
     assert kg.imports() == []
 
 
@@ -239,6 +246,21 @@ def test_the_same_file_is_not_imported_twice(kg: KnowledgeGraph, tmp_path: Path)
     assert not triples(tmp_path, "s")
     with pytest.raises(UsageError, match="there is no imported graph 's'"):
         kg.forget_import("s")
+
+
+def test_the_same_file_seen_in_another_way(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    path = written(tmp_path / "t.ttl", SKOS)
+    kg.import_graph(path, "skos")
+    nick = "http://www.w3.org/2004/02/skos/core#altLabel"
+    labels: list[list[str]] = [[], [nick]]
+    for label in labels:
+        with pytest.raises(UsageError, match="this file, in another way, is imported as 't'"):
+            kg.import_graph(path, "rdf", label=label)
+    assert [i.kind for i in kg.imports()] == ["skos"]
+    assert not kg.import_graph(path, "rdf", replace=True, label=[nick]).already
+    assert kg.import_graph(path, "rdf", label=[nick]).already
+    with pytest.raises(UsageError, match="in another way"):
+        kg.import_graph(path, "rdf")
 
 
 @pytest.mark.parametrize(
@@ -321,6 +343,28 @@ def test_an_export_is_restored_and_indexed_further(
             extractor=CapitalExtractor(),
         )
         assert (report.unchanged, report.added) == (1, 1)
+
+
+def test_nothing_of_an_interrupted_restoring_stays(
+    kg: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kg.import_graph(written(tmp_path / "s.ttl", TURTLE), "rdf")
+    more, less = tmp_path / "more.nq", tmp_path / "less.nq"
+    for path, imported in ((more, True), (less, False)):
+        with path.open("wb") as output:
+            kg.export("nquads", output, imported=imported)
+
+    def stops(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with sarag_rdf.open(tmp_path / "copy", embedder=HashEmbedder(), endpoint=None) as copy:
+        with monkeypatch.context() as patched:
+            patched.setattr("sarag_rdf.ingest.restore._without_missing", stops)
+            with pytest.raises(KeyboardInterrupt):
+                copy.restore(more)
+        copy.restore(less)
+    restored = {q for q in quads_of(tmp_path / "copy") if "/external/" in str(q)}
+    assert restored == set()
 
 
 @pytest.mark.parametrize("imported", [False, True])
