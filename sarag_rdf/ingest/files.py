@@ -14,7 +14,7 @@ from typing import IO, cast
 from urllib.error import URLError
 
 from sarag_rdf import packed
-from sarag_rdf.errors import InputError
+from sarag_rdf.errors import InputError, UsageError
 
 _PACKED = frozenset({".gz", ".bz2", ".xz"})
 BROKEN = (*packed.TOO_SHORT_OR_DAMAGED, OSError)
@@ -42,7 +42,7 @@ class InputFile:
 def input_file(where: str) -> Iterator[InputFile]:
     """A file, or what an http(s) URL gives, which is kept on disk only as long as it is used.
 
-    Raises `InputError`.
+    Raises `InputError`, `UsageError` for a path that is no file.
     """
     if where.lower().startswith(("http://", "https://")):
         with tempfile.TemporaryDirectory(prefix="sarag-") as folder:
@@ -53,9 +53,9 @@ def input_file(where: str) -> Iterator[InputFile]:
         return
     path = Path(where).expanduser()
     if path.is_dir():
-        raise InputError(f"{where} is a folder: name a file in it")
+        raise UsageError(f"{where} is a folder: name a file in it")
     if not path.is_file():
-        raise InputError(f"there is no file {where}: name a file or an http(s) URL")
+        raise UsageError(f"there is no file {where}: name a file or an http(s) URL")
     yield _described(path, path.resolve().as_uri(), path.name)
 
 

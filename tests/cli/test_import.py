@@ -62,7 +62,7 @@ def test_wrong_usage(sarag: Sarag, kg: Path) -> None:
     sarag("import").fails(2, "give a FILE or URL to import, or --list, or --drop NAME")
     sarag("import", "waters.ttl", "--list").fails(2, "give a FILE or URL")
     sarag("import", "waters.ttl").fails(2, "say with --as what the file is")
-    sarag("import", "none.ttl", "--as", "rdf").fails(1, "there is no file none.ttl")
+    sarag("import", "none.ttl", "--as", "rdf").fails(2, "there is no file none.ttl")
     sarag("import", "--drop", "waters").fails(2, "there is no imported graph 'waters' here")
     sarag("import", "waters.ttl", "--as", "rdf", "--type", "Q5").fails(2, "are for JSON dumps")
     Path("waters.nt").write_text("<a:b> <a:c> <a:d> .")

@@ -221,9 +221,9 @@ def test_what_cannot_be_named_or_read(kg: KnowledgeGraph, tmp_path: Path) -> Non
         kg.import_graph(path, "owl")
     with pytest.raises(UsageError, match="does not tell its format"):
         kg.import_graph(written(tmp_path / "s.dat", TURTLE), "rdf")
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(UsageError, match="there is no file"):
         kg.import_graph(tmp_path / "none.ttl", "rdf")
-    with pytest.raises(InputError, match="is a folder"):
+    with pytest.raises(UsageError, match="is a folder"):
         kg.import_graph(tmp_path, "rdf")
     assert kg.imports() == []
 
