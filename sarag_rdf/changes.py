@@ -169,9 +169,8 @@ class Changes:
 
     def say(self, **said: str) -> None:
         """Keep title, description, license, publisher or homepage of the data set; see `Said`."""
-        self._location.reader()  # there must be a graph: writing would make one
         self._embeddings.forget()
-        with self._location.writing() as reader:
+        with self._location.changing() as reader:
             say(reader, Said(**said))
 
     def llm(self) -> LLM:

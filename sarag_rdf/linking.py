@@ -103,9 +103,8 @@ class Linking:
 
     @contextmanager
     def _changing(self) -> Iterator[GraphReader]:
-        self._location.reader()  # there must be a graph: writing would make one
         self._embeddings.forget()
-        with self._location.writing() as reader:
+        with self._location.changing() as reader:
             yield reader
 
 

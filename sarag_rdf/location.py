@@ -38,6 +38,7 @@ class GraphLocation:
         self._wanted = Minter.for_base(base) if base else None
         self._memory = OxigraphStore.in_memory() if location is None else None
         self._snapshot: GraphStore | None = None
+        self._reading: GraphReader | None = None
 
     def reader(self, *, or_empty: bool = False) -> GraphReader:
         """The graph as it was when first read; `or_empty` gives an empty one if there is none.
@@ -64,8 +65,10 @@ class GraphLocation:
 
         Raises `NotAGraphError`, `StoreError`, `UsageError` for a part that there is not.
         """
-        reader = self.reader()
-        return searched(reader, self._over) if reader.over is None else reader
+        if self._reading is None:
+            reader = self.reader()
+            self._reading = searched(reader, self._over) if reader.over is None else reader
+        return self._reading
 
     @contextmanager
     def writing(self) -> Iterator[GraphReader]:
@@ -85,6 +88,13 @@ class GraphLocation:
         finally:
             store.close()
 
+    @contextmanager
+    def changing(self) -> Iterator[GraphReader]:
+        """Like `writing`, for a graph that there must be: writing alone would make one."""
+        self.reader()
+        with self.writing() as reader:
+            yield reader
+
     def cache(self, name: str) -> Path | None:
         """Where a cache is kept; None in memory. A folder that is no graph is never written to."""
         if self._remote is not None:
@@ -99,6 +109,7 @@ class GraphLocation:
         if self._snapshot is not None and self._snapshot is not self._memory:
             self._snapshot.close()
         self._snapshot = None
+        self._reading = None
 
     def _open(self, *, or_empty: bool) -> GraphStore:
         if self._remote is not None:

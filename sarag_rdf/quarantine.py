@@ -43,9 +43,8 @@ class Quarantine:
 
     def retry(self, sources: Sequence[str] = (), *, progress: Progress = silent) -> Retried:
         """Validate sources again (all by default), and let those join that conform by now."""
-        self._location.reader()
         self._embeddings.forget()
-        with self._location.writing() as reader:
+        with self._location.changing() as reader:
             named = _named(reader, sources)
             if named:
                 self._embeddings.record(reader)
@@ -56,9 +55,8 @@ class Quarantine:
 
     def drop(self, sources: Sequence[str] = ()) -> tuple[str, ...]:
         """Delete what is kept of sources (all by default); returns their IRIs."""
-        self._location.reader()
         self._embeddings.forget()
-        with self._location.writing() as reader:
+        with self._location.changing() as reader:
             named = _named(reader, sources)
             retry.drop(reader, named)
             return tuple(named)

@@ -54,6 +54,19 @@ def unpacked(data: NDArray[np.uint8], ends: Rows) -> list[str]:
     return texts
 
 
+def packed_lists(lists: Mapping[str, Sequence[str]]) -> dict[str, NDArray[Any]]:
+    """Lists of texts by name, as arrays: ``NAME`` the bytes, and ``NAME_ends``."""
+    found: dict[str, NDArray[Any]] = {}
+    for name, texts in lists.items():
+        found[name], found[f"{name}_ends"] = packed(texts)
+    return found
+
+
+def unpacked_list(arrays: Mapping[str, NDArray[Any]], name: str) -> list[str]:
+    """One of the lists that were packed."""
+    return unpacked(arrays[name], arrays[f"{name}_ends"])
+
+
 @dataclass(frozen=True)
 class Network:
     """The traversed graph with its documents.
@@ -73,17 +86,13 @@ class Network:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that it holds, to be kept in a file."""
-        found: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _ARRAYS}
-        for name in _LISTS:
-            found[name], found[f"{name}_ends"] = packed(getattr(self, name))
-        return found
+        lists = packed_lists({name: getattr(self, name) for name in _LISTS})
+        return lists | {name: getattr(self, name) for name in _ARRAYS}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Network:
         """The network whose `arrays` these are."""
-        documents, entities, relationships = (
-            unpacked(arrays[name], arrays[f"{name}_ends"]) for name in _LISTS
-        )
+        documents, entities, relationships = (unpacked_list(arrays, name) for name in _LISTS)
         return cls(documents, entities, relationships, *(arrays[name] for name in _ARRAYS))
 
     @cached_property

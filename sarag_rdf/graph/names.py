@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
 
-from sarag_rdf.algo.network import packed, unpacked
+from sarag_rdf.algo.network import packed_lists, unpacked_list
 from sarag_rdf.graph.rows import DOCUMENTS, GraphReader
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.ports import Arrays
@@ -76,20 +76,13 @@ class Names:
             return {}
         kept = self._kept("names", self._pairs)
         known: defaultdict[str, set[str]] = defaultdict(set)
-        names = unpacked(kept["names"], kept["names_ends"])
-        entities = unpacked(kept["entities"], kept["entities_ends"])
-        for name, entity in zip(names, entities, strict=True):
+        columns = (unpacked_list(kept, column) for column in ("names", "entities"))
+        for name, entity in zip(*columns, strict=True):
             known[name].add(entity)
         return {name: found for name, found in known.items() if len(found) <= OWNERS}
 
     def _pairs(self) -> Arrays:
         rows = self._reader.imported.rows("names")
         pairs = sorted({(normalize_name(name.value), entity.value) for entity, name in rows})
-        names, names_ends = packed([name for name, _ in pairs])
-        entities, entities_ends = packed([entity for _, entity in pairs])
-        return {
-            "names": names,
-            "names_ends": names_ends,
-            "entities": entities,
-            "entities_ends": entities_ends,
-        }
+        names, entities = [name for name, _ in pairs], [entity for _, entity in pairs]
+        return packed_lists({"names": names, "entities": entities})

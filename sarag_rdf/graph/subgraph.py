@@ -12,14 +12,19 @@ MAX_ENTITIES = 50_000
 
 
 def neighbourhood(
-    reader: GraphReader, seeds: Iterable[str], n: int, *, max_entities: int = MAX_ENTITIES
+    reader: GraphReader,
+    seeds: Iterable[str],
+    n: int,
+    *,
+    max_entities: int = MAX_ENTITIES,
+    same: Mapping[str, set[str]] | None = None,
 ) -> dict[str, int]:
     """Entities within n hops over related_to, both ways, with their distance from a seed.
 
     One query a hop: a path of depth n in one query would enumerate every walk. What is linked as
-    the same is no hop away.
+    the same (`identities`, read if they are not given) is no hop away.
     """
-    same = identities(reader)
+    same = identities(reader) if same is None else same
     hops = dict.fromkeys(_with_same(set(seeds), same), 0)
     frontier = set(hops)
     for hop in range(1, n + 1):

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Literal
 
+from sarag_rdf.algo.network import packed_lists, unpacked_list
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.texts import by_language, page_text
 from sarag_rdf.iris import sha256_hex
@@ -13,6 +14,9 @@ from sarag_rdf.ports import Arrays, Embedder, Matrix, VectorIndex, VectorStore
 
 Kind = Literal["description", "relationship", "document", "entity"]
 KINDS: tuple[Kind, ...] = ("description", "relationship", "document", "entity")
+
+_LAYOUT = "2"
+"""Of the arrays that are kept; those of another are made anew."""
 
 EmbedTexts = Callable[[list[str]], Matrix]
 
@@ -79,12 +83,23 @@ class GraphVectors:
         """Arrays made of this revision of the graph, from the store or made anew and stored."""
         if not self._revision:
             return make()
-        key = sha256_hex(self._revision, self._embedder.name)
+        key = sha256_hex(self._revision, self._embedder.name, _LAYOUT)
         arrays = self._store.load_arrays(name, key)
         if arrays is None:
             arrays = make()
             self._store.save_arrays(name, key, arrays)
         return arrays
+
+    def texts(self, kind: Kind) -> list[tuple[str, str]]:
+        """IRIs and texts of one kind, by IRI; those of documents are put together once and kept."""
+        if kind != "document":
+            return texts_of(self._reader, kind)
+        kept = self.kept("texts", self._document_texts)
+        return list(zip(unpacked_list(kept, "iris"), unpacked_list(kept, "texts"), strict=True))
+
+    def _document_texts(self) -> Arrays:
+        items = texts_of(self._reader, "document")
+        return packed_lists({"iris": [iri for iri, _ in items], "texts": [t for _, t in items]})
 
     def index(self, kind: Kind, embed: EmbedTexts | None = None) -> VectorIndex:
         """The index of one kind; `embed` may stand for the embedder's own, to show progress."""
@@ -93,12 +108,12 @@ class GraphVectors:
         return self._indexes[kind]
 
     def _made(self, kind: Kind, embed: EmbedTexts) -> VectorIndex:
-        items = None if self._revision else texts_of(self._reader, kind)
+        items = None if self._revision else self.texts(kind)
         state = self._revision or sha256_hex(*(part for item in items or () for part in item))
         key = sha256_hex(state, self._embedder.name)
         index = self._store.load(kind, key)
         if index is None:
-            items = texts_of(self._reader, kind) if items is None else items
+            items = self.texts(kind) if items is None else items
             matrix = embed([text for _, text in items])
             index = self._store.save(kind, key, [iri for iri, _ in items], matrix)
         return index

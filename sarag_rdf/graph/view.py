@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.algo.network import Network, Rows, packed, unpacked
+from sarag_rdf.algo.network import Network, Rows
 from sarag_rdf.graph.names import Names
 from sarag_rdf.graph.network import load_network
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.texts import full_documents
-from sarag_rdf.graph.vectors import GraphVectors, texts_of
-from sarag_rdf.ports import Arrays, Matrix, Vector, WordIndex
+from sarag_rdf.graph.vectors import GraphVectors
+from sarag_rdf.ports import Matrix, Vector, WordIndex
 from sarag_rdf.types import Document
 
 KEPT = 10_000
@@ -45,12 +45,7 @@ class GraphView:
     @cached_property
     def words(self) -> WordIndex:
         """BM25 over the documents with their titles, in the order of `network.documents`."""
-        kept = self.vectors.kept("texts", self._texts)
-        return self.word_index(unpacked(kept["texts"], kept["ends"]))
-
-    def _texts(self) -> Arrays:
-        texts, ends = packed([text for _, text in texts_of(self.reader, "document")])
-        return {"texts": texts, "ends": ends}
+        return self.word_index([text for _, text in self.vectors.texts("document")])
 
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
         """Documents by IRI; what was read before is not read again."""

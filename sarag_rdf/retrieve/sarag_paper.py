@@ -49,7 +49,8 @@ class SaragPaper:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         question = self._vectors.embedder.embed([query.text])[0]
         seeds = nearest_seeds(self._reader, self._vectors, question, self._k)
-        hops = neighbourhood(self._reader, (seed.node for seed in seeds), self._n)
+        linked = identities(self._reader)
+        hops = neighbourhood(self._reader, (seed.node for seed in seeds), self._n, same=linked)
         rows = sorted(relationships_among(self._reader, hops))
         cosines = self._vectors.index("relationship").similarities(question, [r for r, *_ in rows])
         links = tuple(
@@ -58,7 +59,7 @@ class SaragPaper:
         )
         same = [
             (SAME_AS, one, other, 1.0)
-            for one, others in sorted(identities(self._reader).items())
+            for one, others in sorted(linked.items())
             for other in sorted(others)
             if one < other and {one, other} <= hops.keys()
         ]
