@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sarag_rdf.algo.packed import packed_lists, unpacked_list
+
 Rows = NDArray[np.int64]
 _LISTS = ("documents", "entities", "relationships")
 _ARRAYS = ("described", "topics", "ends", "identical")
@@ -36,35 +38,6 @@ class Groups:
         counts = ends - starts
         offsets = np.repeat(starts - np.cumsum(counts) + counts, counts)
         return self._order[offsets + np.arange(int(counts.sum()))]
-
-
-def packed(texts: Sequence[str]) -> tuple[NDArray[np.uint8], Rows]:
-    """Texts as bytes, one after the other, and where each ends."""
-    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
-    return np.frombuffer(b"".join(encoded), dtype=np.uint8), ends
-
-
-def unpacked(data: NDArray[np.uint8], ends: Rows) -> list[str]:
-    """The texts that were packed."""
-    held, begin, texts = data.tobytes(), 0, []
-    for end in ends.tolist():
-        texts.append(held[begin:end].decode("utf-8", "surrogatepass"))
-        begin = end
-    return texts
-
-
-def packed_lists(lists: Mapping[str, Sequence[str]]) -> dict[str, NDArray[Any]]:
-    """Lists of texts by name, as arrays: ``NAME`` the bytes, and ``NAME_ends``."""
-    found: dict[str, NDArray[Any]] = {}
-    for name, texts in lists.items():
-        found[name], found[f"{name}_ends"] = packed(texts)
-    return found
-
-
-def unpacked_list(arrays: Mapping[str, NDArray[Any]], name: str) -> list[str]:
-    """One of the lists that were packed."""
-    return unpacked(arrays[name], arrays[f"{name}_ends"])
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
 
-from sarag_rdf.algo.network import packed_lists, unpacked_list
+from sarag_rdf.algo.packed import packed_lists, unpacked_list
 from sarag_rdf.graph.rows import DOCUMENTS, GraphReader
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.ports import Arrays

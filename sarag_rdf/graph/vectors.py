@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Literal
 
-from sarag_rdf.algo.network import packed_lists, unpacked_list
+from sarag_rdf.algo.packed import packed_lists, unpacked_list
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.texts import by_language, page_text
 from sarag_rdf.iris import sha256_hex

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.algo.network import Groups, Network, Rows, packed, unpacked
+from sarag_rdf.algo.network import Groups, Network, Rows
+from sarag_rdf.algo.packed import packed, unpacked
 
 
 def rows(*values: int) -> Rows:
