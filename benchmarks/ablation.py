@@ -38,7 +38,9 @@ from scipy.stats import kendalltau
 import sarag_rdf
 from sarag_rdf.algo import rounds as algo_rounds
 from sarag_rdf.algo.network import Groups, Network, Rows
-from sarag_rdf.algo.rounds import Rates, Round, Weigh
+from sarag_rdf.algo.rounds import Rates, Weigh
+from sarag_rdf.algo.spreading import Spreading, spread
+from sarag_rdf.algo.traversal import NetworkTraversal
 from sarag_rdf.errors import SaragError
 from sarag_rdf.evaluate.bootstrap import paired_interval
 from sarag_rdf.evaluate.corpus import Corpus, read_corpus
@@ -85,13 +87,9 @@ class Graph:
 # -------------------------------------------------------------------- What can be removed
 
 
-@dataclass(frozen=True)
-class Undivided(Network):
+def _undivided(network: Network) -> Rows:
     """Every entity counts as described by one document."""
-
-    @cached_property
-    def frequencies(self) -> Rows:
-        return np.ones(len(self.entities), dtype=np.int64)
+    return np.ones(len(network.entities), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -107,13 +105,13 @@ class Unlinked(Network):
         return self.starting_at
 
 
-class Unnamed(Sarag):
+def _spread_from_documents(*given: Any, **options: Any) -> Spreading:
     """Does not start at the entities that the question names."""
+    return spread(*given, **{**options, "seeds": {}})
 
-    def _rounds(
-        self, weigh: Weigh, nearest: Sequence[int], seeds: Mapping[int, float]
-    ) -> list[Round]:
-        return super()._rounds(weigh, nearest, {})
+
+def _ungated(*_: object) -> Weigh:
+    return lambda rows: np.ones(len(rows))
 
 
 def _as(kind: type[Network], graph: Graph) -> Network:
@@ -131,11 +129,7 @@ def _untitled(graph: Graph) -> Network:
     return Network(**values | {"described": network.described[np.array(kept, dtype=np.bool_)]})
 
 
-_carried, _arrived = algo_rounds._carried, algo_rounds._arrived
-
-
-def _carried_ungated(network: Network, start: Floats, _: Weigh, rates: Rates) -> object:
-    return _carried(network, start, lambda rows: np.ones(len(rows)), rates)
+_arrived = algo_rounds._arrived
 
 
 def _arrived_with_echo(network: Network, entities: Floats, given: Floats, rates: Rates) -> object:
@@ -152,12 +146,11 @@ def _rates(**values: float) -> tuple[Patch, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Ingredient:
-    """What is removed, and how: options, another retriever, network, or values of modules."""
+    """What is removed, and how: options, another network, or values of modules."""
 
     name: str
     options: Options = field(default_factory=dict)
     patches: tuple[Patch, ...] = ()
-    retriever: type[Sarag] = Sarag
     network: Callable[[Graph], Network] | None = None
 
     @contextmanager
@@ -165,7 +158,8 @@ class Ingredient:
         """While this lasts the graph and the library are without it."""
         with ExitStack() as stack:
             if self.network:
-                stack.enter_context(patch.object(graph.view, "network", self.network(graph)))
+                traversal = NetworkTraversal(self.network(graph))
+                stack.enter_context(patch.object(graph.view, "traversal", traversal))
             for target, name, value in self.patches:
                 stack.enter_context(patch.object(target, name, value))
             yield
@@ -179,10 +173,10 @@ INGREDIENTS = (
     Ingredient("activation", {"gain": 0.0}),
     Ingredient("second round", {"n": 1}),
     Ingredient("documents as seeds", {"k": 0}),
-    Ingredient("named entities as seeds", retriever=Unnamed),
+    Ingredient("named entities as seeds", patches=((sarag, "spread", _spread_from_documents),)),
     Ingredient("relationships between entities", network=partial(_as, Unlinked)),
-    Ingredient("gate of relationships", patches=((algo_rounds, "_carried", _carried_ungated),)),
-    Ingredient("document frequency", network=partial(_as, Undivided)),
+    Ingredient("gate of relationships", patches=((Sarag, "_weigh", _ungated),)),
+    Ingredient("document frequency", patches=((Network, "frequencies", property(_undivided)),)),
     Ingredient("titles' names", network=_untitled),
     Ingredient("topics", patches=_rates(about=Rates.aside)),
     Ingredient("removal of echo", patches=((algo_rounds, "_arrived", _arrived_with_echo),)),
@@ -233,7 +227,7 @@ def measure(
     by_graph: list[list[Run]] = []
     for graph in graphs:
         with ingredient.removed(graph):
-            by_graph.append([_run(ingredient, graph.view, s, corpus, questions) for s in settings])
+            by_graph.append([_run(graph.view, s, corpus, questions) for s in settings])
     runs = [list(column) for column in zip(*by_graph, strict=True)]
     best = best_of(runs)
     return Result(ingredient, settings[best], runs[best], runs[0])
@@ -248,13 +242,12 @@ def best_of(settings: Sequence[Sequence[Run]]) -> int:
 
 
 def _run(
-    ingredient: Ingredient,
     view: GraphView,
     options: Mapping[str, Any],
     corpus: Corpus,
     questions: Sequence[Judged],
 ) -> Run:
-    retriever = ingredient.retriever(view, limit=max(KS), explain=False, **options)
+    retriever = Sarag(view, limit=max(KS), explain=False, **options)
     rankings: list[Ranking] = []
     for question in questions:
         found = (d.document for d in retriever.retrieve(question.question.query).documents)

@@ -122,6 +122,11 @@ class Embedder(Protocol):
 class VectorIndex(Protocol):
     """Similarities of one kind of node (descriptions, relationships, documents, entities)."""
 
+    @property
+    def iris(self) -> Sequence[str]:
+        """All IRIs in ascending order; their places in it are the positions below."""
+        ...
+
     def __len__(self) -> int: ...
 
     def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:

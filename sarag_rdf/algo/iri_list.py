@@ -61,7 +61,7 @@ class IriList(Sequence[str]):
         return iter(unpacked(self._data, self._ends))
 
     def __contains__(self, iri: object) -> bool:
-        return isinstance(iri, str) and self.find(iri) >= 0
+        return isinstance(iri, str) and find(self, iri) >= 0
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, IriList):
@@ -72,23 +72,26 @@ class IriList(Sequence[str]):
     def __hash__(self) -> int:
         return hash((len(self), self._data[:4096].tobytes()))
 
-    def find(self, iri: str) -> int:
-        """The row of an IRI, or -1."""
-        row = bisect_left(self, iri)
-        return row if row < len(self) and self[row] == iri else -1
 
-    def find_all(self, iris: Sequence[str]) -> Rows:
-        """The rows of several IRIs, -1 for each that is not in the list: shape (len(iris),)."""
-        if len(iris) * MANY > len(self):
-            known = {iri: row for row, iri in enumerate(self)}
-            found = (known.get(iri, -1) for iri in iris)
-        else:
-            found = (self.find(iri) for iri in iris)
-        return np.fromiter(found, dtype=np.int64, count=len(iris))
+def find(iris: Sequence[str], iri: str) -> int:
+    """The row of an IRI in an ascending list, or -1."""
+    row = bisect_left(iris, iri)
+    return row if row < len(iris) and iris[row] == iri else -1
 
-    def rows(self, iris: Sequence[str]) -> Rows:
-        """The rows of several IRIs, shape (len(iris),); raises KeyError for an unknown one."""
-        found = self.find_all(iris)
-        if len(found) and found.min() < 0:
-            raise KeyError(iris[int(np.argmin(found))])
-        return found
+
+def find_all(iris: Sequence[str], wanted: Sequence[str]) -> Rows:
+    """The rows of several IRIs, -1 for each that is not in the list: shape (len(wanted),)."""
+    if len(wanted) * MANY > len(iris):
+        known = {iri: row for row, iri in enumerate(iris)}
+        found = (known.get(iri, -1) for iri in wanted)
+    else:
+        found = (find(iris, iri) for iri in wanted)
+    return np.fromiter(found, dtype=np.int64, count=len(wanted))
+
+
+def rows_of(iris: Sequence[str], wanted: Sequence[str]) -> Rows:
+    """The rows of several IRIs, shape (len(wanted),); raises KeyError for an unknown one."""
+    found = find_all(iris, wanted)
+    if len(found) and found.min() < 0:
+        raise KeyError(wanted[int(np.argmin(found))])
+    return found

@@ -5,7 +5,7 @@ Only what is shown is named and told: names and texts are fetched late.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from sarag_rdf.algo.chains import Hop, arrival, chain_to_document, chain_to_entity
 from sarag_rdf.algo.network import Network
 from sarag_rdf.algo.rounds import SAME, Round, Weigh
+from sarag_rdf.algo.spreading import Spreading
+from sarag_rdf.graph.subgraph import relationships_among
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.graph.view import GraphView
 from sarag_rdf.ports import Vector
@@ -57,21 +59,34 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a retriever found, by rows of the network; `scored` by falling score, ties by IRI."""
+    """What a retriever found; `scored` by falling score, ties by IRI.
+
+    Rows are those of what was touched; `weigh` takes rows of relationships in the whole graph.
+    """
 
     query: Query
     retriever: str
     settings: Mapping[str, float | int | str]
     calibration: Mapping[str, float]
     question: Vector
-    rounds: Sequence[Round]
+    spreading: Spreading
     scored: Sequence[Scored]
     weigh: Weigh
+
+    @property
+    def network(self) -> Network:
+        """What was touched."""
+        return self.spreading.network
+
+    @property
+    def rounds(self) -> Sequence[Round]:
+        """The rounds, by its rows."""
+        return self.spreading.rounds
 
 
 def ranked(view: GraphView, outcome: Outcome) -> Retrieved:
     """The documents alone: nothing is told of how they came."""
-    network, best = view.network, outcome.scored
+    network, best = outcome.network, outcome.scored
     texts = view.documents(network.documents[d.row] for d in best)
     documents = (
         _ranked(outcome, network, texts[network.documents[d.row]], d, rank)
@@ -92,28 +107,26 @@ def ranked(view: GraphView, outcome: Outcome) -> Retrieved:
 
 def explained(view: GraphView, outcome: Outcome) -> Retrieved:
     """The documents, and how activation came to them."""
-    network, rounds, best = view.network, outcome.rounds, outcome.scored
+    network, rounds, best = outcome.network, outcome.rounds, outcome.scored
     total = np.minimum(1.0, np.sum([round_.entities for round_ in rounds], axis=0))
     order = np.argsort(-total, kind="stable")[:ENTITIES]
     arrivals = {d.row: _arrivals(network, rounds, d.row) for d in best}
     ways = {d.row: _chain_to_document(network, rounds, d.row) for d in best}
-    passed = {node for way in ways.values() for step in way for node in (step.origin, step.target)}
-    others = {network.entity_rows[node] for node in passed & network.entity_rows.keys()}
-    others |= rounds[0].seeds.keys()
+    others = _entities_on(ways.values()) | rounds[0].seeds.keys()
     told = [int(row) for row in order if total[row] > 0.0]
     told += sorted(others.difference(told), key=lambda row: (-total[row], row))
     links = _links(view, outcome, told, total)
-    chains = {row: _steps(network, _chain_to(network, rounds, row)) for row in told}
+    hops = {row: _chain_to(network, rounds, row) for row in told}
+    passed = [*hops.values(), *ways.values()]
+    chains = {row: _steps(network, found) for row, found in hops.items()}
+    steps = {row: _steps(network, found) for row, found in ways.items()}
 
-    every = [*chains.values(), *ways.values()]
-    nodes = {node for chain in every for step in chain for node in (step.origin, step.target)}
-    nodes |= {network.entities[row] for row in told}
-    nodes |= {arrived.entity for found in arrivals.values() for arrived in found}
-    labels = entity_labels(view.reader, nodes & network.entity_rows.keys())
-    held = {network.documents[row] for row in rounds[0].held}
-    texts = view.documents(
-        {network.documents[d.row] for d in best} | (nodes & network.document_rows.keys()) | held
-    )
+    every = [*chains.values(), *steps.values()]
+    named = {network.entities[row] for row in _entities_on(passed).union(told)}
+    named |= {arrived.entity for found in arrivals.values() for arrived in found}
+    labels = entity_labels(view.reader, named)
+    read = _documents_on(passed) | {d.row for d in best} | rounds[0].held.keys()
+    texts = view.documents(network.documents[row] for row in read)
     names = {iri: name for iri, (name, _) in labels.items()}
     names |= {iri: document.title or document.text[:60] for iri, document in texts.items()}
     shown = {k.relationship for k in links}
@@ -144,7 +157,7 @@ def explained(view: GraphView, outcome: Outcome) -> Retrieved:
         tuple(
             replace(
                 _ranked(outcome, network, texts[network.documents[d.row]], d, rank),
-                chain=ways[d.row],
+                chain=steps[d.row],
                 arrivals=arrivals[d.row],
             )
             for rank, d in enumerate(best, start=1)
@@ -186,17 +199,31 @@ def _arrivals(network: Network, rounds: Sequence[Round], row: int) -> tuple[Arri
     return tuple(arrivals)
 
 
-def _chain_to_document(network: Network, rounds: Sequence[Round], row: int) -> Chain:
+def _chain_to_document(network: Network, rounds: Sequence[Round], row: int) -> list[Hop]:
     """The chain of the round that brought most."""
     best = max(range(len(rounds)), key=lambda number: rounds[number].documents[row])
     if not rounds[best].documents[row]:
-        return ()
-    return _steps(network, chain_to_document(network, rounds, best, row))
+        return []
+    return chain_to_document(network, rounds, best, row)
 
 
 def _chain_to(network: Network, rounds: Sequence[Round], row: int) -> list[Hop]:
     best = max(range(len(rounds)), key=lambda number: rounds[number].entities[row])
     return chain_to_entity(network, rounds, best, row)
+
+
+def _entities_on(chains: Iterable[Sequence[Hop]]) -> set[int]:
+    """Entities that hops start or end at, by row."""
+    hops = [hop for chain in chains for hop in chain]
+    found = {hop.origin for hop in hops if hop.stage % 3 != 1}
+    return found | {hop.target for hop in hops if hop.stage % 3 != 0}
+
+
+def _documents_on(chains: Iterable[Sequence[Hop]]) -> set[int]:
+    """Documents that hops start or end at, by row."""
+    hops = [hop for chain in chains for hop in chain]
+    found = {hop.origin for hop in hops if hop.stage % 3 == 1}
+    return found | {hop.target for hop in hops if hop.stage % 3 == 0}
 
 
 def _steps(network: Network, hops: Sequence[Hop]) -> Chain:
@@ -224,19 +251,20 @@ def _links(
     view: GraphView, outcome: Outcome, told: Sequence[int], total: NDArray[np.float64]
 ) -> list[Link]:
     """Relationships among what is told, at least one end activated, the nearest first."""
-    network = view.network
-    rows = network.starting_at.of(np.array(sorted(told), dtype=np.int64))
-    ends = network.ends[rows]
-    inside = np.isin(ends[:, 1], told) & (total[ends].max(axis=1) >= ACTIVATED)
-    rows = rows[inside]
+    places = np.array(sorted(told), dtype=np.int64)
+    inside = outcome.spreading.entities[places]
+    found = relationships_among(view.traversal, inside)
+    subject, object_ = (places[np.searchsorted(inside, found[:, end])] for end in (1, 2))
+    active = np.maximum(total[subject], total[object_]) >= ACTIVATED
+    rows, subject, object_ = found[active, 0], subject[active], object_[active]
     cosines = view.relationship_cosines(outcome.question, rows)
     weights = outcome.weigh(rows)
     order = np.lexsort((rows, -cosines.round(DIGITS)))[:LINKS]
     return [
         Link(
-            network.relationships[rows[i]],
-            network.entities[network.ends[rows[i], 0]],
-            network.entities[network.ends[rows[i], 1]],
+            view.iris.relationships[int(rows[i])],
+            outcome.network.entities[subject[i]],
+            outcome.network.entities[object_[i]],
             "",
             float(cosines[i]),
             float(weights[i]),
@@ -246,13 +274,13 @@ def _links(
 
 
 def _seeds(view: GraphView, outcome: Outcome, names: Mapping[str, str]) -> tuple[Seed, ...]:
-    network, first = view.network, outcome.rounds[0]
+    network, first = outcome.network, outcome.rounds[0]
     seeds = [
         Seed(iri := network.entities[row], "", 1.0, share, names[iri], "named in the question")
         for row, share in first.seeds.items()
     ]
     documents = [network.documents[row] for row in first.held]
-    held = np.array(list(first.held), dtype=np.int64)
+    held = outcome.spreading.documents[np.array(list(first.held), dtype=np.int64)]
     cosines = view.document_vectors(held) @ outcome.question
     seeds += [
         Seed(iri, iri, float(cosine), first.held[row], names[iri], "document")

@@ -9,6 +9,7 @@ entities stand for the same thing if one's name is a part, between commas, of th
 
 from __future__ import annotations
 
+from sarag_rdf.algo.iri_list import find
 from sarag_rdf.algo.pattern import PatternQuery
 from sarag_rdf.graph.bindings import Grounding, Linked
 from sarag_rdf.graph.pattern_match import PatternMatch
@@ -58,7 +59,7 @@ class Grounder:
         return tuple(
             Linked(name, entity, labels[entity][0], similarity)
             for entity, similarity in ordered
-            if entity in view.network.entity_rows
+            if find(view.iris.entities, entity) >= 0
         )
 
 

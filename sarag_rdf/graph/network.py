@@ -5,45 +5,50 @@ It is a cache: whatever it holds stands in the graph, and a test compares the tw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from sarag_rdf.algo.iri_list import IriList, rows_of
 from sarag_rdf.algo.network import Network, Rows
+from sarag_rdf.algo.spreading import Iris
+from sarag_rdf.algo.traversal import unique_rows
 from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.traversal import identical_rows
 
 
-def load_network(reader: GraphReader) -> Network:
-    """Read documents, entities, relationships, and what joins them."""
+def load_network(reader: GraphReader, iris: Iris | None = None) -> Network:
+    """Read documents, entities, relationships, and what joins them.
+
+    With `iris`, ascending, rows are theirs; else there is a row for all that is read.
+    """
     rows = reader.rows("document-entities")
     described = [(document.value, entity.value) for document, entity in rows if entity]
-    topics = {d.value: e.value for d, e in reader.rows("document-topics")}
-    relationships = dict(
-        sorted((r.value, (s.value, o.value)) for r, s, o in reader.rows("relationship-ends"))
-    )
-    documents = sorted({document.value for document, _ in rows})
-    document_rows = {iri: row for row, iri in enumerate(documents)}
-    ends = {end for pair in relationships.values() for end in pair}
-    entities = sorted({e for _, e in described} | set(topics.values()) | ends)
-    entity_rows = {iri: row for row, iri in enumerate(entities)}
+    topics = [(d.value, e.value) for d, e in reader.rows("document-topics")]
+    found = {r.value: (s.value, o.value) for r, s, o in reader.rows("relationship-ends")}
+    relationships = sorted(found)
+    if iris is None:
+        ends = {end for pair in found.values() for end in pair}
+        entities = ends.union((e for _, e in described), (e for _, e in topics))
+        documents = {document.value for document, _ in rows}
+        iris = Iris(*map(IriList.of, (documents, entities, relationships)))
+    about = np.full(len(iris.documents), -1)
+    about[_column(iris.documents, topics, 0)] = _column(iris.entities, topics, 1)
+    joined = [_column(iris.documents, described, 0), _column(iris.entities, described, 1)]
+    ends_of = np.full((len(iris.relationships), 2), -1)
+    at = rows_of(iris.relationships, relationships)
+    for end in (0, 1):
+        ends_of[at, end] = _column(iris.entities, [found[r] for r in relationships], end)
     return Network(
-        documents,
-        entities,
-        list(relationships),
-        _rows(sorted((document_rows[d], entity_rows[e]) for d, e in described), 2),
-        _rows(entity_rows[topics[d]] if d in topics else -1 for d in documents),
-        _rows(((entity_rows[s], entity_rows[o]) for s, o in relationships.values()), 2),
-        _rows(sorted(_identical(reader, entity_rows)), 2),
+        iris.documents,
+        iris.entities,
+        iris.relationships,
+        unique_rows(np.stack(joined, axis=1)),
+        about,
+        ends_of,
+        identical_rows(reader, iris.entities),
     )
 
 
-def _identical(reader: GraphReader, rows: Mapping[str, int]) -> set[tuple[int, int]]:
-    """Pairs of entities, by row, that are linked as the same."""
-    pairs = ((one.value, other.value) for one, other, _ in reader.rows("identities"))
-    known = ((rows[a], rows[b]) for a, b in pairs if a in rows and b in rows)
-    return {(min(pair), max(pair)) for pair in known if pair[0] != pair[1]}
-
-
-def _rows(values: Iterable[int] | Iterable[tuple[int, int]], width: int = 1) -> Rows:
-    array = np.array(list(values), dtype=np.int64)
-    return array if width == 1 else array.reshape(-1, width)
+def _column(iris: Sequence[str], pairs: Iterable[tuple[str, str]], end: int) -> Rows:
+    return rows_of(iris, [pair[end] for pair in pairs])

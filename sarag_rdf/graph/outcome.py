@@ -130,9 +130,9 @@ def retrieved(
 
 
 def document_cosines(view: GraphView, question: Vector) -> Floats:
-    """Cosines of all documents with the question, by their rows in the network."""
+    """Cosines of all documents with the question, by row."""
     index = view.vectors.index("document")
-    return index.similarities(question, view.network.documents).astype(np.float64)
+    return index.cosines(question, np.arange(len(index))).astype(np.float64)
 
 
 def listed(
@@ -148,14 +148,15 @@ def listed(
 ) -> Retrieved:
     """What a method without activation found: documents by falling score, ties by IRI.
 
-    `scores` has one for every document of the network, -inf for those that were not found;
+    `scores` has one for every document, -inf for those that were not found;
     without `similarities`, likewise of all documents, they are 0.
     """
     order = np.argsort(-scores, kind="stable")
+    documents = view.iris.documents
     best = order[: np.count_nonzero(np.isfinite(scores))][:limit]
     found = (
         ScoredDocument(
-            view.network.documents[row],
+            documents[row],
             float(scores[row]),
             0.0 if similarities is None else float(similarities[row]),
             0.0,
@@ -163,10 +164,10 @@ def listed(
         )
         for row in best
     )
-    documents = ranked_documents(view.reader, found, limit)
+    shown = ranked_documents(view.reader, found, limit)
     seeds = _told(view.reader, subgraph.seeds)
     subgraph = replace(subgraph, seeds=seeds)
-    return Retrieved(query, retriever, settings, documents, (), seeds, (), subgraph)
+    return Retrieved(query, retriever, settings, shown, (), seeds, (), subgraph)
 
 
 def _told(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:

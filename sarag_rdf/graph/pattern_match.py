@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from pyoxigraph import NamedNode
 
+from sarag_rdf.algo.iri_list import find, rows_of
 from sarag_rdf.algo.network import Rows
 from sarag_rdf.algo.pattern import Pattern, PatternQuery, Term
 from sarag_rdf.errors import StoreError
@@ -97,12 +98,12 @@ class PatternMatch:
     def _touching(self, entities: set[str]) -> Rows:
         """Relationships that have an end among these, or whose document is about one of them."""
         network = self._view.network
-        held = np.array(sorted(network.entity_rows[entity] for entity in entities), dtype=np.int64)
+        held = rows_of(network.entities, sorted(entities))
         about = [
             network.documents[row] for row in np.flatnonzero(np.isin(network.topics, held)).tolist()
         ]
         stated = self._view.reader.rows_for("document-relationships", about)
-        told = np.array([network.relationship_rows[row[1].value] for row in stated], dtype=np.int64)
+        told = rows_of(network.relationships, [row[1].value for row in stated])
         ends = (network.starting_at.of(held), network.ending_at.of(held))
         return np.unique(np.concatenate((*ends, told)))
 
@@ -120,7 +121,7 @@ class PatternMatch:
             if len(parts[entity]) > 1
             for part in parts[entity]
             for thing in named.get(normalize_name(part), ())
-            if thing in self._view.network.entity_rows
+            if find(self._view.iris.entities, thing) >= 0
         ]
         return pairs
 

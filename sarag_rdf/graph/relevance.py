@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sarag_rdf.algo.iri_list import find, rows_of
+from sarag_rdf.algo.network import Rows
 from sarag_rdf.graph.view import GraphView
 from sarag_rdf.ports import Vector
 
@@ -21,6 +23,9 @@ WORDS = 0.2
 """Weight of BM25 beside the cosine, both as z-scores."""
 CANDIDATES = 200
 """Documents that are looked at for their cosine alone, and as many for their words alone."""
+
+TOLERANCE = 1e-5
+"""Of cosines that are computed in 32 bits."""
 
 Floats = NDArray[np.float64]
 
@@ -37,6 +42,15 @@ class Scale:
         """The scale of some values; of none it is 0."""
         return cls(float(values.mean()), float(values.std())) if len(values) else cls(0.0, 0.0)
 
+    @classmethod
+    def of_few(cls, values: Floats, size: int) -> Scale:
+        """The scale of `size` values, of which all that are not given are 0."""
+        if not size:
+            return cls(0.0, 0.0)
+        mean = float(values.sum()) / size
+        variance = float(((values - mean) ** 2).sum() + (size - len(values)) * mean**2) / size
+        return cls(mean, variance**0.5)
+
     def z(self, values: Floats) -> Floats:
         """How many deviations above the mean; 0 where all are equal."""
         if not self.deviation > 0.0:
@@ -51,11 +65,10 @@ class Relevance:
         """`named` are entities that the question names."""
         self._view = view
         self._index = view.vectors.index("document")
-        self._network = view.network
         self._question = question
         self._names = np.zeros_like(question)
         if named:
-            rows = np.array([view.network.entity_rows[entity] for entity in named])
+            rows = rows_of(view.iris.entities, named)
             self._names = view.entity_vectors(rows).mean(axis=0)
         self.masked_question: Vector = np.asarray(
             question - np.float32(MASK) * self._names, dtype=np.float32
@@ -64,20 +77,51 @@ class Relevance:
         self.masked_scale = Scale(*self._index.moments(self.masked_question))
         self.words_scale = Scale.of(self.words)
 
-    def candidates(self) -> list[int]:
-        """Rows of the documents that are nearest in meaning or in words, ascending."""
         nearest = self._index.nearest(self.masked_question, CANDIDATES)
-        rows = {self._network.document_rows[iri] for iri, _ in nearest}
-        best = np.argsort(-self.words, kind="stable")[:CANDIDATES]
-        return sorted(rows | {int(row) for row in best if self.words[row] > 0.0})
+        found = {find(self._index.iris, iri) for iri, _ in nearest}
+        worded = highest(self.words, CANDIDATES)
+        self.candidates = sorted(found | {int(row) for row in worded if self.words[row] > 0.0})
+        """Rows of the documents that are nearest in meaning or in words, ascending."""
+        self.bound = self._bound([cosine for _, cosine in nearest][-1:], self.words[worded[-1:]])
+        """What no other document's nearness is above."""
 
-    def cosines(self, rows: Sequence[int]) -> tuple[Floats, Floats]:
+    def _bound(self, cosine: Sequence[float], word: Floats) -> float:
+        meaning = self.masked_scale.z(np.array(cosine) + TOLERANCE)
+        return float(meaning.sum() + WORDS * self.words_scale.z(word).sum())
+
+    def cosines(self, rows: Sequence[int] | Rows) -> tuple[Floats, Floats]:
         """Cosines of the given documents with the question, and with the mean of the names."""
         vectors = self._view.document_vectors(np.array(rows, dtype=np.int64)).astype(np.float64)
         return vectors @ self._question, vectors @ self._names
 
-    def scores(self, rows: Sequence[int]) -> Floats:
+    def scores(self, rows: Sequence[int] | Rows) -> Floats:
         """Nearness of the given documents, as a sum of z-scores."""
         similarity, named = self.cosines(rows)
         masked = self.masked_scale.z(similarity - MASK * named)
-        return masked + WORDS * self.words_scale.z(self.words[list(rows)])
+        return masked + WORDS * self.words_scale.z(self.words[np.array(rows, dtype=np.int64)])
+
+
+def highest(values: Floats, count: int) -> Rows:
+    """Positions of the `count` highest values, best first, ties by position."""
+    few = np.arange(len(values))
+    if count < len(values):
+        least = np.partition(values, len(values) - count)[len(values) - count]
+        few = np.flatnonzero(values >= least)
+    return few[np.argsort(-values[few], kind="stable")][:count]
+
+
+def promising(relevance: Relevance, documents: Rows, gained: Floats, limit: int | None) -> Rows:
+    """Places in `documents` of those that can be among the `limit` best: all, without a limit.
+
+    `gained` is what each document's score holds beside its nearness. A document that is no
+    candidate is no nearer than the last candidate in meaning and the last in words, so where the
+    most that it can score is less than what the best are known to have, its vector is not read.
+    """
+    if limit is None or len(documents) <= limit:
+        return np.arange(len(documents))
+    near = np.searchsorted(documents, relevance.candidates)
+    scores = relevance.scores(documents[near]) + gained[near]
+    least = scores[highest(scores, limit)[-1]] if len(scores) >= limit else -np.inf
+    hopeful = gained + relevance.bound >= least
+    hopeful[near] = True
+    return np.flatnonzero(hopeful)

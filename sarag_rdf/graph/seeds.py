@@ -6,9 +6,13 @@ import re
 from collections import defaultdict
 from collections.abc import Container
 
+import numpy as np
+
+from sarag_rdf.algo.iri_list import find
 from sarag_rdf.graph.names import Names
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
+from sarag_rdf.graph.view import GraphView
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.ports import Vector
 from sarag_rdf.types import Seed
@@ -27,6 +31,17 @@ def nearest_seeds(
         for entity in sorted(described[description]):
             seeds.setdefault(entity, Seed(entity, description, similarity))
     return tuple(seeds.values())
+
+
+class Topics:
+    """Contains the entities that some document is about; each is looked up when it is asked for."""
+
+    def __init__(self, view: GraphView) -> None:
+        self._view = view
+
+    def __contains__(self, entity: object) -> bool:
+        row = find(self._view.iris.entities, str(entity))
+        return row >= 0 and len(self._view.traversal.about(np.array([row]))) > 0
 
 
 _WORD = re.compile(r"\S+")

@@ -1,59 +1,41 @@
-"""The n-hop neighbourhood of the seeds, fetched hop by hop with a property path (paper 5.4)."""
+"""The n-hop neighbourhood of the seeds, hop by hop (paper 5.4)."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+import numpy as np
 
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.algo.network import Rows
+from sarag_rdf.algo.traversal import Traversal
 
 MAX_ENTITIES = 50_000
 """Where a neighbourhood stops growing: whole hops are taken until it is this large."""
 
 
 def neighbourhood(
-    reader: GraphReader,
-    seeds: Iterable[str],
-    n: int,
-    *,
-    max_entities: int = MAX_ENTITIES,
-    same: Mapping[str, set[str]] | None = None,
-) -> dict[str, int]:
+    traversal: Traversal, seeds: Rows, n: int, *, max_entities: int = MAX_ENTITIES
+) -> dict[int, int]:
     """Entities within n hops over related_to, both ways, with their distance from a seed.
 
-    One query a hop: a path of depth n in one query would enumerate every walk. What is linked as
-    the same (`identities`, read if they are not given) is no hop away.
+    Entities go by row. What is linked as the same is no hop away.
     """
-    same = identities(reader) if same is None else same
-    hops = dict.fromkeys(_with_same(set(seeds), same), 0)
-    frontier = set(hops)
+    frontier = _with_same(traversal, np.unique(seeds))
+    hops = dict.fromkeys(frontier.tolist(), 0)
+    inside = frontier
     for hop in range(1, n + 1):
-        if not frontier or len(hops) >= max_entities:
+        if not len(frontier) or len(hops) >= max_entities:
             break
-        found = {neighbour.value for _, neighbour in reader.rows_for("neighbours", frontier)}
-        frontier = _with_same(found, same) - hops.keys()
-        hops |= dict.fromkeys(sorted(frontier), hop)
+        found = _with_same(traversal, traversal.neighbours_of(frontier))
+        frontier = np.setdiff1d(found, inside, assume_unique=True)
+        inside = np.union1d(inside, frontier)
+        hops |= dict.fromkeys(frontier.tolist(), hop)
     return hops
 
 
-def identities(reader: GraphReader) -> dict[str, set[str]]:
-    """Entity -> those of other graphs that it is linked with as the same, both ways."""
-    same: defaultdict[str, set[str]] = defaultdict(set)
-    for one, other, _ in reader.rows("identities"):
-        same[one.value].add(other.value)
-        same[other.value].add(one.value)
-    return dict(same)
+def _with_same(traversal: Traversal, entities: Rows) -> Rows:
+    return np.union1d(entities, traversal.same_as(entities)[:, 1])
 
 
-def _with_same(entities: set[str], same: Mapping[str, set[str]]) -> set[str]:
-    return entities.union(*(same.get(entity, ()) for entity in entities))
-
-
-def relationships_among(
-    reader: GraphReader, entities: Iterable[str]
-) -> Iterator[tuple[str, str, str]]:
-    """(relationship, subject, object) for the relationships with both ends among the entities."""
-    inside = set(entities)
-    for relationship, subject, object_ in reader.rows_for("links", inside):
-        if object_.value in inside:
-            yield relationship.value, subject.value, object_.value
+def relationships_among(traversal: Traversal, entities: Rows) -> Rows:
+    """(relationship, subject, object), by row, for those with both ends among the entities."""
+    found = traversal.relationships_from(entities)
+    return found[np.isin(found[:, 2], entities)]

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.algo.network import Network, Rows
+from sarag_rdf.algo.spreading import Iris
+from sarag_rdf.algo.traversal import NetworkTraversal, Traversal
 from sarag_rdf.graph.names import Names
 from sarag_rdf.graph.network import load_network
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.texts import full_documents
-from sarag_rdf.graph.vectors import GraphVectors
+from sarag_rdf.graph.traversal import SparqlTraversal
+from sarag_rdf.graph.vectors import GraphVectors, Kind
 from sarag_rdf.ports import Matrix, Vector, WordIndex
 from sarag_rdf.types import Document
 
+Engine = Literal["memory", "sparql"]
 KEPT = 10_000
 """Documents whose texts are kept in memory at most."""
 
@@ -29,22 +34,40 @@ class GraphView:
         reader: GraphReader,
         vectors: GraphVectors,
         word_index: Callable[[Sequence[str]], WordIndex],
+        *,
+        engine: Engine = "memory",
     ) -> None:
+        """`engine` traverses the graph: from arrays in memory, or by SPARQL alone."""
         self.reader = reader
         self.vectors = vectors
         self.word_index = word_index
         self.names = Names(reader, vectors.kept)
+        self._engine = engine
         self._documents: dict[str, Document] = {}
 
     @cached_property
     def network(self) -> Network:
         """Documents, entities and relationships as arrays."""
-        made = self.vectors.kept("network", lambda: load_network(self.reader).arrays())
-        return Network.of_arrays(made)
+        iris = self.iris
+        made = self.vectors.kept("network", lambda: load_network(self.reader, iris).arrays())
+        return Network.of_arrays(iris.documents, iris.entities, iris.relationships, made)
+
+    @cached_property
+    def iris(self) -> Iris:
+        """What rows stand for: all documents, entities and relationships."""
+        kinds: tuple[Kind, ...] = ("document", "entity", "relationship")
+        return Iris(*(self.vectors.index(kind).iris for kind in kinds))
+
+    @cached_property
+    def traversal(self) -> Traversal:
+        """Takes the steps of activation and expansion, by rows of `iris`."""
+        if self._engine == "sparql":
+            return SparqlTraversal(self.reader, self.iris)
+        return NetworkTraversal(self.network)
 
     @cached_property
     def words(self) -> WordIndex:
-        """BM25 over the documents with their titles, in the order of `network.documents`."""
+        """BM25 over the documents with their titles, in the order of their IRIs."""
         return self.word_index([text for _, text in self.vectors.texts("document")])
 
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
@@ -59,26 +82,13 @@ class GraphView:
         return {iri: self._documents[iri] for iri in wanted}
 
     def relationship_cosines(self, question: Vector, rows: Rows) -> NDArray[np.float32]:
-        """Cosines of relationships, by their rows in the network."""
-        index = self.vectors.index("relationship")
-        return index.cosines(question, self._relationship_positions[rows])
+        """Cosines of relationships, by row."""
+        return self.vectors.index("relationship").cosines(question, rows)
 
     def entity_vectors(self, rows: Rows) -> Matrix:
-        """Vectors of the names of entities, by their rows in the network."""
-        return self.vectors.index("entity").vectors(self._entity_positions[rows])
+        """Vectors of the names of entities, by row."""
+        return self.vectors.index("entity").vectors(rows)
 
     def document_vectors(self, rows: Rows) -> Matrix:
-        """Vectors of documents, by their rows in the network."""
-        return self.vectors.index("document").vectors(self._document_positions[rows])
-
-    @cached_property
-    def _relationship_positions(self) -> Rows:
-        return self.vectors.index("relationship").positions(self.network.relationships)
-
-    @cached_property
-    def _entity_positions(self) -> Rows:
-        return self.vectors.index("entity").positions(self.network.entities)
-
-    @cached_property
-    def _document_positions(self) -> Rows:
-        return self.vectors.index("document").positions(self.network.documents)
+        """Vectors of documents, by row."""
+        return self.vectors.index("document").vectors(rows)

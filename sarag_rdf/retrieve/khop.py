@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sarag_rdf.algo.iri_list import rows_of
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.outcome import document_cosines, listed
 from sarag_rdf.graph.seeds import nearest_seeds
@@ -31,15 +32,14 @@ class Khop:
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        view, network = self._view, self._view.network
+        view, entities = self._view, self._view.iris.entities
         question = view.vectors.embedder.embed([query.text])[0]
         seeds = nearest_seeds(view.reader, view.vectors, question, self._k)
-        hops = neighbourhood(view.reader, (seed.node for seed in seeds), self._n)
-        known = [network.entity_rows[entity] for entity in hops if entity in network.entity_rows]
-        entities = np.array(known, dtype=np.int64)
-        near = network.described[network.by_entity.of(entities), 0]
+        rows = rows_of(entities, [seed.node for seed in seeds])
+        hops = neighbourhood(view.traversal, rows, self._n)
+        near = view.traversal.documents_of(np.array(sorted(hops), dtype=np.int64))[:, 0]
         cosines = document_cosines(view, question)
-        scores = np.full(len(network.documents), -np.inf)
+        scores = np.full(len(cosines), -np.inf)
         scores[near] = cosines[near]
         return listed(
             view,
@@ -49,5 +49,5 @@ class Khop:
             scores,
             self._limit,
             similarities=cosines,
-            subgraph=Subgraph(seeds, hops, ()),
+            subgraph=Subgraph(seeds, {entities[row]: hop for row, hop in hops.items()}, ()),
         )

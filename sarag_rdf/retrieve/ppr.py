@@ -17,12 +17,12 @@ where df(e) is the number of documents that describe e.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sarag_rdf.algo.iri_list import rows_of
 from sarag_rdf.algo.network import Rows
 from sarag_rdf.algo.pagerank import Walk
 from sarag_rdf.errors import UsageError
@@ -96,7 +96,7 @@ class Ppr:
         """The share of each entity in the restart."""
         network = self._view.network
         nearest = self._view.vectors.index("relationship").nearest(question, self._k)
-        rows = [bisect_left(network.relationships, iri) for iri, _ in nearest]
+        rows = rows_of(network.relationships, [iri for iri, _ in nearest])
         cosines = np.repeat([max(0.0, cosine) for _, cosine in nearest], 2)
         ends, size = network.ends[rows].ravel(), len(network.entities)
         counts = np.maximum(1, np.bincount(ends, minlength=size))

@@ -11,17 +11,17 @@ similarity, its words and its activation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.algo.calibrate import calibrated
-from sarag_rdf.algo.rounds import Rates, Round, Weigh, spread_round
+from sarag_rdf.algo.iri_list import rows_of
+from sarag_rdf.algo.rounds import Rates, Weigh
+from sarag_rdf.algo.spreading import Spreading, spread
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.explain import Outcome, Scored, explained, ranked
-from sarag_rdf.graph.relevance import MASK, WORDS, Relevance, Scale
-from sarag_rdf.graph.seeds import named_entities
+from sarag_rdf.graph.relevance import MASK, WORDS, Relevance, Scale, promising
+from sarag_rdf.graph.seeds import Topics, named_entities
 from sarag_rdf.graph.view import GraphView
 from sarag_rdf.ports import Vector
 from sarag_rdf.types import Query, Retrieved
@@ -70,19 +70,28 @@ class Sarag:
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        network = self._view.network
-        question = self._view.vectors.embedder.embed([query.text])[0]
-        named = named_entities(self._view.names, query.text, network.topic_iris)
-        relevance = Relevance(self._view, query.text, question, list(named))
-        near = relevance.candidates()
+        view = self._view
+        question = view.vectors.embedder.embed([query.text])[0]
+        named = named_entities(view.names, query.text, Topics(view))
+        relevance = Relevance(view, query.text, question, list(named))
+        near = relevance.candidates
         order = np.argsort(-relevance.scores(near), kind="stable")
         nearest = [near[i] for i in order[: self._k]]
-        seeds = {network.entity_rows[entity]: share for entity, share in named.items()}
-        floor, ceiling = self._view.vectors.index("relationship").quantile(question, self._c)
+        entities = rows_of(view.iris.entities, list(named)).tolist()
+        floor, ceiling = view.vectors.index("relationship").quantile(question, self._c)
         weigh = self._weigh(question, floor, ceiling)
-        rounds = self._rounds(weigh, nearest, seeds)
-        rows = sorted({*near, *(int(row) for round_ in rounds for row in round_.reached)})
-        scored, calibration = self._scored(relevance, rounds, rows)
+        spreading = spread(
+            view.traversal,
+            view.iris,
+            weigh,
+            self._rates,
+            held=dict.fromkeys(nearest, 1.0),
+            seeds=dict(zip(entities, named.values(), strict=True)),
+            rounds=self._n,
+            few=FEW,
+            documents=near,
+        )
+        scored, calibration = self._scored(relevance, spreading)
         calibration |= {"weight_floor": floor, "weight_ceiling": ceiling}
         settings = {
             "k": self._k,
@@ -91,21 +100,8 @@ class Sarag:
             "decay": self._rates.decay,
             "gain": self._gain,
         }
-        outcome = Outcome(query, "sarag", settings, calibration, question, rounds, scored, weigh)
-        return (explained if self._explain else ranked)(self._view, outcome)
-
-    def _rounds(
-        self, weigh: Weigh, nearest: Sequence[int], seeds: Mapping[int, float]
-    ) -> list[Round]:
-        held = dict.fromkeys(nearest, 1.0)
-        rounds: list[Round] = []
-        for _ in range(self._n):
-            rounds.append(spread_round(self._view.network, held, seeds, weigh, self._rates))
-            documents = rounds[-1].documents
-            best = np.argsort(-documents, kind="stable")[:FEW]
-            held = {int(row): min(1.0, float(documents[row])) for row in best if documents[row]}
-            seeds = {}
-        return rounds
+        outcome = Outcome(query, "sarag", settings, calibration, question, spreading, scored, weigh)
+        return (explained if self._explain else ranked)(view, outcome)
 
     def _weigh(self, question: Vector, floor: float, ceiling: float) -> Weigh:
         def weigh(rows: Rows) -> Floats:
@@ -114,32 +110,36 @@ class Sarag:
         return weigh
 
     def _scored(
-        self, relevance: Relevance, rounds: Sequence[Round], rows: Sequence[int]
+        self, relevance: Relevance, spreading: Spreading
     ) -> tuple[list[Scored], dict[str, float]]:
-        """The best of the given documents, and the means and deviations behind their z-scores.
+        """The best of what is near or was reached, and the scales behind their z-scores.
 
         With z over all documents, s the cosine with the question less `MASK` times that with
         what it names, and a(t) the activation of round t::
 
             score = z(s) + WORDS z(BM25) + gain * sum of z(sqrt(a(t)))
         """
+        parts: dict[str, Floats] = {}
+        scales = {"meaning": relevance.masked_scale, "words": relevance.words_scale}
+        for number, round_ in enumerate(spreading.rounds, start=1):
+            name, roots = f"activation_{number}", np.sqrt(round_.documents)
+            scales[name] = Scale.of_few(roots, len(self._view.iris.documents))
+            parts[name] = self._gain * scales[name].z(roots)
+        activation = np.sum(list(parts.values()), axis=0)
+        places = promising(relevance, spreading.documents, activation, self._limit)
+        rows = spreading.documents[places]
         similarity, named = relevance.cosines(rows)
-        words = relevance.words[list(rows)]
+        words = relevance.words[rows]
         parts = {
             "meaning": relevance.masked_scale.z(similarity - MASK * named),
             "words": WORDS * relevance.words_scale.z(words),
+            **{name: values[places] for name, values in parts.items()},
         }
-        scales = {"meaning": relevance.masked_scale, "words": relevance.words_scale}
-        for number, round_ in enumerate(rounds, start=1):
-            roots = np.sqrt(round_.documents)
-            scale = Scale.of(roots)
-            scales[f"activation_{number}"] = scale
-            parts[f"activation_{number}"] = self._gain * scale.z(roots[list(rows)])
         scores = np.sum(list(parts.values()), axis=0)
         best = np.lexsort((rows, -scores))[: self._limit]
         scored = [
             Scored(
-                rows[i],
+                int(places[i]),
                 float(scores[i]),
                 {name: float(values[i]) for name, values in parts.items()},
                 {

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from sarag_rdf.algo.activation_paper import rescale, spread_paper
 from sarag_rdf.algo.arcs import arcs_of
+from sarag_rdf.algo.iri_list import rows_of
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.outcome import ScoredDocument, ranked_documents, retrieved
 from sarag_rdf.graph.seeds import nearest_seeds
-from sarag_rdf.graph.subgraph import identities, neighbourhood, relationships_among
-from sarag_rdf.graph.texts import documents_of
+from sarag_rdf.graph.subgraph import neighbourhood, relationships_among
 from sarag_rdf.graph.view import GraphView
 from sarag_rdf.types import SAME_AS, Link, Query, Retrieved, Subgraph
 
@@ -39,6 +41,7 @@ class SaragPaper:
         """`k` descriptions, `n` hops, `c` in [0, 1), thresholds on activation and cosines."""
         if k < 1 or n < 0 or not 0.0 <= c < 1.0:
             raise UsageError("sarag-paper needs k of at least 1, n of at least 0, c in [0, 1)")
+        self._view = view
         self._reader = view.reader
         self._vectors = view.vectors
         self._limit = limit
@@ -49,19 +52,23 @@ class SaragPaper:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         question = self._vectors.embedder.embed([query.text])[0]
         seeds = nearest_seeds(self._reader, self._vectors, question, self._k)
-        linked = identities(self._reader)
-        hops = neighbourhood(self._reader, (seed.node for seed in seeds), self._n, same=linked)
-        rows = sorted(relationships_among(self._reader, hops))
-        cosines = self._vectors.index("relationship").similarities(question, [r for r, *_ in rows])
+        step, iris = self._view.traversal, self._view.iris
+        start = rows_of(iris.entities, [seed.node for seed in seeds])
+        hops = neighbourhood(step, start, self._n)
+        inside = np.array(sorted(hops), dtype=np.int64)
+        names = {int(row): iris.entities[row] for row in inside}
+        rows = relationships_among(step, inside)
+        cosines = self._view.relationship_cosines(question, rows[:, 0])
         links = tuple(
-            Link(relationship, subject, object_, "", float(w), rescale(float(w), self._c))
-            for (relationship, subject, object_), w in zip(rows, cosines, strict=True)
+            Link(
+                iris.relationships[r], names[s], names[o], "", float(w), rescale(float(w), self._c)
+            )
+            for (r, s, o), w in zip(rows.tolist(), cosines, strict=True)
         )
         same = [
-            (SAME_AS, one, other, 1.0)
-            for one, others in sorted(linked.items())
-            for other in sorted(others)
-            if one < other and {one, other} <= hops.keys()
+            (SAME_AS, names[one], names[other], 1.0)
+            for one, other in step.same_as(inside).tolist()
+            if one < other
         ]
         arcs = arcs_of([*((k.relationship, k.subject, k.object, k.weight) for k in links), *same])
         outcome = spread_paper(arcs, [seed.node for seed in seeds])
@@ -71,16 +78,17 @@ class SaragPaper:
             key=lambda k: (-k.similarity, k.relationship),
         )
         best: dict[str, tuple[float, str]] = {}
-        for entity, documents in sorted(documents_of(self._reader, activated).items()):
-            for document in documents:
-                activation = outcome.activation[entity]
-                if document not in best or activation > best[document][0]:
-                    best[document] = activation, entity
-        iris = sorted(best)
-        similarities = self._vectors.index("document").similarities(question, iris)
+        speaking = rows_of(iris.entities, sorted(activated))
+        for row, speaker in step.documents_of(speaking).tolist():
+            document, entity = iris.documents[row], names[speaker]
+            activation = outcome.activation[entity]
+            if document not in best or activation > best[document][0]:
+                best[document] = activation, entity
+        described = sorted(best)
+        similarities = self._vectors.index("document").similarities(question, described)
         scored = [
             ScoredDocument(iri, float(similarity), float(similarity), *best[iri])
-            for iri, similarity in zip(iris, similarities, strict=True)
+            for iri, similarity in zip(described, similarities, strict=True)
             if similarity >= self._tau_d
         ]
         return retrieved(
@@ -96,7 +104,7 @@ class SaragPaper:
                 "tau_r": self._tau_r,
             },
             {},
-            Subgraph(seeds, hops, links),
+            Subgraph(seeds, {names[row]: hop for row, hop in hops.items()}, links),
             outcome,
             activated,
             ranked_documents(self._reader, scored, self._limit),

@@ -35,6 +35,10 @@ class ExactIndex:
         self._last: tuple[Vector, NDArray[np.float32]] | None = None
         self._sample: Matrix | None = None
 
+    @property
+    def iris(self) -> Sequence[str]:
+        return self._iris
+
     def __len__(self) -> int:
         return len(self._iris)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.algo.network import Groups, Network, Rows
+from sarag_rdf.algo.network import Groups, Network, Rows, smallest
 from sarag_rdf.algo.packed import packed, unpacked
 
 
@@ -71,19 +71,14 @@ EMPTY = Network([], [], [], pairs(), rows(), pairs())
 
 
 def test_a_network_by_hand() -> None:
-    assert NETWORK.document_rows == {"a": 0, "b": 1, "c": 2}
-    assert NETWORK.entity_rows == {"v": 0, "w": 1, "x": 2}
     assert [NETWORK.by_entity.of(rows(e)).tolist() for e in range(3)] == [[0, 2], [1], []]
     assert [NETWORK.starting_at.of(rows(e)).tolist() for e in range(3)] == [[0], [1, 2], [3]]
     assert [NETWORK.ending_at.of(rows(e)).tolist() for e in range(3)] == [[1, 3], [0, 2], []]
     assert NETWORK.frequencies.tolist() == [2, 1, 1]  # No document describes x: still 1.
     assert NETWORK.is_topic.tolist() == [False, True, True]
-    assert NETWORK.topic_iris == {"v", "w"}
 
 
 def test_a_network_of_nothing() -> None:
-    assert (EMPTY.document_rows, EMPTY.entity_rows) == ({}, {})
-    assert EMPTY.topic_iris == frozenset()
     assert EMPTY.frequencies.shape == EMPTY.is_topic.shape == (0,)
     groups = (EMPTY.by_entity, EMPTY.starting_at, EMPTY.ending_at)
     assert [len(group.of(rows())) for group in groups] == [0, 0, 0]
@@ -132,6 +127,12 @@ def test_a_network_is_that_of_dictionaries(network: Network) -> None:
 # --------------------------------------------------------------------------------- Arrays
 
 
+def test_numbers_are_kept_in_32_bits_where_they_fit() -> None:
+    assert {array.dtype.itemsize for array in NETWORK.arrays().values()} == {4}
+    assert smallest(rows(2**31)).tolist() == [2**31]
+    assert smallest(rows(2**31 - 1)).dtype == np.int32
+
+
 @given(st.lists(st.text(), max_size=8))
 def test_texts_are_unpacked_as_they_were_packed(texts: list[str]) -> None:
     assert unpacked(*packed(texts)) == texts
@@ -140,9 +141,14 @@ def test_texts_are_unpacked_as_they_were_packed(texts: list[str]) -> None:
 def test_a_network_comes_back_from_its_arrays() -> None:
     one = replace(NETWORK, identical=pairs((0, 2)))
     for network in (one, EMPTY):
-        found = Network.of_arrays(network.arrays())
-        assert (found.documents, found.entities) == (network.documents, network.entities)
-        assert found.relationships == network.relationships
+        lists = (network.documents, network.entities, network.relationships)
+        found = Network.of_arrays(*lists, network.arrays())
+        assert (found.documents, found.entities, found.relationships) == lists
+        every = np.arange(len(network.entities))
+        assert found.frequencies.tolist() == network.frequencies.tolist()
+        for groups in ("by_entity", "starting_at", "ending_at", "by_same"):
+            made = getattr(found, groups).of(every)
+            assert made.tolist() == getattr(network, groups).of(every).tolist()
         for name in ("described", "topics", "ends", "identical"):
             kept, before = getattr(found, name), getattr(network, name)
             assert kept.tolist() == before.tolist()

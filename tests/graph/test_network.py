@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sarag_rdf.algo.iri_list import rows_of
 from sarag_rdf.algo.network import Network
 from sarag_rdf.graph.network import load_network
 from sarag_rdf.graph.rows import GraphReader
@@ -77,8 +78,9 @@ def test_a_graph_by_hand() -> None:
         [("", "Ada was glad.", met), ("Cid (poet)", "two", alone), ("Empty", "three", Extraction())]
     )
     network = load_network(reader)
-    ada, bea, cid = (network.entity_rows[MINTER.entity(name)] for name in ("ada", "bea", "cid"))
-    first, second, third = (network.document_rows[iri] for iri in (one, two, three))
+    named = [MINTER.entity(name) for name in ("ada", "bea", "cid")]
+    ada, bea, cid = rows_of(network.entities, named).tolist()
+    first, second, third = rows_of(network.documents, [one, two, three]).tolist()
     assert {tuple(pair) for pair in network.described.tolist()} == {
         *((first, ada), (first, bea)),
         *((second, bea), (second, cid)),
@@ -97,7 +99,7 @@ def test_an_empty_graph() -> None:
 def test_documents_without_entities() -> None:
     reader, iris = indexed([("", "one", Extraction()), ("", "two", Extraction())])
     network = load_network(reader)
-    assert network.documents == sorted(iris)
+    assert list(network.documents) == sorted(iris)
     assert network.topics.tolist() == [-1, -1]
     assert network.described.shape == (0, 2)
 

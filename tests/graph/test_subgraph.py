@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode, Quad
 
+from sarag_rdf.algo.iri_list import IriList, rows_of
+from sarag_rdf.algo.spreading import Iris
+from sarag_rdf.algo.traversal import NetworkTraversal, Traversal
+from sarag_rdf.graph.network import load_network
 from sarag_rdf.graph.rows import BATCH, GraphReader
 from sarag_rdf.graph.subgraph import neighbourhood, relationships_among
+from sarag_rdf.graph.traversal import SparqlTraversal
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Change, Table
 from sarag_rdf.stores.oxigraph import OxigraphStore
@@ -41,6 +47,32 @@ def reader_of(links: Links, elsewhere: Sequence[tuple[str, str]] = ()) -> GraphR
     store = OxigraphStore.in_memory()
     store.apply(Change(insert=tuple(quads)))
     return GraphReader(store, MINTER)
+
+
+def traversals(reader: GraphReader, *names: str) -> tuple[Iris, list[Traversal]]:
+    """Both engines over the graph, which has the entities of these names, too."""
+    known = load_network(reader)
+    entities = IriList.of([*known.entities, *map(entity, names)])
+    iris = Iris(known.documents, entities, known.relationships)
+    return iris, [NetworkTraversal(load_network(reader, iris)), SparqlTraversal(reader, iris)]
+
+
+def near(
+    reader: GraphReader, seeds: Sequence[str], n: int, *more: str, **options: int
+) -> tuple[dict[str, int], list[tuple[str, str, str]]]:
+    """Neighbourhood and relationships in it by IRI, equal by both engines."""
+    iris, engines = traversals(reader, *more)
+    found = []
+    for engine in engines:
+        hops = neighbourhood(engine, rows_of(iris.entities, seeds), n, **options)
+        inside = np.array(sorted(hops), dtype=np.int64)
+        links = [
+            (iris.relationships[r], iris.entities[s], iris.entities[o])
+            for r, s, o in relationships_among(engine, inside).tolist()
+        ]
+        found.append(({iris.entities[row]: hop for row, hop in hops.items()}, links))
+    assert found[0] == found[1]
+    return found[0]
 
 
 def at_once(reader: GraphReader, seeds: Sequence[str], n: int) -> set[str]:
@@ -75,10 +107,10 @@ def test_it_is_what_one_deep_path_finds(
     seeds = [entity(name) for name in sorted(start)]
     within = [at_once(reader, seeds, hops) for hops in range(n + 1)]
     wanted = {iri: min(hops for hops in range(n + 1) if iri in within[hops]) for iri in within[-1]}
-    assert neighbourhood(reader, seeds, n) == wanted
+    hops, found = near(reader, seeds, n, *start)
+    assert hops == wanted
 
     inside = set(wanted)
-    found = list(relationships_among(reader, inside))
     numbered = [(number, entity(s), entity(o)) for number, (s, o) in enumerate(links + hub)]
     assert sorted(found) == [
         (f"{MINTER.base}relationship/{number:04}", s, o)
@@ -91,31 +123,32 @@ def test_worked_example() -> None:
     # d -> a -> b -> c, b -> b and a -> b again: direction, loops and repetition do not matter.
     links = [("d", "a"), ("a", "b"), ("b", "c"), ("b", "b"), ("a", "b")]
     reader = reader_of(links, [("a", "z")])
-    found = neighbourhood(reader, [entity("a")], 2)
+    found, _ = near(reader, [entity("a")], 2)
     assert found == {entity("a"): 0, entity("b"): 1, entity("d"): 1, entity("c"): 2}
-    assert neighbourhood(reader, [entity("a"), entity("c")], 1) == {
+    found, _ = near(reader, [entity("a"), entity("c")], 1)
+    assert found == {
         entity("a"): 0,
         entity("c"): 0,
         entity("b"): 1,
         entity("d"): 1,
     }
-    assert neighbourhood(reader, [entity("lonely")], 3) == {entity("lonely"): 0}
-    assert neighbourhood(reader, [], 3) == {}
-    assert len(list(relationships_among(reader, [entity("a"), entity("b")]))) == 3
+    assert near(reader, [entity("lonely")], 3, "lonely") == ({entity("lonely"): 0}, [])
+    assert near(reader, [], 3) == ({}, [])
+    assert len(near(reader, [entity("a"), entity("b")], 0)[1]) == 3
 
 
 def test_a_frontier_larger_than_one_request() -> None:
     count = 2 * BATCH + 1
     star = [("hub", f"ray{i}") for i in range(count)]
     reader = reader_of([*star, (f"ray{count - 1}", "far")])
-    found = neighbourhood(reader, [entity("hub")], 2)
+    found, links = near(reader, [entity("hub")], 2)
     assert len(found) == count + 2
     assert found[entity("far")] == 2
-    assert len(list(relationships_among(reader, found))) == count + 1
+    assert len(links) == count + 1
 
 
 def test_it_stops_growing_after_the_hop_that_makes_it_too_large() -> None:
     reader = reader_of([("a", "b"), ("a", "c"), ("b", "d"), ("d", "e")])
     for limit, reached in ((1, "a"), (2, "abc"), (3, "abc"), (4, "abcd"), (5, "abcde")):
-        found = neighbourhood(reader, [entity("a")], 9, max_entities=limit)
+        found, _ = near(reader, [entity("a")], 9, max_entities=limit)
         assert set(found) == {entity(name) for name in reached}

@@ -369,7 +369,7 @@ def test_entities_on_the_chains_of_documents_are_told(
     told = [entity.iri for entity in found.entities]
     passed = {iri for d in found.documents for s in d.chain for iri in (s.origin, s.target)}
     assert 2 < len(told) == len(set(told))
-    assert passed & view.network.entity_rows.keys() <= set(told)
+    assert passed & set(view.iris.entities) <= set(told)
     activations = [entity.activation for entity in found.entities]
     assert activations == sorted(activations, reverse=True)
 
