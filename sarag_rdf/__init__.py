@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sarag_rdf.assemble import Endpoint
+    from sarag_rdf.graph.view import Engine
     from sarag_rdf.knowledge_graph import KnowledgeGraph
     from sarag_rdf.ports import LLM, Embedder
 
@@ -51,6 +52,7 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     embedder: str | Embedder | None = None,
     endpoint: Endpoint | Literal["environment"] | None = "environment",
     llm: LLM | None = None,
+    engine: Engine = "auto",
 ) -> KnowledgeGraph:
     """Open the knowledge graph in a folder (made when something is indexed), or another one.
 
@@ -61,11 +63,15 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     model's name or path (sentence-transformers), ``openai:MODEL``, or an object; default
     all-MiniLM-L6-v2, or what the graph was embedded with. endpoint: where a language model answers,
     for `ask` and for the ``llm`` extractor; by default what OPENAI_BASE_URL names, None for none.
-    llm: an object instead of an endpoint.
+    llm: an object instead of an endpoint. engine: what takes the steps of activation, ``memory``
+    (arrays, kept between runs) or ``sparql`` (a query a step); ``auto`` is memory for a folder,
+    SPARQL behind an endpoint.
     """
     from sarag_rdf.assemble import Endpoint
     from sarag_rdf.knowledge_graph import KnowledgeGraph
 
     if endpoint == "environment":
         endpoint = Endpoint.from_environment()
-    return KnowledgeGraph(kg, base=base, over=over, embedder=embedder, endpoint=endpoint, llm=llm)
+    return KnowledgeGraph(
+        kg, base=base, over=over, embedder=embedder, endpoint=endpoint, llm=llm, engine=engine
+    )

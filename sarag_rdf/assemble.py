@@ -19,7 +19,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.grounding import Grounder
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
-from sarag_rdf.graph.view import GraphView
+from sarag_rdf.graph.view import Engine, GraphView
 from sarag_rdf.models.openai_llm import OpenAILLM, endpoint_model
 from sarag_rdf.models.reply_cache import CachedLLM
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
@@ -158,11 +158,11 @@ def make_extractor(
     raise UsageError(f"unknown extractor '{name}': choose {', '.join(EXTRACTORS)}")
 
 
-def make_view(reader: GraphReader, vectors: GraphVectors) -> GraphView:
+def make_view(reader: GraphReader, vectors: GraphVectors, engine: Engine = "auto") -> GraphView:
     """What retrievers read."""
     from sarag_rdf.stores.words import Bm25Index
 
-    return GraphView(reader, vectors, Bm25Index)
+    return GraphView(reader, vectors, Bm25Index, engine=engine)
 
 
 def make_retriever(name: str, view: GraphView, options: Mapping[str, Any]) -> Retriever:

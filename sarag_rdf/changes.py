@@ -14,6 +14,7 @@ from sarag_rdf.describe.said import Said, say
 from sarag_rdf.embedding import Embeddings
 from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.view import Engine
 from sarag_rdf.index import pipeline
 from sarag_rdf.index.inputs import Inputs, read_inputs
 from sarag_rdf.index.plan import Plan, plan
@@ -39,10 +40,11 @@ class Changes:
         embedder: str | Embedder | None = None,
         endpoint: Endpoint | None = None,
         llm: LLM | None = None,
+        engine: Engine = "auto",
     ) -> None:
         """See `sarag_rdf.open`."""
         self._location = GraphLocation(location, base, over)
-        self._embeddings = Embeddings(self._location, embedder, endpoint)
+        self._embeddings = Embeddings(self._location, embedder, endpoint, engine)
         self._endpoint = endpoint
         self._llm = llm
 

@@ -10,7 +10,7 @@ from sarag_rdf.errors import EmptyGraphError, ModelMismatchError
 from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import KINDS, GraphVectors, Kind
-from sarag_rdf.graph.view import GraphView
+from sarag_rdf.graph.view import Engine, GraphView
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.location import GraphLocation
 from sarag_rdf.models.embedding_cache import CachedEmbedder
@@ -26,11 +26,16 @@ class Embeddings:
     """
 
     def __init__(
-        self, location: GraphLocation, embedder: str | Embedder | None, endpoint: Endpoint | None
+        self,
+        location: GraphLocation,
+        embedder: str | Embedder | None,
+        endpoint: Endpoint | None,
+        engine: Engine = "auto",
     ) -> None:
         self._location = location
         self._wanted = embedder
         self._endpoint = endpoint
+        self._engine: Engine = engine
         self._model: Embedder | None = None
         self._embedder: CachedEmbedder | None = None
         self._view: GraphView | None = None
@@ -52,7 +57,7 @@ class Embeddings:
             vectors = GraphVectors(reader, embedder, self._store(reader), meta.revision)
             if not len(vectors.index("document")):
                 raise _empty()
-            self._view = assemble.make_view(reader, vectors)
+            self._view = assemble.make_view(reader, vectors, self._engine)
         return self._view
 
     def record(self, reader: GraphReader) -> None:

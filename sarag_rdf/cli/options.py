@@ -161,6 +161,13 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 "a cosine (sarag-paper).",
             ),
             setting("--limit", default=10, type=click.IntRange(1), help="Documents at most."),
+            setting(
+                "--engine",
+                default="auto",
+                type=click.Choice(["auto", "memory", "sparql"]),
+                help="What follows the graph's links: arrays in memory, kept between runs, or a "
+                "SPARQL query a step. auto: memory for a folder, sparql for an endpoint.",
+            ),
         ]
     ):
         function = decorate(function)
@@ -240,6 +247,7 @@ def open_graph(options: dict[str, Any], *, base: str | None = None) -> Knowledge
         over=options.get("over") or (),
         embedder=options.get("embedder"),
         endpoint=endpoint_of(options),
+        engine=options.get("engine") or "auto",
     )
 
 

@@ -21,7 +21,8 @@ from sarag_rdf.graph.vectors import GraphVectors, Kind
 from sarag_rdf.ports import Matrix, Vector, WordIndex
 from sarag_rdf.types import Document
 
-Engine = Literal["memory", "sparql"]
+Engine = Literal["auto", "memory", "sparql"]
+"""What takes the steps of traversal; ``auto`` is SPARQL behind an endpoint, else memory."""
 KEPT = 10_000
 """Documents whose texts are kept in memory at most."""
 
@@ -35,9 +36,9 @@ class GraphView:
         vectors: GraphVectors,
         word_index: Callable[[Sequence[str]], WordIndex],
         *,
-        engine: Engine = "memory",
+        engine: Engine = "auto",
     ) -> None:
-        """`engine` traverses the graph: from arrays in memory, or by SPARQL alone."""
+        """`engine` takes the steps of traversal."""
         self.reader = reader
         self.vectors = vectors
         self.word_index = word_index
@@ -61,7 +62,7 @@ class GraphView:
     @cached_property
     def traversal(self) -> Traversal:
         """Takes the steps of activation and expansion, by rows of `iris`."""
-        if self._engine == "sparql":
+        if self._engine == "sparql" or (self._engine == "auto" and self.reader.store.is_shared):
             return SparqlTraversal(self.reader, self.iris)
         return NetworkTraversal(self.network)
 
