@@ -53,7 +53,7 @@ def by_iri(network: Network, round_: Round) -> dict[str, object]:
         "documents": held(network.documents, round_.documents),
         "speakers": {
             network.documents[row]: network.entities[int(round_.speakers[row])]
-            for row in np.flatnonzero(round_.speakers >= 0)
+            for row in np.flatnonzero(round_.speakers >= 0).tolist()
         },
         "carried": [
             (network.relationships[r], network.entities[o], network.entities[t], float(a))
