@@ -52,7 +52,7 @@ from sarag_rdf.graph.view import GraphView
 from sarag_rdf.ports import Table, Vector
 from sarag_rdf.retrieve import sarag
 from sarag_rdf.retrieve.sarag import Sarag
-from sarag_rdf.stores.vectors import ExactIndex
+from sarag_rdf.stores.exact_index import ExactIndex
 from sarag_rdf.vocab import SARAG
 
 KS = (2, 5, 10)
@@ -137,7 +137,7 @@ def _arrived_with_echo(network: Network, entities: Floats, given: Floats, rates:
 
 
 def _all_cosines(index: ExactIndex, vector: Vector) -> Floats:
-    return np.asarray(index._cosines(vector), dtype=np.float64)
+    return index.cosines(vector, np.arange(len(index))).astype(np.float64)
 
 
 def _rates(**values: float) -> tuple[Patch, ...]:

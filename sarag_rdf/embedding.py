@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 
 from sarag_rdf import assemble
 from sarag_rdf.assemble import Endpoint
 from sarag_rdf.errors import EmptyGraphError, ModelMismatchError
 from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.graph.vectors import KINDS, GraphVectors, Kind
+from sarag_rdf.graph.vectors import KINDS, EmbedTexts, GraphVectors, Kind, in_blocks
 from sarag_rdf.graph.view import Engine, GraphView
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.location import GraphLocation
@@ -114,11 +114,10 @@ class Embeddings:
         return FolderVectors(folder if reader.over is None else folder / reader.scope[:16])
 
 
-def _with_progress(
-    embedder: CachedEmbedder, kind: Kind, progress: Progress
-) -> Callable[[list[str]], Matrix]:
-    def embed(texts: list[str]) -> Matrix:
-        return embedder.embed(texts, progress(f"embedding {kind} texts", len(texts)))
+def _with_progress(embedder: CachedEmbedder, kind: Kind, progress: Progress) -> EmbedTexts:
+    def embed(texts: Sequence[str]) -> Iterator[Matrix]:
+        advance = progress(f"embedding {kind} texts", len(texts))
+        return in_blocks(texts, lambda block: embedder.embed(block, advance))
 
     return embed
 

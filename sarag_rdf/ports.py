@@ -180,7 +180,10 @@ class VectorStore(Protocol):
     """
 
     def load_arrays(self, name: str, key: str) -> Arrays | None:
-        """The arrays of a name if they were saved under this key, else None."""
+        """The arrays of a name if they were saved under this key, else None.
+
+        They may lie in a file, and are not to be written to.
+        """
         ...
 
     def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
@@ -191,8 +194,13 @@ class VectorStore(Protocol):
         """The index of a kind if it was saved under this key, else None."""
         ...
 
-    def save(self, kind: str, key: str, iris: Sequence[str], matrix: Matrix) -> VectorIndex:
-        """Make an index of the rows (IRIs ascending), and keep it if that is possible."""
+    def save(
+        self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
+    ) -> VectorIndex:
+        """Make an index of IRIs (ascending) and their vectors, and keep it if that is possible.
+
+        The vectors come in blocks, at least one, and are written as they come.
+        """
         ...
 
 

@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "describe": STEPS | {"export"},
     "wikibase": STEPS,
     "evaluate": STEPS,
-    "stores": BASE - {"algo"},
+    "stores": BASE,
     "models": BASE - {"algo"},
     "assemble": STEPS | STRATEGIES | ADAPTERS,
     "location": STEPS | {"stores"},

@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.algo.packed import packed, unpacked
+from sarag_rdf.algo.packed import Ends, packed, unpacked
 
 Rows = NDArray[np.int64]
 MANY = 50
@@ -23,7 +23,7 @@ MANY = 50
 class IriList(Sequence[str]):
     """Strings in ascending order of code points, each once."""
 
-    def __init__(self, data: NDArray[np.uint8], ends: Rows) -> None:
+    def __init__(self, data: NDArray[np.uint8], ends: Ends) -> None:
         """`data` holds the texts in UTF-8, one after the other; `ends` where each ends."""
         self._data, self._ends = data, ends
 

@@ -8,14 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Ends = NDArray[np.int64]
+Ends = NDArray[np.signedinteger]
+
+
+def narrow(values: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:
+    """The same whole numbers, in four bytes each if they fit."""
+    bounds = np.iinfo(np.int32)
+    fits = not values.size or (bounds.min <= values.min() and values.max() <= bounds.max)
+    return values.astype(np.int32 if fits else np.int64)
 
 
 def packed(texts: Sequence[str]) -> tuple[NDArray[np.uint8], Ends]:
     """Texts as bytes, one after the other, and where each ends."""
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
     ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
-    return np.frombuffer(b"".join(encoded), dtype=np.uint8), ends
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), narrow(ends)
 
 
 def unpacked(data: NDArray[np.uint8], ends: Ends) -> list[str]:

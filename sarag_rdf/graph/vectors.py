@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from sarag_rdf.algo.packed import packed_lists, unpacked_list
@@ -18,7 +19,16 @@ KINDS: tuple[Kind, ...] = ("description", "relationship", "document", "entity")
 _LAYOUT = "2"
 """Of the arrays that are kept; those of another are made anew."""
 
-EmbedTexts = Callable[[list[str]], Matrix]
+EmbedTexts = Callable[[Sequence[str]], Iterator[Matrix]]
+"""Gives the vectors of texts in blocks, at least one."""
+BLOCK = 8192
+"""Texts that are embedded at a time."""
+
+
+def in_blocks(texts: Sequence[str], embed: Callable[[Sequence[str]], Matrix]) -> Iterator[Matrix]:
+    """The vectors of texts, some at a time; of no texts an empty block."""
+    for begin in range(0, max(1, len(texts)), BLOCK):
+        yield embed(texts[begin : begin + BLOCK])
 
 
 def texts_of(reader: GraphReader, kind: Kind) -> list[tuple[str, str]]:
@@ -104,7 +114,8 @@ class GraphVectors:
     def index(self, kind: Kind, embed: EmbedTexts | None = None) -> VectorIndex:
         """The index of one kind; `embed` may stand for the embedder's own, to show progress."""
         if kind not in self._indexes:
-            self._indexes[kind] = self._made(kind, embed or self._embedder.embed)
+            plain = partial(in_blocks, embed=self._embedder.embed)
+            self._indexes[kind] = self._made(kind, embed or plain)
         return self._indexes[kind]
 
     def _made(self, kind: Kind, embed: EmbedTexts) -> VectorIndex:
@@ -114,6 +125,6 @@ class GraphVectors:
         index = self._store.load(kind, key)
         if index is None:
             items = self.texts(kind) if items is None else items
-            matrix = embed([text for _, text in items])
-            index = self._store.save(kind, key, [iri for iri, _ in items], matrix)
+            vectors = embed([text for _, text in items])
+            index = self._store.save(kind, key, [iri for iri, _ in items], vectors)
         return index

@@ -1,100 +1,20 @@
-"""Exact vector indexes, kept in a folder between runs and valid for one key (a revision)."""
+"""Vector indexes and arrays, kept in a folder between runs and valid for one key (a revision)."""
 
 from __future__ import annotations
 
 import logging
-import os
-import zlib
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from tokenize import TokenError
-from zipfile import BadZipFile
 
-import numpy as np
-from numpy.lib.format import open_memmap
-from numpy.typing import NDArray
-
-from sarag_rdf.ports import Arrays, Matrix, Vector
+from sarag_rdf.algo.iri_list import IriList
+from sarag_rdf.algo.packed import packed
+from sarag_rdf.ports import Arrays, Matrix
+from sarag_rdf.stores.array_file import DAMAGED, read_arrays, write_arrays
+from sarag_rdf.stores.exact_index import ExactIndex
+from sarag_rdf.stores.kept_files import KeptFiles, Manifest
+from sarag_rdf.stores.matrix_file import MatrixFile, map_matrix
 
 log = logging.getLogger(__name__)
-
-
-SAMPLE = 4096
-"""Vectors that quantiles and moments are taken from, where there are more."""
-
-
-class ExactIndex:
-    """All cosines by one product with the matrix; the last one is remembered."""
-
-    def __init__(self, iris: Sequence[str], matrix: Matrix) -> None:
-        """`iris` in ascending order, `matrix` of shape (len(iris), d) with unit rows."""
-        self._iris = list(iris)
-        self._matrix = matrix
-        self._rows = {iri: row for row, iri in enumerate(self._iris)}
-        self._last: tuple[Vector, NDArray[np.float32]] | None = None
-        self._sample: Matrix | None = None
-
-    @property
-    def iris(self) -> Sequence[str]:
-        return self._iris
-
-    def __len__(self) -> int:
-        return len(self._iris)
-
-    def _cosines(self, vector: Vector) -> NDArray[np.float32]:
-        if self._last is None or self._last[0] is not vector:
-            self._last = vector, np.asarray(self._matrix @ vector, dtype=np.float32)
-        return self._last[1]
-
-    def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
-        if not self._iris or k < 1:
-            return []
-        cosines = self._cosines(vector)
-        order = np.argsort(-cosines, kind="stable")[:k]
-        return [(self._iris[i], float(cosines[i])) for i in order]
-
-    def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
-        if not iris:
-            return np.zeros(0, dtype=np.float32)
-        rows = np.fromiter((self._rows[iri] for iri in iris), dtype=np.int64, count=len(iris))
-        return self._cosines(vector)[rows]
-
-    def positions(self, iris: Sequence[str]) -> NDArray[np.int64]:
-        if len(iris) == len(self._iris) and list(iris) == self._iris:
-            return np.arange(len(iris))
-        return np.fromiter((self._rows[iri] for iri in iris), dtype=np.int64, count=len(iris))
-
-    def vectors(self, positions: NDArray[np.int64]) -> Matrix:
-        return np.asarray(self._matrix[positions], dtype=np.float32)
-
-    def cosines(self, vector: Vector, positions: NDArray[np.int64]) -> NDArray[np.float32]:
-        if not len(positions):
-            return np.zeros(0, dtype=np.float32)
-        return np.asarray(self.vectors(positions) @ vector, dtype=np.float32)
-
-    def _sampled(self, vector: Vector) -> NDArray[np.float64]:
-        """Cosines with a sample that is the same for every question and every run."""
-        if self._sample is None:
-            count = len(self._iris)
-            if count <= SAMPLE:
-                self._sample = np.asarray(self._matrix)
-            else:
-                chosen = np.random.default_rng(0).choice(count, SAMPLE, replace=False)
-                self._sample = np.asarray(self._matrix[np.sort(chosen)])
-        return np.asarray(self._sample @ vector, dtype=np.float64)
-
-    def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
-        if not self._iris:
-            return 0.0, 0.0
-        cosines = self._sampled(vector)
-        return float(np.quantile(cosines, q)), float(cosines.max())
-
-    def moments(self, vector: Vector) -> tuple[float, float]:
-        if not self._iris:
-            return 0.0, 0.0
-        cosines = self._sampled(vector)
-        return float(cosines.mean()), float(cosines.std())
 
 
 class MemoryVectors:
@@ -109,66 +29,93 @@ class MemoryVectors:
     def load(self, kind: str, key: str) -> ExactIndex | None:  # noqa: ARG002
         return None
 
-    def save(self, kind: str, key: str, iris: Sequence[str], matrix: Matrix) -> ExactIndex:  # noqa: ARG002
-        return ExactIndex(iris, matrix)
+    def save(
+        self,
+        kind: str,  # noqa: ARG002
+        key: str,  # noqa: ARG002
+        iris: Sequence[str],
+        blocks: Iterable[Matrix],
+    ) -> ExactIndex:
+        held = MatrixFile(None)
+        held.extend(blocks)
+        return ExactIndex(IriList(*packed(iris)), held.matrix())
 
 
 class FolderVectors:
-    """A VectorStore of two files a kind: ``<kind>.npy`` (the matrix) and ``<kind>.iris``.
+    """A VectorStore of a manifest and one or two files a name; see `kept_files`.
 
-    The first line of the second is the key. Arrays have a file ``<name>.npz``. Another key, or a
-    damaged file, counts as absent.
+    What has another key, or is damaged, counts as absent. An index has the arrays ``iris``,
+    ``iris_ends`` and, where vectors do not stand in the order of their IRIs, ``order``.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._files = KeptFiles(folder)
 
     def load_arrays(self, name: str, key: str) -> Arrays | None:
-        try:
-            with np.load(self._folder / f"{name}.npz", allow_pickle=False) as file:
-                arrays = dict(file)
-            if str(arrays.pop("key")) != key:
-                return None
-        except (OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error):
-            return None
-        return arrays
+        found = self._found(name, key)
+        return None if found is None else found[1]
 
     def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
-        part = self._folder / f"{name}.{os.getpid()}.part.npz"
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            np.savez(part, **{**arrays, "key": np.array(key)})  # type: ignore[arg-type]
-            part.replace(self._folder / f"{name}.npz")
+            self._files.publish(name, Manifest(key, self._written(name, arrays)))
         except OSError as error:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
             log.warning("what was made of the graph could not be kept: %s", error.strerror)
 
     def load(self, kind: str, key: str) -> ExactIndex | None:
+        found = self._found(kind, key)
+        if found is None:
+            return None
+        manifest, arrays = found
         try:
-            lines = (self._folder / f"{kind}.iris").read_text(encoding="utf-8").split("\n")
-            if lines[0] != key:
-                return None
-            matrix = open_memmap(self._folder / f"{kind}.npy", mode="r")
-        except (OSError, ValueError, EOFError, SyntaxError, TokenError):
+            path = self._files.path(manifest.matrix)
+            matrix = map_matrix(path, manifest.slots, manifest.dimension)
+            return _index(arrays, matrix)
+        except DAMAGED:
             return None
-        iris = lines[1:]
-        if matrix.ndim != 2 or matrix.shape[0] != len(iris) or matrix.dtype != np.float32:
-            return None
-        return ExactIndex(iris, matrix)
 
-    def save(self, kind: str, key: str, iris: Sequence[str], matrix: Matrix) -> ExactIndex:
-        table = self._folder / f"{kind}.npy"
-        names = self._folder / f"{kind}.iris"
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            names.unlink(missing_ok=True)
-            part = self._folder / f"{kind}.{os.getpid()}.part.npy"
-            np.save(part, matrix)
-            part.replace(table)
-            part = self._folder / f"{kind}.{os.getpid()}.part.iris"
-            part.write_text("\n".join([key, *iris]), encoding="utf-8")
-            part.replace(names)
-        except OSError as error:
-            log.warning("the vector index could not be kept: %s", error.strerror)
-        return ExactIndex(iris, matrix)
+    def save(
+        self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
+    ) -> ExactIndex:
+        names = IriList(*packed(iris))
+        path = self._files.new(kind, "f32")
+        with MatrixFile(path) as file:
+            file.extend(blocks)
+            matrix = file.matrix()
+            try:
+                if file.error:
+                    raise file.error
+                rows = self._written(kind, names.arrays("iris"))
+                slots, dimension = matrix.shape
+                self._files.publish(kind, Manifest(key, rows, path.name, slots, dimension))
+                file.is_kept = True
+            except OSError as error:
+                log.warning("the vector index could not be kept: %s", error.strerror)
+        return ExactIndex(names, matrix)
+
+    def _written(self, name: str, arrays: Arrays) -> str:
+        path = self._files.new(name, "arrays")
+        write_arrays(path, arrays)
+        return path.name
+
+    def _found(self, name: str, key: str) -> tuple[Manifest, Arrays] | None:
+        """Manifest and arrays of a key; looked for once more if a writer just replaced them."""
+        for _ in range(2):
+            manifest = self._files.manifest(name)
+            if manifest is None or manifest.key != key:
+                return None
+            try:
+                return manifest, read_arrays(self._files.path(manifest.arrays))
+            except FileNotFoundError:
+                continue
+            except DAMAGED:
+                return None
+        return None
+
+
+def _index(arrays: Arrays, matrix: Matrix) -> ExactIndex:
+    """Raises KeyError or ValueError for arrays that do not belong together."""
+    iris = IriList.of_arrays(arrays, "iris")
+    order = arrays.get("order")
+    if len(iris) != len(matrix if order is None else order):
+        raise ValueError("there is not one vector an IRI")
+    return ExactIndex(iris, matrix, order)

@@ -1,0 +1,112 @@
+"""Cosines with vectors that stand in any order: rows go by IRI, slots by where a vector stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarag_rdf.algo.iri_list import IriList, rows_of
+from sarag_rdf.ports import Matrix, Vector
+
+SAMPLE = 4096
+"""Vectors that quantiles and moments are taken from, where there are more."""
+BLOCK = 16_384
+"""Vectors that are copied at a time."""
+ROUNDING = 1e-4
+"""Single precision may be wrong by so much, at most, in the cosine of two unit vectors."""
+
+Slots = NDArray[np.signedinteger]
+
+
+class ExactIndex:
+    """A VectorIndex that looks at every vector for the nearest, and else at those asked for."""
+
+    def __init__(self, iris: IriList, matrix: Matrix, order: Slots | None = None) -> None:
+        """`matrix` has a unit vector a slot; `order` tells the slot of each IRI.
+
+        Without it they stand in the order of the IRIs. Slots that it leaves out do not count.
+        """
+        self._iris, self._matrix, self._order = iris, matrix, order
+
+    @property
+    def iris(self) -> IriList:
+        return self._iris
+
+    def __len__(self) -> int:
+        return len(self._iris)
+
+    def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
+        count = len(self)
+        if not count or k < 1:
+            return []
+        scores = np.asarray(self._matrix @ vector, dtype=np.float32)
+        if self._order is not None:
+            scores[self._rows < 0] = -np.inf
+        if k < count:
+            least = np.partition(scores, len(scores) - k)[len(scores) - k] - ROUNDING
+            slots = np.flatnonzero(scores >= least)
+        else:
+            slots = np.flatnonzero(scores > -np.inf)
+        return self._ranked(vector, slots if self._order is None else self._rows[slots], k)
+
+    def _ranked(self, vector: Vector, rows: NDArray[np.int64], k: int) -> list[tuple[str, float]]:
+        """The k best of some rows, by cosines that do not depend on where a vector stands."""
+        exact = np.empty(len(rows), dtype=np.float32)
+        for begin in range(0, len(rows), BLOCK):
+            block = slice(begin, begin + BLOCK)
+            exact[block] = self.vectors(rows[block]).astype(np.float64) @ vector
+        best = np.lexsort((rows, -exact))[:k]
+        return [(self._iris[int(rows[i])], float(exact[i])) for i in best]
+
+    @cached_property
+    def _rows(self) -> NDArray[np.int64]:
+        """Slot -> row, or -1."""
+        rows = np.full(len(self._matrix), -1, dtype=np.int64)
+        rows[self._order] = np.arange(len(self))
+        return rows
+
+    def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
+        return self.cosines(vector, self.positions(iris))
+
+    def positions(self, iris: Sequence[str]) -> NDArray[np.int64]:
+        if len(iris) == len(self) and (iris is self._iris or iris == self._iris):
+            return np.arange(len(iris))
+        return rows_of(self._iris, iris)
+
+    def vectors(self, positions: NDArray[np.int64]) -> Matrix:
+        slots = positions if self._order is None else self._order[positions]
+        return self._matrix[slots]
+
+    def cosines(self, vector: Vector, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        found = np.empty(len(positions), dtype=np.float32)
+        for begin in range(0, len(positions), BLOCK):
+            block = slice(begin, begin + BLOCK)
+            found[block] = self.vectors(positions[block]) @ vector
+        return found
+
+    @cached_property
+    def _sample(self) -> Matrix:
+        """Vectors of rows that are the same for every question, every run and every history."""
+        count = len(self)
+        if count <= SAMPLE:
+            return self.vectors(np.arange(count))
+        chosen = np.random.default_rng(0).choice(count, SAMPLE, replace=False)
+        return self.vectors(np.sort(chosen))
+
+    def _sampled(self, vector: Vector) -> NDArray[np.float64]:
+        return np.asarray(self._sample @ vector, dtype=np.float64)
+
+    def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
+        if not len(self):
+            return 0.0, 0.0
+        cosines = self._sampled(vector)
+        return float(np.quantile(cosines, q)), float(cosines.max())
+
+    def moments(self, vector: Vector) -> tuple[float, float]:
+        if not len(self):
+            return 0.0, 0.0
+        cosines = self._sampled(vector)
+        return float(cosines.mean()), float(cosines.std())
