@@ -15,7 +15,7 @@ from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.refresh import refresh
 from sarag_rdf.ports import Change, Term
 from sarag_rdf.terms import iri
-from sarag_rdf.vocab import DCAT, PROV, RDF, SARAG, VOID
+from sarag_rdf.vocab import DCAT, OWL, PROV, RDF, SARAG, VOID
 
 
 @dataclass(slots=True)
@@ -86,7 +86,9 @@ class Writer:
         if not self._begun:
             return
         vain = tuple(links_in_vain(self.reader))
-        change = Change(delete=vain, insert=(self._runs(PROV.endedAtTime, now()),))
+        nodes = [iri(quad.subject) for quad in vain if quad.predicate == OWL.annotatedSource]
+        told = [self._runs(PROV.invalidated, NamedNode(node)) for node in sorted(nodes)]
+        change = Change(delete=vain, insert=(*told, self._runs(PROV.endedAtTime, now())))
         self.reader.store.apply(revised(self.reader, change) if vain else change)
 
     def _meta(self, subject: NamedNode, predicate: NamedNode, value: Term) -> Quad:
