@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sarag_rdf.ports import Extractor
-from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
+from sarag_rdf.types import Document, EntityType, Extraction, Mention, Method, Relation, Source
 
 _NYC = "New York City (NYC) lies on the Hudson River. NYC is home to the United Nations (UN)."
 POOL: dict[str, tuple[str, ...]] = {
@@ -91,7 +91,12 @@ class NamesExtractor:
             yield Extraction(tuple(mentions.values()), tuple(relations))
 
 
-_TYPES = {"org": "organization", "place": "geopolitical", "person": "person", "misc": "misc"}
+_TYPES: dict[str, EntityType] = {
+    "org": "organization",
+    "place": "geopolitical",
+    "person": "person",
+    "misc": "misc",
+}
 
 
 class Remembered:

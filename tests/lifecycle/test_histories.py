@@ -157,7 +157,7 @@ def play(
     assert canonical(player.kg) == []
 
 
-def many(default: int) -> Any:
+def many(default: int) -> settings:
     """Settings of hypothesis: the same histories in each run, unless more are wanted."""
     wanted = int(os.environ.get("SARAG_HISTORIES", "0"))
     return settings(
