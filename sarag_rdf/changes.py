@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -90,12 +90,22 @@ class Changes:
         problem too: it is kept in the `quarantine`.
         """
         made = self.extractor(extractor)
+
+        def todo(reader: GraphReader) -> Plan:
+            sources = read_inputs(inputs, **reading)
+            return plan(reader, sources, made.method, words=words, overlap=overlap)
+
+        return self._carry_out(todo, made, progress)
+
+    def _carry_out(
+        self, todo: Callable[[GraphReader], Plan], extractor: Extractor, progress: Progress
+    ) -> pipeline.IndexReport:
+        """Plan and index under one lock."""
         self._embeddings.forget()
         with self._writing() as reader:
-            sources = read_inputs(inputs, **reading)
-            todo = plan(reader, sources, made.method, words=words, overlap=overlap)
+            planned = todo(reader)
             self._embeddings.record(reader)
-            report = pipeline.run(reader, todo, made, progress=progress)
+            report = pipeline.run(reader, planned, extractor, progress=progress)
             self._embeddings.build(searched(reader), progress)
             return report
 

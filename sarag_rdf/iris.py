@@ -20,6 +20,7 @@ _BETWEEN_INITIALS = re.compile(r"(?<=\b\w)\.\s+(?=\w\.)")
 _INITIAL_DOTS = re.compile(r"(?<=\b\w)\.")
 _ACCENTED = re.compile(r"([a-z])[\u0300-\u036f]+")
 _NOT_ASCII_WORD = re.compile(r"[^a-z0-9]+")
+_HASHED = re.compile(r"sha256-[0-9a-f]{32}")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 
 
@@ -134,6 +135,11 @@ class Minter:
         safe = "/~!$&'()*+,;=:@-._"
         name = f"{self.base}source/{quote(path, safe=safe)}"
         return f"{name}#{quote(record, safe=safe)}" if mark else name
+
+    def key_of_source(self, source: str) -> str:
+        """The path that a source's IRI was made of; empty where it was made of a hash."""
+        name = source.removeprefix(f"{self.base}source/")
+        return "" if name == source or _HASHED.fullmatch(name) else unquote(name)
 
     def document(self, source: str, begin: int, end: int, text: str) -> str:
         return f"{self.base}doc/{sha256_hex(source, str(begin), str(end), text)[:32]}"

@@ -8,7 +8,6 @@ from typing import IO, Any
 
 from sarag_rdf import assemble, wikibase
 from sarag_rdf.answers import Answer
-from sarag_rdf.changes import Changes
 from sarag_rdf.describe.dataset import describe
 from sarag_rdf.describe.dumps import dump_of
 from sarag_rdf.errors import EmptyGraphError
@@ -20,6 +19,7 @@ from sarag_rdf.graph.question import question_of
 from sarag_rdf.graph.rows import DOCUMENTS
 from sarag_rdf.inspect.stats import stats
 from sarag_rdf.inspect.validate import Engine, validate
+from sarag_rdf.lifecycle import LifeCycle
 from sarag_rdf.linking import Linking
 from sarag_rdf.ports import (
     LLM,
@@ -35,7 +35,7 @@ from sarag_rdf.stores.query_guard import inspect_query, refuse_network
 from sarag_rdf.types import Retrieved
 
 
-class KnowledgeGraph(Changes):
+class KnowledgeGraph(LifeCycle):
     """A graph in a folder, in memory, or behind a SPARQL endpoint; use it in a ``with`` block.
 
     Reading takes a snapshot that a writer elsewhere may overtake; only what changes the graph

@@ -59,7 +59,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "linking": STEPS | {"embedding", "link", "location"},
     "changes": STEPS
     | {"describe", "index", "ingest", "assemble", "embedding", "location", "quarantine"},
-    "knowledge_graph": STEPS | STRATEGIES | {"stores", "assemble", "changes", "linking", "shacl"},
+    "lifecycle": STEPS | {"changes", "index"},
+    "knowledge_graph": STEPS | STRATEGIES | {"stores", "assemble", "lifecycle", "linking", "shacl"},
     "serve": STEPS | {"knowledge_graph", "context", "export", "index", "stores", "sarag_rdf"},
     "cli": {
         "serve",

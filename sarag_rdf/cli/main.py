@@ -19,6 +19,9 @@ from sarag_rdf.errors import SaragError, UsageError
 
 COMMANDS = {
     "index": "index documents into a knowledge graph",
+    "update": "bring in anew what changed of the documents",
+    "delete": "take documents out of the graph",
+    "sync": "make the graph match a folder",
     "import": "bring in a knowledge graph: Wikibase, SKOS, any RDF",
     "search": "find documents and relationships for a question",
     "ask": "answer a question from the graph",

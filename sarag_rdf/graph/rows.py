@@ -67,6 +67,7 @@ class GraphReader:
             "kg": self.minter.kg_graph,
             "meta": self.minter.meta_graph,
             "runs": self.minter.runs_graph,
+            "links": self.minter.links_graph,
             "all": self.minter.graphs,
             "sources": self.minter.source_graphs,
         }

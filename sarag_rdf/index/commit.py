@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from pyoxigraph import Literal, NamedNode, Quad
 
+from sarag_rdf.graph.linked import links_in_vain
 from sarag_rdf.graph.record import now
 from sarag_rdf.graph.revision import revised
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.refresh import refresh
 from sarag_rdf.ports import Change, Term
 from sarag_rdf.terms import iri
-from sarag_rdf.vocab import DCAT, PROV, RDF, SARAG, VOID
+from sarag_rdf.vocab import DCAT, OWL, PROV, RDF, SARAG, VOID
 
 
 @dataclass(slots=True)
@@ -52,21 +53,22 @@ class Writer:
         insert: Sequence[Quad],
         sources: Sequence[str],
         *,
+        removed: Sequence[str] = (),
         released: Sequence[str] = (),
         held: Sequence[Quad] = (),
     ) -> None:
         """Replace or add source graphs, wholly or not at all.
 
         `drop` names the source graphs that go or are replaced, `insert` the new quads,
-        `sources` the IRIs of the sources concerned. In the same step the quarantine graphs in
-        `released` go, and the quads of quarantine graphs in `held` come.
+        `sources` the IRIs of the sources that come, `removed` of those that go. In the same step
+        the quarantine graphs in `released` go, and the quads of quarantine graphs in `held` come.
         """
         change = refresh(self.reader, drop, insert)
         replaced = dict.fromkeys((*change.drop, *(iri(quad.graph_name) for quad in insert)))
         change = replace(
             change,
             drop=(*replaced, *released),
-            insert=(*change.insert, *held, *self._run_quads(sources)),
+            insert=(*change.insert, *held, *self._run_quads(sources, removed)),
         )
         self.reader.store.apply(revised(self.reader, change))
         self._begun = True
@@ -77,9 +79,17 @@ class Writer:
         self.reader.store.apply(revised(self.reader, change))
 
     def finish(self) -> None:
-        """Record when the run ended, if it wrote anything."""
-        if self._begun:
-            self.reader.store.apply(Change(insert=(self._runs(PROV.endedAtTime, now()),)))
+        """Record when the run ended, if it wrote anything; links of what is no more go.
+
+        They go last, so that an entity which comes back within a run keeps its links.
+        """
+        if not self._begun:
+            return
+        vain = tuple(links_in_vain(self.reader))
+        nodes = [iri(quad.subject) for quad in vain if quad.predicate == OWL.annotatedSource]
+        told = [self._runs(PROV.invalidated, NamedNode(node)) for node in sorted(nodes)]
+        change = Change(delete=vain, insert=(*told, self._runs(PROV.endedAtTime, now())))
+        self.reader.store.apply(revised(self.reader, change) if vain else change)
 
     def _meta(self, subject: NamedNode, predicate: NamedNode, value: Term) -> Quad:
         return Quad(subject, predicate, value, NamedNode(self.reader.minter.meta_graph))
@@ -87,8 +97,9 @@ class Writer:
     def _runs(self, predicate: NamedNode, value: Term) -> Quad:
         return Quad(self._run, predicate, value, NamedNode(self.reader.minter.runs_graph))
 
-    def _run_quads(self, sources: Sequence[str]) -> list[Quad]:
+    def _run_quads(self, sources: Sequence[str], removed: Sequence[str]) -> list[Quad]:
         quads = [self._runs(PROV.used, NamedNode(source)) for source in sources]
+        quads += [self._runs(PROV.invalidated, NamedNode(source)) for source in removed]
         if not self._begun:
             quads += [
                 self._runs(RDF.type, SARAG.Run),

@@ -24,6 +24,7 @@ from sarag_rdf.index.gate import held_problem, inspect_evidence
 from sarag_rdf.index.plan import Plan, PlannedSource, state_of
 from sarag_rdf.index.quarantine import quarantine_quads
 from sarag_rdf.index.read import InputProblem
+from sarag_rdf.index.remove import remove_by
 from sarag_rdf.ports import Advance, Extractor, Progress, silent
 from sarag_rdf.types import Document, Extraction, Method
 
@@ -44,7 +45,9 @@ class IndexReport:
 
     added: int = 0
     updated: int = 0
+    deleted: int = 0
     unchanged: int = 0
+    left_out: int = 0
     duplicates: int = 0
     quarantined: int = 0
     documents: int = 0
@@ -64,10 +67,11 @@ def run(
 
     A document that cannot be extracted fails its source, which becomes a problem in the report;
     an error that concerns every document (an endpoint that is down) is raised after what was
-    done before it has been committed.
+    done before it has been committed. What has to go goes last.
     """
     report = IndexReport(
         unchanged=plan.unchanged,
+        left_out=plan.left_out,
         duplicates=plan.duplicates,
         quarantined=len(plan.quarantined),
         problems=[*plan.problems, *plan.quarantined],
@@ -95,6 +99,7 @@ def run(
         writer.finish()
         raise
     _commit(writer, plan.method, batch, report)
+    report.deleted = remove_by(writer, tuple(plan.gone), progress)
     writer.finish()
     return report
 

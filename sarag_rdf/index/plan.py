@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.chunk import chunk
@@ -39,7 +39,9 @@ class Plan:
 
     `problems` are inputs that could not be read. `quarantined` tells of sources that are in
     quarantine as they are now: they are not extracted again. `settled` are the IRIs of sources that
-    are in the graph as they are now, while another version of them is in quarantine.
+    are in the graph as they are now, while another version of them is in quarantine. `gone` are
+    the sources that will be deleted, what they are called by IRI; `left_out` counts files that are
+    new and stay out.
     """
 
     method: Method
@@ -49,6 +51,8 @@ class Plan:
     problems: tuple[InputProblem, ...]
     quarantined: tuple[InputProblem, ...] = ()
     settled: tuple[str, ...] = ()
+    gone: Mapping[str, str] = field(default_factory=dict)
+    left_out: int = 0
 
     @property
     def documents(self) -> list[Document]:

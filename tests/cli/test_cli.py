@@ -67,12 +67,35 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_commands() -> None:
     assert list(COMMANDS) == [
-        *("index", "import", "search", "ask", "query", "export", "describe", "link", "mappings"),
+        *(
+            "index",
+            "update",
+            "delete",
+            "sync",
+            "import",
+            "search",
+            "ask",
+            "query",
+            "export",
+            "describe",
+            "link",
+            "mappings",
+        ),
         *("serve", "validate", "quarantine", "stats", "evaluate"),
     ]
     files = {path.stem for path in (ROOT / "sarag_rdf" / "cli").glob("*.py")}
     parts = {f"evaluate_{name}" for name in evaluate.command.commands}
-    beside = {"__init__", "main", "options", "progress", "show", "evaluation", "files", "wikibase"}
+    beside = {
+        "__init__",
+        "main",
+        "options",
+        "progress",
+        "show",
+        "evaluation",
+        "files",
+        "wikibase",
+        "indexing",
+    }
     commands = {f"{name}_" if iskeyword(name) else name for name in COMMANDS}
     assert files - beside == {*commands, *parts}
 

@@ -31,6 +31,21 @@ from sarag_rdf.types import Source
 
 Outcome = Source | InputProblem | Duplicate
 
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An outcome, and where it comes from: a file, or a folder that cannot be listed.
+
+    `place` is its key, empty for standard input and for the root itself; `named` tells that it was
+    named and not found in a folder.
+    """
+
+    outcome: Outcome
+    path: Path
+    place: str
+    named: bool
+
+
 STDIN = Path("-")
 MAX_CHARS = 5_000_000
 
@@ -57,12 +72,33 @@ def read_paths(
 
     Raises `UsageError` at once for options that cannot work, or a path outside `root`.
     """
+    found = read_placed(
+        paths,
+        root=root,
+        max_chars=max_chars,
+        language=language,
+        stdin_format=stdin_format,
+        stdin=stdin,
+    )
+    return (placed.outcome for placed in found)
+
+
+def read_placed(
+    paths: Sequence[Path],
+    *,
+    root: Path | None = None,
+    max_chars: int = MAX_CHARS,
+    language: str = AUTO,
+    stdin_format: str = "txt",
+    stdin: BinaryIO | None = None,
+) -> Iterator[Placed]:
+    """The same as `read_paths`, with the place of each outcome."""
     if max_chars < 1:
         raise UsageError(f"max_chars is {max_chars}: give a number of characters above 0")
     if sum(path == STDIN for path in paths) > 1:
         raise UsageError("standard input (-) can be read only once: name it once")
     run = _Run(max_chars, checked_language(language), root, _format_of_stdin(stdin_format))
-    prefixes = [_prefix(path, root) for path in paths]
+    prefixes = [prefix_below(path, root) for path in paths]
     return run.read(list(zip(paths, prefixes, strict=True)), stdin)
 
 
@@ -70,7 +106,7 @@ def _format_of_stdin(name: str) -> Format:
     return stdin_format(name.removeprefix(".").lower())
 
 
-def _prefix(path: Path, root: Path | None) -> str | None:
+def prefix_below(path: Path, root: Path | None) -> str | None:
     """Return what the keys of a path begin with: its place below `root`; None without one."""
     if root is None or path == STDIN:
         return None
@@ -99,30 +135,34 @@ class _Run:
 
     def read(
         self, paths: list[tuple[Path, str | None]], stdin: BinaryIO | None
-    ) -> Iterator[Outcome]:
+    ) -> Iterator[Placed]:
         for path, prefix in paths:
             if path == STDIN:
-                yield from self._stdin(stdin)
+                yield from (Placed(outcome, path, "", True) for outcome in self._stdin(stdin))
                 continue
+            full = Path.cwd() / os.path.normpath(path)
+            key = relative_key(full, full.parent) if prefix is None else prefix
             try:
                 is_folder = stat.S_ISDIR(path.stat().st_mode)
             except OSError as error:
-                yield InputProblem(shown(path), reason(error))
+                yield Placed(InputProblem(shown(path), reason(error)), path, key, True)
                 continue
             except ValueError:
-                yield InputProblem(shown(path), "is not a path: check what was given")
+                problem = InputProblem(shown(path), "is not a path: check what was given")
+                yield Placed(problem, path, key, True)
                 continue
-            if not is_folder:
-                place = Path.cwd() / os.path.normpath(path)
-                key = relative_key(place, place.parent) if prefix is None else prefix
-                yield from self._file(path, key)
-                continue
-            for found in files_under(path):
-                if isinstance(found, Path):
-                    key = relative_key(found, path)
-                    yield from self._file(found, f"{prefix}/{key}" if prefix else key)
-                else:
-                    yield found
+            if is_folder:
+                yield from self._folder(path, prefix or "")
+            else:
+                yield from (Placed(o, path, key, True) for o in self._file(path, key))
+
+    def _folder(self, folder: Path, prefix: str) -> Iterator[Placed]:
+        for below, found in files_under(folder):
+            key = "/".join(part for part in (prefix, below) if part not in ("", "."))
+            if isinstance(found, Path):
+                yield from (Placed(o, found, key, False) for o in self._file(found, key))
+            else:
+                yield Placed(found, folder / below, key, False)
 
     def _stdin(self, stdin: BinaryIO | None) -> Iterator[Outcome]:
         given = sys.stdin.buffer if stdin is None else stdin

@@ -30,8 +30,8 @@ def relative_key(path: Path, folder: Path) -> str:
     return unicodedata.normalize("NFC", path.relative_to(folder).as_posix())
 
 
-def files_under(folder: Path) -> Iterator[Path | InputProblem | Duplicate]:
-    """Yield the files of a folder and its sub-folders by relative path.
+def files_under(folder: Path) -> Iterator[tuple[str, Path | InputProblem | Duplicate]]:
+    """Yield the files of a folder and its sub-folders with their relative paths, ordered by these.
 
     A link to a place inside the folder is followed unless that place is read anyway; then it is
     a `Duplicate` (a file), or nothing (a folder). A link that leads out is a problem.
@@ -40,8 +40,8 @@ def files_under(folder: Path) -> Iterator[Path | InputProblem | Duplicate]:
     found = sorted(
         walk.found.items(), key=lambda entry: (relative_key(entry[0], folder), str(entry[0]))
     )
-    for _, outcome in found:
-        yield outcome
+    for path, outcome in found:
+        yield relative_key(path, folder), outcome
 
 
 class _Walk:

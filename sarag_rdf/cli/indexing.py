@@ -1,0 +1,177 @@
+"""What `index`, `update` and `sync` share: their options, and how they tell what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sarag_rdf.cli.options import (
+    Decorator,
+    embedder_option,
+    endpoint_of,
+    endpoint_options,
+    kg_option,
+    setting,
+    sparql_write_options,
+)
+
+if TYPE_CHECKING:
+    from sarag_rdf.knowledge_graph import KnowledgeGraph
+    from sarag_rdf.ports import Extractor, Progress
+
+_READING = ("words", "overlap", "root", "language", "max_chars")
+
+
+def indexing_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The graph, and how documents are read, extracted and embedded."""
+    decorators: list[Decorator] = [
+        kg_option,
+        sparql_write_options,
+        setting(
+            "--extractor",
+            help="spacy, llm or openie:FILE. Default: what the graph was extracted with; for "
+            "a new graph llm with an endpoint, else spacy.",
+        ),
+        setting("--words", default=500, help="Words in a chunk."),
+        setting("--overlap", default=200, help="Words that a chunk shares with the one before."),
+        setting(
+            "--root",
+            type=click.Path(path_type=Path),
+            help="Folder that source IRIs are relative to.",
+        ),
+        setting("--language", default="auto", help="BCP 47 tag of the documents, or auto."),
+        setting("--max-chars", default=5_000_000, help="Largest document, in characters."),
+        embedder_option,
+        endpoint_options,
+        click.option(
+            "--strict", is_flag=True, help="Exit with 1 if any document could not be indexed."
+        ),
+    ]
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
+
+
+base_option = setting("--base", help="What the IRIs of a new graph begin with (http or https).")
+
+
+def reading_arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """How documents are read, as keyword arguments of `index`."""
+    return {name: options[name] for name in _READING}
+
+
+def extractor_of(kg: KnowledgeGraph, options: dict[str, Any]) -> Extractor:
+    """The extractor that was named; else that of the graph, `llm` with an endpoint, or `spacy`.
+
+    So an endpoint that is named for `ask` does not make everything be extracted anew.
+    """
+    if options["extractor"]:
+        return kg.extractor(options["extractor"])
+    known = kg.extractors()
+    if len(known) == 1 and next(iter(known)) in ("spacy", "llm"):
+        return kg.extractor(next(iter(known)))
+    return kg.extractor("llm" if endpoint_of(options) else "spacy")
+
+
+def with_bars(work: Callable[[Progress], Any], extractor: Extractor) -> Any:
+    """Run with bars of progress, after a line that tells the extractor."""
+    from sarag_rdf.cli.progress import bars
+
+    method = extractor.method
+    click.echo(f"sarag: indexing with {method.extractor} ({method.model})", err=True)
+    progress, end = bars()
+    try:
+        return work(progress)
+    finally:
+        end()
+
+
+def echo_problems(problems: Any) -> None:
+    """A line each, on standard error."""
+    for problem in problems:
+        click.echo(f"sarag: {problem}", err=True)
+
+
+def echo_counts(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
+    """A line that tells what the graph holds now."""
+    counts = kg.stats()
+    click.echo(
+        f"{options['kg']}: {counts['sources']} sources, {counts['documents']} documents, "
+        f"{counts['entities']} entities, {counts['relationships']} relationships, "
+        f"{counts['quads']} quads"
+    )
+
+
+def echo_usage(extractor: Any) -> None:
+    """What a model was asked, where one was."""
+    usage = getattr(extractor, "usage", None)
+    if usage is not None and (usage.calls or usage.cached_calls):
+        click.echo(
+            f"{usage.calls} calls, {usage.cached_calls} from the cache, {usage.tokens_in} tokens "
+            f"in, {usage.tokens_out} out, ${usage.cost:.4f}"
+        )
+
+
+def echo_estimate(plan: Any, extractor: Any, options: dict[str, Any]) -> bool:
+    """What a model would be asked; False for an extractor that asks none."""
+    estimate = getattr(extractor, "estimate", None)
+    if estimate is None:
+        return False
+    prices = {"price_in": options["price_in"], "price_out": options["price_out"]}
+    usage = estimate(plan.documents, **prices)
+    click.echo(
+        f"about {usage.calls} calls, {usage.tokens_in} tokens in, {usage.tokens_out} out, "
+        f"${usage.cost:.4f}"
+    )
+    return True
+
+
+def in_quarantine(count: int) -> str:
+    """What a line of counts has at its end."""
+    return f" ({count} in quarantine: sarag quarantine list)" if count else ""
+
+
+def echo_changes(plan: Any, extractor: Extractor, options: dict[str, Any]) -> int:
+    """What would be done, a line each, and the counts: for --dry-run."""
+    echo_problems((*plan.problems, *plan.quarantined))
+    for planned in plan.todo:
+        click.echo(f"{'update' if planned.known else 'add':6}  {planned.name}")
+    for name in plan.gone.values():
+        click.echo(f"delete  {name}")
+    updated = sum(planned.known for planned in plan.todo)
+    click.echo(
+        f"would be {len(plan.todo) - updated} added, {updated} updated, {len(plan.gone)} deleted, "
+        f"{plan.unchanged} unchanged, {plan.duplicates} duplicates, {len(plan.problems)} not "
+        f"readable{in_quarantine(len(plan.quarantined))}"
+    )
+    echo_left_out(plan.left_out)
+    echo_estimate(plan, extractor, options)
+    return 0
+
+
+def echo_report(report: Any) -> None:
+    """What was done: the problems, and the counts."""
+    echo_problems(report.problems)
+    click.echo(
+        f"{report.added} added, {report.updated} updated, {report.deleted} deleted, "
+        f"{report.unchanged} unchanged, {report.duplicates} duplicates, {len(report.problems)} not "
+        f"indexed{in_quarantine(report.quarantined)}"
+    )
+    echo_left_out(report.left_out)
+
+
+def echo_left_out(count: int) -> None:
+    """A line about files that the graph does not hold, if there are any."""
+    if count:
+        files = "1 new file" if count == 1 else f"{count} new files"
+        it = "it" if count == 1 else "them"
+        click.echo(f"{files} left out: sarag index or sarag sync adds {it}")
+
+
+def exit_code(report: Any, *, strict: bool) -> int:
+    """1 if nothing could be done of what was asked; with `strict` also for any problem."""
+    done = report.added + report.updated + report.deleted + report.unchanged
+    return int(bool(report.problems) and (strict or not done))
