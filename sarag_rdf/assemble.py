@@ -160,7 +160,7 @@ def make_extractor(
 
 def make_view(reader: GraphReader, vectors: GraphVectors, engine: Engine = "auto") -> GraphView:
     """What retrievers read."""
-    from sarag_rdf.stores.words import Bm25Index
+    from sarag_rdf.algo.bm25 import Bm25Index
 
     return GraphView(reader, vectors, Bm25Index, engine=engine)
 

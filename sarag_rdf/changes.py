@@ -184,6 +184,7 @@ class Changes:
         self._embeddings.forget()
         with self._location.changing() as reader:
             say(reader, Said(**said))
+            self._embeddings.follow(reader)
 
     def llm(self) -> LLM:
         """The model that answers and extracts."""

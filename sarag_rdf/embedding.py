@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from sarag_rdf import assemble
 from sarag_rdf.assemble import Endpoint
 from sarag_rdf.errors import EmptyGraphError, ModelMismatchError
+from sarag_rdf.graph.kind_texts import told_apart
 from sarag_rdf.graph.meta import Meta, read_meta
+from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.graph.vectors import KINDS, EmbedTexts, GraphVectors, Kind, in_blocks
+from sarag_rdf.graph.vectors import KINDS, EmbedTexts, GraphVectors, Kind, carry_over, in_blocks
 from sarag_rdf.graph.view import Engine, GraphView
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.location import GraphLocation
@@ -70,14 +72,30 @@ class Embeddings:
         Writer(reader).describe(embedder.name)
 
     def build(self, reader: GraphReader, progress: Progress) -> None:
-        """Embed what has not been embedded yet, and make all indexes."""
+        """Embed what has not been embedded yet, and make all that is searched.
+
+        What was kept before the writer's changes follows them; without it all is made anew.
+        """
         meta = read_meta(reader.store)
         if meta is None:
             return
         embedder = self._loaded(meta.embedding_model)
-        vectors = GraphVectors(reader, embedder, self._store(reader), meta.revision)
+        delta = reader.journal.delta(meta.revision) if reader.journal else None
+        if delta is not None and not told_apart(reader, delta):
+            delta = None
+        vectors = GraphVectors(reader, embedder, self._store(reader), meta.revision, delta)
         for kind in KINDS:
             vectors.index(kind, _with_progress(embedder, kind, progress))
+        assemble.make_view(reader, vectors, self._engine).prepare()
+
+    def follow(self, reader: GraphReader) -> None:
+        """Keep what a change of links, or of what is said of the graph, does not concern."""
+        meta = read_meta(reader.store)
+        delta = reader.journal.delta(meta.revision) if meta and reader.journal else None
+        if meta is None or delta is None:
+            return
+        for read in {part.scope: part for part in (reader, searched(reader))}.values():
+            carry_over(self._store(read), meta.embedding_model, delta)
 
     def model(self) -> Embedder:
         """The embedder of the view, without its cache; raises what `view` raises."""

@@ -106,6 +106,7 @@ class Linking:
         self._embeddings.forget()
         with self._location.changing() as reader:
             yield reader
+            self._embeddings.follow(reader)
 
 
 def _today() -> str:

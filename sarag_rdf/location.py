@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sarag_rdf.errors import EmptyGraphError, NotAGraphError, UsageError
+from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.meta import read_meta
 from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.rows import GraphReader, Part
@@ -79,12 +80,12 @@ class GraphLocation:
             return
         if self._folder is None:
             assert self._memory is not None  # noqa: S101 - without a folder it is in memory
-            yield GraphReader(self._memory, self._minter(self._memory))
+            yield _journalled(self._memory, self._minter(self._memory))
             return
         self._refuse_other_folder()
         store = OxigraphStore.create(self._folder / "store")
         try:
-            yield GraphReader(store, self._minter(store))
+            yield _journalled(store, self._minter(store))
         finally:
             store.close()
 
@@ -149,7 +150,7 @@ class GraphLocation:
         if remote.kind not in ("", "sarag"):
             raise UsageError(f"a graph of kind {remote.kind} is only read: leave --graph-kind out")
         store = SparqlStore(remote, writable=True)
-        return GraphReader(store, self._minter(store))
+        return _journalled(store, self._minter(store))
 
     def _refuse_other_folder(self) -> None:
         if self._folder is not None and _holds_other_things(self._folder):
@@ -168,6 +169,10 @@ class GraphLocation:
                 "make another graph"
             )
         return Minter(meta.base)
+
+
+def _journalled(store: GraphStore, minter: Minter) -> GraphReader:
+    return GraphReader(store, minter, journal=Journal())
 
 
 def _remote(location: str | Path | Remote | None) -> Remote | None:

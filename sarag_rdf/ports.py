@@ -203,6 +203,27 @@ class VectorStore(Protocol):
         """
         ...
 
+    def update(
+        self,
+        kind: str,
+        before: str,
+        after: str,
+        gone: Sequence[str],
+        come: Sequence[str],
+        blocks: Iterable[Matrix],
+    ) -> VectorIndex | None:
+        """Bring the index of one key to another: some IRIs go, others come with their vectors.
+
+        `come` ascends; what was there before must be among what is `gone`, of which others need
+        not have been there. None, and nothing changed, if there is no such index or it cannot be
+        written.
+        """
+        ...
+
+    def rekey(self, name: str, before: str, after: str) -> None:
+        """Let the index or the arrays of one key, if they are there, be those of another."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

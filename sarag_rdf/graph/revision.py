@@ -60,4 +60,7 @@ def _with_revision(reader: GraphReader, change: Change, known: Sequence[Quad], t
         return change
     node, graph = NamedNode(reader.minter.knowledge_graph), NamedNode(reader.minter.meta_graph)
     new = Quad(node, SARAG.revision, Literal(text), graph)
+    if reader.journal is not None:
+        before = text_of(old[0].object) if len(old) == 1 else ""
+        reader.journal.note(reader.store, reader.minter, change, before, text)
     return replace(change, delete=(*change.delete, *old), insert=(*change.insert, new))

@@ -14,6 +14,7 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode
 
 from sarag_rdf.errors import RemoteRequestSizeError
+from sarag_rdf.graph.delta import Journal
 from sarag_rdf.iris import Minter, sha256_hex, statement_of
 from sarag_rdf.ports import GraphStore, Term
 from sarag_rdf.resources import QueryFile, query_file, query_names
@@ -49,6 +50,8 @@ class GraphReader:
     store: GraphStore
     minter: Minter
     over: tuple[Part, ...] | None = None
+    journal: Journal | None = field(default=None, compare=False)
+    """What a writer changes is noted here."""
 
     @property
     def parts(self) -> tuple[Part, ...]:

@@ -1,24 +1,30 @@
-"""Vector indexes of a graph's texts, made from the graph when first needed (paper 5.3)."""
+"""Vector indexes of a graph's texts, and what else is made of a graph and kept (paper 5.3).
+
+They are made when first needed, or follow what changed since the revision that they were made of.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Literal
 
-from sarag_rdf.algo.packed import packed_lists, unpacked_list
+from sarag_rdf.algo.bm25 import Bm25Index
+from sarag_rdf.graph.delta import KINDS, Delta, Kind
+from sarag_rdf.graph.kind_texts import Items, texts_for, texts_of
 from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.graph.texts import by_language, page_text
+from sarag_rdf.graph.words import followed, word_arrays
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.ports import Arrays, Embedder, Matrix, VectorIndex, VectorStore
 
-Kind = Literal["description", "relationship", "document", "entity"]
-KINDS: tuple[Kind, ...] = ("description", "relationship", "document", "entity")
+__all__ = ["KINDS", "After", "EmbedTexts", "GraphVectors", "Kind", "in_blocks"]
 
-_LAYOUT = "2"
+_LAYOUT = "3"
 """Of the arrays that are kept; those of another are made anew."""
 
+ARRAYS = ("names", "words", "network")
+"""Names of the arrays that are kept."""
+After = Callable[[Arrays, Delta], Arrays | None]
+"""Arrays as a change leaves them: the same if it does not concern them, None if none can tell."""
 EmbedTexts = Callable[[Sequence[str]], Iterator[Matrix]]
 """Gives the vectors of texts in blocks, at least one."""
 BLOCK = 8192
@@ -31,41 +37,26 @@ def in_blocks(texts: Sequence[str], embed: Callable[[Sequence[str]], Matrix]) ->
         yield embed(texts[begin : begin + BLOCK])
 
 
-def texts_of(reader: GraphReader, kind: Kind) -> list[tuple[str, str]]:
-    """IRIs and texts of one kind, by IRI; of several languages as `by_language` chooses.
-
-    A document's title stands before its text, or else the name of what it is about.
-    """
-    if kind == "document":
-        return _titled(reader)
-    texts: defaultdict[str, list[Any]] = defaultdict(list)
-    for iri, text in reader.rows(f"{kind}-texts"):
-        texts[iri.value].append(text)
-    return sorted((iri, min(found, key=by_language).value) for iri, found in texts.items())
-
-
-def _titled(reader: GraphReader) -> list[tuple[str, str]]:
-    texts: defaultdict[str, list[Any]] = defaultdict(list)
-    titles: defaultdict[str, list[Any]] = defaultdict(list)
-    for iri, text, *named in reader.rows("document-texts"):
-        texts[iri.value] += [text] if text is not None else []
-        titles[iri.value] += [title for title in named if title is not None][:1]
-    stated = _stated(reader.imported)
-    found = []
-    for iri in sorted(titles):
-        parts = [min(titles[iri], key=by_language).value] if titles[iri] else []
-        parts += [page_text(texts[iri], stated.get(iri, ()))]
-        found.append((iri, "\n".join(part for part in parts if part)))
-    return found
+def carry_over(store: VectorStore, model: str, delta: Delta) -> None:
+    """After a change that touched no text, let what is kept be that of the revision after it."""
+    if any(delta.touched.values()):
+        return
+    before, after = (index_key(revision, model) for revision in (delta.before, delta.after))
+    for kind in KINDS:
+        store.rekey(kind, before, after)
+    before, after = (arrays_key(revision, model) for revision in (delta.before, delta.after))
+    for name in ("names", "words") if delta.links or delta.derived else ARRAYS:
+        store.rekey(name, before, after)
 
 
-def _stated(reader: GraphReader) -> dict[str, list[str]]:
-    """Page -> texts of the relationships that start at its entity."""
-    texts = dict(texts_of(reader, "relationship"))
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for relationship, subject, _ in reader.rows("relationship-ends"):
-        found[subject.value].append(texts[relationship.value])
-    return found
+def index_key(state: str, model: str) -> str:
+    """What an index is kept under: a revision, or a digest of the texts, and the model."""
+    return sha256_hex(state, model)
+
+
+def arrays_key(revision: str, model: str) -> str:
+    """What arrays are kept under."""
+    return sha256_hex(revision, model, _LAYOUT)
 
 
 class GraphVectors:
@@ -76,40 +67,79 @@ class GraphVectors:
     """
 
     def __init__(
-        self, reader: GraphReader, embedder: Embedder, store: VectorStore, revision: str
+        self,
+        reader: GraphReader,
+        embedder: Embedder,
+        store: VectorStore,
+        revision: str,
+        delta: Delta | None = None,
     ) -> None:
+        """`delta` is what led to the revision, where that is known."""
         self._reader = reader
         self._embedder = embedder
         self._store = store
         self._revision = revision
+        self._delta = delta
         self._indexes: dict[Kind, VectorIndex] = {}
+        self._items: dict[Kind, Items] = {}
+        self._documents: Items | None = None
 
     @property
     def embedder(self) -> Embedder:
         """The model that questions must be embedded with."""
         return self._embedder
 
-    def kept(self, name: str, make: Callable[[], Arrays]) -> Arrays:
-        """Arrays made of this revision of the graph, from the store or made anew and stored."""
+    def kept(self, name: str, make: Callable[[], Arrays], after: After | None = None) -> Arrays:
+        """Arrays made of this revision of the graph, from the store or made anew and stored.
+
+        Those of the revision before are brought to this one by `after`.
+        """
         if not self._revision:
             return make()
-        key = sha256_hex(self._revision, self._embedder.name, _LAYOUT)
+        key = self._key(self._revision)
         arrays = self._store.load_arrays(name, key)
+        if arrays is None and after is not None and self._delta is not None:
+            arrays = self._brought(name, key, after, self._delta)
         if arrays is None:
             arrays = make()
             self._store.save_arrays(name, key, arrays)
         return arrays
 
-    def texts(self, kind: Kind) -> list[tuple[str, str]]:
-        """IRIs and texts of one kind, by IRI; those of documents are put together once and kept."""
+    def _brought(self, name: str, key: str, after: After, delta: Delta) -> Arrays | None:
+        before = self._key(delta.before)
+        old = self._store.load_arrays(name, before)
+        new = old if old is None or delta.is_empty else after(old, delta)
+        if new is not None and new is old:
+            self._store.rekey(name, before, key)
+        elif new is not None:
+            self._store.save_arrays(name, key, new)
+        return new
+
+    def keep(self, name: str) -> None:
+        """Let arrays that no change of documents concerns be those of this revision."""
+        if self._delta is not None:
+            self._store.rekey(name, self._key(self._delta.before), self._key(self._revision))
+
+    def _key(self, revision: str) -> str:
+        return arrays_key(revision, self._embedder.name)
+
+    def texts(self, kind: Kind) -> Items:
+        """IRIs and texts of one kind, by IRI; those of documents are read once for both indexes."""
         if kind != "document":
             return texts_of(self._reader, kind)
-        kept = self.kept("texts", self._document_texts)
-        return list(zip(unpacked_list(kept, "iris"), unpacked_list(kept, "texts"), strict=True))
+        if self._documents is None:
+            self._documents = texts_of(self._reader, kind)
+        return self._documents
 
-    def _document_texts(self) -> Arrays:
-        items = texts_of(self._reader, "document")
-        return packed_lists({"iris": [iri for iri, _ in items], "texts": [t for _, t in items]})
+    def words(self) -> Bm25Index:
+        """BM25 over the documents with their titles, in the order of their IRIs."""
+        made = self.kept("words", lambda: word_arrays(self.texts("document")), self._words_after)
+        self._documents = None
+        return Bm25Index.of_arrays(made)
+
+    def _words_after(self, old: Arrays, delta: Delta) -> Arrays:
+        gone = delta.touched["document"]
+        return followed(old, gone, self._changed("document", delta)) if gone else old
 
     def index(self, kind: Kind, embed: EmbedTexts | None = None) -> VectorIndex:
         """The index of one kind; `embed` may stand for the embedder's own, to show progress."""
@@ -121,10 +151,27 @@ class GraphVectors:
     def _made(self, kind: Kind, embed: EmbedTexts) -> VectorIndex:
         items = None if self._revision else self.texts(kind)
         state = self._revision or sha256_hex(*(part for item in items or () for part in item))
-        key = sha256_hex(state, self._embedder.name)
+        key = index_key(state, self._embedder.name)
         index = self._store.load(kind, key)
+        if index is None and self._delta is not None:
+            index = self._followed(kind, key, embed, self._delta)
         if index is None:
             items = self.texts(kind) if items is None else items
             vectors = embed([text for _, text in items])
             index = self._store.save(kind, key, [iri for iri, _ in items], vectors)
         return index
+
+    def _followed(
+        self, kind: Kind, key: str, embed: EmbedTexts, delta: Delta
+    ) -> VectorIndex | None:
+        items = self._changed(kind, delta)
+        vectors = embed([text for _, text in items]) if items else ()
+        before = index_key(delta.before, self._embedder.name)
+        gone = sorted(delta.touched[kind])
+        return self._store.update(kind, before, key, gone, [iri for iri, _ in items], vectors)
+
+    def _changed(self, kind: Kind, delta: Delta) -> Items:
+        """What is touched and still there, with its texts."""
+        if kind not in self._items:
+            self._items[kind] = texts_for(self._reader, kind, delta.touched[kind])
+        return self._items[kind]

@@ -69,7 +69,12 @@ class GraphView:
     @cached_property
     def words(self) -> WordIndex:
         """BM25 over the documents with their titles, in the order of their IRIs."""
-        return self.word_index([text for _, text in self.vectors.texts("document")])
+        return self.vectors.words()
+
+    def prepare(self) -> None:
+        """Make what is kept between runs, or bring it to this revision."""
+        self.vectors.keep("names")
+        _ = self.words, self.traversal
 
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
         """Documents by IRI; what was read before is not read again."""

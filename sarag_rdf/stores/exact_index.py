@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -79,6 +79,11 @@ class ExactIndex:
     def vectors(self, positions: NDArray[np.int64]) -> Matrix:
         slots = positions if self._order is None else self._order[positions]
         return self._matrix[slots]
+
+    def blocks(self) -> Iterator[Matrix]:
+        """All vectors by row, some at a time, at least one block."""
+        for begin in range(0, max(1, len(self)), BLOCK):
+            yield self.vectors(np.arange(begin, min(begin + BLOCK, len(self))))
 
     def cosines(self, vector: Vector, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         found = np.empty(len(positions), dtype=np.float32)

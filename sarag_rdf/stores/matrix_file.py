@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +14,9 @@ import numpy as np
 from sarag_rdf.ports import Matrix
 from sarag_rdf.stores.array_file import mapped
 from sarag_rdf.stores.kept_files import discard
+
+if sys.platform != "win32":
+    import fcntl
 
 
 class MatrixFile:
@@ -80,3 +85,28 @@ def map_matrix(path: Path, slots: int, dimension: int) -> Matrix:
     with path.open("rb") as file:
         found = np.frombuffer(mapped(file), np.float32, slots * dimension)
     return found.reshape(slots, dimension)
+
+
+def append_rows(path: Path, dimension: int, blocks: Iterable[Matrix]) -> tuple[int, int]:
+    """Append rows to a file that others may have mapped: the first new slot, and all slots then.
+
+    What a writer left there that was broken off is neither used nor written over. Raises OSError,
+    or ValueError for rows of another dimension.
+    """
+    width = dimension * np.dtype(np.float32).itemsize
+    if not width:
+        raise ValueError("there are no rows to append to")
+    with path.open("r+b") as file:
+        if sys.platform != "win32":
+            fcntl.flock(file, fcntl.LOCK_EX)
+        end = file.seek(0, os.SEEK_END)
+        first = -(-end // width)
+        slots = first
+        file.write(bytes(first * width - end))
+        for block in blocks:
+            rows = np.ascontiguousarray(block, dtype=np.float32)
+            if rows.shape[1:] != (dimension,):
+                raise ValueError(f"rows have {rows.shape[1]} numbers, and not {dimension}")
+            file.write(rows.data.cast("B") if rows.size else b"")
+            slots += len(rows)
+    return first, slots

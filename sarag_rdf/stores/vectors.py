@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from sarag_rdf.algo.iri_list import IriList
-from sarag_rdf.algo.packed import packed
+from sarag_rdf.algo.merge import Merge
+from sarag_rdf.algo.packed import narrow, packed
 from sarag_rdf.ports import Arrays, Matrix
 from sarag_rdf.stores.array_file import DAMAGED, read_arrays, write_arrays
 from sarag_rdf.stores.exact_index import ExactIndex
 from sarag_rdf.stores.kept_files import KeptFiles, Manifest
-from sarag_rdf.stores.matrix_file import MatrixFile, map_matrix
+from sarag_rdf.stores.matrix_file import MatrixFile, append_rows, map_matrix
 
 log = logging.getLogger(__name__)
+
+DEAD = 0.25
+"""Where more of the slots than this share hold vectors that are gone, the others are copied."""
 
 
 class MemoryVectors:
@@ -38,7 +46,21 @@ class MemoryVectors:
     ) -> ExactIndex:
         held = MatrixFile(None)
         held.extend(blocks)
-        return ExactIndex(IriList(*packed(iris)), held.matrix())
+        return ExactIndex(_iri_list(iris), held.matrix())
+
+    def update(
+        self,
+        kind: str,  # noqa: ARG002
+        before: str,  # noqa: ARG002
+        after: str,  # noqa: ARG002
+        gone: Sequence[str],  # noqa: ARG002
+        come: Sequence[str],  # noqa: ARG002
+        blocks: Iterable[Matrix],  # noqa: ARG002
+    ) -> ExactIndex | None:
+        return None
+
+    def rekey(self, name: str, before: str, after: str) -> None:
+        pass
 
 
 class FolderVectors:
@@ -76,7 +98,7 @@ class FolderVectors:
     def save(
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
     ) -> ExactIndex:
-        names = IriList(*packed(iris))
+        names = _iri_list(iris)
         path = self._files.new(kind, "f32")
         with MatrixFile(path) as file:
             file.extend(blocks)
@@ -91,6 +113,48 @@ class FolderVectors:
             except OSError as error:
                 log.warning("the vector index could not be kept: %s", error.strerror)
         return ExactIndex(names, matrix)
+
+    def update(
+        self,
+        kind: str,
+        before: str,
+        after: str,
+        gone: Sequence[str],
+        come: Sequence[str],
+        blocks: Iterable[Matrix],
+    ) -> ExactIndex | None:
+        found = self._found(kind, before)
+        if found is None:
+            return None
+        manifest, arrays = found
+        iris = IriList.of_arrays(arrays, "iris")
+        merge = Merge.of(iris, gone, come)
+        try:
+            if not merge.size:
+                self.rekey(kind, before, after)
+                return self.load(kind, after)
+            table = self._files.path(manifest.matrix)
+            first, slots = append_rows(table, manifest.dimension, blocks)
+            if slots - first != len(come):
+                raise ValueError("there is not one vector an IRI")
+            names = merge.iris(iris, _iri_list(come))
+            order = arrays.get("order", np.arange(len(iris)))
+            order = narrow(merge.values(order, np.arange(first, slots)))
+            if slots - len(order) > slots * DEAD:
+                index = ExactIndex(names, map_matrix(table, slots, manifest.dimension), order)
+                return self.save(kind, after, names, index.blocks())
+            rows = self._written(kind, names.arrays("iris") | {"order": order})
+            changed = replace(manifest, key=after, arrays=rows, slots=slots, checksums={})
+            self._files.publish(kind, changed)
+        except DAMAGED:
+            return None
+        return self.load(kind, after)
+
+    def rekey(self, name: str, before: str, after: str) -> None:
+        manifest = self._files.manifest(name)
+        if manifest is not None and manifest.key == before:
+            with suppress(OSError):
+                self._files.publish(name, replace(manifest, key=after))
 
     def _written(self, name: str, arrays: Arrays) -> str:
         path = self._files.new(name, "arrays")
@@ -110,6 +174,10 @@ class FolderVectors:
             except DAMAGED:
                 return None
         return None
+
+
+def _iri_list(iris: Sequence[str]) -> IriList:
+    return iris if isinstance(iris, IriList) else IriList(*packed(iris))
 
 
 def _index(arrays: Arrays, matrix: Matrix) -> ExactIndex:

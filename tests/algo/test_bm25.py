@@ -6,12 +6,15 @@ import math
 import re
 from collections.abc import Sequence
 
+import bm25s
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sarag_rdf.stores.words import K1, B, Bm25Index
+from sarag_rdf.algo.bm25 import K1, B, Bm25Index
+from sarag_rdf.algo.iri_list import IriList
+from sarag_rdf.algo.merge import Merge
 
 TEXTS = ["Ulm lies on the Danube.", "The Danube", "Ada, ADA & ada!"]
 
@@ -79,3 +82,42 @@ def test_scores_are_those_of_the_formula(texts: list[str], question: str) -> Non
         assert found == pytest.approx(bm25(texts, question), abs=1e-5)
         again = Bm25Index(texts).scores(" ".join(reversed(question.split())))
         assert again.tolist() == pytest.approx(found, abs=1e-5)
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(st.integers(0, 9), text, max_size=8),
+    st.dictionaries(st.integers(0, 9), st.none() | text, max_size=8),
+)
+def test_an_index_that_follows_changes_is_as_one_made_afresh(
+    before: dict[int, str], changes: dict[int, str | None]
+) -> None:
+    """Texts go by names; those changed to None go."""
+    come = {name: text for name, text in sorted(changes.items()) if text is not None}
+    after = {k: v for k, v in (before | changes).items() if v is not None}
+    names = IriList.of(map(str, before))
+    merge = Merge.of(names, [str(name) for name in sorted(changes)], [str(name) for name in come])
+    index = Bm25Index([before[name] for name in sorted(before)])
+    changed = index.changed(merge, list(come.values()))
+    fresh = Bm25Index([after[name] for name in sorted(after)])
+    assert len(changed) == len(fresh) == len(after)
+    found, expected = changed.arrays(), fresh.arrays()
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        assert found[name].dtype == values.dtype
+        np.testing.assert_array_equal(found[name], values, name)
+    again = Bm25Index.of_arrays(found)
+    assert again.scores("the danube").tolist() == fresh.scores("the danube").tolist()
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(text, min_size=1, max_size=8), text)
+def test_another_implementation_gives_the_same_scores(texts: list[str], question: str) -> None:
+    held = [re.findall(r"\w+", t.casefold()) for t in texts]
+    if not any(held):
+        return
+    other = bm25s.BM25(k1=K1, b=B, method="lucene")
+    other.index(held, show_progress=False)
+    words = [w for w in dict.fromkeys(question.casefold().split()) if w in other.vocab_dict]
+    expected = other.get_scores(words) if words else np.zeros(len(texts))
+    np.testing.assert_allclose(Bm25Index(texts).scores(question), expected, atol=1e-5)

@@ -1,0 +1,113 @@
+"""What the changes of a run mean for what is made of a graph: which nodes came, went or changed.
+
+A `Journal` goes with the reader of a writer, and is told every change that gives the graph another
+revision. From it follows what has to be made anew; without it all has.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pyoxigraph import Quad
+
+from sarag_rdf.iris import Minter
+from sarag_rdf.ports import Change, GraphStore
+from sarag_rdf.terms import iri
+from sarag_rdf.vocab import RDF, SARAG, SKOS
+
+Kind = Literal["description", "relationship", "document", "entity"]
+KINDS: tuple[Kind, ...] = ("description", "relationship", "document", "entity")
+
+MOST = 200_000
+"""Nodes; where more are touched all is made anew."""
+_CLASSES: Mapping[str, Kind] = {
+    SARAG.Description.value: "description",
+    SARAG.Relationship.value: "relationship",
+    SARAG.Document.value: "document",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What may differ between two revisions of the graph of documents; all else is as it was.
+
+    `touched` has the IRIs of each kind that came, went or may have another text. `derived` are
+    the subjects of triples of the traversed graph that came or went. `links`: whether links
+    between graphs changed.
+    """
+
+    before: str
+    after: str
+    touched: Mapping[Kind, frozenset[str]]
+    derived: frozenset[str] = frozenset()
+    links: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing differs that is searched."""
+        return not (self.derived or self.links or any(self.touched.values()))
+
+
+class Journal:
+    """Adds up the changes of one writer."""
+
+    def __init__(self) -> None:
+        self._touched: defaultdict[Kind, set[str]] = defaultdict(set)
+        self._derived: set[str] = set()
+        self._links = False
+        self._before: str | None = None
+        self._after = ""
+        self._is_usable = True
+
+    def note(
+        self, store: GraphStore, minter: Minter, change: Change, before: str, after: str
+    ) -> None:
+        """A change that is about to be made to a store, and the revisions that it leads between.
+
+        A change of what cannot be told by nodes, such as an import, makes the journal useless.
+        """
+        if self._before is None:
+            self._before = before
+        self._is_usable &= bool(before) and self._after in ("", before)
+        self._after = after
+        for graph in change.drop:
+            if not self._is_usable:
+                return
+            if graph.startswith(minter.source_graphs):
+                self._look(minter, store.quads(graph))
+            elif not graph.startswith(minter.quarantine_graphs):
+                self._is_usable = False
+        self._look(minter, change.delete)
+        self._look(minter, change.insert)
+        touched = sum(map(len, self._touched.values())) + len(self._derived)
+        self._is_usable &= touched <= MOST
+
+    def _look(self, minter: Minter, quads: Iterable[Quad]) -> None:
+        if not self._is_usable:
+            return
+        own, links, meta = minter.kg_graph, minter.links_graph, minter.meta_graph
+        imports = f"{minter.base}import/"
+        for quad in quads:
+            graph = iri(quad.graph_name)
+            if graph == own:
+                self._derived.add(iri(quad.subject))
+                if quad.predicate in (RDF.type, SKOS.prefLabel):
+                    self._touched["entity"].add(iri(quad.subject))
+            elif graph == links:
+                self._links = True
+            elif graph == meta:
+                self._is_usable &= not iri(quad.subject).startswith(imports)
+            elif quad.predicate == RDF.type and graph.startswith(minter.source_graphs):
+                kind = _CLASSES.get(str(getattr(quad.object, "value", "")))
+                if kind:
+                    self._touched[kind].add(iri(quad.subject))
+
+    def delta(self, revision: str) -> Delta | None:
+        """What led to this revision; None if that cannot be told."""
+        if not self._is_usable or not self._before or self._after != revision:
+            return None
+        touched = {kind: frozenset(self._touched[kind]) for kind in KINDS}
+        return Delta(self._before, revision, touched, frozenset(self._derived), self._links)

@@ -1,0 +1,278 @@
+"""What is made of a graph follows its changes: as if it had been made afresh, but by less work."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sarag_rdf
+from sarag_rdf.graph.delta import KINDS, Delta, Journal
+from sarag_rdf.graph.kind_texts import told_apart
+from sarag_rdf.graph.meta import read_meta
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.vectors import GraphVectors
+from sarag_rdf.index.commit import Writer
+from sarag_rdf.index.evidence import source_quads
+from sarag_rdf.iris import sha256_hex
+from sarag_rdf.link.match import EXACT, Match
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.ports import Matrix
+from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.stores.vectors import FolderVectors, MemoryVectors
+from sarag_rdf.types import Document, Extraction, Mention, Relation, Source
+from tests.retrieve.graphs import METHOD, MINTER, WORDS
+
+QUESTIONS = HashEmbedder().embed(["amber lake", "Jade of the meadow"])
+
+
+def graph(store: OxigraphStore) -> GraphReader:
+    """The graph for one run that writes."""
+    reader = GraphReader(store, MINTER, journal=Journal())
+    Writer(reader).describe("hash")
+    return reader
+
+
+def source_of(number: int) -> str:
+    return MINTER.source(f"{number}.txt", "", "")
+
+
+def write(reader: GraphReader, seeds: dict[int, int], drop: Sequence[int] = ()) -> None:
+    """Put sources by number, made of a seed each, and drop others, in one commit."""
+    quads = []
+    for number, seed in seeds.items():
+        chance = random.Random(seed)
+        names = [word.title() for word in chance.sample(WORDS[:6], 3)]
+        alias = (chance.choice(WORDS[:6]),) if seed % 3 == 0 else ()
+        found = Extraction(
+            tuple(Mention(n, aliases=alias, descriptions=(f"{n} {seed}",)) for n in names),
+            tuple(Relation(a, chance.choice(WORDS), b) for a, b in pairwise(names)),
+        )
+        text, title = f"{' '.join(names)} {seed % 4}", names[seed % 3] if seed % 2 else ""
+        iri = MINTER.document(source_of(number), 0, len(text), text)
+        document = Document(iri, source_of(number), title, text, 0, len(text))
+        quads += source_quads(
+            MINTER, Source(text, title), source_of(number), METHOD, [(document, found)]
+        )
+    dropped = [MINTER.source_graph(source_of(number)) for number in (*seeds, *drop)]
+    Writer(reader).commit(dropped, quads, [source_of(number) for number in seeds])
+
+
+def delta_of(reader: GraphReader) -> Delta | None:
+    meta = read_meta(reader.store)
+    assert meta is not None
+    assert reader.journal is not None
+    return reader.journal.delta(meta.revision)
+
+
+def made(reader: GraphReader, folder: Path | None) -> GraphVectors:
+    """All that is made of a graph as it is; in a folder what is there follows."""
+    meta = read_meta(reader.store)
+    assert meta is not None
+    store = MemoryVectors() if folder is None else FolderVectors(folder)
+    delta = None if folder is None else delta_of(reader)
+    vectors = GraphVectors(reader, HashEmbedder(), store, meta.revision, delta)
+    for kind in KINDS:
+        vectors.index(kind)
+    vectors.words()
+    return vectors
+
+
+@contextmanager
+def nothing_is_read_whole() -> Iterator[None]:
+    with patch("sarag_rdf.graph.vectors.texts_of", side_effect=AssertionError):
+        yield
+
+
+def same(found: GraphVectors, fresh: GraphVectors) -> None:
+    for kind in KINDS:
+        one, other = found.index(kind), fresh.index(kind)
+        assert list(one.iris) == list(other.iris), kind
+        for question in QUESTIONS:
+            assert one.nearest(question, 5) == other.nearest(question, 5)
+            assert one.moments(question) == other.moments(question)
+            assert one.quantile(question, 0.9) == other.quantile(question, 0.9)
+        rows = np.arange(len(other))
+        np.testing.assert_array_equal(one.vectors(rows), other.vectors(rows))
+    words, others = found.words().arrays(), fresh.words().arrays()
+    assert words.keys() == others.keys()
+    for name, values in others.items():
+        np.testing.assert_array_equal(words[name], values, name)
+
+
+commits = st.tuples(
+    st.dictionaries(st.integers(0, 7), st.integers(0, 30), max_size=4),
+    st.sets(st.integers(0, 7), max_size=4),
+)
+runs = st.lists(st.lists(commits, min_size=1, max_size=3), min_size=1, max_size=4)
+
+
+@settings(deadline=None, max_examples=40)
+@given(runs)
+def test_any_history_of_runs_ends_as_one_made_afresh(
+    history: list[list[tuple[dict[int, int], set[int]]]],
+) -> None:
+    store = OxigraphStore.in_memory()
+    with tempfile.TemporaryDirectory() as folder:
+        reader = graph(store)
+        write(reader, {0: 1, 1: 2, 2: 3})
+        made(reader, Path(folder))
+        for run in history:
+            reader = graph(store)
+            for seeds, drop in run:
+                write(reader, seeds, sorted(drop - seeds.keys()))
+            with nothing_is_read_whole():
+                found = made(reader, Path(folder))
+            same(found, made(reader, None))
+            same(made(GraphReader(store, MINTER, journal=Journal()), Path(folder)), found)
+
+
+class CountingEmbedder(HashEmbedder):
+    """Remembers what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        self.texts += texts
+        return super().embed(texts)
+
+
+def test_a_change_is_told_by_what_it_touches() -> None:
+    store = OxigraphStore.in_memory()
+    reader = graph(store)
+    write(reader, {0: 1, 1: 2})
+    assert delta_of(reader) is None  # There was no revision before the first.
+    reader = graph(store)
+    write(reader, {0: 1})
+    delta = delta_of(reader)
+    assert delta is not None
+    assert {kind: len(iris) for kind, iris in delta.touched.items()} == {
+        "description": 3, "relationship": 2, "document": 1, "entity": 0,
+    }  # fmt: skip
+    assert delta.derived == frozenset()
+    assert not delta.is_empty
+    reader = graph(store)
+    Writer(reader).release([MINTER.quarantine_graph("x")])
+    delta = delta_of(reader)
+    assert delta is not None
+    assert delta.is_empty
+    reader = graph(store)
+    write(reader, {}, [0])
+    delta = delta_of(reader)
+    assert delta is not None
+    assert delta.touched["entity"]
+    assert delta.touched["entity"] <= delta.derived
+
+
+def test_what_is_not_in_the_journal_makes_it_useless() -> None:
+    store = OxigraphStore.in_memory()
+    write(graph(store), {0: 1})
+    reader, other = graph(store), graph(store)
+    write(reader, {1: 1})
+    write(other, {2: 2})
+    assert delta_of(reader) is None
+    write(reader, {3: 3})
+    assert delta_of(reader) is None
+    with patch("sarag_rdf.graph.delta.MOST", 3):
+        reader = graph(store)
+        write(reader, {4: 4})
+        assert delta_of(reader) is None
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    for name, text in {
+        "ulm.txt": "Ulm lies on the Danube. Albert Einstein was born in Ulm.",
+        "bern.txt": "Bern lies on the Aare. Albert Einstein worked in Bern.",
+    }.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_a_run_embeds_and_reads_what_changed(documents: Path, tmp_path: Path) -> None:
+    embedder = CountingEmbedder()
+    with sarag_rdf.open(tmp_path / "kg", embedder=embedder, endpoint=None) as kg:
+        kg.index(documents)
+        assert len(embedder.texts) > 5
+        embedder.texts.clear()
+        (documents / "ulm.txt").write_text("Ulm lies on the Danube. It has a minster.")
+        with nothing_is_read_whole():
+            kg.index(documents)
+            found = [d.document.text for d in kg.search("minster", retriever="bm25").documents]
+        assert found == ["Ulm lies on the Danube. It has a minster."]
+        assert not any("Bern" in text for text in embedder.texts)
+        assert any("minster" in text for text in embedder.texts)
+
+
+def test_beside_an_import_and_through_links_vectors_follow(documents: Path, tmp_path: Path) -> None:
+    label = '<http://www.w3.org/2004/02/skos/core#prefLabel> "Ulm"@en'
+    (tmp_path / "towns.ttl").write_text(f"<https://example.org/towns/ulm> {label} .")
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index(documents)
+        kg.import_graph(tmp_path / "towns.ttl", "skos")
+        assert len(kg.search("Ulm", retriever="bm25").documents) == 2
+        link = Match(MINTER.entity("ulm"), EXACT, "https://example.org/towns/ulm")
+        with nothing_is_read_whole():
+            kg.links.accept([link])
+            kg.search("Ulm")
+            kg.say(title="Towns")
+            kg.search("Ulm")
+            (documents / "bern.txt").write_text("Bern lies on the Aare.")
+            kg.index(documents)
+            kg.search("Ulm")
+            kg.links.undo(None)
+            kg.search("Ulm")
+
+
+def test_nodes_that_an_import_speaks_of_are_read_with_it(tmp_path: Path) -> None:
+    entity = MINTER.entity("ulm")
+    label = '<http://www.w3.org/2000/01/rdf-schema#label> "Ulm on the Danube"@en'
+    (tmp_path / "towns.nt").write_text(f"<{entity}> {label} .\n")
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([sarag_rdf.Source("Ulm lies on the Danube.")])
+        kg.import_graph(tmp_path / "towns.nt", "rdf", name="towns")
+        reader = kg._location.reading()
+        empty = {kind: frozenset[str]() for kind in KINDS}
+        assert told_apart(reader, Delta("1", "2", empty))
+        assert not told_apart(reader, Delta("1", "2", empty | {"entity": frozenset([entity])}))
+        other = MINTER.entity("danube")
+        assert told_apart(reader, Delta("1", "2", empty | {"entity": frozenset([other])}))
+
+
+def test_other_arrays_follow_too(tmp_path: Path) -> None:
+    """What concerns no document is kept as it is; what cannot tell is made anew."""
+    store = FolderVectors(tmp_path)
+    reader = GraphReader(OxigraphStore.in_memory(), MINTER)
+    touched = {kind: frozenset[str]() for kind in KINDS}
+    one, two = np.array([1]), np.array([2])
+    before = GraphVectors(reader, HashEmbedder(), store, "1")
+    for name in ("a", "b", "c", "d", "e"):
+        before.kept(name, lambda: {"x": one})
+    delta = Delta("1", "2", touched | {"entity": frozenset([sha256_hex("x")])})
+    after = GraphVectors(reader, HashEmbedder(), store, "2", delta)
+
+    def not_made() -> dict[str, np.ndarray]:
+        raise AssertionError
+
+    assert after.kept("a", lambda: {"x": two})["x"] == two
+    assert after.kept("b", not_made, lambda old, _: old)["x"] == one
+    assert after.kept("c", not_made, lambda old, _: {"x": old["x"] + 4})["x"] == 5
+    assert after.kept("d", lambda: {"x": two}, lambda *_: None)["x"] == two
+    after.keep("e")
+    again = GraphVectors(reader, HashEmbedder(), FolderVectors(tmp_path), "2")
+    assert [int(again.kept(name, not_made)["x"][0]) for name in "abcde"] == [2, 1, 5, 2, 1]
+    nothing = GraphVectors(reader, HashEmbedder(), store, "3", Delta("2", "3", touched))
+    assert nothing.kept("c", not_made, lambda *_: None)["x"] == 5
