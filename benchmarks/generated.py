@@ -1,0 +1,162 @@
+"""Documents made up at random, as many as wanted: a scale-free graph with texts and vectors.
+
+Names follow a power law: the entity of rank r is drawn with a probability proportional to
+``r ** -EXPONENT``, which gives degrees an exponent of 1 + 1 / EXPONENT, hubs included. Every
+document tells of one topic and of a few other entities, in sentences, each of which is a
+relationship. The same size and seed give the same documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarag_rdf.ports import Matrix
+from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
+
+EXPONENT = 0.65
+RELATIONSHIPS, ENTITIES, DESCRIBED = 10, 7, 3
+"""In a document: relationships, entities that they join, and those that have a description."""
+DIMENSIONS = 384
+_WORD = re.compile(r"\w+")
+_SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in ("a", "e", "i", "o", "u", "ai", "or")]
+_VERBS = [
+    f"{verb}{ending}"
+    for verb in "found join sing build guard lead own teach climb paint".split()
+    for ending in ("s", "s near", "s with", "s against", "s under", "s beyond", "s for", "s like")
+]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """`edges` relationships in as many documents as it takes; entities are a quarter of them."""
+
+    edges: int
+    seed: int = 0
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are."""
+        return self.edges // RELATIONSHIPS
+
+    @property
+    def entities(self) -> int:
+        """How many entities names are drawn from; the rarest may never come up."""
+        return self.edges // 4
+
+    @cached_property
+    def _shares(self) -> NDArray[np.float64]:
+        shares = np.cumsum(np.arange(1, self.entities + 1) ** -EXPONENT)
+        return shares / shares[-1]
+
+    def sources(self, first: int = 0, last: int | None = None) -> Iterator[Source]:
+        """Documents by number, each a source of its own."""
+        for number in range(first, self.documents if last is None else last):
+            yield self.source(number)
+
+    def source(self, number: int, version: int = 0) -> Source:
+        """One document; another `version` tells of other things."""
+        names, relations = self._told(number, version)
+        text = " ".join(f"{s} {verb} {o}." for s, verb, o in relations)
+        return Source(text, names[0], f"{number:07d}.{version}.txt".replace(".0.", "."), "en")
+
+    def extraction(self, source: str) -> Extraction:
+        """What stands in a document, by its key."""
+        number, *version = source.removesuffix(".txt").split(".")
+        names, relations = self._told(int(number), int(version[0]) if version else 0)
+        sentences = [f"{s} {verb} {o}." for s, verb, o in relations]
+        mentions = tuple(
+            Mention(
+                name,
+                descriptions=(f"{name}: {sentences[place]}",) if place < DESCRIBED else (),
+            )
+            for place, name in enumerate(names)
+        )
+        return Extraction(mentions, tuple(Relation(*relation) for relation in relations))
+
+    def question(self, number: int) -> str:
+        """A question about what a document tells: of a named thing, in two steps."""
+        _, relations = self._told(number, 0)
+        (subject, verb, _), (_, then, _) = relations[0], relations[1]
+        return f"What does the one that {subject} {verb} have to do with what {then} it?"
+
+    def _told(self, number: int, version: int) -> tuple[list[str], list[tuple[str, str, str]]]:
+        chance = np.random.default_rng((self.seed, number, version))
+        drawn = np.searchsorted(self._shares, chance.random(3 * ENTITIES)).tolist()
+        topic = int(chance.integers(self.entities))
+        entities = list(islice(dict.fromkeys([topic, *drawn]), ENTITIES))
+        names = [name_of(entity) for entity in entities]
+        ends = chance.integers(0, len(names), (RELATIONSHIPS, 2)).tolist()
+        ends = [(0 if place < 4 else s, o) for place, (s, o) in enumerate(ends)]
+        verbs = chance.integers(0, len(_VERBS), RELATIONSHIPS).tolist()
+        return names, [
+            (names[s], _VERBS[verb], names[o if o != s else (s + 1) % len(names)])
+            for (s, o), verb in zip(ends, verbs, strict=True)
+        ]
+
+
+def name_of(entity: int) -> str:
+    """A name of two words, another for every number."""
+    size = len(_SYLLABLES)
+    parts = [_SYLLABLES[entity * 7919 // size**power % size] for power in range(4)]
+    return f"{(parts[0] + parts[1]).title()} {(parts[2] + parts[3]).title()}{_tail(entity)}"
+
+
+def _tail(entity: int) -> str:
+    """What tells names apart that would otherwise be equal."""
+    times = entity * 7919 // len(_SYLLABLES) ** 4
+    return f" {times}" if times else ""
+
+
+class GeneratedExtractor:
+    """An Extractor that knows what it will read."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+
+    @property
+    def method(self) -> Method:
+        """Describes the corpus."""
+        return Method("generated", "none", settings={"seed": str(self._corpus.seed)})
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        """What was made up for each document."""
+        for document in documents:
+            yield self._corpus.extraction(document.source_iri.rpartition("/")[2])
+
+
+class WordVectors:
+    """An Embedder of random directions, one for each word: texts with common words are near."""
+
+    name = f"random-words-{DIMENSIONS}"
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+        self._table = np.zeros((0, DIMENSIONS), dtype=np.float32)
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Shape (len(texts), 384): the normalised sum of the words' directions."""
+        words = [_WORD.findall(text.casefold()) or [""] for text in texts]
+        rows = [self._row(word) for found in words for word in found]
+        if len(self._known) > len(self._table):
+            self._grow()
+        starts = np.cumsum([0, *map(len, words)])[:-1]
+        sums = np.add.reduceat(self._table[rows], starts, axis=0) if texts else self._table[:0]
+        norms = np.linalg.norm(sums, axis=1, keepdims=True)
+        return np.asarray(sums / np.maximum(norms, 1e-9), dtype=np.float32)
+
+    def _row(self, word: str) -> int:
+        return self._known.setdefault(word, len(self._known))
+
+    def _grow(self) -> None:
+        more = [
+            np.random.default_rng([*word.encode(), 1]).standard_normal(DIMENSIONS)
+            for word in list(self._known)[len(self._table) :]
+        ]
+        self._table = np.concatenate((self._table, np.array(more, dtype=np.float32)))

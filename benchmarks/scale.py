@@ -1,0 +1,308 @@
+"""What a graph costs as it grows: bulk index, open, search by stage, update, memory.
+
+Makes scale-free graphs at random (`generated`) of the numbers of relationships that are given,
+each in processes of its own, and takes a movie graph (MetaQA, ``kb.tsv``) as well if it is named::
+
+    python -m benchmarks.scale --edges 10000 100000 1000000 --metaqa kb.tsv
+
+Prints Markdown: medians over the questions, peak memory of each process, the ratio to the engine
+that asks the store for every step (whose answers must be the same), and for each stage how its
+time compares with that of copying the bytes that it has to touch, on this machine, in this run.
+Vectors are made of random directions for words (384 dimensions), so "encode" is not that of a
+model. With ``--keep`` graphs are left in a folder and used again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sarag_rdf
+from benchmarks.generated import DIMENSIONS, Corpus, GeneratedExtractor, WordVectors
+from benchmarks.linked_data import ntriples
+from benchmarks.stopwatch import STAGES, Stopwatch
+from sarag_rdf.context.report import retrieved_to_dict
+from sarag_rdf.graph.view import Engine
+from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.types import Query
+
+VECTOR = 4 * DIMENSIONS
+"""Bytes."""
+Figures = dict[str, Any]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--edges", type=int, nargs="*", default=[10_000, 100_000])
+    parser.add_argument("--metaqa", type=Path, help="kb.tsv: head, relation, tail in each line")
+    parser.add_argument("--questions", type=int, default=30)
+    parser.add_argument("--sparql", type=int, default=3, help="questions by SPARQL alone")
+    parser.add_argument("--keep", type=Path, help="folder that graphs are left in")
+    parser.add_argument("--phase", choices=list(PHASES), help=argparse.SUPPRESS)
+    parser.add_argument("--kg", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.phase:
+        print(json.dumps(PHASES[options.phase](options) | memory()))
+        return 0
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.keep or Path(scratch)
+        columns: dict[str, Figures] = {}
+        for edges in options.edges:
+            columns[f"{edges:,} edges"] = measured(folder / f"generated-{edges}", edges, options)
+        if options.metaqa:
+            columns["MetaQA"] = measured(folder / "metaqa", 0, options)
+    print(report(columns, options.questions, options.sparql))
+    return 0
+
+
+# ------------------------------------------------------------------- One process a phase
+
+
+def measured(kg: Path, edges: int, options: argparse.Namespace) -> Figures:
+    """All phases on one graph, by phase."""
+    found: Figures = {}
+    known = kg / "built.json"
+    kg.mkdir(parents=True, exist_ok=True)
+    for phase in PHASES:
+        if phase == "build" and known.exists():
+            found[phase] = json.loads(known.read_text())
+            continue
+        if phase == "update" and not edges:
+            continue
+        print(f"{kg.name}: {phase}", file=sys.stderr, flush=True)
+        command = [sys.executable, "-m", "benchmarks.scale", "--phase", phase]
+        command += ["--kg", str(kg / "kg")]
+        command += ["--edges", str(edges), "--questions", str(options.questions)]
+        command += ["--sparql", str(options.sparql)]
+        command += ["--metaqa", str(options.metaqa)] if not edges else []
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        found[phase] = json.loads(done.stdout.splitlines()[-1])
+        if phase == "build":
+            known.write_text(json.dumps(found[phase]))
+    return found
+
+
+def memory() -> Figures:
+    """Peak of what lay in memory, with mapped files, in MB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    values = {line.split(":")[0]: line.split()[1] for line in lines if "kB" in line}
+    return {"peak": int(values["VmHWM"]) / 1024, "own": int(values["RssAnon"]) / 1024}
+
+
+def opened(options: argparse.Namespace, engine: Engine = "auto") -> KnowledgeGraph:
+    return sarag_rdf.open(options.kg, embedder=WordVectors(), endpoint=None, engine=engine)
+
+
+def build(options: argparse.Namespace) -> Figures:
+    """Bulk index, or import."""
+    begin = time.perf_counter()
+    embedding = 0.0
+    with opened(options) as kg:
+        make = kg._embeddings.build
+
+        def timed(*given: Any, **named: Any) -> None:
+            nonlocal embedding
+            start = time.perf_counter()
+            make(*given, **named)
+            embedding = time.perf_counter() - start
+
+        kg._embeddings.build = timed  # type: ignore[method-assign]
+        if options.edges[0]:
+            corpus = Corpus(options.edges[0])
+            kg.index(corpus.sources(), extractor=GeneratedExtractor(corpus))
+        else:
+            with tempfile.TemporaryDirectory() as scratch:
+                file = Path(scratch) / "metaqa.nt"
+                ntriples(options.metaqa, file, 1)
+                kg.import_graph(file, "rdf")
+        seconds = time.perf_counter() - begin
+        counts = kg.stats()
+    size = sum(file.stat().st_size for file in options.kg.rglob("*") if file.is_file())
+    return {"seconds": seconds, "vectors": embedding, "counts": counts, "disk": size / 1e6}
+
+
+def ask(options: argparse.Namespace) -> Figures:
+    """Open, first search, and warm searches by stage."""
+    asked = questions(options)
+    begin = time.perf_counter()
+    with opened(options, "memory") as kg:
+        retriever = kg.retriever("sarag", limit=10)
+        opening = time.perf_counter() - begin
+        begin = time.perf_counter()
+        retriever.retrieve(Query(asked[0]))
+        first = time.perf_counter() - begin
+        view, watch = kg._embeddings.view(kg._location.reading()), Stopwatch()
+        rows: list[Figures] = []
+        for question in asked:
+            retriever.retrieve(Query(question))
+        with watch.watching(view):
+            for question in asked:
+                watch.clear()
+                retriever.retrieve(Query(question))
+                rows.append({**watch.milliseconds, **watch.touched})
+        documents = len(view.iris.documents)
+    return {
+        "open": opening,
+        "first": first,
+        "rows": rows,
+        "documents": documents,
+        "copy": copying(),
+    }
+
+
+def compare(options: argparse.Namespace) -> Figures:
+    """The same questions by both engines, warm, in one process, one after the other."""
+    asked = questions(options)[: options.sparql]
+    seconds: dict[str, list[float]] = {"memory": [], "sparql": []}
+    told: dict[str, list[Any]] = {"memory": [], "sparql": []}
+    engines: tuple[Engine, ...] = ("memory", "sparql")
+    for engine in engines:
+        with opened(options, engine) as kg:
+            retriever = kg.retriever("sarag", limit=10)
+            retriever.retrieve(Query(asked[0]))
+            for question in asked:
+                begin = time.perf_counter()
+                found = retriever.retrieve(Query(question))
+                seconds[engine].append(time.perf_counter() - begin)
+                told[engine].append(retrieved_to_dict(found))
+    return {"seconds": seconds, "equal": told["memory"] == told["sparql"]}
+
+
+def update(options: argparse.Namespace) -> Figures:
+    """One document is replaced, one added, one deleted; then the first search after it."""
+    corpus = Corpus(options.edges[0])
+    key = corpus.source(1).key
+    found: Figures = {}
+    asked = questions(options)[0]
+
+    def timed(name: str, change: Callable[[KnowledgeGraph], object]) -> None:
+        begin = time.perf_counter()
+        with opened(options) as kg:
+            change(kg)
+        found[name] = time.perf_counter() - begin
+        begin = time.perf_counter()
+        with opened(options) as kg:
+            kg.retriever("sarag", limit=10).retrieve(Query(asked))
+        found[f"{name}, open and search"] = time.perf_counter() - begin
+
+    extractor = GeneratedExtractor(corpus)
+    new = corpus.source(1, version=1)
+    timed("add", lambda kg: kg.index(new, extractor=extractor))
+    timed("delete", lambda kg: kg.delete([new.key]))
+    timed("delete another", lambda kg: kg.delete([key]))
+    timed("add it again", lambda kg: kg.index(corpus.source(1), extractor=extractor))
+    return found
+
+
+PHASES: Mapping[str, Callable[[argparse.Namespace], Figures]] = {
+    "build": build,
+    "ask": ask,
+    "compare": compare,
+    "update": update,
+}
+
+
+def questions(options: argparse.Namespace) -> list[str]:
+    if options.edges[0]:
+        corpus = Corpus(options.edges[0])
+        chosen = np.random.default_rng(1).integers(corpus.documents, size=options.questions)
+        return [corpus.question(int(number)) for number in chosen]
+    lines = options.metaqa.with_name("questions_dev300_2hop.tsv").read_text().splitlines()[1:]
+    texts = [line.split("\t")[0].replace("[", "").replace("]", "") for line in lines]
+    return [text.strip().capitalize() for text in texts[: options.questions]]
+
+
+def copying() -> float:
+    """Bytes a millisecond that numpy copies, the best of five."""
+    block = np.ones(64 << 20, dtype=np.uint8)
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        block.copy()
+        times.append(time.perf_counter() - begin)
+    return len(block) / (1000.0 * min(times))
+
+
+# ------------------------------------------------------------------------------ Report
+
+
+def report(columns: Mapping[str, Figures], count: int, by_sparql: int) -> str:
+    """A table of Markdown, a column a graph."""
+    lines = [f"Medians of {count} questions; by SPARQL alone {by_sparql}.", ""]
+    rows = {name: lines_of(found) for name, found in columns.items()}
+    names = list(dict.fromkeys(name for found in rows.values() for name in found))
+    lines.append(f"| | {' | '.join(columns)} |")
+    lines.append(f"|---|{'---|' * len(columns)}")
+    for name in names:
+        cells = [found.get(name, "") for found in rows.values()]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def lines_of(found: Figures) -> dict[str, str]:
+    """Names and values of one column."""
+    built, asked, compared = found["build"], found["ask"], found["compare"]
+    counts = built["counts"]
+    medians = {
+        name: statistics.median(row.get(name, 0) for row in asked["rows"])
+        for name in dict.fromkeys(name for row in asked["rows"] for name in row)
+    }
+    warm = statistics.median(sum(row[s] for s in STAGES if s != "encode") for row in asked["rows"])
+    memory_, sparql = (statistics.median(compared["seconds"][e]) for e in ("memory", "sparql"))
+    rows = {
+        "quads": f"{counts['quads']:,}",
+        "documents, searched": f"{asked['documents']:,}",
+        "entities": f"{counts['entities']:,}",
+        "bulk index, s": f"{built['seconds']:.0f}",
+        "of which vectors and indexes, s": f"{built['vectors']:.0f}",
+        "on disk, MB": f"{built['disk']:.0f}",
+        "peak memory of bulk index, MB": f"{built['peak']:.0f}",
+        "open, s": f"{asked['open']:.2f}",
+        "first search, s": f"{asked['first']:.2f}",
+        "warm search but encoding, ms": f"{warm:.0f}",
+        **{f"– {stage}, ms": f"{medians.get(stage, 0):.1f}" for stage in STAGES},
+        "peak memory of searching, MB": f"{asked['peak']:.0f}",
+        "of which no mapped file, MB": f"{asked['own']:.0f}",
+        **{name: f"{medians.get(name, 0):,.0f}" for name in TOUCHED},
+        **bounds(asked, medians),
+        "SPARQL engine to memory": f"{sparql / memory_:.0f} times",
+        "same answers": "yes" if compared["equal"] else "NO",
+    }
+    for name, seconds in found.get("update", {}).items():
+        if name not in ("peak", "own"):
+            rows[f"{name}, s"] = f"{seconds:.2f}"
+    return rows
+
+
+KINDS = ("documents", "entities")
+TOUCHED = ("documents reached", "entities reached", "relationships weighed", "pairs read")
+
+
+def bounds(asked: Figures, medians: Mapping[str, float]) -> dict[str, str]:
+    """How many times as long a stage takes as copying the bytes that it has to touch."""
+    weighed = medians.get("relationships weighed", 0)
+    bytes_ = {
+        "seeds": asked["documents"] * VECTOR,
+        "subgraph": 12 * weighed + 8 * medians.get("pairs read", 0),
+        "weights": VECTOR * weighed,
+        "activation": 8 * sum(medians.get(f"{kind} reached", 0) for kind in KINDS),
+    }
+    return {
+        f"{stage}: MB to touch, times a copy": f"{size / 1e6:.1f}, "
+        f"{medians.get(stage, 0) / max(1e-9, size / asked['copy']):.1f}"
+        for stage, size in bytes_.items()
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

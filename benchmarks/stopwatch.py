@@ -1,0 +1,84 @@
+"""Where the time of a search goes: the stages of `sarag`, each without those within it."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+from sarag_rdf.algo.spreading import Spreading
+from sarag_rdf.graph.view import GraphView
+from sarag_rdf.retrieve import sarag
+from sarag_rdf.retrieve.sarag import Sarag
+
+STAGES = ("encode", "seeds", "subgraph", "weights", "activation", "documents")
+_STEPS = ("entities_of", "documents_of", "about", "relationships_of", "same_as")
+
+
+@dataclass
+class Stopwatch:
+    """Milliseconds by stage, and how much was touched, since `clear`."""
+
+    milliseconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    touched: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _within: list[float] = field(default_factory=list)
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.milliseconds.clear()
+        self.touched.clear()
+
+    def timed(self, stage: str, function: Callable[..., Any], *given: Any, **options: Any) -> Any:
+        """Call a function; its time counts for the stage, but for what other stages take in it."""
+        begin = time.perf_counter()
+        self._within.append(0.0)
+        found = function(*given, **options)
+        whole = 1000.0 * (time.perf_counter() - begin)
+        self.milliseconds[stage] += whole - self._within.pop()
+        if self._within:
+            self._within[-1] += whole
+        self._count(function, found)
+        return found
+
+    def _count(self, function: Callable[..., Any], found: Any) -> None:
+        name = getattr(function, "__name__", "")
+        if name == "relationships_of":
+            self.touched["relationships weighed"] += len(found)
+        elif name in _STEPS:
+            self.touched["pairs read"] += len(found)
+        if isinstance(found, Spreading):
+            self.touched["documents reached"] += len(found.documents)
+            self.touched["entities reached"] += len(found.entities)
+
+    @contextmanager
+    def watching(self, view: GraphView) -> Iterator[None]:
+        """While this lasts, searches of the view are timed."""
+        traversal = view.traversal
+        with ExitStack() as stack:
+
+            def watch(target: Any, name: str, stage: str) -> None:
+                timed = partial(self.timed, stage, getattr(target, name))
+                stack.enter_context(patch.object(target, name, timed))
+
+            watch(view.vectors.embedder, "embed", "encode")
+            watch(sarag, "named_entities", "seeds")
+            watch(sarag, "Relevance", "seeds")
+            watch(sarag, "spread", "activation")
+            watch(view, "relationship_cosines", "weights")
+            watch(sarag, "explained", "documents")
+            for step in _STEPS:
+                watch(traversal, step, "subgraph")
+            scored = Sarag._scored
+            stack.enter_context(
+                patch.object(
+                    Sarag,
+                    "_scored",
+                    lambda *given: self.timed("documents", scored, *given),
+                )
+            )
+            yield
