@@ -53,7 +53,7 @@ class Corpus:
     @cached_property
     def _shares(self) -> NDArray[np.float64]:
         shares = np.cumsum(np.arange(1, self.entities + 1) ** -EXPONENT)
-        return shares / shares[-1]
+        return np.asarray(shares / shares[-1])
 
     def sources(self, first: int = 0, last: int | None = None) -> Iterator[Source]:
         """Documents by number, each a source of its own."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from sarag_rdf.algo.network import Network
 from sarag_rdf.algo.rounds import Links, Round
 
@@ -65,7 +63,7 @@ def chain_to_entity(
     What the document `without` gave to the entity is passed over: that would be its echo.
     """
     round_ = rounds[last]
-    before = _held_before(network, round_, row, without)
+    before = _held_before(round_, row, without)
     carried, returned = _largest(round_.links, row), _largest(round_.returned, row)
     if max(carried.amount, returned.amount) <= before:
         return _chain_to_held(network, rounds, last, row, without)
@@ -100,10 +98,9 @@ class _Largest(NamedTuple):
 
 
 def _largest(links: Links, row: int) -> _Largest:
-    carried = np.flatnonzero(links.target == row)
-    if not len(carried):
+    best = links.strongest.first(row)
+    if best < 0:
         return _Largest(-1, -1, 0.0, 0.0)
-    best = int(carried[np.argmax(links.amount[carried])])
     return _Largest(
         int(links.origin[best]),
         int(links.relationship[best]),
@@ -112,9 +109,9 @@ def _largest(links: Links, row: int) -> _Largest:
     )
 
 
-def _held_before(network: Network, round_: Round, row: int, without: int) -> float:
+def _held_before(round_: Round, row: int, without: int) -> float:
     """The largest part of what an entity held before relationships carried anything."""
-    _, given = _given(network, round_, row, without)
+    _, given = _given(round_, row, without)
     return max(given, round_.seeds.get(row, 0.0), _largest(round_.crossed, row).amount)
 
 
@@ -123,7 +120,7 @@ def _chain_to_held(
 ) -> list[Hop]:
     """Hops to what an entity held before relationships carried anything."""
     round_ = rounds[last]
-    _, given = _given(network, round_, row, without)
+    _, given = _given(round_, row, without)
     crossed = _largest(round_.crossed, row)
     if crossed.amount > max(given, round_.seeds.get(row, 0.0)):
         hops = _chain_to_start(network, rounds, last, crossed.origin)
@@ -136,7 +133,7 @@ def _chain_to_start(
 ) -> list[Hop]:
     """Hops to what an entity held at the start of a round."""
     round_ = rounds[last]
-    document, given = _given(network, round_, row, without)
+    document, given = _given(round_, row, without)
     if document < 0 or round_.seeds.get(row, 0.0) >= given:
         return []
     activation = float(round_.start[row])
@@ -145,11 +142,12 @@ def _chain_to_start(
     return [*before, hop]
 
 
-def _given(network: Network, round_: Round, entity: int, without: int) -> tuple[int, float]:
+def _given(round_: Round, entity: int, without: int) -> tuple[int, float]:
     """The document that gave an entity most, and how much; (-1, 0) if none did."""
-    documents = network.described[network.by_entity.of(np.array([entity])), 0]
-    amounts = np.where(documents == without, 0.0, round_.given[documents])
-    if not amounts.any():
+    best = round_.givers.first(entity)
+    if best >= 0 and round_.described[best, 0] == without:
+        best = round_.givers.second(entity)
+    if best < 0:
         return -1, 0.0
-    best = int(np.argmax(amounts))
-    return int(documents[best]), float(amounts[best])
+    document = int(round_.described[best, 0])
+    return document, float(round_.given[document])

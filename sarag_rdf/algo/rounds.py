@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.algo.network import Network, Rows
+from sarag_rdf.algo.strongest import Strongest
 
 Floats = NDArray[np.float64]
 Weigh = Callable[[Rows], Floats]
@@ -42,13 +43,22 @@ SAME = -2
 
 @dataclass(frozen=True)
 class Links:
-    """What carried activation between entities, each in one direction: arrays of one length."""
+    """What carried activation between entities, each in one direction: arrays of one length.
+
+    `size` is the number of entities.
+    """
 
     origin: Rows
     target: Rows
     relationship: Rows
     weight: Floats
     amount: Floats
+    size: int
+
+    @cached_property
+    def strongest(self) -> Strongest:
+        """By target."""
+        return Strongest(self.target, self.amount, self.size)
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,7 @@ class Round:
     same entities that carried it first, `links` the relationships that carried, `returned` the
     links that carried what relationships had brought, `documents` each document's activation,
     `speakers` the entity that gave it most, or -1. Activation of entities may exceed 1: what they
-    give does not.
+    give does not. `described` is that of the network.
     """
 
     held: Mapping[int, float]
@@ -74,6 +84,13 @@ class Round:
     documents: Floats
     speakers: Rows
     rates: Rates
+    described: Rows
+
+    @cached_property
+    def givers(self) -> Strongest:
+        """Which rows of `described` gave most to each entity."""
+        documents, entities = self.described.T
+        return Strongest(entities, self.given[documents], len(self.entities))
 
     @cached_property
     def reached(self) -> Rows:
@@ -120,7 +137,18 @@ def spread_round(
     after = before + brought + np.bincount(returned.target, returned.amount, minlength=size)
     documents, speakers = _arrived(network, after, given, rates)
     return Round(
-        held, seeds, start, after, given, crossed, links, returned, documents, speakers, rates
+        held,
+        seeds,
+        start,
+        after,
+        given,
+        crossed,
+        links,
+        returned,
+        documents,
+        speakers,
+        rates,
+        network.described,
     )
 
 
@@ -131,7 +159,8 @@ def _crossed(network: Network, held: Floats) -> Links:
     live = held[origin] > 0.0
     origin, target = origin[live], target[live]
     weight = np.ones(len(origin))
-    return Links(origin, target, np.full(len(origin), SAME), weight, held[origin])
+    same = np.full(len(origin), SAME)
+    return Links(origin, target, same, weight, held[origin], len(network.entities))
 
 
 def _carried(network: Network, start: Floats, weigh: Weigh, rates: Rates) -> Links:
@@ -156,7 +185,12 @@ def _carried(network: Network, start: Floats, weigh: Weigh, rates: Rates) -> Lin
     amount = weight * start[origin]
     carried = amount > 0.0
     return Links(
-        origin[carried], target[carried], relationship[carried], weight[carried], amount[carried]
+        origin[carried],
+        target[carried],
+        relationship[carried],
+        weight[carried],
+        amount[carried],
+        len(network.entities),
     )
 
 

@@ -1,0 +1,1 @@
+"""What the library does, measured: each module prints what it measured, with its setting."""
