@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from sarag_rdf import assemble
 from sarag_rdf.assemble import Endpoint
-from sarag_rdf.errors import EmptyGraphError, ModelMismatchError
+from sarag_rdf.errors import EmptyGraphError, ModelError, ModelMismatchError
 from sarag_rdf.graph.kind_texts import told_apart
 from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.parts import searched
@@ -95,7 +96,13 @@ class Embeddings:
         if meta is None or delta is None:
             return
         for read in {part.scope: part for part in (reader, searched(reader))}.values():
-            carry_over(self._store(read), meta.embedding_model, delta)
+            store = self._store(read)
+            carry_over(store, meta.embedding_model, delta)
+            if delta.links:
+                model = _Recorded(meta.embedding_model)
+                vectors = GraphVectors(read, model, store, meta.revision, delta)
+                if vectors.is_kept():
+                    _ = assemble.make_view(read, vectors, "memory").network
 
     def model(self) -> Embedder:
         """The embedder of the view, without its cache; raises what `view` raises."""
@@ -130,6 +137,16 @@ class Embeddings:
         if folder is None:
             return MemoryVectors()
         return FolderVectors(folder if reader.over is None else folder / reader.scope[:16])
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """Stands for a model where nothing has to be embedded."""
+
+    name: str
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        raise ModelError(f"{len(texts)} texts would have to be embedded: search the graph once")
 
 
 def _with_progress(embedder: CachedEmbedder, kind: Kind, progress: Progress) -> EmbedTexts:

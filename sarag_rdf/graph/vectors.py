@@ -82,6 +82,7 @@ class GraphVectors:
         self._delta = delta
         self._indexes: dict[Kind, VectorIndex] = {}
         self._items: dict[Kind, Items] = {}
+        self._before: dict[Kind, Sequence[str]] = {}
         self._documents: Items | None = None
 
     @property
@@ -167,8 +168,24 @@ class GraphVectors:
         items = self._changed(kind, delta)
         vectors = embed([text for _, text in items]) if items else ()
         before = index_key(delta.before, self._embedder.name)
+        old = self._store.load(kind, before)
+        if old is None:
+            return None
+        self._before[kind] = old.iris
         gone = sorted(delta.touched[kind])
         return self._store.update(kind, before, key, gone, [iri for iri, _ in items], vectors)
+
+    def is_kept(self) -> bool:
+        """Whether all indexes are in the store, so that no text has to be embedded."""
+        key = index_key(self._revision, self._embedder.name)
+        return all(self._store.load(kind, key) is not None for kind in KINDS)
+
+    def before(self, kind: Kind) -> Sequence[str] | None:
+        """The IRIs of the revision before, if the index followed from it."""
+        index = self.index(kind)
+        if self._delta is not None and not self._delta.touched[kind]:
+            return index.iris
+        return self._before.get(kind)
 
     def _changed(self, kind: Kind, delta: Delta) -> Items:
         """What is touched and still there, with its texts."""

@@ -12,17 +12,20 @@ from numpy.typing import NDArray
 from sarag_rdf.algo.network import Network, Rows
 from sarag_rdf.algo.spreading import Iris
 from sarag_rdf.algo.traversal import NetworkTraversal, Traversal
+from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.names import Names
 from sarag_rdf.graph.network import load_network
+from sarag_rdf.graph.network_change import network_after
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.texts import full_documents
 from sarag_rdf.graph.traversal import SparqlTraversal
 from sarag_rdf.graph.vectors import GraphVectors, Kind
-from sarag_rdf.ports import Matrix, Vector, WordIndex
+from sarag_rdf.ports import Arrays, Matrix, Vector, WordIndex
 from sarag_rdf.types import Document
 
 Engine = Literal["auto", "memory", "sparql"]
 """What takes the steps of traversal; ``auto`` is SPARQL behind an endpoint, else memory."""
+_ROWS: tuple[Kind, ...] = ("document", "entity", "relationship")
 KEPT = 10_000
 """Documents whose texts are kept in memory at most."""
 
@@ -50,14 +53,22 @@ class GraphView:
     def network(self) -> Network:
         """Documents, entities and relationships as arrays."""
         iris = self.iris
-        made = self.vectors.kept("network", lambda: load_network(self.reader, iris).arrays())
+        made = self.vectors.kept(
+            "network", lambda: load_network(self.reader, iris).arrays(), self._network_after
+        )
         return Network.of_arrays(iris.documents, iris.entities, iris.relationships, made)
+
+    def _network_after(self, old: Arrays, delta: Delta) -> Arrays | None:
+        before = [self.vectors.before(kind) for kind in _ROWS]
+        known = [iris for iris in before if iris is not None]
+        if len(known) < len(before):
+            return None
+        return network_after(self.reader, old, Iris(*known), self.iris, delta)
 
     @cached_property
     def iris(self) -> Iris:
         """What rows stand for: all documents, entities and relationships."""
-        kinds: tuple[Kind, ...] = ("document", "entity", "relationship")
-        return Iris(*(self.vectors.index(kind).iris for kind in kinds))
+        return Iris(*(self.vectors.index(kind).iris for kind in _ROWS))
 
     @cached_property
     def traversal(self) -> Traversal:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sarag_rdf
+from sarag_rdf.assemble import make_view
 from sarag_rdf.graph.delta import KINDS, Delta, Journal
 from sarag_rdf.graph.kind_texts import told_apart
 from sarag_rdf.graph.meta import read_meta
@@ -89,8 +91,18 @@ def made(reader: GraphReader, folder: Path | None) -> GraphVectors:
 
 @contextmanager
 def nothing_is_read_whole() -> Iterator[None]:
-    with patch("sarag_rdf.graph.vectors.texts_of", side_effect=AssertionError):
+    with (
+        patch("sarag_rdf.graph.vectors.texts_of", side_effect=AssertionError),
+        patch("sarag_rdf.graph.view.load_network", side_effect=AssertionError),
+    ):
         yield
+
+
+def network(reader: GraphReader, vectors: GraphVectors) -> dict[str, list[Any]]:
+    """The arrays of the network, and its lists."""
+    made = make_view(reader, vectors).network
+    lists = {name: list(getattr(made, name)) for name in ("documents", "entities", "relationships")}
+    return lists | {name: array.tolist() for name, array in made.arrays().items()}
 
 
 def same(found: GraphVectors, fresh: GraphVectors) -> None:
@@ -125,14 +137,17 @@ def test_any_history_of_runs_ends_as_one_made_afresh(
     with tempfile.TemporaryDirectory() as folder:
         reader = graph(store)
         write(reader, {0: 1, 1: 2, 2: 3})
-        made(reader, Path(folder))
+        network(reader, made(reader, Path(folder)))
         for run in history:
             reader = graph(store)
             for seeds, drop in run:
                 write(reader, seeds, sorted(drop - seeds.keys()))
             with nothing_is_read_whole():
                 found = made(reader, Path(folder))
-            same(found, made(reader, None))
+                followed = network(reader, found)
+            fresh = made(reader, None)
+            same(found, fresh)
+            assert followed == network(reader, fresh)
             same(made(GraphReader(store, MINTER, journal=Journal()), Path(folder)), found)
 
 
