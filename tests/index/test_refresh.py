@@ -135,7 +135,11 @@ def near_a_hub(number: int, hub: str = "Hub") -> Content:
     return said(
         Mention(own, "person", (f"T{number}",), (f"thing {number}",)),
         Mention(hub, "organization", ("The Centre",), ("the middle",)),
-        relations=(Relation(own, "knows", hub), Relation(hub, "has", own), Relation(hub, "is", hub)),
+        relations=(
+            Relation(own, "knows", hub),
+            Relation(hub, "has", own),
+            Relation(hub, "is", hub),
+        ),
     )
 
 
