@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def measure(store: OxigraphStore, sizes: Sequence[int], seed: int) -> None:
-    bench = Bench(GraphReader(store, MINTER), random.Random(seed))  # noqa: S311 - a benchmark
+    bench = Bench(GraphReader(store, MINTER), random.Random(seed))
     first: dict[str, float] = {}
     for size in sizes:
         figures = {"in a batch": bench.grow(size), **bench.single()}

@@ -105,14 +105,15 @@ def rebuild(reader: GraphReader) -> Change:
     owners: defaultdict[str, set[str]] = defaultdict(set)
     for mention, alias in evidence.claims:
         owners[alias].add(mention)
-    found = _resolved(minter, evidence.named, owners, _spelled(evidence.votes).__getitem__)
+    found = _resolved(minter, evidence.named, owners, _spelled(evidence.votes))
     graph = NamedNode(minter.kg_graph)
     return Change(drop=(minter.kg_graph,), insert=tuple(_in_graph(derive(evidence, found), graph)))
 
 
-def _spelled(votes: Iterable[Vote]) -> dict[str, str]:
-    """Mention -> its normalised name."""
-    return {mention: value.value for mention, p, value in votes if p == NORMALIZED_NAME}
+def _spelled(votes: Iterable[Vote]) -> Callable[[str], str]:
+    """Mention -> its normalised name, empty where it is not mentioned."""
+    found = {mention: value.value for mention, p, value in votes if p == NORMALIZED_NAME}
+    return lambda mention: found.get(mention, "")
 
 
 _Difference = tuple[set[Triple], set[Triple]]
@@ -148,7 +149,7 @@ def _resolved_after(minter: Minter, kept: Kept, new: Evidence, names: set[str]) 
 
     def normalized(mention: str) -> str:
         votes = kept.votes({mention}) + new.votes
-        return _spelled(votes)[mention]
+        return _spelled(votes)(mention)
 
     return _resolved(minter, names, owners, normalized)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import chain
 
 import pytest
 from hypothesis import given, settings
@@ -15,18 +16,15 @@ from sarag_rdf.index import kept
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.kept import Tally
 from sarag_rdf.index.refresh import rebuild, refresh
-from sarag_rdf.iris import Minter, normalize_name
+from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Table
 from sarag_rdf.resources import query_file
 from sarag_rdf.stores.oxigraph import OxigraphStore
-from sarag_rdf.types import Extraction, Mention, Relation
+from sarag_rdf.types import Mention, Relation
 from sarag_rdf.vocab import SARAG
 from tests.index.test_derive import Content, quads, said
 
 MINTER = Minter()
-
-Fact = tuple[str, NamedNode, str | NamedNode | Literal]
-"""Subject, property and object, whatever graph they stand in."""
 
 
 def graph_of(source: str) -> str:
@@ -75,7 +73,9 @@ def facts(draw: st.DrawFn) -> list[Triple]:
     ]
 
 
-evidence = st.lists(facts(), min_size=1, max_size=8).map(lambda found: sum(found, []))
+evidence = st.lists(facts(), min_size=1, max_size=8).map(
+    lambda found: list(chain.from_iterable(found))
+)
 raw_steps = st.dictionaries(
     st.sampled_from("wxyz"), st.one_of(st.none(), evidence, evidence), min_size=1, max_size=3
 )
@@ -95,9 +95,9 @@ def test_a_refreshed_graph_is_the_rebuilt_one(bound: int, monkeypatch: pytest.Mo
         for step in history:
             drop = [graph_of(source) for source in step]
             insert = [
-                Quad(*triple, NamedNode(graph_of(source)))
+                Quad(t.subject, t.predicate, t.object, NamedNode(graph_of(source)))
                 for source, triples in step.items()
-                for triple in dict.fromkeys(triples or ())
+                for t in dict.fromkeys(triples or ())
             ]
             change = refresh(reader, drop, insert, tally)
             assert not {*change.delete} & {*change.insert}
