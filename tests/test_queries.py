@@ -109,7 +109,7 @@ def test_values_and_graphs_are_filled_in(kind: str, name: str) -> None:
 def patterns(node: object, inside: bool = False) -> Iterator[tuple[bool, object]]:
     """Every triple pattern or path of an algebra tree, and whether it stands in a GRAPH."""
     if isinstance(node, CompValue):
-        if node.name == "Graph":
+        if node.name in ("Graph", "GraphGraphPattern"):  # The second is a Graph in an EXISTS.
             inside = True
         if node.name in ("BGP", "TriplesBlock"):
             yield from ((inside, triple) for triple in node.triples)

@@ -1,117 +1,99 @@
 """Keeps the traversed graph equal to its evidence when sources come, change or go.
 
 `refresh` computes, before anything is written, what a change of source graphs means for the
-traversed graph, so that both are written in one atomic step. It looks only at the entities that
-the change touches. `rebuild` computes everything anew.
+traversed graph, so that both are written in one atomic step. What it costs depends on the change
+and not on the graph: links of names that refer to what they referred to follow from the evidence
+that goes and comes; only what a name that now refers to something else is used for is read; and
+names and classes are voted anew only where the votes that change can change the outcome.
+`rebuild` computes everything anew.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pyoxigraph import NamedNode, Quad, Triple
 
 from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.index.derive import MENTION_PROPERTIES, Evidence, derive
+from sarag_rdf.index.derive import (
+    NORMALIZED_NAME,
+    Evidence,
+    Vote,
+    claims_in,
+    derive,
+    end_links,
+    entity_names,
+    joined_pairs,
+    named_in,
+    reference,
+    related,
+    text_links,
+)
+from sarag_rdf.index.kept import Kept, Tally, still_joined, targets
 from sarag_rdf.index.resolve import resolve
+from sarag_rdf.index.votes import Names, changed_votes
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Change
 from sarag_rdf.terms import iri
-from sarag_rdf.vocab import SARAG
-
-_ALIAS = SARAG.aliasMention.value
-_NAME = SARAG.normalizedName.value
 
 
-class _After:
-    """The evidence as it will be: that of a store without the changed graphs, and new evidence."""
+@dataclass(slots=True)
+class _Targets:
+    """The entities that names refer to before and after a change, as far as they are known."""
 
-    def __init__(self, reader: GraphReader | None, changed: Iterable[str], new: Evidence) -> None:
-        self._reader = reader
-        self._changed = frozenset(changed)
-        self._new = new
-        self._new_owners: defaultdict[str, set[str]] = defaultdict(set)
-        for mention, property_, value, _ in new.properties:
-            if property_ == _ALIAS:
-                self._new_owners[value.value].add(mention)
+    reader: GraphReader
+    before: dict[str, str]
+    after: dict[str, str]
+    _known: set[str] = field(init=False)
 
-    def _rows(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-        """Rows of an evidence query whose last column, the graph, is an unchanged source's."""
-        if self._reader is not None:
-            prefix = self._reader.minter.source_graphs
-            for row in self._reader.kept_for(name, iris):
-                graph = row[-1].value
-                if graph.startswith(prefix) and graph not in self._changed:
-                    yield row
+    def __post_init__(self) -> None:
+        self._known = self.before.keys() | self.after.keys()
 
-    def properties(self, mentions: set[str]) -> Evidence:
-        """Evidence with the properties of the given mentions only."""
-        rows = self._rows("mention-properties", mentions)
-        found = {
-            (m.value, p.value, v, g.value) for m, p, v, g in rows if p.value in MENTION_PROPERTIES
-        }
-        return Evidence(found | {row for row in self._new.properties if row[0] in mentions})
+    @property
+    def moved(self) -> set[str]:
+        """Names that refer to something else, or for the first time, or no longer."""
+        names = self.before.keys() | self.after.keys()
+        return {name for name in names if self.before.get(name) != self.after.get(name)}
 
-    def owners(self, aliases: set[str]) -> dict[str, frozenset[str]]:
-        """Who gives each name as an alias."""
-        owners = {alias: set(self._new_owners.get(alias, ())) for alias in aliases}
-        for mention, alias, _ in self._rows("alias-owners", aliases):
-            owners[alias.value].add(mention.value)
-        return {alias: frozenset(found) for alias, found in owners.items()}
-
-    def links(self, mentions: set[str]) -> Evidence:
-        """Evidence with the uses and relationships of the given mentions only."""
-        rows = self._rows("mention-uses", mentions)
-        uses = {(text.value, property_.value, m.value) for text, property_, m, _ in rows}
-        uses |= {row for row in self._new.uses if row[2] in mentions}
-        relationships = {
-            (r.value, s.value, o.value)
-            for r, s, o, _ in self._rows("mention-relationships", mentions)
-        }
-        relationships |= {
-            row for row in self._new.relationships if row[1] in mentions or row[2] in mentions
-        }
-        return Evidence(uses=uses, relationships=relationships)
+    def learn(self, names: Iterable[str]) -> None:
+        """Find out about further names, whose targets do not change."""
+        unknown = set(names) - self._known
+        found = targets(self.reader, unknown)
+        self._known |= unknown
+        self.before |= found
+        self.after |= found
 
 
-def refresh(reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad]) -> Change:
+def refresh(
+    reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad], tally: Tally | None = None
+) -> Change:
     """Complete a change of source graphs with what follows for the traversed graph.
 
     `drop` names source graphs that go (or are replaced); `insert` are quads of source graphs
-    that come. Returns the whole change; nothing is written.
+    that come. Returns the whole change; nothing is written. `tally` is what the writer remembers
+    of the votes; it is brought up to date as if the change had been made.
     """
-    old = Evidence.of(quad for graph in drop for quad in reader.store.quads(graph))
+    old = Evidence.of(quad for graph in dict.fromkeys(drop) for quad in reader.store.quads(graph))
     new = Evidence.of(insert)
-    after = _After(reader, drop, new)
-
-    rows = old.properties | new.properties
-    aliases = {v.value for _, p, v, _ in rows if p == _ALIAS}
-    affected = {m for m, *_ in rows} | aliases
-    affected |= {mention for *_, mention in old.uses | new.uses}
-    affected |= {v.value for _, p, v, _ in after.properties(aliases).properties if p == _ALIAS}
-    new_targets = _resolve(after, reader.minter, affected)
-    old_targets = _targets(reader, affected)
-
-    entities = set(new_targets.values()) | set(old_targets.values())
-    current = _entity_triples(reader, entities)
-    refers_to = dict(new_targets)
-    for triple in current:
-        if triple.predicate == SARAG.refersTo and iri(triple.subject) not in affected:
-            refers_to[iri(triple.subject)] = iri(triple.object)
-    mentions = set(refers_to)
-    evidence = after.properties(mentions)
-    evidence.add(after.links(mentions))
-    others = {m for _, s, o in evidence.relationships for m in (s, o)} - mentions
-    refers_to |= _targets(reader, others)
-    desired = {t for t in derive(evidence, refers_to) if _touches(t, entities)}
-
+    tally = Tally() if tally is None else tally
+    kept = Kept(reader, drop, old, tally)
+    found = _targets(reader, kept, old, new)
+    differences = (
+        _references(found),
+        _texts(kept, found, old, new),
+        _relationships(reader, kept, found, old, new),
+        _names(reader, kept, found, old, new),
+    )
+    gone = set().union(*(difference[0] for difference in differences))
+    come = set().union(*(difference[1] for difference in differences))
+    tally.changed(old, new)
     graph = NamedNode(reader.minter.kg_graph)
     return Change(
         drop=tuple(drop),
-        delete=tuple(_in_graph(current - desired, graph)),
-        insert=(*insert, *_in_graph(desired - current, graph)),
+        delete=tuple(_in_graph(gone - come, graph)),
+        insert=(*insert, *_in_graph(come - gone, graph)),
     )
 
 
@@ -120,39 +102,128 @@ def rebuild(reader: GraphReader) -> Change:
     minter = reader.minter
     graphs = [graph.value for (graph,) in reader.kept("source-graphs")]
     evidence = Evidence.of(quad for graph in graphs for quad in reader.store.quads(graph))
-    after = _After(None, (), evidence)
-    targets = _resolve(after, minter, {m for m, *_ in evidence.properties})
+    owners: defaultdict[str, set[str]] = defaultdict(set)
+    for mention, alias in evidence.claims:
+        owners[alias].add(mention)
+    found = _resolved(minter, evidence.named, owners, _spelled(evidence.votes))
     graph = NamedNode(minter.kg_graph)
-    return Change(
-        drop=(minter.kg_graph,), insert=tuple(_in_graph(derive(evidence, targets), graph))
+    return Change(drop=(minter.kg_graph,), insert=tuple(_in_graph(derive(evidence, found), graph)))
+
+
+def _spelled(votes: Iterable[Vote]) -> Callable[[str], str]:
+    """Mention -> its normalised name, empty where it is not mentioned."""
+    found = {mention: value.value for mention, p, value in votes if p == NORMALIZED_NAME}
+    return lambda mention: found.get(mention, "")
+
+
+_Difference = tuple[set[Triple], set[Triple]]
+"""Triples that the evidence no longer supports, if nothing in the second supports them; and those
+that it supports now. What stands in both stays."""
+
+
+def _targets(reader: GraphReader, kept: Kept, old: Evidence, new: Evidence) -> _Targets:
+    """What the names of a change refer to, and all names that now refer to something else."""
+    claims = (old.claims ^ new.claims) - kept.claimed(new.claims - old.claims)
+    doubtful = {alias for _, alias in claims}
+    votes = kept.votes(doubtful) + new.votes
+    claiming = old.claims | claims_in(votes)
+    doubtful |= {alias for mention, alias in claiming if mention in doubtful}
+
+    before = targets(reader, doubtful | old.mentions | new.mentions)
+    left = old.named - new.named
+    present = new.named | (before.keys() - left) | named_in(kept.votes(left))
+    doubtful |= new.named - before.keys()
+    after = {name: entity for name, entity in before.items() if name in present}
+    after |= _resolved_after(reader.minter, kept, new, doubtful & present)
+    return _Targets(reader, before, after)
+
+
+def _resolved_after(minter: Minter, kept: Kept, new: Evidence, names: set[str]) -> dict[str, str]:
+    """What names refer to when a change is made."""
+    owners = kept.owners(names)
+    for mention, alias in new.claims:
+        owners[alias].add(mention)
+    further = {owner for name in names for owner in owners[name]} - names
+    for alias, found in kept.owners(further).items():
+        owners[alias] |= found
+
+    def normalized(mention: str) -> str:
+        votes = kept.votes({mention}) + new.votes
+        return _spelled(votes)(mention)
+
+    return _resolved(minter, names, owners, normalized)
+
+
+def _resolved(
+    minter: Minter,
+    names: Iterable[str],
+    owners: Mapping[str, set[str]],
+    normalized: Callable[[str], str],
+) -> dict[str, str]:
+    claimed = {alias: frozenset(found) for alias, found in owners.items()}
+    found = resolve(sorted(names), claimed, normalized)
+    return {name: minter.entity_of_mention(target) for name, target in found.items()}
+
+
+def _references(found: _Targets) -> _Difference:
+    moved = found.moved
+    return (
+        {reference(name, found.before[name]) for name in moved if name in found.before},
+        {reference(name, found.after[name]) for name in moved if name in found.after},
     )
 
 
-def _resolve(after: _After, minter: Minter, names: set[str]) -> dict[str, str]:
-    """Mention -> entity for those of the names that some source mentions."""
-    owners = after.owners(names)
-    further = set().union(*owners.values()) - names if owners else set()
-    owners |= after.owners(further)
-    normalized = {
-        m: v.value for m, p, v, _ in after.properties(names | further).properties if p == _NAME
-    }
-    present = sorted(names & set(normalized))
-    targets = resolve(present, owners, normalized.__getitem__)
-    return {m: minter.entity_of_mention(target) for m, target in targets.items()}
+def _texts(kept: Kept, found: _Targets, old: Evidence, new: Evidence) -> _Difference:
+    """Links of texts: those of the change, and of all uses of names that moved."""
+    stay = kept.uses(mentions=found.moved)
+    found.learn(mention for _, _, mention in old.uses | new.uses)
+    gone = text_links(old.uses | stay, found.before)
+    come = text_links(new.uses | stay, found.after)
+    others = kept.uses(texts={iri(link.subject) for link in gone - come})
+    found.learn(mention for _, _, mention in others)
+    return gone, come | text_links(others, found.after)
 
 
-def _targets(reader: GraphReader, mentions: set[str]) -> dict[str, str]:
-    rows = reader.kept_for("mention-targets", mentions)
-    return {mention.value: entity.value for mention, entity in rows}
+def _relationships(
+    reader: GraphReader, kept: Kept, found: _Targets, old: Evidence, new: Evidence
+) -> _Difference:
+    """Links of relationships, and of the entities that they join."""
+    stay = kept.relationships(mentions=found.moved)
+    was, will_be = old.relationships | stay, new.relationships | stay
+    found.learn(mention for _, *ends in was | will_be for mention in ends)
+    gone = end_links(was, found.before)
+    lost = {iri(link.subject) for link in gone - end_links(will_be, found.after)}
+    will_be |= kept.relationships(relationships=lost)
+    found.learn(mention for _, *ends in will_be for mention in ends)
+
+    joined = {row[0]: pair for row in was for pair in joined_pairs([row], found.before)}
+    pairs = joined_pairs(will_be, found.after)
+    parted = set(joined.values()) - pairs
+    parted -= still_joined(reader, parted, joined)
+    return (
+        gone | {related(*pair) for pair in parted},
+        end_links(will_be, found.after) | {related(*pair) for pair in pairs},
+    )
 
 
-def _entity_triples(reader: GraphReader, entities: set[str]) -> set[Triple]:
-    return {Triple(s, p, o) for _, s, p, o in reader.kept_for("entity-triples", entities)}
+def _names(
+    reader: GraphReader, kept: Kept, found: _Targets, old: Evidence, new: Evidence
+) -> _Difference:
+    """Names and classes of the entities for which the votes have to be counted."""
+    moved = found.moved
+    entities = {t[name] for t in (found.before, found.after) for name in moved if name in t}
+    changes = changed_votes(old, new, {n: e for n, e in found.after.items() if n not in moved})
+    names = Names.of(reader.kept_for("entity-names", entities | changes.keys()))
+    entities |= {e for e, votes in changes.items() if not names.settled(e, votes)}
 
-
-def _touches(triple: Triple, entities: set[str]) -> bool:
-    ends = (triple.subject, triple.object)
-    return any(isinstance(end, NamedNode) and end.value in entities for end in ends)
+    rows = reader.kept_for("entity-mentions", entities)
+    refers_to = {mention.value: entity.value for entity, mention in rows}
+    refers_to = {name: entity for name, entity in refers_to.items() if name not in moved}
+    refers_to |= {name: found.after[name] for name in moved if name in found.after}
+    mentions = refers_to.keys()
+    votes = kept.votes(set(mentions))
+    votes.update({vote: n for vote, n in new.votes.items() if vote[0] in mentions})
+    return names.triples(entities), entity_names(votes, refers_to)
 
 
 def _in_graph(triples: Iterable[Triple], graph: NamedNode) -> list[Quad]:

@@ -1,0 +1,172 @@
+"""What a change of sources means for the traversed graph: exactly what deriving it anew gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import chain
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
+
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.index import kept
+from sarag_rdf.index.commit import Writer
+from sarag_rdf.index.kept import Tally
+from sarag_rdf.index.refresh import rebuild, refresh
+from sarag_rdf.iris import Minter
+from sarag_rdf.ports import Table
+from sarag_rdf.resources import query_file
+from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.types import Mention, Relation
+from sarag_rdf.vocab import SARAG
+from tests.index.test_derive import Content, quads, said
+
+MINTER = Minter()
+
+
+def graph_of(source: str) -> str:
+    return MINTER.source_graph(MINTER.source(source, "", ""))
+
+
+# ------------------------------------------------------------------------ Raw evidence
+
+NAMES = tuple("abcdef")
+names = st.sampled_from(NAMES)
+labels = st.builds(
+    Literal, st.sampled_from(("A", "B", "C")), language=st.sampled_from(("en", "en", "de"))
+)
+
+
+def mention(name: str) -> NamedNode:
+    return NamedNode(MINTER.mention(name))
+
+
+@st.composite
+def facts(draw: st.DrawFn) -> list[Triple]:
+    """What can stand in a source's graph, with and without all that makes it complete."""
+    name, other = draw(names), draw(names)
+    node = mention(name)
+    kind = draw(st.sampled_from(("name", "name", "alias", "type", "use", "use", "joined")))
+    mentioned = Triple(node, SARAG.normalizedName, Literal(name))
+    found = [mentioned] if draw(st.integers(0, 5)) else []
+    if kind == "name":
+        return [*found, Triple(node, SARAG.name, draw(labels))]
+    if kind == "alias":
+        found += [Triple(node, SARAG.alias, draw(labels))] if draw(st.booleans()) else []
+        return [*found, Triple(node, SARAG.aliasMention, mention(other))]
+    if kind == "type":
+        type_ = draw(st.sampled_from(("person", "organization", "misc")))
+        return [*found, Triple(node, SARAG.entityType, Literal(type_))]
+    if kind == "use":
+        property_ = draw(st.sampled_from(("mentions", "titleMention", "topicMention")))
+        text = NamedNode(f"{MINTER.base}doc/{draw(st.integers(1, 2))}")
+        return [*found, Triple(text, SARAG[property_], node)]
+    number = draw(st.integers(1, 2))
+    joined = NamedNode(f"{MINTER.base}relationship/{name}-{other}-{number}")
+    return [
+        *found,
+        Triple(joined, SARAG.subjectMention, node),
+        Triple(joined, SARAG.objectMention, mention(other)),
+    ]
+
+
+evidence = st.lists(facts(), min_size=1, max_size=8).map(
+    lambda found: list(chain.from_iterable(found))
+)
+raw_steps = st.dictionaries(
+    st.sampled_from("wxyz"), st.one_of(st.none(), evidence, evidence), min_size=1, max_size=3
+)
+
+
+@pytest.mark.parametrize("bound", [1, 500])
+def test_a_refreshed_graph_is_the_rebuilt_one(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a bound of 1 every subject has more relationships than are read of it."""
+    monkeypatch.setattr(kept, "BOUND", bound)
+
+    @settings(max_examples=150, deadline=None)
+    @given(st.lists(raw_steps, max_size=8), st.booleans())
+    def check(history: list[dict[str, list[Triple] | None]], remembers: bool) -> None:
+        store = OxigraphStore.in_memory()
+        reader = GraphReader(store, MINTER)
+        tally = Tally() if remembers else None
+        for step in history:
+            drop = [graph_of(source) for source in step]
+            insert = [
+                Quad(t.subject, t.predicate, t.object, NamedNode(graph_of(source)))
+                for source, triples in step.items()
+                for t in dict.fromkeys(triples or ())
+            ]
+            change = refresh(reader, drop, insert, tally)
+            assert not {*change.delete} & {*change.insert}
+            store.apply(change)
+            derived = {quad.triple for quad in store.quads(MINTER.kg_graph)}
+            assert derived == {quad.triple for quad in rebuild(reader).insert}
+
+    check()
+
+
+def test_the_bound_is_the_limit_of_its_query() -> None:
+    text = query_file("index", "relationships-from").text
+    assert re.findall(r"LIMIT (\d+)", text) == [str(kept.BOUND)]
+
+
+# ------------------------------------------------------------------------------- Cost
+
+
+class Counting(OxigraphStore):
+    """A store that counts the rows and quads that are read from it."""
+
+    def __init__(self) -> None:
+        super().__init__(Store())
+        self.read = 0
+
+    def select(self, text: str, key: str) -> Table:
+        found = super().select(text, key)
+        self.read += len(found.rows)
+        return found
+
+
+def near_a_hub(number: int, hub: str = "Hub") -> Content:
+    """A source about a thing of its own and one that every source speaks of."""
+    own = f"Thing{number}"
+    return said(
+        Mention(own, "person", (f"T{number}",), (f"thing {number}",)),
+        Mention(hub, "organization", ("The Centre",), ("the middle",)),
+        relations=(
+            Relation(own, "knows", hub),
+            Relation(hub, "has", own),
+            Relation(hub, "is", hub),
+        ),
+    )
+
+
+def rows_read(size: int) -> list[int]:
+    """Rows that commits read where `size` sources speak of one thing: what is there to count."""
+    store = Counting()
+    keys = [str(number) for number in range(size)]
+    store.load(quad for key in keys for quad in quads(key, near_a_hub(int(key))))
+    reader = GraphReader(store, MINTER)
+    store.load(rebuild(reader).insert)
+    read = []
+    steps: Sequence[tuple[str, Content | None]] = (
+        ("0", near_a_hub(-1)),
+        ("new", near_a_hub(-2)),
+        ("new", near_a_hub(-2, "HUB")),
+        ("new", said(Mention("hub", "person", ("T3",)))),
+        ("1", None),
+    )
+    for key, content in steps:
+        store.read = 0
+        insert = quads(key, content) if content else []
+        Writer(reader).commit([graph_of(key)], insert, [MINTER.source(key, "", "")])
+        read.append(store.read)
+    anew = {quad.triple for quad in rebuild(reader).insert}
+    assert {quad.triple for quad in store.quads(MINTER.kg_graph)} == anew
+    return read
+
+
+def test_what_a_commit_reads_does_not_grow_with_the_graph() -> None:
+    assert rows_read(300) == rows_read(600)
