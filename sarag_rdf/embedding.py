@@ -15,11 +15,16 @@ from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import KINDS, EmbedTexts, GraphVectors, Kind, carry_over, in_blocks
 from sarag_rdf.graph.view import Engine, GraphView
 from sarag_rdf.index.commit import Writer
+from sarag_rdf.inspect.fsck_caches import Broken, check_kept
 from sarag_rdf.location import GraphLocation
 from sarag_rdf.models.embedding_cache import CachedEmbedder
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL
+from sarag_rdf.models.sqlite_cache import SqliteCache, fault_of
 from sarag_rdf.ports import Embedder, Matrix, Progress, VectorStore
 from sarag_rdf.stores.vectors import FolderVectors, MemoryVectors
+
+DATABASES = ("embeddings.sqlite", "replies.sqlite")
+"""Caches by content, valid for any revision."""
 
 
 class Embeddings:
@@ -103,6 +108,50 @@ class Embeddings:
                 vectors = GraphVectors(read, model, store, meta.revision, delta)
                 if vectors.is_kept():
                     _ = assemble.make_view(read, vectors, "memory").network
+
+    def check(self, reader: GraphReader) -> tuple[list[Broken], list[str]]:
+        """What is broken of all that is kept, and notes of what is kept for another revision."""
+        meta = read_meta(reader.store) or Meta("")
+        broken = [Broken(name, fault) for name, fault in self._faults().items()]
+        notes: list[str] = []
+        for scope in self._scopes(reader) if meta.revision else ():
+            more, told = check_kept(scope, self._store(scope), meta.revision, meta.embedding_model)
+            broken += more
+            notes += told
+        return broken, notes
+
+    def discard(self, reader: GraphReader, *, only_broken: bool) -> list[str]:
+        """Delete what is kept, or what of it is broken; broken databases are renamed.
+
+        For replies in them were paid for.
+        """
+        meta = read_meta(reader.store) or Meta("")
+        gone = []
+        for name in self._faults():
+            path = self._location.cache(name)
+            assert path is not None  # noqa: S101 - what is in memory has no fault
+            if self._embedder is not None:
+                self._embedder.close()
+            SqliteCache(path, what="cache").set_aside()
+            gone.append(name)
+        for scope in self._scopes(reader) if meta.revision else ():
+            store = self._store(scope)
+            broken, _ = check_kept(scope, store, meta.revision, meta.embedding_model)
+            names = [one.name for one in broken] if only_broken else store.names()
+            for name in dict.fromkeys(names):
+                store.discard(name)
+                gone.append(name)
+        return gone
+
+    def _faults(self) -> dict[str, str]:
+        paths = {name: self._location.cache(name) for name in DATABASES}
+        faults = {name: fault_of(path) for name, path in paths.items() if path is not None}
+        return {name: fault for name, fault in faults.items() if fault}
+
+    def _scopes(self, reader: GraphReader) -> list[GraphReader]:
+        """The documents alone, and all that is searched."""
+        every = searched(reader)
+        return [reader] if every.over is None else [reader, every]
 
     def model(self) -> Embedder:
         """The embedder of the view, without its cache; raises what `view` raises."""

@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from sarag_rdf import assemble, wikibase
 from sarag_rdf.answers import Answer
+from sarag_rdf.checking import Checking
 from sarag_rdf.describe.dataset import describe
 from sarag_rdf.describe.dumps import dump_of
 from sarag_rdf.errors import EmptyGraphError
@@ -17,6 +18,7 @@ from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs, searched
 from sarag_rdf.graph.question import question_of
 from sarag_rdf.graph.rows import DOCUMENTS
+from sarag_rdf.inspect.findings import FsckReport
 from sarag_rdf.inspect.stats import stats
 from sarag_rdf.inspect.validate import Engine, validate
 from sarag_rdf.lifecycle import LifeCycle
@@ -25,10 +27,12 @@ from sarag_rdf.ports import (
     LLM,
     Embedder,
     Gather,
+    Progress,
     Reasoner,
     Retriever,
     Table,
     Triples,
+    silent,
 )
 from sarag_rdf.shacl.report import ValidationReport
 from sarag_rdf.stores.query_guard import inspect_query, refuse_network
@@ -175,6 +179,15 @@ class KnowledgeGraph(LifeCycle):
         `engine` is ``sarag`` or, to cross-check, ``pyshacl``.
         """
         return validate(self._location.own(), engine)
+
+    def fsck(self, *, repair: bool = False, progress: Progress = silent) -> FsckReport:
+        """Check shapes, orphans, what is derived, and caches; `repair` makes anew what is derived.
+
+        Evidence and links are never deleted: what cannot be made anew is in the report, with what
+        to do about it.
+        """
+        checking = Checking(self._location, self._embeddings)
+        return checking.repair(progress) if repair else checking.check(progress)
 
     def stats(self) -> dict[str, int]:
         """Counts of what the graph holds."""

@@ -179,6 +179,18 @@ class VectorStore(Protocol):
     What is kept may be deleted at any time.
     """
 
+    def names(self) -> Sequence[str]:
+        """Names of the arrays and kinds of the indexes that are kept, readable or not."""
+        ...
+
+    def key_of(self, name: str) -> str:
+        """The key that arrays or an index are kept under; empty where it cannot be read."""
+        ...
+
+    def discard(self, name: str) -> None:
+        """Delete what is kept of a name."""
+        ...
+
     def load_arrays(self, name: str, key: str) -> Arrays | None:
         """The arrays of a name if they were saved under this key, else None.
 

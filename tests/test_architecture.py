@@ -54,13 +54,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "models": BASE - {"algo"},
     "assemble": STEPS | STRATEGIES | ADAPTERS,
     "location": STEPS | {"stores"},
-    "embedding": STEPS | ADAPTERS | {"assemble", "index", "location"},
+    "embedding": STEPS | ADAPTERS | {"assemble", "index", "inspect", "location"},
+    "checking": STEPS | {"embedding", "index", "inspect", "location"},
     "quarantine": STEPS | {"index", "embedding", "location"},
     "linking": STEPS | {"embedding", "link", "location"},
     "changes": STEPS
     | {"describe", "index", "ingest", "assemble", "embedding", "location", "quarantine"},
     "lifecycle": STEPS | {"changes", "index"},
-    "knowledge_graph": STEPS | STRATEGIES | {"stores", "assemble", "lifecycle", "linking", "shacl"},
+    "knowledge_graph": STEPS
+    | STRATEGIES
+    | {"stores", "assemble", "checking", "lifecycle", "linking", "shacl"},
     "serve": STEPS | {"knowledge_graph", "context", "export", "index", "stores", "sarag_rdf"},
     "cli": {
         "serve",

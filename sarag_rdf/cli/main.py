@@ -32,6 +32,7 @@ COMMANDS = {
     "mappings": "write the links as an SSSOM table",
     "serve": "a SPARQL endpoint, search and answers over HTTP",
     "validate": "check the graph against its SHACL shapes",
+    "fsck": "check whether a graph is in order, and repair it",
     "quarantine": "see to sources that did not conform",
     "stats": "count what the graph holds",
     "evaluate": "measure retrieval and answers on questions with known answers",

@@ -6,15 +6,31 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 _LOG = logging.getLogger(__name__)
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT)
 _SCHEMA: Final = "CREATE TABLE IF NOT EXISTS entry (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
 _BATCH: Final = 500
+
+
+def fault_of(path: Path) -> str:
+    """What is wrong with a cache's file, as SQLite's integrity check tells; nothing if it is sound.
+
+    A file that another process holds, or that may not be read, is not called broken.
+    """
+    if not path.is_file():
+        return ""
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True)) as database:
+            found = database.execute("PRAGMA integrity_check(1)").fetchone()
+    except sqlite3.DatabaseError as error:
+        return str(error) if (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _DAMAGED else ""
+    return "" if found == ("ok",) else str(found[0]).replace("\n", " ")
 
 
 class SqliteCache:
@@ -48,6 +64,11 @@ class SqliteCache:
         """Keep entries; those of the same key are replaced."""
         with self._lock:
             self._run("INSERT OR REPLACE INTO entry VALUES (?, ?)", list(entries.items()))
+
+    def set_aside(self) -> None:
+        """Rename the file, which is damaged; a new one is begun when it is needed."""
+        with self._lock:
+            self._set_aside()
 
     def close(self) -> None:
         """Close the file; it is opened again if it is needed again."""

@@ -52,6 +52,17 @@ class KeptFiles:
         """A path that nothing refers to yet."""
         return self._folder / f"{name}-{os.getpid()}-{uuid.uuid4().hex[:12]}.{suffix}"
 
+    def names(self) -> list[str]:
+        """Names that have a manifest, readable or not."""
+        return sorted(path.stem for path in self._folder.glob("*.json"))
+
+    def discard(self, name: str) -> None:
+        """Delete a manifest and then its files, as far as it tells them."""
+        manifest = self.manifest(name)
+        discard(self._folder / f"{name}.json")
+        for file in manifest.files if manifest else ():
+            discard(self._folder / file)
+
     def manifest(self, name: str) -> Manifest | None:
         """What is kept under a name; None if there is nothing, or nothing that can be read."""
         try:

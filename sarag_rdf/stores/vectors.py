@@ -28,6 +28,15 @@ DEAD = 0.25
 class MemoryVectors:
     """A VectorStore that keeps nothing."""
 
+    def names(self) -> Sequence[str]:
+        return ()
+
+    def key_of(self, name: str) -> str:  # noqa: ARG002
+        return ""
+
+    def discard(self, name: str) -> None:
+        pass
+
     def load_arrays(self, name: str, key: str) -> Arrays | None:  # noqa: ARG002
         return None
 
@@ -72,6 +81,16 @@ class FolderVectors:
 
     def __init__(self, folder: Path) -> None:
         self._files = KeptFiles(folder)
+
+    def names(self) -> Sequence[str]:
+        return self._files.names()
+
+    def key_of(self, name: str) -> str:
+        manifest = self._files.manifest(name)
+        return manifest.key if manifest else ""
+
+    def discard(self, name: str) -> None:
+        self._files.discard(name)
 
     def load_arrays(self, name: str, key: str) -> Arrays | None:
         found = self._found(name, key)

@@ -81,7 +81,7 @@ def test_commands() -> None:
             "link",
             "mappings",
         ),
-        *("serve", "validate", "quarantine", "stats", "evaluate"),
+        *("serve", "validate", "fsck", "quarantine", "stats", "evaluate"),
     ]
     files = {path.stem for path in (ROOT / "sarag_rdf" / "cli").glob("*.py")}
     parts = {f"evaluate_{name}" for name in evaluate.command.commands}

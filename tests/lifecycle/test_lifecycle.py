@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from tests.command import Sarag
 from tests.fault_server import FaultServer
 from tests.index.test_quarantine import BAD, too_sure
 from tests.lifecycle.pool import POOL, write_openie
-from tests.sample_graph import CapitalExtractor, files_of, graph_of, quads_of
+from tests.sample_graph import CapitalExtractor, files_of, graph_of
 from tests.servers import Server
 
 MINTER = Minter()
@@ -265,13 +266,19 @@ def test_numbers_are_never_given_twice(kg: KnowledgeGraph) -> None:
     assert len({quad.object for quad in before if quad.predicate == SARAG.wikibaseId}) > 1
 
 
-def test_deleting_needs_no_model(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("cached", [True, False])
+def test_deleting_needs_no_model(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, cached: bool
+) -> None:
     with opened(tmp_path / "kg") as kg:
-        kg.index(Source("Ada met Bea.", "", "a.txt"), extractor=CapitalExtractor())
+        texts = (Source("Ada met Bea.", "", "a.txt"), Source("Cleo met Dan.", "", "c.txt"))
+        kg.index(texts, extractor=CapitalExtractor())
+    if not cached:
+        shutil.rmtree(tmp_path / "kg" / "cache")
     with sarag_rdf.open(tmp_path / "kg", endpoint=None) as kg:
         assert kg.delete("a.txt") == ("a.txt",)
-    assert "left to the next search" in caplog.text
-    assert not [q for q in quads_of(tmp_path / "kg") if graph_of(q) == MINTER.kg_graph]
+        assert names(kg) == {"Cleo", "Dan"}
+    assert ("left to the next search" in caplog.text) is not cached
 
 
 # -------------------------------------------------------------------------------- Sync

@@ -1,0 +1,167 @@
+"""Checks of a graph: that all its parts belong to it, and that what is derived follows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from pyoxigraph import Literal, NamedNode, Quad
+
+from sarag_rdf.graph.linked import linked_in_vain
+from sarag_rdf.graph.meta import read_meta
+from sarag_rdf.graph.parts import COMPLETE, imported_graphs
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.inspect.findings import REPAIR, Finding
+from sarag_rdf.inspect.validate import validate
+from sarag_rdf.vocab import RDF, SARAG
+
+DERIVED = "derived"
+"""The check of the traversed graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSize:
+    """A named graph and how many quads it has; how many of them have a blank node."""
+
+    graph: str
+    quads: int
+    blank: int
+
+
+def sizes(reader: GraphReader) -> list[GraphSize]:
+    """All named graphs, by IRI."""
+    found = [
+        GraphSize(graph.value, int(quads.value), int(blank.value))
+        for graph, quads, blank in reader.kept("graph-sizes")
+    ]
+    return sorted(found, key=lambda size: size.graph)
+
+
+def check_revision(reader: GraphReader, graphs: Collection[GraphSize]) -> Iterator[Finding]:
+    """The graph is described, and its last change was not broken off."""
+    meta = read_meta(reader.store)
+    if meta is None and graphs and not reader.store.is_shared:
+        yield Finding(
+            "description",
+            "there are quads, and no description says what graph this is",
+            "restore the graph from an export: sarag import --kind sarag",
+        )
+    elif meta is not None and not meta.revision:
+        yield Finding("revision", "there is none: the last change was broken off", REPAIR)
+
+
+def check_terms(reader: GraphReader, graphs: Iterable[GraphSize]) -> Iterator[Finding]:
+    """No blank nodes, and nothing in the default graph."""
+    for size in graphs:
+        if size.blank and size.graph.startswith(reader.minter.graphs):
+            yield Finding(
+                "blank nodes",
+                f"{_count(size.blank, 'quad')} of <{size.graph}>",
+                REPAIR if size.graph == reader.minter.kg_graph else _without(size.graph),
+            )
+    if reader.store.is_shared:
+        return
+    table = reader.store.select("SELECT (COUNT(*) AS ?count) WHERE { ?s ?p ?o }", "count")
+    if count := int(table.rows[0][0].value):
+        yield Finding(
+            "default graph",
+            f"{_count(count, 'quad')} in no named graph: no part of sarag reads them",
+            "DELETE WHERE { ?s ?p ?o } through sarag serve --writable",
+        )
+
+
+def check_parts(
+    reader: GraphReader,
+    graphs: Iterable[GraphSize],
+    sources: Collection[str],
+    held: Collection[str],
+) -> Iterator[Finding]:
+    """Every graph of evidence has its source, every source its graph, every import is complete."""
+    minter = reader.minter
+    there = {size.graph for size in graphs}
+    known = {minter.source_graph(source): source for source in sources}
+    records = {minter.quarantine_graph(source) for source in held}
+    for graph in sorted(there):
+        if graph.startswith(minter.source_graphs) and graph not in known:
+            yield Finding("orphans", f"<{graph}> has no source", _restored(reader, graph))
+        if graph.startswith(minter.quarantine_graphs) and graph not in records:
+            yield Finding("orphans", f"<{graph}> has no record of a source", _without(graph))
+    for graph, source in sorted(known.items()):
+        if graph not in there:
+            yield from _misplaced(reader, source)
+    imports = imported_graphs(reader)
+    for found in imports:
+        if found.state != COMPLETE:
+            yield Finding(
+                "imports",
+                f"'{found.name}' is not complete",
+                f"the same sarag import again, or sarag import --drop {found.name}",
+            )
+    for graph in sorted(there - {found.graph for found in imports}):
+        if graph.startswith(minter.imported_graphs):
+            yield Finding("orphans", f"<{graph}> is no import that is known", _without(graph))
+    for entity in linked_in_vain(reader):
+        yield Finding("links", f"<{entity}> is no entity any more", f"sarag link --undo {entity}")
+
+
+def check_derived(reader: GraphReader, expected: Iterable[Quad]) -> Iterator[Finding]:
+    """The traversed graph is what follows from the evidence; entities have support."""
+    wanted, there = set(expected), set(reader.store.quads(reader.minter.kg_graph))
+    missing, extra = wanted - there, there - wanted
+    entities = sum(quad.predicate == RDF.type and quad.object == SARAG.Entity for quad in extra)
+    if entities:
+        text = "an entity" if entities == 1 else f"{entities} entities"
+        yield Finding("orphans", f"nothing supports {text}", REPAIR)
+    if missing or extra:
+        text = f"{_count(len(missing), 'quad')} missing, {len(extra)} too many"
+        yield Finding(DERIVED, f"the traversed graph does not follow: {text}", REPAIR)
+
+
+def check_shapes(reader: GraphReader) -> Iterator[Finding]:
+    """The whole graph conforms to its shapes."""
+    for violation in validate(reader).violations:
+        yield Finding("shapes", str(violation))
+
+
+def strangers(reader: GraphReader, graphs: Iterable[GraphSize]) -> Iterator[str]:
+    """Notes of graphs that are not sarag's; of those beside ours at an endpoint nothing is said."""
+    minter = reader.minter
+    ours = {
+        *(minter.kg_graph, minter.meta_graph, minter.runs_graph),
+        *(minter.links_graph, minter.numbers_graph),
+    }
+    starts = (minter.source_graphs, minter.quarantine_graphs, minter.imported_graphs)
+    for size in graphs:
+        if size.graph in ours or size.graph.startswith(starts):
+            continue
+        if size.graph.startswith(minter.graphs) or not reader.store.is_shared:
+            yield f"<{size.graph}> is not known to sarag: {_count(size.quads, 'quad')}"
+
+
+def _misplaced(reader: GraphReader, source: str) -> Iterator[Finding]:
+    """A source that is described elsewhere than in its own graph."""
+    node = NamedNode(source)
+    where = f"SELECT ?g WHERE {{ GRAPH ?g {{ {node} a {SARAG.Source} }} }}"
+    for (graph,) in reader.store.select(where, "g").rows:
+        remedy = f"{_without(graph.value)}, and sarag index its file again"
+        yield Finding("orphans", f"{node} is not in its own graph but in {graph}", remedy)
+
+
+def _restored(reader: GraphReader, graph: str) -> str:
+    """What to do about a graph whose source is not described: documents in it may name it."""
+    named = f"SELECT ?source WHERE {{ GRAPH {NamedNode(graph)} {{ ?d {SARAG.source} ?source }} }}"
+    rows = reader.store.select(f"{named} GROUP BY ?source", "source").rows
+    keys = [key for row in rows if (key := reader.minter.key_of_source(_value(row[0])))]
+    return f"sarag index the file of {keys[0]} again" if keys else _without(graph)
+
+
+def _value(term: object) -> str:
+    return term.value if isinstance(term, NamedNode | Literal) else ""
+
+
+def _without(graph: str) -> str:
+    return f"DROP GRAPH <{graph}> through sarag serve --writable"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,79 @@
+"""Checks of what is kept of a graph for searching: that it opens, belongs to it, and is sound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sarag_rdf.graph.kind_texts import texts_of
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.vectors import KINDS, arrays_key, index_key
+from sarag_rdf.inspect.findings import REPAIR, Finding
+from sarag_rdf.ports import VectorIndex, VectorStore
+
+CACHES = "caches"
+"""The check of what is kept."""
+_TOLERANCE = 1e-3
+"""How far a vector's length may be from one."""
+_BLOCK = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Something kept that is of no use, and why."""
+
+    name: str
+    why: str
+
+    @property
+    def finding(self) -> Finding:
+        """As a line."""
+        return Finding(CACHES, f"{self.name}: {self.why}", REPAIR)
+
+
+def check_kept(
+    reader: GraphReader, store: VectorStore, revision: str, model: str
+) -> tuple[list[Broken], list[str]]:
+    """What of the indexes and arrays is broken, and notes of those of another revision."""
+    broken: list[Broken] = []
+    notes: list[str] = []
+    for name in store.names():
+        key = store.key_of(name)
+        of_index = name in KINDS
+        wanted = (index_key if of_index else arrays_key)(revision, model)
+        if not key:
+            broken.append(Broken(name, "cannot be read"))
+        elif key != wanted:
+            notes.append(f"{name} is kept for an older revision or another model")
+        elif of_index:
+            broken += _of_index(reader, store, name, key)
+        elif store.load_arrays(name, key) is None:
+            broken.append(Broken(name, "cannot be read"))
+    return broken, notes
+
+
+def _of_index(reader: GraphReader, store: VectorStore, name: str, key: str) -> Iterator[Broken]:
+    index = store.load(name, key)
+    if index is None:
+        yield Broken(name, "cannot be read")
+        return
+    [kind] = (kind for kind in KINDS if kind == name)
+    iris = [iri for iri, _ in texts_of(reader, kind)]
+    if list(index.iris) != iris:
+        odd = len(set(iris) ^ set(index.iris))
+        yield Broken(name, f"has other texts than the graph: {odd} are in one of both alone")
+    wrong = _wrong_rows(index)
+    if wrong:
+        yield Broken(name, f"{wrong} vectors are not of unit length")
+
+
+def _wrong_rows(index: VectorIndex) -> int:
+    wrong = 0
+    for begin in range(0, len(index), _BLOCK):
+        rows = index.vectors(np.arange(begin, min(begin + _BLOCK, len(index)), dtype=np.int64))
+        with np.errstate(all="ignore"):
+            lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
+        wrong += int(np.count_nonzero(~(np.abs(lengths - 1) <= _TOLERANCE)))
+    return wrong
