@@ -106,6 +106,12 @@ class GraphReader:
         """Rows of a query of ``queries/index/`` for the given IRIs."""
         return _for(self.own, query_file(_INDEX, name), sorted(set(iris)))
 
+    def kept_for_terms(
+        self, name: str, rows: Iterable[tuple[Term, ...]]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Rows of a query of ``queries/index/`` for the given values, one tuple a row."""
+        yield from _in_batches(self.own, query_file(_INDEX, name), iter(rows))
+
     def _files(self, name: str) -> Iterator[tuple[Part, QueryFile]]:
         for part in self.parts:
             if name in query_names(part.kind):

@@ -12,6 +12,7 @@ from sarag_rdf.graph.linked import links_in_vain
 from sarag_rdf.graph.record import now
 from sarag_rdf.graph.revision import revised
 from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.index.kept import Tally
 from sarag_rdf.index.refresh import refresh
 from sarag_rdf.ports import Change, Term
 from sarag_rdf.terms import iri
@@ -26,6 +27,7 @@ class Writer:
     extraction: str = ""
     _run: NamedNode = field(init=False)
     _begun: bool = field(init=False, default=False)
+    _tally: Tally = field(init=False, default_factory=Tally)
 
     def __post_init__(self) -> None:
         self._run = NamedNode(self.reader.minter.run(str(uuid.uuid4())))
@@ -63,7 +65,8 @@ class Writer:
         `sources` the IRIs of the sources that come, `removed` of those that go. In the same step
         the quarantine graphs in `released` go, and the quads of quarantine graphs in `held` come.
         """
-        change = refresh(self.reader, drop, insert)
+        tally, self._tally = self._tally, Tally()
+        change = refresh(self.reader, drop, insert, tally)
         replaced = dict.fromkeys((*change.drop, *(iri(quad.graph_name) for quad in insert)))
         change = replace(
             change,
@@ -72,6 +75,7 @@ class Writer:
         )
         self.reader.store.apply(revised(self.reader, change))
         self._begun = True
+        self._tally = tally
 
     def release(self, graphs: Sequence[str], held: Sequence[Quad] = ()) -> None:
         """Drop quarantine graphs, and write others; nothing else changes."""

@@ -1,61 +1,61 @@
 """Evidence and links that stay when some source graphs go: what `refresh` needs to know of them.
 
-Nothing is read but what a change touches. What all sources say of a name is read as counts, and
-taken from the counts is what the sources say that go; of a link that goes it is asked whether
-something else supports it.
+Nothing is read but what a change touches, and of what any number of sources may say, or any number
+of relationships join, no more than it takes to know what comes of it.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+from pyoxigraph import NamedNode
 
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.derive import ALIAS_MENTION, Evidence, Joined, Use, Vote
 from sarag_rdf.iris import statement_iri
+from sarag_rdf.ports import Term
 from sarag_rdf.vocab import SARAG
 
-BOUND = 500
-"""The LIMIT of ``relationships-from.rq``."""
-_TOGETHER = 100
-"""Entities whose relationships are asked for at a time."""
+BOUND = 200
+"""The LIMIT of ``relationships-from.rq`` and ``stating-graphs.rq``."""
+_TOGETHER = 50
+"""What is asked of these at a time."""
 _MOST = 100_000
-"""Names whose counts are remembered."""
+"""Votes that are remembered."""
 
 Pair = tuple[str, str]
+_Row = tuple[Any, ...]
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of what is said of names, remembered by one writer from commit to commit."""
+    """Votes that had to be counted, remembered by one writer from commit to commit."""
 
-    _votes: dict[str, Counter[Vote]] = field(default_factory=dict)
+    _counts: dict[Vote, int] = field(default_factory=dict)
 
-    def votes(self, reader: GraphReader, mentions: set[str]) -> Counter[Vote]:
-        """How many sources say what of these names, as the store is."""
-        unknown = mentions - self._votes.keys()
-        if len(self._votes) + len(unknown) > _MOST:
-            self._votes.clear()
-            unknown = mentions
-        self._votes.update((mention, Counter()) for mention in unknown)
-        for mention, property_, value, sources in reader.kept_for("mention-votes", unknown):
-            found = mention.value, property_.value, value
-            self._votes[mention.value][found] += int(sources.value)
-        together: Counter[Vote] = Counter()
-        for mention in mentions:
-            together.update(self._votes[mention])
-        return together
+    def __contains__(self, vote: Vote) -> bool:
+        return vote in self._counts
+
+    def count(self, reader: GraphReader, votes: Collection[Vote]) -> Counter[Vote]:
+        """How many sources give these votes, as the store is."""
+        if len(self._counts) + len(votes) > _MOST:
+            self._counts.clear()
+        unknown = [vote for vote in votes if vote not in self._counts]
+        self._counts.update((vote, 0) for vote in unknown)
+        for *vote, sources in reader.kept_for_terms("vote-counts", _triples(unknown)):
+            self._counts[_vote(vote)] = int(sources.value)
+        return Counter({vote: self._counts[vote] for vote in votes})
 
     def changed(self, old: Evidence, new: Evidence) -> None:
         """What `old` says is gone, and what `new` says has come."""
-        for vote, sources in old.votes.items():
-            if vote[0] in self._votes:
-                self._votes[vote[0]][vote] -= sources
-        for vote, sources in new.votes.items():
-            if vote[0] in self._votes:
-                self._votes[vote[0]][vote] += sources
+        for sign, evidence in ((-1, old), (1, new)):
+            for vote, sources in evidence.votes.items():
+                if vote in self._counts:
+                    self._counts[vote] += sign * sources
 
 
 class Kept:
@@ -69,34 +69,52 @@ class Kept:
         self._old = old
         self._tally = tally
 
-    def _rows(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+    def _stays(self, graph: str) -> bool:
+        """Whether a graph is that of a source that stays."""
+        return graph.startswith(self._reader.minter.source_graphs) and graph not in self._changed
+
+    def _rows(self, name: str, iris: Iterable[str]) -> Iterator[_Row]:
         """Rows of an evidence query whose last column, the graph, is of a source that stays."""
-        prefix = self._reader.minter.source_graphs
-        for row in self._reader.kept_for(name, iris):
-            graph = row[-1].value
-            if graph.startswith(prefix) and graph not in self._changed:
-                yield row
+        return (r for r in self._reader.kept_for(name, iris) if self._stays(r[-1].value))
 
     def votes(self, mentions: set[str]) -> Counter[Vote]:
-        """How many sources say what of these names."""
-        votes = self._tally.votes(self._reader, mentions)
-        votes.subtract({vote: n for vote, n in self._old.votes.items() if vote[0] in mentions})
-        return +votes
+        """How many sources say what of these names: all that they say."""
+        rows = self._reader.kept_for("mention-votes", mentions)
+        votes = Counter({_vote(vote): int(sources.value) for *vote, sources in rows})
+        return self._without_old(votes)
+
+    def counted(self, votes: Collection[Vote]) -> Counter[Vote]:
+        """How many sources give these votes."""
+        return self._without_old(self._tally.count(self._reader, votes))
+
+    def _without_old(self, votes: Counter[Vote]) -> Counter[Vote]:
+        return Counter({v: n - self._old.votes[v] for v, n in votes.items()})
+
+    def at_least(self, votes: Collection[Vote]) -> tuple[Counter[Vote], set[Vote]]:
+        """How many sources give each of these votes, and of which there may be more than that."""
+        known = [vote for vote in votes if vote in self._tally]
+        wanted = sorted(set(votes).difference(known), key=str)
+        rows, many = _bounded(wanted, self._stating, lambda row: _vote(row[:3]))
+        found = self.counted(known)
+        found.update(_vote(row[:3]) for row in rows if self._stays(row[3].value))
+        return found, many
+
+    def _stating(self, votes: Sequence[Vote]) -> Iterable[_Row]:
+        return self._reader.kept_for_terms("stating-graphs", _triples(votes))
+
+    def stated(self, votes: Collection[Vote]) -> set[Vote]:
+        """Those of the votes that some source gives."""
+        found, many = self.at_least(votes)
+        found.update(self.counted([vote for vote in many if not found[vote]]))
+        return {vote for vote in votes if found[vote]}
 
     def owners(self, aliases: Iterable[str]) -> defaultdict[str, set[str]]:
         """Which names give each as an alias."""
+        rows = self._reader.kept_for("alias-claims", aliases)
         owners: defaultdict[str, set[str]] = defaultdict(set)
-        for mention, alias, sources in self._reader.kept_for("alias-claims", aliases):
-            gone = self._old.votes.get((mention.value, ALIAS_MENTION, alias), 0)
-            if int(sources.value) > gone:
-                owners[alias.value].add(mention.value)
+        for mention, _, alias in self.stated({(m.value, ALIAS_MENTION, a) for m, a in rows}):
+            owners[alias.value].add(mention)
         return owners
-
-    def claimed(self, claims: Iterable[Pair]) -> set[Pair]:
-        """Those of the claims (mention, alias) that some source of the store makes."""
-        statements = [statement_iri(m, ALIAS_MENTION, alias) for m, alias in claims]
-        rows = self._reader.kept_for("stated", statements)
-        return {(mention.value, alias.value) for mention, _, alias in rows}
 
     def uses(self, *, mentions: Iterable[str] = (), texts: Iterable[str] = ()) -> set[Use]:
         """Uses of the names, and by the texts."""
@@ -128,7 +146,12 @@ def still_joined(
     number of relationships. So they are read for subjects that have few, and for the others it is
     only asked how many there are of each pair.
     """
-    rows, many = _relationships(reader, {subject for subject, _ in pairs})
+
+    def ask(batch: Sequence[str]) -> Iterable[_Row]:
+        return reader.kept_for("relationships-from", batch)
+
+    subjects = sorted({subject for subject, _ in pairs})
+    rows, many = _bounded(subjects, ask, lambda row: str(row[0].value))
     joined = {(s.value, o.value) for s, o, r in rows if r.value not in without}
     related = SARAG.relatedTo.value
     asked = [statement_iri(s, related, o) for s, o in pairs if s in many]
@@ -140,22 +163,39 @@ def still_joined(
     return joined.intersection(pairs)
 
 
-def _relationships(
-    reader: GraphReader, subjects: set[str]
-) -> tuple[list[tuple[Any, ...]], set[str]]:
-    """Relationships of the subjects that have few, and the subjects that have many."""
-    wanted = sorted(subjects)
-    batches = [wanted[n : n + _TOGETHER] for n in range(0, len(wanted), _TOGETHER)]
-    found: list[tuple[Any, ...]] = []
-    many: set[str] = set()
+def _vote(row: Sequence[Any]) -> Vote:
+    mention, property_, value = row
+    return mention.value, property_.value, value
+
+
+def _triples(votes: Iterable[Vote]) -> Iterator[tuple[Term, ...]]:
+    return ((NamedNode(m), NamedNode(property_), value) for m, property_, value in votes)
+
+
+def _bounded(
+    items: Sequence[_T], ask: Callable[[Sequence[_T]], Iterable[_Row]], of: Callable[[_Row], _T]
+) -> tuple[list[_Row], set[_T]]:
+    """Rows for items, and those items of which there may be more rows than these.
+
+    Where the rows are cut, the item that most of them are of is not asked for again; where none
+    has a good part of them, fewer items are asked for at a time.
+    """
+    batches = [items[n : n + _TOGETHER] for n in range(0, len(items), _TOGETHER)]
+    found: list[_Row] = []
+    many: set[_T] = set()
     while batches:
         batch = batches.pop()
-        rows = list(reader.kept_for("relationships-from", batch))
+        rows = list(ask(batch))
         if len(rows) < BOUND:
             found += rows
-        elif len(batch) > 1:
+            continue
+        most, count = Counter(map(of, rows)).most_common(1)[0]
+        if len(batch) > 1 and count < BOUND // 4:
             half = len(batch) // 2
             batches += [batch[:half], batch[half:]]
-        else:
-            many.update(batch)
+            continue
+        found += [row for row in rows if of(row) == most]
+        many.add(most)
+        rest = [item for item in batch if item != most]
+        batches += [rest] if rest else []
     return found, many

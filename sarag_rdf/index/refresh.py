@@ -10,7 +10,7 @@ names and classes are voted anew only where the votes that change can change the
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +18,7 @@ from pyoxigraph import NamedNode, Quad, Triple
 
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.derive import (
+    ALIAS_MENTION,
     NORMALIZED_NAME,
     Evidence,
     Vote,
@@ -33,7 +34,7 @@ from sarag_rdf.index.derive import (
 )
 from sarag_rdf.index.kept import Kept, Tally, still_joined, targets
 from sarag_rdf.index.resolve import resolve
-from sarag_rdf.index.votes import Names, changed_votes
+from sarag_rdf.index.votes import Names, changed_votes, uncertain
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Change
 from sarag_rdf.terms import iri
@@ -116,6 +117,8 @@ def _spelled(votes: Iterable[Vote]) -> Callable[[str], str]:
     return lambda mention: found.get(mention, "")
 
 
+_RESOLVING = (NORMALIZED_NAME, ALIAS_MENTION)
+"""What is said of names that tells what they refer to."""
 _Difference = tuple[set[Triple], set[Triple]]
 """Triples that the evidence no longer supports, if nothing in the second supports them; and those
 that it supports now. What stands in both stays."""
@@ -123,22 +126,25 @@ that it supports now. What stands in both stays."""
 
 def _targets(reader: GraphReader, kept: Kept, old: Evidence, new: Evidence) -> _Targets:
     """What the names of a change refer to, and all names that now refer to something else."""
-    claims = (old.claims ^ new.claims) - kept.claimed(new.claims - old.claims)
-    doubtful = {alias for _, alias in claims}
-    votes = kept.votes(doubtful) + new.votes
-    claiming = old.claims | claims_in(votes)
-    doubtful |= {alias for mention, alias in claiming if mention in doubtful}
+    changed = (vote for vote in old.votes.keys() ^ new.votes.keys() if vote[1] in _RESOLVING)
+    told = set(changed)
+    told -= kept.stated(told)
+    doubtful = {alias for _, alias in claims_in(told)}
+    claiming = {(m.value, a.value) for m, a in reader.kept_for("mention-claims", doubtful)}
+    doubtful |= {alias for m, alias in claiming | new.claims if m in doubtful}
 
     before = targets(reader, doubtful | old.mentions | new.mentions)
-    left = old.named - new.named
-    present = new.named | (before.keys() - left) | named_in(kept.votes(left))
+    gone = named_in(told) - new.named
     doubtful |= new.named - before.keys()
+    present = (before.keys() | new.named) - gone
     after = {name: entity for name, entity in before.items() if name in present}
-    after |= _resolved_after(reader.minter, kept, new, doubtful & present)
+    after |= _resolved_after(reader, kept, new, doubtful & present)
     return _Targets(reader, before, after)
 
 
-def _resolved_after(minter: Minter, kept: Kept, new: Evidence, names: set[str]) -> dict[str, str]:
+def _resolved_after(
+    reader: GraphReader, kept: Kept, new: Evidence, names: set[str]
+) -> dict[str, str]:
     """What names refer to when a change is made."""
     owners = kept.owners(names)
     for mention, alias in new.claims:
@@ -146,12 +152,13 @@ def _resolved_after(minter: Minter, kept: Kept, new: Evidence, names: set[str]) 
     further = {owner for name in names for owner in owners[name]} - names
     for alias, found in kept.owners(further).items():
         owners[alias] |= found
+    known = _spelled(new.votes)
 
     def normalized(mention: str) -> str:
-        votes = kept.votes({mention}) + new.votes
-        return _spelled(votes)(mention)
+        rows = reader.kept_for("normalized-names", [mention])
+        return known(mention) or min((name.value for _, name in rows), default="")
 
-    return _resolved(minter, names, owners, normalized)
+    return _resolved(reader.minter, names, owners, normalized)
 
 
 def _resolved(
@@ -217,13 +224,16 @@ def _names(
     entities |= {e for e, votes in changes.items() if not names.settled(e, votes)}
 
     rows = reader.kept_for("entity-mentions", entities)
-    refers_to = {mention.value: entity.value for entity, mention in rows}
-    refers_to = {name: entity for name, entity in refers_to.items() if name not in moved}
-    refers_to |= {name: found.after[name] for name in moved if name in found.after}
-    mentions = refers_to.keys()
-    votes = kept.votes(set(mentions))
-    votes.update({vote: n for vote, n in new.votes.items() if vote[0] in mentions})
-    return names.triples(entities), entity_names(votes, refers_to)
+    stay = {m.value: entity.value for entity, m in rows if m.value not in moved}
+    come = {name: found.after[name] for name in moved if name in found.after}
+    whole = come.keys() | {name for name, entity in stay.items() if not names.has(entity)}
+    counted = {name: entity for name, entity in stay.items() if name not in whole}
+    kept_votes, more = kept.at_least(names.possible(counted))
+    new_votes = Counter({v: n for v, n in new.votes.items() if v[0] in stay or v[0] in come})
+    new_votes += kept.votes(whole)
+    unsure = uncertain(kept_votes + new_votes, more, stay | come)
+    kept_votes |= kept.counted(unsure)
+    return names.triples(entities), entity_names(kept_votes + new_votes, stay | come)
 
 
 def _in_graph(triples: Iterable[Triple], graph: NamedNode) -> list[Quad]:

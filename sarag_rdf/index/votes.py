@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from pyoxigraph import NamedNode, Triple
+from pyoxigraph import Literal, NamedNode, Triple
 
-from sarag_rdf.index.derive import ALIAS, ENTITY_TYPE, NAME, Evidence
+from sarag_rdf.index.derive import ALIAS, ENTITY_TYPE, NAME, Evidence, Vote
 from sarag_rdf.ports import Term
+from sarag_rdf.terms import iri_or_literal
 from sarag_rdf.vocab import RDF, SKOS, TYPE_CLASSES
 
 Changed = tuple[str, Term, int]
@@ -29,6 +30,29 @@ def changed_votes(
     return dict(changes)
 
 
+def uncertain(
+    votes: Mapping[Vote, int], more: Collection[Vote], refers_to: Mapping[str, str]
+) -> set[Vote]:
+    """Votes that must be counted, because there may be `more` of them than these.
+
+    That there are more makes no difference where these win anyway, over all that is known.
+    """
+    groups: defaultdict[tuple[str, str, str | None], list[Vote]] = defaultdict(list)
+    for vote in votes:
+        mention, property_, value = vote
+        if mention in refers_to and (property_, value.value) != (ENTITY_TYPE, "misc"):
+            language = value.language if isinstance(value, Literal) else None
+            groups[refers_to[mention], property_, language].append(vote)
+    unsure = {vote for vote in more if not votes.get(vote)}
+    for (_, property_, _), group in groups.items():
+        unknown = {vote for vote in group if vote in more}
+        if unknown and property_ != ALIAS:
+            most = max(unknown, key=votes.__getitem__)
+            rest = max((votes[vote] for vote in group if vote != most), default=0)
+            unsure |= unknown if len(unknown) > 1 or votes[most] <= rest else set()
+    return unsure
+
+
 class Names:
     """Names and classes that entities have now."""
 
@@ -43,9 +67,26 @@ class Names:
             triples[entity.value].add(Triple(entity, property_, value))
         return cls(triples)
 
+    def has(self, entity: str) -> bool:
+        """Whether an entity has a name or class."""
+        return entity in self._triples
+
     def triples(self, entities: Iterable[str]) -> set[Triple]:
         """What is said of these entities."""
         return {triple for entity in entities for triple in self._triples.get(entity, ())}
+
+    def possible(self, refers_to: Mapping[str, str]) -> set[Vote]:
+        """All that sources can say of names, if it makes the names and classes that there are."""
+        votes: set[Vote] = set()
+        for mention, entity in refers_to.items():
+            labels = {
+                triple.object
+                for triple in self._triples.get(entity, ())
+                if triple.predicate in (SKOS.prefLabel, SKOS.altLabel)
+            }
+            votes |= {(mention, ENTITY_TYPE, Literal(type_)) for type_ in TYPE_CLASSES}
+            votes |= {(mention, p, iri_or_literal(v)) for p in (NAME, ALIAS) for v in labels}
+        return votes
 
     def settled(self, entity: str, changes: Iterable[Changed]) -> bool:
         """Whether the votes of an entity come out as they did, without counting them.
