@@ -64,7 +64,7 @@ class Checking:
         advance(1)
         findings += fsck.check_shapes(reader)
         advance(1)
-        broken, notes = self._embeddings.check(reader)
+        broken, notes = self._embeddings.check(reader, deep=not findings)
         findings += [found.finding for found in broken]
         advance(2)
         counts = stats(reader)

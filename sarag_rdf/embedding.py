@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sarag_rdf import assemble
 from sarag_rdf.assemble import Endpoint
-from sarag_rdf.errors import EmptyGraphError, ModelError, ModelMismatchError
+from sarag_rdf.errors import EmptyGraphError, ModelError, ModelMismatchError, StoreError
 from sarag_rdf.graph.kind_texts import told_apart
 from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.parts import searched
@@ -15,12 +15,13 @@ from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import KINDS, EmbedTexts, GraphVectors, Kind, carry_over, in_blocks
 from sarag_rdf.graph.view import Engine, GraphView
 from sarag_rdf.index.commit import Writer
-from sarag_rdf.inspect.fsck_caches import Broken, check_kept
+from sarag_rdf.inspect.fsck_caches import Broken, check_arrays, check_kept
 from sarag_rdf.location import GraphLocation
 from sarag_rdf.models.embedding_cache import CachedEmbedder
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL
 from sarag_rdf.models.sqlite_cache import SqliteCache, fault_of
-from sarag_rdf.ports import Embedder, Matrix, Progress, VectorStore
+from sarag_rdf.ports import Embedder, Matrix, Progress
+from sarag_rdf.stores.afresh import Afresh
 from sarag_rdf.stores.vectors import FolderVectors, MemoryVectors
 
 DATABASES = ("embeddings.sqlite", "replies.sqlite")
@@ -109,13 +110,18 @@ class Embeddings:
                 if vectors.is_kept():
                     _ = assemble.make_view(read, vectors, "memory").network
 
-    def check(self, reader: GraphReader) -> tuple[list[Broken], list[str]]:
-        """What is broken of all that is kept, and notes of what is kept for another revision."""
+    def check(self, reader: GraphReader, *, deep: bool) -> tuple[list[Broken], list[str]]:
+        """What is broken of all that is kept, and notes of what is kept for another revision.
+
+        With `deep` arrays are made anew to compare: for a graph that is in order.
+        """
         meta = read_meta(reader.store) or Meta("")
         broken = [Broken(name, fault) for name, fault in self._faults().items()]
         notes: list[str] = []
         for scope in self._scopes(reader) if meta.revision else ():
             more, told = check_kept(scope, self._store(scope), meta.revision, meta.embedding_model)
+            if deep and not more:
+                more = self._unlike(scope, meta)
             broken += more
             notes += told
         return broken, notes
@@ -137,11 +143,24 @@ class Embeddings:
         for scope in self._scopes(reader) if meta.revision else ():
             store = self._store(scope)
             broken, _ = check_kept(scope, store, meta.revision, meta.embedding_model)
+            broken = broken or self._unlike(scope, meta)
             names = [one.name for one in broken] if only_broken else store.names()
             for name in dict.fromkeys(names):
                 store.discard(name)
                 gone.append(name)
         return gone
+
+    def _unlike(self, reader: GraphReader, meta: Meta) -> list[Broken]:
+        """Arrays that are not what the graph gives, where it and its vectors are whole."""
+        store = self._store(reader)
+        afresh = Afresh(store)
+        model = _Recorded(meta.embedding_model)
+        vectors = GraphVectors(reader, model, afresh, meta.revision)
+        try:
+            assemble.make_view(reader, vectors, self._engine).prepare()
+        except (ModelError, StoreError, KeyError, ValueError):
+            return []
+        return list(check_arrays(store, afresh.arrays, meta.revision, meta.embedding_model))
 
     def _faults(self) -> dict[str, str]:
         paths = {name: self._location.cache(name) for name in DATABASES}
@@ -180,7 +199,7 @@ class Embeddings:
             self._embedder = CachedEmbedder(made, self._location.cache("embeddings.sqlite"))
         return self._embedder
 
-    def _store(self, reader: GraphReader) -> VectorStore:
+    def _store(self, reader: GraphReader) -> FolderVectors | MemoryVectors:
         """A folder of its own for every choice of parts."""
         folder = self._location.cache("vectors")
         if folder is None:

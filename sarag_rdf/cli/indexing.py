@@ -17,6 +17,7 @@ from sarag_rdf.cli.options import (
     setting,
     sparql_write_options,
 )
+from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
     from sarag_rdf.knowledge_graph import KnowledgeGraph
@@ -61,6 +62,20 @@ base_option = setting("--base", help="What the IRIs of a new graph begin with (h
 def reading_arguments(options: dict[str, Any]) -> dict[str, Any]:
     """How documents are read, as keyword arguments of `index`."""
     return {name: options[name] for name in _READING}
+
+
+def same_extractor(kg: KnowledgeGraph, options: dict[str, Any]) -> Extractor:
+    """The extractor that was named, or that of the graph; a new graph gets that of `index`.
+
+    Raises `UsageError` where the graph does not tell which: all would be extracted anew by another.
+    """
+    known = kg.extractors()
+    if not options["extractor"] and known and known not in ({"spacy"}, {"llm"}):
+        raise UsageError(
+            f"the graph was extracted with {' and '.join(sorted(known))}: name --extractor again "
+            "(openie:FILE with the file), for what another one has extracted is extracted anew"
+        )
+    return extractor_of(kg, options)
 
 
 def extractor_of(kg: KnowledgeGraph, options: dict[str, Any]) -> Extractor:

@@ -14,9 +14,9 @@ from sarag_rdf.cli.indexing import (
     echo_report,
     echo_usage,
     exit_code,
-    extractor_of,
     indexing_options,
     reading_arguments,
+    same_extractor,
     with_bars,
 )
 from sarag_rdf.cli.options import open_graph
@@ -36,7 +36,7 @@ def command(folder: Path, **options: Any) -> int:
     """
     arguments = {**reading_arguments(options), "delete_all": options["delete_all"]}
     with open_graph(options, base=options["base"]) as kg:
-        made = extractor_of(kg, options)
+        made = same_extractor(kg, options)
         if options["dry_run"]:
             plan = kg.plan_sync(folder, extractor=made, **arguments)
             return echo_changes(plan, made, options)

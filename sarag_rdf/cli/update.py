@@ -13,9 +13,9 @@ from sarag_rdf.cli.indexing import (
     echo_report,
     echo_usage,
     exit_code,
-    extractor_of,
     indexing_options,
     reading_arguments,
+    same_extractor,
     with_bars,
 )
 from sarag_rdf.cli.options import open_graph
@@ -34,7 +34,7 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
     """
     arguments = reading_arguments(options)
     with open_graph(options) as kg:
-        made = extractor_of(kg, options)
+        made = same_extractor(kg, options)
         if options["dry_run"]:
             plan = kg.plan_update(paths, extractor=made, **arguments)
             return echo_changes(plan, made, options)

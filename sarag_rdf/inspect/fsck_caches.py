@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from sarag_rdf.graph.kind_texts import texts_of
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import KINDS, arrays_key, index_key
 from sarag_rdf.inspect.findings import REPAIR, Finding
-from sarag_rdf.ports import VectorIndex, VectorStore
+from sarag_rdf.ports import Arrays, VectorIndex, VectorStore
 
 CACHES = "caches"
 """The check of what is kept."""
@@ -52,6 +52,19 @@ def check_kept(
         elif store.load_arrays(name, key) is None:
             broken.append(Broken(name, "cannot be read"))
     return broken, notes
+
+
+def check_arrays(
+    store: VectorStore, made: Mapping[str, Arrays], revision: str, model: str
+) -> Iterator[Broken]:
+    """The arrays that are kept are those that are `made` of the graph as it is."""
+    for name, wanted in made.items():
+        kept = store.load_arrays(name, arrays_key(revision, model))
+        if kept is None:
+            continue
+        same = (np.array_equal(kept[part], wanted[part]) for part in kept.keys() & wanted.keys())
+        if kept.keys() != wanted.keys() or not all(same):
+            yield Broken(name, "is not what the graph gives")
 
 
 def _of_index(reader: GraphReader, store: VectorStore, name: str, key: str) -> Iterator[Broken]:

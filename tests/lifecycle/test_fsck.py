@@ -325,6 +325,19 @@ def test_vectors_that_are_damaged(folder: Path) -> None:
     assert found >= len(sound)
 
 
+def test_a_bit_in_what_is_made_of_the_graph(folder: Path) -> None:
+    """One of the bytes of the network that is kept: the file opens, and is not what it was."""
+    [path] = (p for p in kept_files(folder) if p.name.startswith("network") and p.suffix != ".json")
+    content = bytearray(path.read_bytes())
+    begin = content.index(b"\n", content.index(b"\n") + 1) + 1
+    content[begin] ^= 1
+    path.write_bytes(content)
+    [line] = lines(check(folder))
+    assert line == "caches: network: is not what the graph gives (do: sarag fsck --repair)"
+    repaired = check(folder, repair=True)
+    assert (repaired.in_order, repaired.repaired[0]) == (True, "discarded network")
+
+
 def test_vectors_of_other_texts_and_lengths(folder: Path) -> None:
     with opened(folder) as kg:
         vectors = kg._embeddings.view(kg._location.reading()).vectors

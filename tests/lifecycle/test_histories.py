@@ -53,11 +53,17 @@ def histories(draw: st.DrawFn, pool: Mapping[str, Sequence[str]]) -> list[Step]:
 class Player:
     """A graph that goes through a history, and the documents that it should then hold."""
 
-    def __init__(self, pool: Mapping[str, Sequence[str]], extractor: Extractor, folder: Path):
+    def __init__(
+        self,
+        pool: Mapping[str, Sequence[str]],
+        extractor: Extractor,
+        folder: Path,
+        where: Path | None = None,
+    ) -> None:
         self._pool = pool
         self._extractor = extractor
         self._folder = folder
-        self.kg = sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None)
+        self.kg = sarag_rdf.open(where, embedder=HashEmbedder(), endpoint=None)
         self.kg.index([], extractor=extractor)
         self.now: dict[str, int] = {}
 
@@ -157,6 +163,19 @@ def play(
     assert canonical(player.kg) == []
 
 
+def checked(pool: Mapping[str, Sequence[str]], folder: Path, steps: Sequence[Step]) -> None:
+    """Play in a folder, and find everything in order after each step, caches too."""
+    shutil.rmtree(folder / "kg", ignore_errors=True)
+    player = Player(pool, NamesExtractor(), folder / "docs", folder / "kg")
+    with player.kg as kg:
+        for step in steps:
+            note(f"{step}")
+            player.play(step)
+            report = kg.fsck()
+            assert (report.findings, report.notes) == ((), ())
+            assert report.counts["sources"] == len(player.now)
+
+
 def many(default: int) -> settings:
     """Settings of hypothesis: the same histories in each run, unless more are wanted."""
     wanted = int(os.environ.get("SARAG_HISTORIES", "0"))
@@ -211,3 +230,10 @@ def test_histories_read_from_openie(
 def test_histories_of_names(folder: Path, steps: list[Step], order: list[str], size: int) -> None:
     """Aliases of each other, of several, in circles: what real texts seldom have."""
     play(NAMED, NamesExtractor(), folder / "docs", steps, order, size)
+
+
+@many(25)
+@given(histories(NAMED))
+def test_after_each_step_everything_is_in_order(folder: Path, steps: list[Step]) -> None:
+    """What is kept for searching follows each change."""
+    checked(NAMED, folder, steps)

@@ -422,6 +422,17 @@ def test_commands_list_what_they_will_do_and_do_it(sarag: Sarag, tmp_path: Path)
 
 
 @pytest.mark.usefixtures("settings")
+def test_another_extractor_is_not_taken_unasked(
+    sarag: Sarag, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sarag("sync", "docs").code == 0
+    monkeypatch.delenv("SARAG_EXTRACTOR")
+    for command in ("update", "sync"):
+        sarag(command, "docs").fails(2, "the graph was extracted with openie", "--extractor")
+        sarag(command, "docs", "--dry-run").fails(2, "the graph was extracted with openie")
+
+
+@pytest.mark.usefixtures("settings")
 def test_commands_fail_in_one_line(sarag: Sarag, tmp_path: Path) -> None:
     sarag("update", "docs").fails(1, "there is no graph at kg")
     sarag("delete", "nyc.txt").fails(1, "there is no graph at kg")

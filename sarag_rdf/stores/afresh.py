@@ -1,0 +1,21 @@
+"""A store that shows what would be kept if nothing were kept yet, and keeps nothing."""
+
+from __future__ import annotations
+
+from sarag_rdf.ports import Arrays
+from sarag_rdf.stores.exact_index import ExactIndex
+from sarag_rdf.stores.vectors import FolderVectors, MemoryVectors
+
+
+class Afresh(MemoryVectors):
+    """Indexes are those of another store; arrays are made anew, and are at `arrays` then."""
+
+    def __init__(self, store: FolderVectors | MemoryVectors) -> None:
+        self._store = store
+        self.arrays: dict[str, Arrays] = {}
+
+    def load(self, kind: str, key: str) -> ExactIndex | None:
+        return self._store.load(kind, key)
+
+    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:  # noqa: ARG002
+        self.arrays[name] = arrays
