@@ -44,7 +44,7 @@ class LifeCycle(Changes):
         gone from it deleted. Raises `NotAGraphError` without a graph.
         """
         made = self.extractor(extractor)
-        self._location.own()
+        self._there()
         return self._carry_out(
             lambda reader: _update(reader, inputs, made.method, **options), made, progress
         )
@@ -57,7 +57,7 @@ class LifeCycle(Changes):
         **options: Any,
     ) -> Plan:
         """What `update` would do."""
-        return _update(self._location.own(), inputs, self.extractor(extractor).method, **options)
+        return _update(self._there(), inputs, self.extractor(extractor).method, **options)
 
     def sync(
         self,
@@ -94,7 +94,7 @@ class LifeCycle(Changes):
         ``folder/`` for all below. Raises `UsageError`, before anything is deleted, for a name that
         nothing has.
         """
-        self._location.own()
+        self._there()
         self._embeddings.forget()
         with self._writing() as reader:
             holdings = Holdings(reader)
@@ -108,8 +108,13 @@ class LifeCycle(Changes):
 
     def plan_delete(self, sources: str | Iterable[str]) -> tuple[str, ...]:
         """What `delete` would delete."""
-        holdings = Holdings(self._location.own())
+        holdings = Holdings(self._there())
         return tuple(holdings.names(holdings.named(_names(sources))).values())
+
+    def _there(self) -> GraphReader:
+        """The graph that there must be, as it is now; raises `NotAGraphError` without one."""
+        self._location.forget()
+        return self._location.own()
 
 
 def _update(
