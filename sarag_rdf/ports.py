@@ -181,30 +181,24 @@ class VectorStore(Protocol):
 
     def names(self) -> Sequence[str]:
         """Names of the arrays and kinds of the indexes that are kept, readable or not."""
-        ...
 
     def key_of(self, name: str) -> str:
         """The key that arrays or an index are kept under; empty where it cannot be read."""
-        ...
 
     def discard(self, name: str) -> None:
         """Delete what is kept of a name."""
-        ...
 
     def load_arrays(self, name: str, key: str) -> Arrays | None:
         """The arrays of a name if they were saved under this key, else None.
 
         They may lie in a file, and are not to be written to.
         """
-        ...
 
     def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
         """Keep arrays if that is possible."""
-        ...
 
     def load(self, kind: str, key: str) -> VectorIndex | None:
         """The index of a kind if it was saved under this key, else None."""
-        ...
 
     def save(
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
@@ -213,7 +207,6 @@ class VectorStore(Protocol):
 
         The vectors come in blocks, at least one, and are written as they come.
         """
-        ...
 
     def update(
         self,
@@ -230,11 +223,9 @@ class VectorStore(Protocol):
         not have been there. None, and nothing changed, if there is no such index or it cannot be
         written.
         """
-        ...
 
     def rekey(self, name: str, before: str, after: str) -> None:
         """Let the index or the arrays of one key, if they are there, be those of another."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
