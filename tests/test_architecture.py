@@ -71,7 +71,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("vocab", "spec", "remote"),
         "sarag_rdf",
     },
-    "sarag_rdf": {"knowledge_graph", "assemble", "ports", "types", "answers", "errors", "remote"},
+    "sarag_rdf": {
+        *("knowledge_graph", "assemble", "graph", "ports", "types", "answers", "errors", "remote"),
+    },
     "__main__": {"cli"},
 }
 """Part (a module or package of `sarag_rdf`) -> the parts that it may import beside itself."""
