@@ -70,8 +70,8 @@ class LifeCycle(Changes):
         """Make the sources that come from a folder match it: add, update, and last delete.
 
         These are all sources that were made of a path; with `root` those below the folder's place
-        in it. What is there and cannot be read keeps its older version. A folder without any
-        document raises `InputError` unless `delete_all` says that it is empty indeed.
+        in it. What is there and cannot be read keeps its older version. A folder that
+        holds none of what there is raises `InputError`, unless `delete_all` says so.
         """
         made = self.extractor(extractor)
         return self._carry_out(

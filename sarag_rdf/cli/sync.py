@@ -26,7 +26,7 @@ from sarag_rdf.cli.options import open_graph
 @click.argument("folder", type=click.Path(path_type=Path))
 @indexing_options
 @base_option
-@click.option("--delete-all", is_flag=True, help="Delete also if no document is in the folder.")
+@click.option("--delete-all", is_flag=True, help="Delete even all that there is.")
 @click.option("--dry-run", is_flag=True, help="List what would be done; write nothing.")
 def command(folder: Path, **options: Any) -> int:
     """Make the sources that come from a folder match it: add, update, delete.

@@ -60,19 +60,29 @@ def plan_sync(
 ) -> Plan:
     """What makes the sources below `prefix` match a folder: all that was read, and nothing else.
 
-    Raises `InputError` if nothing was read and something would be deleted, but for `delete_all`.
+    Raises `InputError` if all that there is would be deleted, but for `delete_all`.
     """
     holdings, seen = Holdings(reader), _Seen()
     outcomes = (_watched(reader, holdings, found, seen) for found in placed)
     todo = plan(reader, outcomes, method, words=words, overlap=overlap)
     kept = {iri for place in seen.troubled for iri in holdings.at(place)} | seen.sources
+    held = set(holdings.below(prefix))
     gone = holdings.names(iri for iri in holdings.below(prefix) if iri not in kept)
-    if gone and not seen.sources and not delete_all:
-        raise InputError(
-            f"{folder} holds no document, and all {len(gone)} sources that come from it would be "
+    if gone and held.isdisjoint(kept) and not delete_all:
+        raise InputError(_all_gone(folder, len(gone), is_empty=not seen.sources))
+    return replace(todo, gone=gone)
+
+
+def _all_gone(folder: str, count: int, *, is_empty: bool) -> str:
+    if is_empty:
+        return (
+            f"{folder} holds no document, and all {count} sources that come from it would be "
             "deleted: is its disk there? If so, --delete-all deletes them"
         )
-    return replace(todo, gone=gone)
+    return (
+        f"{folder} holds none of the {count} sources of the graph, which would all be deleted: is "
+        "it the folder that they came from (--root)? If so, --delete-all deletes them"
+    )
 
 
 def _known(

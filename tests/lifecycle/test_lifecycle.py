@@ -331,6 +331,10 @@ def test_an_empty_folder_is_refused(kg: KnowledgeGraph, docs: Path) -> None:
     for method in ("sync", "plan_sync"):
         with pytest.raises(InputError, match="holds no document, and all 5 sources"):
             call(kg, method, empty)
+    (empty / "other.txt").write_text("Zoe met Ada.")
+    with pytest.raises(InputError, match="holds none of the 5 sources"):
+        call(kg, "sync", empty)
+    (empty / "other.txt").unlink()
     assert keys(kg) == ALL
     assert call(kg, "sync", empty, delete_all=True).deleted == 5
     assert call(kg, "sync", empty).deleted == 0
