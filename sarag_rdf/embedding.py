@@ -94,6 +94,7 @@ class Embeddings:
         for kind in KINDS:
             vectors.index(kind, _with_progress(embedder, kind, progress))
         assemble.make_view(reader, vectors, self._engine).prepare()
+        vectors.prepare(progress)
 
     def follow(self, reader: GraphReader) -> None:
         """Keep what a change of links, or of what is said of the graph, does not concern."""

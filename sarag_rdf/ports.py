@@ -130,7 +130,10 @@ class VectorIndex(Protocol):
     def __len__(self) -> int: ...
 
     def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
-        """The k IRIs of highest cosine, best first, ties by IRI."""
+        """The k IRIs of highest cosine, best first, ties by IRI.
+
+        Of very many vectors a few of the nearest may be missed; cosines are exact.
+        """
         ...
 
     def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
@@ -226,6 +229,10 @@ class VectorStore(Protocol):
 
     def rekey(self, name: str, before: str, after: str) -> None:
         """Let the index or the arrays of one key, if they are there, be those of another."""
+
+    def prepare(self, kind: str, key: str, progress: Progress) -> None:
+        """Do what makes searching an index faster, if it is there and large."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

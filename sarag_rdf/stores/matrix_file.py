@@ -47,9 +47,11 @@ class MatrixFile:
         if self._path is not None and not self.is_kept:
             discard(self._path)
 
-    def extend(self, blocks: Iterable[Matrix]) -> None:
-        """Append rows, block by block."""
+    def extend(self, blocks: Iterable[Matrix], *, keep: bool = True) -> None:
+        """Append rows, block by block; without `keep` an error ends it."""
         for block in blocks:
+            if self.error and not keep:
+                return
             rows = np.ascontiguousarray(block, dtype=np.float32)
             self._dimension = rows.shape[1]
             if self._path is None or self.error or not self._write(self._path, rows):

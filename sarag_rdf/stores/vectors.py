@@ -6,20 +6,30 @@ import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from sarag_rdf.algo.clusters import Clusters, clustered
 from sarag_rdf.algo.iri_list import IriList
 from sarag_rdf.algo.merge import Merge
 from sarag_rdf.algo.packed import narrow, packed
-from sarag_rdf.ports import Arrays, Matrix
+from sarag_rdf.ports import Arrays, Matrix, Progress
 from sarag_rdf.stores.array_file import DAMAGED, read_arrays, write_arrays
-from sarag_rdf.stores.exact_index import ExactIndex
+from sarag_rdf.stores.clustered_index import ClusteredIndex, UnclusteredIndex
+from sarag_rdf.stores.exact_index import BLOCK, ExactIndex
 from sarag_rdf.stores.kept_files import KeptFiles, Manifest
 from sarag_rdf.stores.matrix_file import MatrixFile, append_rows, map_matrix
 
 log = logging.getLogger(__name__)
+
+EXACT_UP_TO = 100_000
+"""Vectors of which all are looked at for the nearest."""
+CLUSTERED = ("document",)
+"""Kinds whose nearest every search asks for; others are put into clusters once one has."""
+STALE = 0.1
+"""Where more of the slots than this share are in no cluster, or gone, clusters are made anew."""
 
 DEAD = 0.25
 """Where more of the slots than this share hold vectors that are gone, the others are copied."""
@@ -71,6 +81,9 @@ class MemoryVectors:
     def rekey(self, name: str, before: str, after: str) -> None:
         pass
 
+    def prepare(self, kind: str, key: str, progress: Progress) -> None:
+        pass
+
 
 class FolderVectors:
     """A VectorStore of a manifest and one or two files a name; see `kept_files`.
@@ -79,8 +92,10 @@ class FolderVectors:
     ``iris_ends`` and, where vectors do not stand in the order of their IRIs, ``order``.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, exact_up_to: int = EXACT_UP_TO) -> None:
+        """The nearest of more vectors than `exact_up_to` are looked for in clusters."""
         self._files = KeptFiles(folder)
+        self._exact_up_to = exact_up_to
 
     def names(self) -> Sequence[str]:
         return self._files.names()
@@ -110,9 +125,63 @@ class FolderVectors:
         try:
             path = self._files.path(manifest.matrix)
             matrix = map_matrix(path, manifest.slots, manifest.dimension)
-            return _index(arrays, matrix)
+            return self._index(kind, manifest, arrays, matrix)
         except DAMAGED:
             return None
+
+    def _index(self, kind: str, manifest: Manifest, arrays: Arrays, matrix: Matrix) -> ExactIndex:
+        """Raises KeyError or ValueError for arrays that do not belong together."""
+        iris, order = IriList.of_arrays(arrays, "iris"), arrays.get("order")
+        if len(iris) != len(matrix if order is None else order):
+            raise ValueError("there is not one vector an IRI")
+        if len(iris) <= self._exact_up_to:
+            return ExactIndex(iris, matrix, order)
+        near = self._found(f"near-{kind}", manifest.matrix)
+        if near is None:
+            return UnclusteredIndex(iris, matrix, order, partial(self._wanted, kind, len(iris)))
+        return ClusteredIndex(iris, matrix, order, Clusters.of_arrays(near[1]))
+
+    def _wanted(self, kind: str, count: int) -> None:
+        """Remember that the nearest of a kind are asked for, and say once how that gets faster."""
+        mark = self._files.path(f"near-{kind}.wanted")
+        if not mark.exists():
+            with suppress(OSError):
+                mark.touch()
+            log.warning(
+                "the nearest are looked for among all %d vectors (%s): the next sarag index puts "
+                "them into clusters, which makes that faster",
+                count,
+                kind,
+            )
+
+    def prepare(self, kind: str, key: str, progress: Progress) -> None:
+        index = self.load(kind, key)
+        fresh = isinstance(index, ClusteredIndex) and index.stale <= STALE
+        wanted = kind in CLUSTERED or self._files.path(f"near-{kind}.wanted").exists()
+        if index is None or len(index) <= self._exact_up_to or fresh or not wanted:
+            return
+        advance = progress(f"clustering {kind} vectors", len(index))
+        clusters, slots = clustered(index.matrix, index.slots.astype(np.int64), advance)
+        places = np.empty(len(index.matrix), dtype=np.int64)
+        places[slots] = np.arange(len(slots))
+        arrays = index.iris.arrays("iris") | {"order": narrow(places[index.slots])}
+        path = self._files.new(kind, "f32")
+        blocks = (
+            index.matrix[slots[begin : begin + BLOCK]] for begin in range(0, len(slots), BLOCK)
+        )
+        with MatrixFile(path) as file:
+            file.extend(blocks, keep=False)
+            try:
+                if file.error:
+                    raise file.error
+                near = Manifest(path.name, self._written(f"near-{kind}", clusters.arrays()))
+                self._files.publish(f"near-{kind}", near)
+                width = index.matrix.shape[1]
+                rows = self._written(kind, arrays)
+                self._files.publish(kind, Manifest(key, rows, path.name, len(slots), width))
+                file.is_kept = True
+            except OSError as error:
+                log.warning("vectors could not be put into clusters: %s", error.strerror)
 
     def save(
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
@@ -197,12 +266,3 @@ class FolderVectors:
 
 def _iri_list(iris: Sequence[str]) -> IriList:
     return iris if isinstance(iris, IriList) else IriList(*packed(iris))
-
-
-def _index(arrays: Arrays, matrix: Matrix) -> ExactIndex:
-    """Raises KeyError or ValueError for arrays that do not belong together."""
-    iris = IriList.of_arrays(arrays, "iris")
-    order = arrays.get("order")
-    if len(iris) != len(matrix if order is None else order):
-        raise ValueError("there is not one vector an IRI")
-    return ExactIndex(iris, matrix, order)
