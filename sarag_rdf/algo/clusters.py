@@ -51,8 +51,13 @@ class Clusters:
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Clusters:
-        """The groups whose `arrays` these are."""
-        return cls(arrays["centres"], arrays["starts"])
+        """The groups whose `arrays` these are; raises ValueError if they do not fit together."""
+        centres, starts = arrays["centres"], arrays["starts"]
+        if centres.ndim != 2 or starts.shape != (len(centres) + 1,) or starts[0] != 0:
+            raise ValueError("there are not as many groups as centres")
+        if np.any(np.diff(starts) < 0):
+            raise ValueError("groups overlap")
+        return cls(centres, starts)
 
     def near(self, vector: Matrix, k: int) -> list[slice]:
         """Where the vectors of the groups stand that are looked at for the `k` nearest."""

@@ -28,6 +28,8 @@ EXACT_UP_TO = 100_000
 """Vectors of which all are looked at for the nearest."""
 CLUSTERED = ("document",)
 """Kinds whose nearest every search asks for; others are put into clusters once one has."""
+NEAR = "near-"
+"""What the name of the clusters of a kind begins with; their key is the file of the vectors."""
 STALE = 0.1
 """Where more of the slots than this share are in no cluster, or gone, clusters are made anew."""
 
@@ -98,7 +100,7 @@ class FolderVectors:
         self._exact_up_to = exact_up_to
 
     def names(self) -> Sequence[str]:
-        return self._files.names()
+        return [name for name in self._files.names() if not name.startswith(NEAR)]
 
     def key_of(self, name: str) -> str:
         manifest = self._files.manifest(name)
@@ -106,6 +108,7 @@ class FolderVectors:
 
     def discard(self, name: str) -> None:
         self._files.discard(name)
+        self._files.discard(NEAR + name)
 
     def load_arrays(self, name: str, key: str) -> Arrays | None:
         found = self._found(name, key)
@@ -136,14 +139,25 @@ class FolderVectors:
             raise ValueError("there is not one vector an IRI")
         if len(iris) <= self._exact_up_to:
             return ExactIndex(iris, matrix, order)
-        near = self._found(f"near-{kind}", manifest.matrix)
-        if near is None:
+        clusters = self._clusters(kind, manifest.matrix, matrix)
+        if clusters is None:
             return UnclusteredIndex(iris, matrix, order, partial(self._wanted, kind, len(iris)))
-        return ClusteredIndex(iris, matrix, order, Clusters.of_arrays(near[1]))
+        return ClusteredIndex(iris, matrix, order, clusters)
+
+    def _clusters(self, kind: str, key: str, matrix: Matrix) -> Clusters | None:
+        found = self._found(NEAR + kind, key)
+        if found is None:
+            return None
+        try:
+            clusters = Clusters.of_arrays(found[1])
+        except DAMAGED:
+            return None
+        width = clusters.centres.shape[1]
+        return clusters if clusters.size <= len(matrix) and width == matrix.shape[1] else None
 
     def _wanted(self, kind: str, count: int) -> None:
         """Remember that the nearest of a kind are asked for, and say once how that gets faster."""
-        mark = self._files.path(f"near-{kind}.wanted")
+        mark = self._files.path(f"{NEAR}{kind}.wanted")
         if not mark.exists():
             with suppress(OSError):
                 mark.touch()
@@ -157,7 +171,7 @@ class FolderVectors:
     def prepare(self, kind: str, key: str, progress: Progress) -> None:
         index = self.load(kind, key)
         fresh = isinstance(index, ClusteredIndex) and index.stale <= STALE
-        wanted = kind in CLUSTERED or self._files.path(f"near-{kind}.wanted").exists()
+        wanted = kind in CLUSTERED or self._files.path(f"{NEAR}{kind}.wanted").exists()
         if index is None or len(index) <= self._exact_up_to or fresh or not wanted:
             return
         advance = progress(f"clustering {kind} vectors", len(index))
@@ -174,8 +188,8 @@ class FolderVectors:
             try:
                 if file.error:
                     raise file.error
-                near = Manifest(path.name, self._written(f"near-{kind}", clusters.arrays()))
-                self._files.publish(f"near-{kind}", near)
+                near = Manifest(path.name, self._written(NEAR + kind, clusters.arrays()))
+                self._files.publish(NEAR + kind, near)
                 width = index.matrix.shape[1]
                 rows = self._written(kind, arrays)
                 self._files.publish(kind, Manifest(key, rows, path.name, len(slots), width))

@@ -10,6 +10,7 @@ import pytest
 
 from sarag_rdf.algo.clusters import Clusters, clustered
 from sarag_rdf.ports import Advance, Matrix, silent
+from sarag_rdf.stores.array_file import read_arrays, write_arrays
 from sarag_rdf.stores.clustered_index import ClusteredIndex, UnclusteredIndex
 from sarag_rdf.stores.exact_index import ExactIndex
 from sarag_rdf.stores.vectors import FolderVectors
@@ -151,12 +152,33 @@ def test_other_kinds_are_clustered_once_they_are_asked_for(
     assert type(loaded(small, kind="entity")) is ExactIndex
 
 
-def test_clusters_that_are_lost_are_gone_without(tmp_path: Path) -> None:
+def test_clusters_that_are_lost_or_damaged_are_gone_without(tmp_path: Path) -> None:
     store = folder_of(tmp_path)
     store.prepare("document", "1", silent)
-    for file in tmp_path.glob("near-document-*"):
+    assert store.names() == ["document"]
+    [file] = tmp_path.glob("near-document-*.arrays")
+    whole = file.read_bytes()
+    good = read_arrays(file)
+    centres, starts = good["centres"], good["starts"]
+    for wrong in (
+        {"centres": centres},
+        {"centres": centres[1:], "starts": starts},
+        {"centres": centres[:, 1:], "starts": starts},
+        {"centres": centres, "starts": starts + 1},
+        {"centres": centres, "starts": 2 * starts},
+        {"centres": centres, "starts": np.concatenate([[0], starts[:0:-1]])},
+        {"centres": centres.ravel(), "starts": starts},
+    ):
         file.unlink()
+        write_arrays(file, wrong)
+        assert isinstance(loaded(store), UnclusteredIndex), wrong
+    file.unlink()
+    file.write_bytes(whole)
+    assert isinstance(loaded(store), ClusteredIndex)
+    file.unlink()
     assert isinstance(loaded(store), UnclusteredIndex)
+    store.discard("document")
+    assert [path.name for path in tmp_path.iterdir()] == []
 
 
 def test_few_or_equal_vectors_can_be_clustered() -> None:
