@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import sys
 from collections.abc import Iterable
@@ -87,6 +88,17 @@ def map_matrix(path: Path, slots: int, dimension: int) -> Matrix:
     with path.open("rb") as file:
         found = np.frombuffer(mapped(file), np.float32, slots * dimension)
     return found.reshape(slots, dimension)
+
+
+def release(matrix: Matrix) -> None:
+    """Give back the memory of what has been looked at of a mapped matrix; it stays as it is."""
+    held: object = matrix
+    while isinstance(held, np.ndarray):
+        held = held.base
+    if isinstance(held, memoryview):
+        held = held.obj
+    if isinstance(held, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        held.madvise(mmap.MADV_DONTNEED)
 
 
 def append_rows(path: Path, dimension: int, blocks: Iterable[Matrix]) -> tuple[int, int]:

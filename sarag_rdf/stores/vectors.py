@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sarag_rdf.algo.clusters import Clusters, clustered
 from sarag_rdf.algo.iri_list import IriList
@@ -20,7 +21,7 @@ from sarag_rdf.stores.array_file import DAMAGED, read_arrays, write_arrays
 from sarag_rdf.stores.clustered_index import ClusteredIndex, UnclusteredIndex
 from sarag_rdf.stores.exact_index import BLOCK, ExactIndex
 from sarag_rdf.stores.kept_files import KeptFiles, Manifest
-from sarag_rdf.stores.matrix_file import MatrixFile, append_rows, map_matrix
+from sarag_rdf.stores.matrix_file import MatrixFile, append_rows, map_matrix, release
 
 log = logging.getLogger(__name__)
 
@@ -174,23 +175,25 @@ class FolderVectors:
         wanted = kind in CLUSTERED or self._files.path(f"{NEAR}{kind}.wanted").exists()
         if index is None or len(index) <= self._exact_up_to or fresh or not wanted:
             return
-        advance = progress(f"clustering {kind} vectors", len(index))
-        clusters, slots = clustered(index.matrix, index.slots.astype(np.int64), advance)
-        places = np.empty(len(index.matrix), dtype=np.int64)
+        matrix, shown = index.matrix, progress(f"clustering {kind} vectors", len(index))
+
+        def advance(done: int) -> None:
+            release(matrix)
+            shown(done)
+
+        clusters, slots = clustered(matrix, index.slots.astype(np.int64), advance)
+        places = np.empty(len(matrix), dtype=np.int64)
         places[slots] = np.arange(len(slots))
         arrays = index.iris.arrays("iris") | {"order": narrow(places[index.slots])}
         path = self._files.new(kind, "f32")
-        blocks = (
-            index.matrix[slots[begin : begin + BLOCK]] for begin in range(0, len(slots), BLOCK)
-        )
         with MatrixFile(path) as file:
-            file.extend(blocks, keep=False)
+            file.extend(_taken(matrix, slots), keep=False)
             try:
                 if file.error:
                     raise file.error
                 near = Manifest(path.name, self._written(NEAR + kind, clusters.arrays()))
                 self._files.publish(NEAR + kind, near)
-                width = index.matrix.shape[1]
+                width = matrix.shape[1]
                 rows = self._written(kind, arrays)
                 self._files.publish(kind, Manifest(key, rows, path.name, len(slots), width))
                 file.is_kept = True
@@ -280,3 +283,9 @@ class FolderVectors:
 
 def _iri_list(iris: Sequence[str]) -> IriList:
     return iris if isinstance(iris, IriList) else IriList(*packed(iris))
+
+
+def _taken(matrix: Matrix, slots: NDArray[np.int64]) -> Iterator[Matrix]:
+    for begin in range(0, len(slots), BLOCK):
+        yield matrix[slots[begin : begin + BLOCK]]
+        release(matrix)
