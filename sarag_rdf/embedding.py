@@ -29,7 +29,8 @@ from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL
 from sarag_rdf.models.sqlite_cache import SqliteCache, fault_of
 from sarag_rdf.ports import Embedder, Matrix, Progress
 from sarag_rdf.stores.afresh import Afresh
-from sarag_rdf.stores.vectors import EXACT_UP_TO, FolderVectors, MemoryVectors
+from sarag_rdf.stores.memory_vectors import MemoryVectors
+from sarag_rdf.stores.vectors import EXACT_UP_TO, FolderVectors
 
 DATABASES = ("embeddings.sqlite", "replies.sqlite")
 """Caches by content, valid for any revision."""

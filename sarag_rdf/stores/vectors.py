@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from sarag_rdf.algo.clusters import Clusters, clustered
 from sarag_rdf.algo.iri_list import IriList
 from sarag_rdf.algo.merge import Merge
-from sarag_rdf.algo.packed import narrow, packed
+from sarag_rdf.algo.packed import narrow
 from sarag_rdf.ports import Arrays, Matrix, Progress
 from sarag_rdf.stores.array_file import DAMAGED, read_arrays, write_arrays
 from sarag_rdf.stores.clustered_index import ClusteredIndex, UnclusteredIndex
 from sarag_rdf.stores.exact_index import BLOCK, ExactIndex
 from sarag_rdf.stores.kept_files import KeptFiles, Manifest
 from sarag_rdf.stores.matrix_file import MatrixFile, append_rows, map_matrix, release
+from sarag_rdf.stores.memory_vectors import iri_list
 
 log = logging.getLogger(__name__)
 
@@ -36,56 +37,6 @@ STALE = 0.1
 
 DEAD = 0.25
 """Where more of the slots than this share hold vectors that are gone, the others are copied."""
-
-
-class MemoryVectors:
-    """A VectorStore that keeps nothing."""
-
-    def names(self) -> Sequence[str]:
-        return ()
-
-    def key_of(self, name: str) -> str:  # noqa: ARG002
-        return ""
-
-    def discard(self, name: str) -> None:
-        pass
-
-    def load_arrays(self, name: str, key: str) -> Arrays | None:  # noqa: ARG002
-        return None
-
-    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
-        pass
-
-    def load(self, kind: str, key: str) -> ExactIndex | None:  # noqa: ARG002
-        return None
-
-    def save(
-        self,
-        kind: str,  # noqa: ARG002
-        key: str,  # noqa: ARG002
-        iris: Sequence[str],
-        blocks: Iterable[Matrix],
-    ) -> ExactIndex:
-        held = MatrixFile(None)
-        held.extend(blocks)
-        return ExactIndex(_iri_list(iris), held.matrix())
-
-    def update(
-        self,
-        kind: str,  # noqa: ARG002
-        before: str,  # noqa: ARG002
-        after: str,  # noqa: ARG002
-        gone: Sequence[str],  # noqa: ARG002
-        come: Sequence[str],  # noqa: ARG002
-        blocks: Iterable[Matrix],  # noqa: ARG002
-    ) -> ExactIndex | None:
-        return None
-
-    def rekey(self, name: str, before: str, after: str) -> None:
-        pass
-
-    def prepare(self, kind: str, key: str, progress: Progress) -> None:
-        pass
 
 
 class FolderVectors:
@@ -203,7 +154,7 @@ class FolderVectors:
     def save(
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
     ) -> ExactIndex:
-        names = _iri_list(iris)
+        names = iri_list(iris)
         path = self._files.new(kind, "f32")
         with MatrixFile(path) as file:
             file.extend(blocks)
@@ -242,7 +193,7 @@ class FolderVectors:
             first, slots = append_rows(table, manifest.dimension, blocks)
             if slots - first != len(come):
                 raise ValueError("there is not one vector an IRI")
-            names = merge.iris(iris, _iri_list(come))
+            names = merge.iris(iris, iri_list(come))
             order = arrays.get("order", np.arange(len(iris)))
             order = narrow(merge.values(order, np.arange(first, slots)))
             if slots - len(order) > slots * DEAD:
@@ -279,10 +230,6 @@ class FolderVectors:
             except DAMAGED:
                 return None
         return None
-
-
-def _iri_list(iris: Sequence[str]) -> IriList:
-    return iris if isinstance(iris, IriList) else IriList(*packed(iris))
 
 
 def _taken(matrix: Matrix, slots: NDArray[np.int64]) -> Iterator[Matrix]:

@@ -30,8 +30,9 @@ from sarag_rdf.iris import sha256_hex
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Matrix
+from sarag_rdf.stores.memory_vectors import MemoryVectors
 from sarag_rdf.stores.oxigraph import OxigraphStore
-from sarag_rdf.stores.vectors import FolderVectors, MemoryVectors
+from sarag_rdf.stores.vectors import FolderVectors
 from sarag_rdf.types import Document, Extraction, Mention, Relation, Source
 from tests.retrieve.graphs import METHOD, MINTER, WORDS
 
