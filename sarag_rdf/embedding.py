@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sarag_rdf import assemble
 from sarag_rdf.assemble import Endpoint
-from sarag_rdf.errors import EmptyGraphError, ModelError, ModelMismatchError, StoreError
+from sarag_rdf.errors import (
+    EmptyGraphError,
+    ModelError,
+    ModelMismatchError,
+    StoreError,
+    UsageError,
+)
 from sarag_rdf.graph.kind_texts import told_apart
 from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.parts import searched
@@ -22,7 +29,8 @@ from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL
 from sarag_rdf.models.sqlite_cache import SqliteCache, fault_of
 from sarag_rdf.ports import Embedder, Matrix, Progress
 from sarag_rdf.stores.afresh import Afresh
-from sarag_rdf.stores.vectors import FolderVectors, MemoryVectors
+from sarag_rdf.stores.memory_vectors import MemoryVectors
+from sarag_rdf.stores.vectors import EXACT_UP_TO, FolderVectors
 
 DATABASES = ("embeddings.sqlite", "replies.sqlite")
 """Caches by content, valid for any revision."""
@@ -94,6 +102,7 @@ class Embeddings:
         for kind in KINDS:
             vectors.index(kind, _with_progress(embedder, kind, progress))
         assemble.make_view(reader, vectors, self._engine).prepare()
+        vectors.prepare(progress)
 
     def follow(self, reader: GraphReader) -> None:
         """Keep what a change of links, or of what is said of the graph, does not concern."""
@@ -204,7 +213,8 @@ class Embeddings:
         folder = self._location.cache("vectors")
         if folder is None:
             return MemoryVectors()
-        return FolderVectors(folder if reader.over is None else folder / reader.scope[:16])
+        chosen = folder if reader.over is None else folder / reader.scope[:16]
+        return FolderVectors(chosen, exact_up_to=_exact_up_to())
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +233,13 @@ def _with_progress(embedder: CachedEmbedder, kind: Kind, progress: Progress) -> 
         return in_blocks(texts, lambda block: embedder.embed(block, advance))
 
     return embed
+
+
+def _exact_up_to() -> int:
+    said = os.environ.get("SARAG_EXACT_UP_TO", "")
+    if said and not said.isdecimal():
+        raise UsageError(f"SARAG_EXACT_UP_TO is a number of vectors, and not '{said}'")
+    return int(said) if said else EXACT_UP_TO
 
 
 def _empty() -> EmptyGraphError:

@@ -130,7 +130,7 @@ class VectorIndex(Protocol):
     def __len__(self) -> int: ...
 
     def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
-        """The k IRIs of highest cosine, best first, ties by IRI."""
+        """The k IRIs of highest cosine, best first, ties by IRI; of very many a few are missed."""
         ...
 
     def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
@@ -189,10 +189,7 @@ class VectorStore(Protocol):
         """Delete what is kept of a name."""
 
     def load_arrays(self, name: str, key: str) -> Arrays | None:
-        """The arrays of a name if they were saved under this key, else None.
-
-        They may lie in a file, and are not to be written to.
-        """
+        """The arrays saved under name and key, not to be written to, or None."""
 
     def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
         """Keep arrays if that is possible."""
@@ -226,6 +223,10 @@ class VectorStore(Protocol):
 
     def rekey(self, name: str, before: str, after: str) -> None:
         """Let the index or the arrays of one key, if they are there, be those of another."""
+
+    def prepare(self, kind: str, key: str, progress: Progress) -> None:
+        """Do what makes searching an index faster, if it is there and large."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

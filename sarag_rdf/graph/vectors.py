@@ -14,7 +14,7 @@ from sarag_rdf.graph.kind_texts import Items, texts_for, texts_of
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.words import followed, word_arrays
 from sarag_rdf.iris import sha256_hex
-from sarag_rdf.ports import Arrays, Embedder, Matrix, VectorIndex, VectorStore
+from sarag_rdf.ports import Arrays, Embedder, Matrix, Progress, VectorIndex, VectorStore
 
 __all__ = ["KINDS", "After", "EmbedTexts", "GraphVectors", "Kind", "in_blocks"]
 
@@ -120,6 +120,12 @@ class GraphVectors:
         """Let arrays that no change of documents concerns be those of this revision."""
         if self._delta is not None:
             self._store.rekey(name, self._key(self._delta.before), self._key(self._revision))
+
+    def prepare(self, progress: Progress) -> None:
+        """Do what makes searching large indexes faster."""
+        if self._revision:
+            for kind in KINDS:
+                self._store.prepare(kind, index_key(self._revision, self._embedder.name), progress)
 
     def _key(self, revision: str) -> str:
         return arrays_key(revision, self._embedder.name)

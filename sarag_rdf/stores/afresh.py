@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sarag_rdf.ports import Arrays
 from sarag_rdf.stores.exact_index import ExactIndex
-from sarag_rdf.stores.vectors import FolderVectors, MemoryVectors
+from sarag_rdf.stores.memory_vectors import MemoryVectors
+from sarag_rdf.stores.vectors import FolderVectors
 
 
 class Afresh(MemoryVectors):

@@ -18,6 +18,7 @@ BLOCK = 16_384
 ROUNDING = 1e-4
 """Single precision may be wrong by so much, at most, in the cosine of two unit vectors."""
 
+Rows = NDArray[np.int64]
 Slots = NDArray[np.signedinteger]
 
 
@@ -32,6 +33,16 @@ class ExactIndex:
         self._iris, self._matrix, self._order = iris, matrix, order
 
     @property
+    def matrix(self) -> Matrix:
+        """A vector a slot."""
+        return self._matrix
+
+    @property
+    def slots(self) -> Slots:
+        """The slot of each row."""
+        return np.arange(len(self)) if self._order is None else self._order
+
+    @property
     def iris(self) -> IriList:
         return self._iris
 
@@ -39,20 +50,28 @@ class ExactIndex:
         return len(self._iris)
 
     def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
-        count = len(self)
-        if not count or k < 1:
+        if not len(self) or k < 1:
             return []
-        scores = np.asarray(self._matrix @ vector, dtype=np.float32)
-        if self._order is not None:
-            scores[self._rows < 0] = -np.inf
-        if k < count:
-            least = np.partition(scores, len(scores) - k)[len(scores) - k] - ROUNDING
-            slots = np.flatnonzero(scores >= least)
-        else:
-            slots = np.flatnonzero(scores > -np.inf)
-        return self._ranked(vector, slots if self._order is None else self._rows[slots], k)
+        rows, scores = self._scored(vector, k)
+        if k < len(rows):
+            least = np.partition(scores, len(rows) - k)[len(rows) - k] - ROUNDING
+            rows = rows[scores >= least]
+        return self._ranked(vector, rows, k)
 
-    def _ranked(self, vector: Vector, rows: NDArray[np.int64], k: int) -> list[tuple[str, float]]:
+    def _scored(self, vector: Vector, k: int) -> tuple[Rows, Vector]:  # noqa: ARG002
+        """Rows among which the nearest are, and their cosines in single precision."""
+        return self._scored_in(vector, [slice(0, len(self._matrix))])
+
+    def _scored_in(self, vector: Vector, parts: Sequence[slice]) -> tuple[Rows, Vector]:
+        """The rows that stand in some slots, and their cosines."""
+        scores = np.concatenate([self._matrix[part] @ vector for part in parts])
+        rows = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+        if self._order is not None:
+            rows = self._rows[rows]
+            rows, scores = rows[rows >= 0], scores[rows >= 0]
+        return rows, scores
+
+    def _ranked(self, vector: Vector, rows: Rows, k: int) -> list[tuple[str, float]]:
         """The k best of some rows, by cosines that do not depend on where a vector stands."""
         exact = np.empty(len(rows), dtype=np.float32)
         for begin in range(0, len(rows), BLOCK):
@@ -62,7 +81,7 @@ class ExactIndex:
         return [(self._iris[int(rows[i])], float(exact[i])) for i in best]
 
     @cached_property
-    def _rows(self) -> NDArray[np.int64]:
+    def _rows(self) -> Rows:
         """Slot -> row, or -1."""
         rows = np.full(len(self._matrix), -1, dtype=np.int64)
         rows[self._order] = np.arange(len(self))
@@ -71,12 +90,12 @@ class ExactIndex:
     def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
         return self.cosines(vector, self.positions(iris))
 
-    def positions(self, iris: Sequence[str]) -> NDArray[np.int64]:
+    def positions(self, iris: Sequence[str]) -> Rows:
         if len(iris) == len(self) and (iris is self._iris or iris == self._iris):
             return np.arange(len(iris))
         return rows_of(self._iris, iris)
 
-    def vectors(self, positions: NDArray[np.int64]) -> Matrix:
+    def vectors(self, positions: Rows) -> Matrix:
         slots = positions if self._order is None else self._order[positions]
         return self._matrix[slots]
 
@@ -85,7 +104,7 @@ class ExactIndex:
         for begin in range(0, max(1, len(self)), BLOCK):
             yield self.vectors(np.arange(begin, min(begin + BLOCK, len(self))))
 
-    def cosines(self, vector: Vector, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+    def cosines(self, vector: Vector, positions: Rows) -> NDArray[np.float32]:
         found = np.empty(len(positions), dtype=np.float32)
         for begin in range(0, len(positions), BLOCK):
             block = slice(begin, begin + BLOCK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import sys
 from collections.abc import Iterable
@@ -47,9 +48,11 @@ class MatrixFile:
         if self._path is not None and not self.is_kept:
             discard(self._path)
 
-    def extend(self, blocks: Iterable[Matrix]) -> None:
-        """Append rows, block by block."""
+    def extend(self, blocks: Iterable[Matrix], *, keep: bool = True) -> None:
+        """Append rows, block by block; without `keep` an error ends it."""
         for block in blocks:
+            if self.error and not keep:
+                return
             rows = np.ascontiguousarray(block, dtype=np.float32)
             self._dimension = rows.shape[1]
             if self._path is None or self.error or not self._write(self._path, rows):
@@ -85,6 +88,17 @@ def map_matrix(path: Path, slots: int, dimension: int) -> Matrix:
     with path.open("rb") as file:
         found = np.frombuffer(mapped(file), np.float32, slots * dimension)
     return found.reshape(slots, dimension)
+
+
+def release(matrix: Matrix) -> None:
+    """Give back the memory of what has been looked at of a mapped matrix; it stays as it is."""
+    held: object = matrix
+    while isinstance(held, np.ndarray):
+        held = held.base
+    if isinstance(held, memoryview):
+        held = held.obj
+    if isinstance(held, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        held.madvise(mmap.MADV_DONTNEED)
 
 
 def append_rows(path: Path, dimension: int, blocks: Iterable[Matrix]) -> tuple[int, int]:

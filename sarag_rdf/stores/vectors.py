@@ -3,73 +3,40 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sarag_rdf.algo.clusters import Clusters, clustered
 from sarag_rdf.algo.iri_list import IriList
 from sarag_rdf.algo.merge import Merge
-from sarag_rdf.algo.packed import narrow, packed
-from sarag_rdf.ports import Arrays, Matrix
+from sarag_rdf.algo.packed import narrow
+from sarag_rdf.ports import Arrays, Matrix, Progress
 from sarag_rdf.stores.array_file import DAMAGED, read_arrays, write_arrays
-from sarag_rdf.stores.exact_index import ExactIndex
+from sarag_rdf.stores.clustered_index import ClusteredIndex, UnclusteredIndex
+from sarag_rdf.stores.exact_index import BLOCK, ExactIndex
 from sarag_rdf.stores.kept_files import KeptFiles, Manifest
-from sarag_rdf.stores.matrix_file import MatrixFile, append_rows, map_matrix
+from sarag_rdf.stores.matrix_file import MatrixFile, append_rows, map_matrix, release
+from sarag_rdf.stores.memory_vectors import iri_list
 
 log = logging.getLogger(__name__)
 
+EXACT_UP_TO = 100_000
+"""Vectors of which all are looked at for the nearest."""
+CLUSTERED = ("document",)
+"""Kinds whose nearest every search asks for; others are put into clusters once one has."""
+NEAR = "near-"
+"""What the name of the clusters of a kind begins with; their key is the file of the vectors."""
+STALE = 0.1
+"""Where more of the slots than this share are in no cluster, or gone, clusters are made anew."""
+
 DEAD = 0.25
 """Where more of the slots than this share hold vectors that are gone, the others are copied."""
-
-
-class MemoryVectors:
-    """A VectorStore that keeps nothing."""
-
-    def names(self) -> Sequence[str]:
-        return ()
-
-    def key_of(self, name: str) -> str:  # noqa: ARG002
-        return ""
-
-    def discard(self, name: str) -> None:
-        pass
-
-    def load_arrays(self, name: str, key: str) -> Arrays | None:  # noqa: ARG002
-        return None
-
-    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
-        pass
-
-    def load(self, kind: str, key: str) -> ExactIndex | None:  # noqa: ARG002
-        return None
-
-    def save(
-        self,
-        kind: str,  # noqa: ARG002
-        key: str,  # noqa: ARG002
-        iris: Sequence[str],
-        blocks: Iterable[Matrix],
-    ) -> ExactIndex:
-        held = MatrixFile(None)
-        held.extend(blocks)
-        return ExactIndex(_iri_list(iris), held.matrix())
-
-    def update(
-        self,
-        kind: str,  # noqa: ARG002
-        before: str,  # noqa: ARG002
-        after: str,  # noqa: ARG002
-        gone: Sequence[str],  # noqa: ARG002
-        come: Sequence[str],  # noqa: ARG002
-        blocks: Iterable[Matrix],  # noqa: ARG002
-    ) -> ExactIndex | None:
-        return None
-
-    def rekey(self, name: str, before: str, after: str) -> None:
-        pass
 
 
 class FolderVectors:
@@ -79,11 +46,13 @@ class FolderVectors:
     ``iris_ends`` and, where vectors do not stand in the order of their IRIs, ``order``.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, exact_up_to: int = EXACT_UP_TO) -> None:
+        """The nearest of more vectors than `exact_up_to` are looked for in clusters."""
         self._files = KeptFiles(folder)
+        self._exact_up_to = exact_up_to
 
     def names(self) -> Sequence[str]:
-        return self._files.names()
+        return [name for name in self._files.names() if not name.startswith(NEAR)]
 
     def key_of(self, name: str) -> str:
         manifest = self._files.manifest(name)
@@ -91,6 +60,7 @@ class FolderVectors:
 
     def discard(self, name: str) -> None:
         self._files.discard(name)
+        self._files.discard(NEAR + name)
 
     def load_arrays(self, name: str, key: str) -> Arrays | None:
         found = self._found(name, key)
@@ -110,14 +80,81 @@ class FolderVectors:
         try:
             path = self._files.path(manifest.matrix)
             matrix = map_matrix(path, manifest.slots, manifest.dimension)
-            return _index(arrays, matrix)
+            return self._index(kind, manifest, arrays, matrix)
         except DAMAGED:
             return None
+
+    def _index(self, kind: str, manifest: Manifest, arrays: Arrays, matrix: Matrix) -> ExactIndex:
+        """Raises KeyError or ValueError for arrays that do not belong together."""
+        iris, order = IriList.of_arrays(arrays, "iris"), arrays.get("order")
+        if len(iris) != len(matrix if order is None else order):
+            raise ValueError("there is not one vector an IRI")
+        if len(iris) <= self._exact_up_to:
+            return ExactIndex(iris, matrix, order)
+        clusters = self._clusters(kind, manifest.matrix, matrix)
+        if clusters is None:
+            return UnclusteredIndex(iris, matrix, order, partial(self._wanted, kind, len(iris)))
+        return ClusteredIndex(iris, matrix, order, clusters)
+
+    def _clusters(self, kind: str, key: str, matrix: Matrix) -> Clusters | None:
+        found = self._found(NEAR + kind, key)
+        if found is None:
+            return None
+        try:
+            clusters = Clusters.of_arrays(found[1])
+        except DAMAGED:
+            return None
+        width = clusters.centres.shape[1]
+        return clusters if clusters.size <= len(matrix) and width == matrix.shape[1] else None
+
+    def _wanted(self, kind: str, count: int) -> None:
+        """Remember that the nearest of a kind are asked for, and say once how that gets faster."""
+        mark = self._files.path(f"{NEAR}{kind}.wanted")
+        if not mark.exists():
+            with suppress(OSError):
+                mark.touch()
+            log.warning(
+                "the nearest are looked for among all %d vectors (%s): the next sarag index puts "
+                "them into clusters, which makes that faster",
+                count,
+                kind,
+            )
+
+    def prepare(self, kind: str, key: str, progress: Progress) -> None:
+        index = self.load(kind, key)
+        fresh = isinstance(index, ClusteredIndex) and index.stale <= STALE
+        wanted = kind in CLUSTERED or self._files.path(f"{NEAR}{kind}.wanted").exists()
+        if index is None or len(index) <= self._exact_up_to or fresh or not wanted:
+            return
+        matrix, shown = index.matrix, progress(f"clustering {kind} vectors", len(index))
+
+        def advance(done: int) -> None:
+            release(matrix)
+            shown(done)
+
+        clusters, slots = clustered(matrix, index.slots.astype(np.int64), advance)
+        places = np.empty(len(matrix), dtype=np.int64)
+        places[slots] = np.arange(len(slots))
+        arrays = index.iris.arrays("iris") | {"order": narrow(places[index.slots])}
+        path = self._files.new(kind, "f32")
+        with MatrixFile(path) as file:
+            file.extend(_taken(matrix, slots), keep=False)
+            try:
+                if file.error:
+                    raise file.error
+                near = Manifest(path.name, self._written(NEAR + kind, clusters.arrays()))
+                self._files.publish(NEAR + kind, near)
+                width = matrix.shape[1]
+                rows = self._written(kind, arrays)
+                self._files.publish(kind, Manifest(key, rows, path.name, len(slots), width))
+                file.is_kept = True
+            except OSError as error:
+                log.warning("vectors could not be put into clusters: %s", error.strerror)
 
     def save(
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
     ) -> ExactIndex:
-        names = _iri_list(iris)
+        names = iri_list(iris)
         path = self._files.new(kind, "f32")
         with MatrixFile(path) as file:
             file.extend(blocks)
@@ -156,7 +193,7 @@ class FolderVectors:
             first, slots = append_rows(table, manifest.dimension, blocks)
             if slots - first != len(come):
                 raise ValueError("there is not one vector an IRI")
-            names = merge.iris(iris, _iri_list(come))
+            names = merge.iris(iris, iri_list(come))
             order = arrays.get("order", np.arange(len(iris)))
             order = narrow(merge.values(order, np.arange(first, slots)))
             if slots - len(order) > slots * DEAD:
@@ -195,14 +232,7 @@ class FolderVectors:
         return None
 
 
-def _iri_list(iris: Sequence[str]) -> IriList:
-    return iris if isinstance(iris, IriList) else IriList(*packed(iris))
-
-
-def _index(arrays: Arrays, matrix: Matrix) -> ExactIndex:
-    """Raises KeyError or ValueError for arrays that do not belong together."""
-    iris = IriList.of_arrays(arrays, "iris")
-    order = arrays.get("order")
-    if len(iris) != len(matrix if order is None else order):
-        raise ValueError("there is not one vector an IRI")
-    return ExactIndex(iris, matrix, order)
+def _taken(matrix: Matrix, slots: NDArray[np.int64]) -> Iterator[Matrix]:
+    for begin in range(0, len(slots), BLOCK):
+        yield matrix[slots[begin : begin + BLOCK]]
+        release(matrix)

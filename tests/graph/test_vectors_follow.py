@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import sarag_rdf
 from sarag_rdf.assemble import make_view
+from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.delta import KINDS, Delta, Journal
 from sarag_rdf.graph.kind_texts import told_apart
 from sarag_rdf.graph.meta import read_meta
@@ -29,8 +30,9 @@ from sarag_rdf.iris import sha256_hex
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Matrix
+from sarag_rdf.stores.memory_vectors import MemoryVectors
 from sarag_rdf.stores.oxigraph import OxigraphStore
-from sarag_rdf.stores.vectors import FolderVectors, MemoryVectors
+from sarag_rdf.stores.vectors import FolderVectors
 from sarag_rdf.types import Document, Extraction, Mention, Relation, Source
 from tests.retrieve.graphs import METHOD, MINTER, WORDS
 
@@ -291,3 +293,26 @@ def test_other_arrays_follow_too(tmp_path: Path) -> None:
     assert [int(again.kept(name, not_made)["x"][0]) for name in "abcde"] == [2, 1, 5, 2, 1]
     nothing = GraphVectors(reader, HashEmbedder(), store, "3", Delta("2", "3", touched))
     assert nothing.kept("c", not_made, lambda *_: None)["x"] == 5
+
+
+def test_a_large_graph_is_searched_in_clusters(
+    documents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "kg" / "cache" / "vectors"
+    monkeypatch.setenv("SARAG_EXACT_UP_TO", "1")
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index(documents)
+        clustered = sorted(path.name for path in folder.glob("near-*.json"))
+        assert clustered == ["near-document.json"]
+        found = [d.document.iri for d in kg.search("Who lies on the Aare?").documents]
+        kg.search("Who lies on the Aare?", retriever="khop")
+        kg.index(documents)
+        assert sorted(path.name for path in folder.glob("near-*.json")) == [
+            "near-description.json",
+            *clustered,
+        ]
+        assert [d.document.iri for d in kg.search("Who lies on the Aare?").documents] == found
+    monkeypatch.setenv("SARAG_EXACT_UP_TO", "many")
+    refused = pytest.raises(UsageError, match="number of vectors, and not 'many'")
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg, refused:
+        kg.search("Aare")

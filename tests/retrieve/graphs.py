@@ -18,8 +18,8 @@ from sarag_rdf.index.refresh import refresh
 from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Embedder, Matrix
+from sarag_rdf.stores.memory_vectors import MemoryVectors
 from sarag_rdf.stores.oxigraph import OxigraphStore
-from sarag_rdf.stores.vectors import MemoryVectors
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
 
 MINTER = Minter()

@@ -13,7 +13,7 @@ from sarag_rdf.graph.vectors import GraphVectors
 from sarag_rdf.graph.view import Engine, GraphView
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Matrix
-from sarag_rdf.stores.vectors import MemoryVectors
+from sarag_rdf.stores.memory_vectors import MemoryVectors
 from sarag_rdf.types import Query
 from tests.retrieve.graphs import QUESTIONS, larger_graph
 

@@ -16,7 +16,8 @@ from sarag_rdf.algo.iri_list import IriList
 from sarag_rdf.ports import Matrix, VectorIndex
 from sarag_rdf.stores import exact_index
 from sarag_rdf.stores.exact_index import ExactIndex
-from sarag_rdf.stores.vectors import FolderVectors, MemoryVectors
+from sarag_rdf.stores.memory_vectors import MemoryVectors
+from sarag_rdf.stores.vectors import FolderVectors
 
 Angles = dict[str, int]
 """IRI -> where its vector points to; few directions, so that many are equally near."""

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from sarag_rdf.algo.iri_list import IriList
 from sarag_rdf.ports import Matrix, VectorIndex, VectorStore
 from sarag_rdf.stores.exact_index import BLOCK, SAMPLE, ExactIndex
-from sarag_rdf.stores.vectors import FolderVectors, MemoryVectors
+from sarag_rdf.stores.memory_vectors import MemoryVectors
+from sarag_rdf.stores.vectors import FolderVectors
 
 IRIS = ["http://example.org/a", "http://example.org/b", "http://example.org/c"]
 A, B, C = IRIS

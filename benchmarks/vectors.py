@@ -1,0 +1,145 @@
+"""What a large vector index costs: to write, to open, to ask, to cluster, to bring up to date.
+
+Vectors are made at random about topics and subtopics, or read from the cache of a graph::
+
+    python benchmarks/vectors.py --count 1000000
+    python benchmarks/vectors.py --embeddings KG/cache/embeddings.sqlite
+
+Prints seconds, the median milliseconds of processors for a question with all vectors looked at and
+with those of near clusters, the ratio of the two, the share of the nearest that is found, sizes of
+files, and the peak of memory, of which mapped pages of the files are a part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from sarag_rdf.algo.clusters import EACH, SHARE
+from sarag_rdf.iris import sha256_hex
+from sarag_rdf.ports import Matrix, VectorIndex, silent
+from sarag_rdf.stores.exact_index import ExactIndex
+from sarag_rdf.stores.matrix_file import release
+from sarag_rdf.stores.vectors import FolderVectors
+
+BLOCK = 10_000
+KIND = "document"
+QUESTIONS = 50
+
+
+def made(count: int, width: int, seed: int) -> Iterator[Matrix]:
+    """Unit vectors: a topic, a subtopic, and noise whose share falls from axis to axis."""
+    fixed = np.random.default_rng(0)
+    topics, subtopics = fixed.normal(size=(300, width)), fixed.normal(size=(9000, width))
+    scale = 1.6 / np.sqrt(1 + np.arange(width) / 24)
+    chance = np.random.default_rng(seed)
+    for begin in range(0, count, BLOCK):
+        size = min(BLOCK, count - begin)
+        topic, part = chance.integers(0, 300, size), chance.integers(0, 30, size)
+        mixed = topics[topic] + subtopics[30 * topic + part]
+        mixed += scale * chance.normal(size=(size, width))
+        yield unit(mixed)
+
+
+def unit(rows: np.ndarray) -> Matrix:
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+
+
+def read(path: Path) -> Matrix:
+    """All vectors of a cache, in an order that is always the same; those of the commonest width."""
+    database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    rows = [value for (value,) in database.execute("SELECT value FROM entry ORDER BY key")]
+    width = int(median(map(len, rows)))
+    return np.stack([np.frombuffer(row, np.float32) for row in rows if len(row) == width])
+
+
+def timed(what: str, do: Callable[[], object]) -> None:
+    wall, cpu = time.perf_counter(), time.process_time()
+    do()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    print(f"{what:42}{wall:9.2f} s {cpu:9.2f} s of processors")
+
+
+def asked(index: VectorIndex, questions: Matrix, k: int) -> tuple[float, list[set[str]]]:
+    """Median milliseconds of processors for a question, and the nearest of each."""
+    found, times = [], []
+    for question in questions:
+        begin = time.process_time()
+        near = index.nearest(question, k)
+        times.append(time.process_time() - begin)
+        found.append({iri for iri, _ in near})
+    return 1000 * median(times), found
+
+
+def loaded(store: FolderVectors, key: str) -> ExactIndex:
+    index = store.load(KIND, key)
+    assert index is not None
+    return index
+
+
+def compare(store: FolderVectors, questions: Matrix, folder: Path) -> None:
+    """The nearest among all vectors, and among those of near clusters."""
+    exact = loaded(FolderVectors(folder, exact_up_to=sys.maxsize), "1")
+    asked(exact, questions[:3], 10)
+    best = {k: asked(exact, questions, k) for k in (10, 200)}
+    release(exact.matrix)
+    timed("put into clusters", lambda: store.prepare(KIND, "1", silent))
+    near = loaded(store, "1")
+    asked(near, questions, 10)
+    for k, (all_time, expected) in best.items():
+        some_time, found = asked(near, questions, k)
+        share = np.mean([len(a & b) / k for a, b in zip(found, expected, strict=True)])
+        print(
+            f"nearest {k:3}: among all {all_time:8.1f} ms, in near clusters {some_time:7.1f} ms, "
+            f"ratio {all_time / some_time:5.1f}, recall {share:.3f}"
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--width", type=int, default=384)
+    parser.add_argument("--embeddings", type=Path, help="embeddings.sqlite of a graph")
+    arguments = parser.parse_args()
+    if arguments.embeddings:
+        every = read(arguments.embeddings)
+        chosen = np.random.default_rng(0).permutation(len(every))
+        questions, vectors = every[chosen[:QUESTIONS]], every[chosen[QUESTIONS:]]
+        count, blocks = len(vectors), iter([vectors])
+    else:
+        count = arguments.count
+        blocks = made(count, arguments.width, 1)
+        questions = next(made(QUESTIONS, arguments.width, 2))
+    iris = sorted(f"https://example.org/kg/doc/{sha256_hex(str(n))[:32]}" for n in range(count))
+    print(f"{count} vectors of {questions.shape[1]} numbers; clusters of {SHARE:.0%} of them are")
+    print(f"looked at, or of {EACH} for each that is wanted, if these are more")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        store = FolderVectors(folder, exact_up_to=count // 2)
+        timed("written (and made)", lambda: store.save(KIND, "1", iris, blocks))
+        timed("opened", lambda: loaded(store, "1"))
+        compare(store, questions, folder)
+        come = [f"https://example.org/kg/doc/{n}" for n in range(10)]
+        timed(
+            "10 of them replaced",
+            lambda: store.update(KIND, "1", "2", iris[:10], come, [questions[:10]]),
+        )
+        assert loaded(store, "2").nearest(questions[3], 1)[0][0] == come[3]
+        timed("opened", lambda: loaded(store, "2"))
+        for file in sorted(folder.iterdir()):
+            print(f"{file.suffix:8}{file.stat().st_size / 1e6:9.1f} MB")
+    print(f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
