@@ -14,7 +14,6 @@ from sarag_rdf.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sarag_rdf.index.decisions import Decision
     from sarag_rdf.knowledge_graph import KnowledgeGraph
 
 
@@ -86,15 +85,7 @@ def _by_rule(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     click.echo(f"{len(rows)} {would} merged by {options['rule']}")
 
 
-def show_decisions(decisions: Iterable[Decision]) -> None:
+def show_decisions(decisions: Iterable[object]) -> None:
     """One line a decision."""
     for decision in decisions:
-        how = f"  [{decision.rule or 'by hand'}, {decision.date}]"
-        note = f"  {decision.note}" if decision.note else ""
-        if decision.kind == "merged":
-            told = f"{decision.name}  is  {decision.other}"
-        elif decision.kind == "apart":
-            told = f"{decision.name}  is not  {decision.other}"
-        else:
-            told = f"{decision.name} ({decision.qualifier})  in  {', '.join(decision.sources)}"
-        click.echo(told + how + note)
+        click.echo(str(decision))

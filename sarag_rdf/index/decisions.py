@@ -46,7 +46,16 @@ class Decision:
     rule: str = ""
     date: str = ""
     note: str = ""
-    confidence: float | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        """What was decided, how and when."""
+        told = {
+            "merged": f"{self.name}  is  {self.other}",
+            "apart": f"{self.name}  is not  {self.other}",
+            "variant": f"{self.name} ({self.qualifier})  in  {', '.join(self.sources)}",
+        }
+        note = f"  {self.note}" if self.note else ""
+        return f"{told[self.kind]}  [{self.rule or 'by hand'}, {self.date}]{note}"
 
     def triple(self, minter: Minter) -> tuple[str, str, str]:
         """Subject, property and object of the decision itself."""
