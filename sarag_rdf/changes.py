@@ -105,7 +105,10 @@ class Changes:
         with self._writing() as reader:
             planned = todo(reader)
             self._embeddings.record(reader)
-            report = pipeline.run(reader, planned, extractor, progress=progress)
+            with self._embeddings.ahead(reader) as ahead:
+                report = pipeline.run(
+                    reader, planned, extractor, progress=progress, written=ahead.take
+                )
             self._embeddings.build(searched(reader), progress)
             return report
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sarag_rdf import assemble
@@ -24,6 +25,7 @@ from sarag_rdf.graph.view import Engine, GraphView
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.inspect.fsck_caches import Broken, check_arrays, check_kept
 from sarag_rdf.location import GraphLocation
+from sarag_rdf.models.ahead import Ahead
 from sarag_rdf.models.embedding_cache import CachedEmbedder
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL
 from sarag_rdf.models.sqlite_cache import SqliteCache, fault_of
@@ -85,6 +87,16 @@ class Embeddings:
         if embedder.name != recorded:
             embedder.embed(["one two three"])
         Writer(reader).describe(embedder.name)
+
+    @contextmanager
+    def ahead(self, reader: GraphReader) -> Iterator[Ahead]:
+        """Embeds texts while the graph is being written; `build` finds them in the cache."""
+        meta = read_meta(reader.store)
+        ahead = Ahead(self._loaded(meta.embedding_model if meta else "").embed)
+        try:
+            yield ahead
+        finally:
+            ahead.close()
 
     def build(self, reader: GraphReader, progress: Progress) -> None:
         """Embed what has not been embedded yet, and make all that is searched.

@@ -120,6 +120,11 @@ class Minter:
     def mention(self, normalized: str) -> str:
         return f"{self.base}mention/{_name_code(normalized)}"
 
+    def variant(self, normalized: str, qualifier: str) -> str:
+        """A name where it stands for another thing, which the qualifier tells from the others."""
+        code = _name_code("\0".join((normalized, qualifier)))
+        return f"{self.base}mention/{code}"
+
     def entity(self, normalized: str) -> str:
         return f"{self.base}entity/E-{_name_code(normalized)}"
 
@@ -193,6 +198,11 @@ class Minter:
     def links_graph(self) -> str:
         """Links between entities and what is the same elsewhere."""
         return self.base + "graph/links"
+
+    @property
+    def decisions_graph(self) -> str:
+        """What was decided about names: which are of one thing, and which are not."""
+        return self.base + "graph/decisions"
 
     @property
     def imported_graphs(self) -> str:

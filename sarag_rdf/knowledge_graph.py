@@ -18,6 +18,7 @@ from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs, searched
 from sarag_rdf.graph.question import question_of
 from sarag_rdf.graph.rows import DOCUMENTS
+from sarag_rdf.identity import Identity
 from sarag_rdf.inspect.findings import FsckReport
 from sarag_rdf.inspect.stats import stats
 from sarag_rdf.inspect.validate import Engine, validate
@@ -172,6 +173,11 @@ class KnowledgeGraph(LifeCycle):
     def links(self) -> Linking:
         """Links from entities to items of imported graphs."""
         return Linking(self._location, self._embeddings)
+
+    @property
+    def identity(self) -> Identity:
+        """Which names are of one thing and which are not, as was decided."""
+        return Identity(self._location, self._embeddings)
 
     def validate(self, engine: Engine = "sarag") -> ValidationReport:
         """Validate all data of our own against ``ontology/shapes.ttl``.

@@ -58,12 +58,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "checking": STEPS | {"embedding", "index", "inspect", "location"},
     "quarantine": STEPS | {"index", "embedding", "location"},
     "linking": STEPS | {"embedding", "link", "location"},
+    "identity": STEPS | {"embedding", "index", "link", "location"},
     "changes": STEPS
     | {"describe", "index", "ingest", "assemble", "embedding", "location", "quarantine"},
     "lifecycle": STEPS | {"changes", "index"},
     "knowledge_graph": STEPS
     | STRATEGIES
-    | {"stores", "assemble", "checking", "lifecycle", "linking", "shacl"},
+    | {"stores", "assemble", "checking", "identity", "lifecycle", "linking", "shacl"},
     "serve": STEPS | {"knowledge_graph", "context", "export", "index", "stores", "sarag_rdf"},
     "cli": {
         "serve",

@@ -43,6 +43,7 @@ PUBLISHED: dict[str, type[DefinedNamespace]] = {
 NOT_LISTED = {
     "RDF": {"reifies"},
     "SEMAPV": {
+        "ManualMappingCuration",
         "CompositeMatching",
         "LexicalMatching",
         "LexicalSimilarityThresholdMatching",
@@ -51,6 +52,7 @@ NOT_LISTED = {
     },
     "SPDX": {"Checksum", "algorithm", "checksum", "checksumAlgorithm_sha256", "checksumValue"},
     "SSSOM": {
+        "subject_label",
         "NoMapping",
         "confidence",
         "mapping_date",

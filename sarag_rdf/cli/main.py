@@ -30,6 +30,8 @@ COMMANDS = {
     "describe": "describe the data set: VoID, DCAT, provenance",
     "link": "link entities to items of an imported graph",
     "mappings": "write the links as an SSSOM table",
+    "merge": "tell that two entities are one, by hand or by rule",
+    "split": "tell that names are of two things",
     "serve": "a SPARQL endpoint, search and answers over HTTP",
     "validate": "check the graph against its SHACL shapes",
     "fsck": "check whether a graph is in order, and repair it",

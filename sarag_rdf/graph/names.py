@@ -49,7 +49,10 @@ class Names:
         return dict(found)
 
     def _in_documents(self, names: set[str]) -> dict[str, list[str]]:
-        """A name that no document uses is that of what it is an alias of."""
+        """A name that no document uses is that of what it is an alias of.
+
+        One that was decided to be of several things is of each of them.
+        """
         reader = self._reader
         if all(part.name != DOCUMENTS for part in reader.parts):
             return {}
@@ -58,13 +61,20 @@ class Names:
         for owner, alias, _ in reader.kept_for("alias-owners", mentions):
             owners[alias.value].add(owner.value)
         few = {alias: found for alias, found in owners.items() if len(found) <= OWNERS}
-        rows = reader.kept_for("mention-targets", mentions.keys() | set().union(*few.values()))
+        variants: defaultdict[str, set[str]] = defaultdict(set)
+        for mention, variant in reader.kept_for("name-variants", mentions):
+            variants[mention.value].add(variant.value)
+        wanted = mentions.keys() | set().union(*few.values(), *variants.values())
+        rows = reader.kept_for("mention-targets", wanted)
         targets = {mention.value: entity.value for mention, entity in rows}
         named = {
             alias: sorted({targets[owner] for owner in found if owner in targets})
             for alias, found in few.items()
         }
-        named |= {mention: [targets[mention]] for mention in mentions if mention in targets}
+        for mention in mentions:
+            own = {targets[name] for name in (mention, *variants[mention]) if name in targets}
+            if own and len(own) <= OWNERS:
+                named[mention] = sorted(own)
         return {mentions[m]: entities for m, entities in named.items() if entities}
 
     def _in_others(self, names: set[str]) -> dict[str, list[str]]:

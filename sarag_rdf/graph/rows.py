@@ -71,6 +71,7 @@ class GraphReader:
             "meta": self.minter.meta_graph,
             "runs": self.minter.runs_graph,
             "links": self.minter.links_graph,
+            "decisions": self.minter.decisions_graph,
             "all": self.minter.graphs,
             "sources": self.minter.source_graphs,
         }

@@ -8,7 +8,7 @@ which order.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
@@ -42,6 +42,9 @@ Vote = tuple[str, str, Term]
 """(mention, property, value): what a source says of a name, counted once a source."""
 
 
+Variant = Callable[[str, str], str]
+
+
 @dataclass(slots=True)
 class Evidence:
     """What some source graphs say."""
@@ -53,8 +56,11 @@ class Evidence:
     """Those that have both ends."""
 
     @classmethod
-    def of(cls, quads: Iterable[Quad]) -> Evidence:
-        """Read evidence from the quads of source graphs; each quad counts once."""
+    def of(cls, quads: Iterable[Quad], variant: Variant = lambda name, graph: name) -> Evidence:  # noqa: ARG005
+        """Read evidence from the quads of source graphs; each quad counts once.
+
+        `variant` tells what a name is called in a source graph.
+        """
         evidence = cls()
         votes: set[tuple[Vote, str]] = set()
         ends: defaultdict[tuple[str, str], tuple[set[str], set[str]]]
@@ -62,13 +68,18 @@ class Evidence:
         for quad in quads:
             predicate = quad.predicate.value
             if predicate in MENTION_PROPERTIES:
-                vote = iri(quad.subject), predicate, iri_or_literal(quad.object)
-                votes.add((vote, iri(quad.graph_name)))
+                graph = iri(quad.graph_name)
+                value = iri_or_literal(quad.object)
+                if predicate == ALIAS_MENTION:
+                    value = NamedNode(variant(value.value, graph))
+                votes.add(((variant(iri(quad.subject), graph), predicate, value), graph))
             elif predicate in _USES:
-                evidence.uses.add((iri(quad.subject), predicate, iri(quad.object)))
+                mention = variant(iri(quad.object), iri(quad.graph_name))
+                evidence.uses.add((iri(quad.subject), predicate, mention))
             elif predicate in _ENDS:
-                place = _ENDS.index(predicate)
-                ends[iri(quad.subject), iri(quad.graph_name)][place].add(iri(quad.object))
+                graph = iri(quad.graph_name)
+                mention = variant(iri(quad.object), graph)
+                ends[iri(quad.subject), graph][_ENDS.index(predicate)].add(mention)
         evidence.votes.update(vote for vote, _ in votes)
         for (relationship, _), (subjects, objects) in ends.items():
             evidence.relationships |= {(relationship, s, o) for s in subjects for o in objects}
@@ -78,6 +89,13 @@ class Evidence:
     def mentions(self) -> set[str]:
         """The names of which something is said."""
         return {mention for mention, _, _ in self.votes}
+
+    @property
+    def names(self) -> set[str]:
+        """All names that occur, whether or not something is said of them."""
+        found = self.mentions | {alias for _, alias in self.claims}
+        found |= {mention for _, _, mention in self.uses}
+        return found | {mention for _, *ends in self.relationships for mention in ends}
 
     @property
     def named(self) -> set[str]:

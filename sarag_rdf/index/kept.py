@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from pyoxigraph import NamedNode
 
 from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.index.decisions import Decided
 from sarag_rdf.index.derive import ALIAS_MENTION, Evidence, Joined, Use, Vote
 from sarag_rdf.iris import statement_iri
 from sarag_rdf.ports import Term
@@ -58,13 +59,26 @@ class Tally:
                     self._counts[vote] += sign * sources
 
 
+class VariantsConcernedError(Exception):
+    """What is asked concerns a name with variants, which counts of all sources say nothing of."""
+
+
 class Kept:
     """A store as it is without some source graphs, which hold the `old` evidence."""
 
     def __init__(
-        self, reader: GraphReader, changed: Iterable[str], old: Evidence, tally: Tally
+        self,
+        reader: GraphReader,
+        changed: Iterable[str],
+        old: Evidence,
+        tally: Tally,
+        decided: Decided,
+        families: Iterable[str] = (),
     ) -> None:
+        """`families` are further names whose variants are concerned."""
         self._reader = reader
+        self._decided = decided
+        self._families = decided.families.union(families)
         self._changed = frozenset(changed)
         self._old = old
         self._tally = tally
@@ -73,12 +87,18 @@ class Kept:
         """Whether a graph is that of a source that stays."""
         return graph.startswith(self._reader.minter.source_graphs) and graph not in self._changed
 
+    def check(self, names: Iterable[str]) -> None:
+        """Raise `VariantsConcernedError` if one of the names has variants, or is one."""
+        if self._families and not self._families.isdisjoint(names):
+            raise VariantsConcernedError
+
     def _rows(self, name: str, iris: Iterable[str]) -> Iterator[_Row]:
         """Rows of an evidence query whose last column, the graph, is of a source that stays."""
         return (r for r in self._reader.kept_for(name, iris) if self._stays(r[-1].value))
 
     def votes(self, mentions: set[str]) -> Counter[Vote]:
         """How many sources say what of these names: all that they say."""
+        self.check(mentions)
         rows = self._reader.kept_for("mention-votes", mentions)
         votes = Counter({_vote(vote): int(sources.value) for *vote, sources in rows})
         return self._without_old(votes)
@@ -92,6 +112,7 @@ class Kept:
 
     def at_least(self, votes: Collection[Vote]) -> tuple[Counter[Vote], set[Vote]]:
         """How many sources give each of these votes, and of which there may be more than that."""
+        self.check(mention for mention, _, _ in votes)
         known = [vote for vote in votes if vote in self._tally]
         wanted = sorted(set(votes).difference(known), key=str)
         rows, many = _bounded(wanted, self._stating, lambda row: _vote(row[:3]))
@@ -110,6 +131,8 @@ class Kept:
 
     def owners(self, aliases: Iterable[str]) -> defaultdict[str, set[str]]:
         """Which names give each as an alias."""
+        aliases = list(aliases)
+        self.check(aliases)
         rows = self._reader.kept_for("alias-claims", aliases)
         owners: defaultdict[str, set[str]] = defaultdict(set)
         for mention, _, alias in self.stated({(m.value, ALIAS_MENTION, a) for m, a in rows}):
@@ -118,17 +141,25 @@ class Kept:
 
     def uses(self, *, mentions: Iterable[str] = (), texts: Iterable[str] = ()) -> set[Use]:
         """Uses of the names, and by the texts."""
-        found = {(t.value, p.value, m.value) for t, p, m, _ in self._rows("mention-uses", mentions)}
-        rows = self._rows("text-uses", texts)
-        return found | {(text.value, property_.value, m.value) for text, property_, m, _ in rows}
+        asked = list(mentions)
+        self.check(asked)
+        rows = [*self._rows("mention-uses", asked), *self._rows("text-uses", texts)]
+        variant = self._decided.variant
+        return {(t.value, p.value, variant(m.value, g.value)) for t, p, m, g in rows}
 
     def relationships(
         self, *, mentions: Iterable[str] = (), relationships: Iterable[str] = ()
     ) -> set[Joined]:
         """Relationships at an end of which one of the names stands, and those given."""
-        found = set(self._rows("mention-relationships", mentions))
+        asked = list(mentions)
+        self.check(asked)
+        found = set(self._rows("mention-relationships", asked))
         found |= set(self._rows("relationship-mentions", relationships))
-        return {(r.value, subject.value, object_.value) for r, subject, object_, _ in found}
+        variant = self._decided.variant
+        return {
+            (r.value, variant(subject.value, g.value), variant(object_.value, g.value))
+            for r, subject, object_, g in found
+        }
 
 
 def targets(reader: GraphReader, mentions: Iterable[str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ same commit.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pyoxigraph import Quad
@@ -28,7 +28,7 @@ from sarag_rdf.index.remove import remove_by
 from sarag_rdf.ports import Advance, Extractor, Progress, silent
 from sarag_rdf.types import Document, Extraction, Method
 
-COMMIT_DOCUMENTS = 256
+COMMIT_DOCUMENTS = 128
 COMMIT_SECONDS = 15.0
 """A commit is made after so many documents or seconds, whichever comes first."""
 
@@ -62,8 +62,9 @@ def run(
     extractor: Extractor,
     *,
     progress: Progress = silent,
+    written: Callable[[Iterable[str]], None] = lambda texts: None,  # noqa: ARG005
 ) -> IndexReport:
-    """Index what is planned, some sources a commit.
+    """Index what is planned, some sources a commit; `written` is called with the texts of each.
 
     A document that cannot be extracted fails its source, which becomes a problem in the report;
     an error that concerns every document (an endpoint that is down) is raised after what was
@@ -92,6 +93,7 @@ def run(
             waiting += len(found)
             if waiting >= COMMIT_DOCUMENTS or time.monotonic() - since >= COMMIT_SECONDS:
                 _commit(writer, plan.method, batch, report)
+                written(_texts(batch))
                 batch, waiting, since = [], 0, time.monotonic()
     except (SaragError, KeyboardInterrupt):
         extracted.close()
@@ -158,6 +160,15 @@ def _commit(
         released = [minter.quarantine_graph(planned.iri) for planned in done if planned.held]
         iris = [planned.iri for planned in done]
         writer.commit(drop, insert, iris, released=released, held=held)
+
+
+def _texts(batch: list[tuple[PlannedSource, _Found]]) -> Iterator[str]:
+    """What will be embedded of sources: documents, descriptions, relationships."""
+    for document, extraction in (pair for _, found in batch for pair in found):
+        yield document.titled_text
+        for mention in extraction.mentions:
+            yield from mention.descriptions or (mention.name,)
+        yield from (relation.sentence for relation in extraction.relations)
 
 
 def _unwritable(error: Exception) -> str:

@@ -11,84 +11,63 @@ names and classes are voted anew only where the votes that change can change the
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from pyoxigraph import NamedNode, Quad, Triple
 
 from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.index.decisions import Decided, read_decisions
 from sarag_rdf.index.derive import (
-    ALIAS_MENTION,
-    NORMALIZED_NAME,
     Evidence,
-    Vote,
-    claims_in,
     derive,
     end_links,
     entity_names,
     joined_pairs,
-    named_in,
     reference,
     related,
     text_links,
 )
-from sarag_rdf.index.kept import Kept, Tally, still_joined, targets
+from sarag_rdf.index.kept import (
+    Kept,
+    Tally,
+    VariantsConcernedError,
+    still_joined,
+)
 from sarag_rdf.index.resolve import resolve
+from sarag_rdf.index.targets import Targets, entities, spelled, targets_of_change
 from sarag_rdf.index.votes import Names, changed_votes, uncertain
-from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Change
 from sarag_rdf.terms import iri
 
 
-@dataclass(slots=True)
-class _Targets:
-    """The entities that names refer to before and after a change, as far as they are known."""
-
-    reader: GraphReader
-    before: dict[str, str]
-    after: dict[str, str]
-    _known: set[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._known = self.before.keys() | self.after.keys()
-
-    @property
-    def moved(self) -> set[str]:
-        """Names that refer to something else, or for the first time, or no longer."""
-        names = self.before.keys() | self.after.keys()
-        return {name for name in names if self.before.get(name) != self.after.get(name)}
-
-    def learn(self, names: Iterable[str]) -> None:
-        """Find out about further names, whose targets do not change."""
-        unknown = set(names) - self._known
-        found = targets(self.reader, unknown)
-        self._known |= unknown
-        self.before |= found
-        self.after |= found
-
-
 def refresh(
-    reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad], tally: Tally | None = None
+    reader: GraphReader,
+    drop: Sequence[str],
+    insert: Sequence[Quad],
+    tally: Tally | None = None,
+    decided: Decided | None = None,
 ) -> Change:
     """Complete a change of source graphs with what follows for the traversed graph.
 
     `drop` names source graphs that go (or are replaced); `insert` are quads of source graphs
     that come. Returns the whole change; nothing is written. `tally` is what the writer remembers
-    of the votes; it is brought up to date as if the change had been made.
+    of the votes; it is brought up to date as if the change had been made. `decided` is what is
+    decided from now on, where that changes, too.
     """
-    old = Evidence.of(quad for graph in dict.fromkeys(drop) for quad in reader.store.quads(graph))
-    new = Evidence.of(insert)
+    known = Decided.of(read_decisions(reader), reader.minter)
+    decided = known if decided is None else decided
+    quads = (quad for graph in dict.fromkeys(drop) for quad in reader.store.quads(graph))
+    old, new = Evidence.of(quads, known.variant), Evidence.of(insert, decided.variant)
     tally = Tally() if tally is None else tally
-    kept = Kept(reader, drop, old, tally)
-    found = _targets(reader, kept, old, new)
-    differences = (
-        _references(found),
-        _texts(kept, found, old, new),
-        _relationships(reader, kept, found, old, new),
-        _names(reader, kept, found, old, new),
-    )
-    gone = set().union(*(difference[0] for difference in differences))
-    come = set().union(*(difference[1] for difference in differences))
+    kept = Kept(reader, drop, old, tally, decided, known.families)
+    try:
+        kept.check(old.names | new.names | (decided.families ^ known.families))
+        kept.check(name for (name, _), _ in decided.variants.items() ^ known.variants.items())
+        gone, come = _differences(reader, kept, old, new, set(decided.changed(known)), decided)
+    except VariantsConcernedError:
+        gone = {quad.triple for quad in reader.store.quads(reader.minter.kg_graph)}
+        come = _derived(reader, decided, without=drop, quads=insert)
     tally.changed(old, new)
     graph = NamedNode(reader.minter.kg_graph)
     return Change(
@@ -98,81 +77,60 @@ def refresh(
     )
 
 
+def _differences(
+    reader: GraphReader,
+    kept: Kept,
+    old: Evidence,
+    new: Evidence,
+    redecided: set[str],
+    decided: Decided,
+) -> _Difference:
+    found = targets_of_change(reader, kept, old, new, redecided, decided)
+    differences = (
+        _references(found),
+        _texts(kept, found, old, new),
+        _relationships(reader, kept, found, old, new),
+        _names(reader, kept, found, old, new),
+    )
+    gone: set[Triple] = set().union(*(difference[0] for difference in differences))
+    come: set[Triple] = set().union(*(difference[1] for difference in differences))
+    return gone, come
+
+
 def rebuild(reader: GraphReader) -> Change:
-    """The change that makes the traversed graph anew from all evidence."""
+    """The change that makes the traversed graph anew from all evidence, and what was decided."""
     minter = reader.minter
+    triples = _derived(reader, Decided.of(read_decisions(reader), minter))
+    graph = NamedNode(minter.kg_graph)
+    return Change(drop=(minter.kg_graph,), insert=tuple(_in_graph(triples, graph)))
+
+
+def _derived(
+    reader: GraphReader, decided: Decided, without: Sequence[str] = (), quads: Sequence[Quad] = ()
+) -> set[Triple]:
+    """The traversed graph by all evidence; `without` some source graphs, and with these quads."""
     graphs = [graph.value for (graph,) in reader.kept("source-graphs")]
-    evidence = Evidence.of(quad for graph in graphs for quad in reader.store.quads(graph))
+    stay = (q for graph in graphs if graph not in without for q in reader.store.quads(graph))
+    evidence = Evidence.of(chain(stay, quads), decided.variant)
     owners: defaultdict[str, set[str]] = defaultdict(set)
     for mention, alias in evidence.claims:
         owners[alias].add(mention)
-    found = _resolved(minter, evidence.named, owners, _spelled(evidence.votes))
-    graph = NamedNode(minter.kg_graph)
-    return Change(drop=(minter.kg_graph,), insert=tuple(_in_graph(derive(evidence, found), graph)))
+    names = spelled(evidence.votes)
+    roots = resolve(sorted(evidence.named), decided.owners(owners), names)
+    found = entities(reader.minter, roots, decided)
+    for variant in sorted(decided.bases, reverse=True):
+        name = decided.bases[variant]
+        if variant in found and name not in roots:
+            found[name] = found[variant]
+    return derive(evidence, found)
 
 
-def _spelled(votes: Iterable[Vote]) -> Callable[[str], str]:
-    """Mention -> its normalised name, empty where it is not mentioned."""
-    found = {mention: value.value for mention, p, value in votes if p == NORMALIZED_NAME}
-    return lambda mention: found.get(mention, "")
-
-
-_RESOLVING = (NORMALIZED_NAME, ALIAS_MENTION)
-"""What is said of names that tells what they refer to."""
 _Difference = tuple[set[Triple], set[Triple]]
 """Triples that the evidence no longer supports, if nothing in the second supports them; and those
 that it supports now. What stands in both stays."""
 
 
-def _targets(reader: GraphReader, kept: Kept, old: Evidence, new: Evidence) -> _Targets:
-    """What the names of a change refer to, and all names that now refer to something else."""
-    changed = (vote for vote in old.votes.keys() ^ new.votes.keys() if vote[1] in _RESOLVING)
-    told = set(changed)
-    told -= kept.stated(told)
-    doubtful = {alias for _, alias in claims_in(told)}
-    claiming = {(m.value, a.value) for m, a in reader.kept_for("mention-claims", doubtful)}
-    doubtful |= {alias for m, alias in claiming | new.claims if m in doubtful}
-
-    before = targets(reader, doubtful | old.mentions | new.mentions)
-    gone = named_in(told) - new.named
-    doubtful |= new.named - before.keys()
-    present = (before.keys() | new.named) - gone
-    after = {name: entity for name, entity in before.items() if name in present}
-    after |= _resolved_after(reader, kept, new, doubtful & present)
-    return _Targets(reader, before, after)
-
-
-def _resolved_after(
-    reader: GraphReader, kept: Kept, new: Evidence, names: set[str]
-) -> dict[str, str]:
-    """What names refer to when a change is made."""
-    owners = kept.owners(names)
-    for mention, alias in new.claims:
-        owners[alias].add(mention)
-    further = {owner for name in names for owner in owners[name]} - names
-    for alias, found in kept.owners(further).items():
-        owners[alias] |= found
-    known = _spelled(new.votes)
-
-    def normalized(mention: str) -> str:
-        rows = reader.kept_for("normalized-names", [mention])
-        return known(mention) or min((name.value for _, name in rows), default="")
-
-    return _resolved(reader.minter, names, owners, normalized)
-
-
-def _resolved(
-    minter: Minter,
-    names: Iterable[str],
-    owners: Mapping[str, set[str]],
-    normalized: Callable[[str], str],
-) -> dict[str, str]:
-    claimed = {alias: frozenset(found) for alias, found in owners.items()}
-    found = resolve(sorted(names), claimed, normalized)
-    return {name: minter.entity_of_mention(target) for name, target in found.items()}
-
-
-def _references(found: _Targets) -> _Difference:
+def _references(found: Targets) -> _Difference:
     moved = found.moved
     return (
         {reference(name, found.before[name]) for name in moved if name in found.before},
@@ -180,7 +138,7 @@ def _references(found: _Targets) -> _Difference:
     )
 
 
-def _texts(kept: Kept, found: _Targets, old: Evidence, new: Evidence) -> _Difference:
+def _texts(kept: Kept, found: Targets, old: Evidence, new: Evidence) -> _Difference:
     """Links of texts: those of the change, and of all uses of names that moved."""
     stay = kept.uses(mentions=found.moved)
     found.learn(mention for _, _, mention in old.uses | new.uses)
@@ -192,7 +150,7 @@ def _texts(kept: Kept, found: _Targets, old: Evidence, new: Evidence) -> _Differ
 
 
 def _relationships(
-    reader: GraphReader, kept: Kept, found: _Targets, old: Evidence, new: Evidence
+    reader: GraphReader, kept: Kept, found: Targets, old: Evidence, new: Evidence
 ) -> _Difference:
     """Links of relationships, and of the entities that they join."""
     stay = kept.relationships(mentions=found.moved)
@@ -214,7 +172,7 @@ def _relationships(
 
 
 def _names(
-    reader: GraphReader, kept: Kept, found: _Targets, old: Evidence, new: Evidence
+    reader: GraphReader, kept: Kept, found: Targets, old: Evidence, new: Evidence
 ) -> _Difference:
     """Names and classes of the entities for which the votes have to be counted."""
     moved = found.moved

@@ -128,7 +128,7 @@ def strangers(reader: GraphReader, graphs: Iterable[GraphSize]) -> Iterator[str]
     minter = reader.minter
     ours = {
         *(minter.kg_graph, minter.meta_graph, minter.runs_graph),
-        *(minter.links_graph, minter.numbers_graph),
+        *(minter.links_graph, minter.decisions_graph, minter.numbers_graph),
     }
     starts = (minter.source_graphs, minter.quarantine_graphs, minter.imported_graphs)
     for size in graphs:

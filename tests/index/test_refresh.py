@@ -14,6 +14,8 @@ from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index import kept
 from sarag_rdf.index.commit import Writer
+from sarag_rdf.index.decide import decide
+from sarag_rdf.index.decisions import Decision, read_decisions
 from sarag_rdf.index.kept import Tally
 from sarag_rdf.index.refresh import rebuild, refresh
 from sarag_rdf.iris import Minter
@@ -81,29 +83,65 @@ raw_steps = st.dictionaries(
 )
 
 
+decisions = st.one_of(
+    st.builds(Decision, st.just("merged"), names, names),
+    st.builds(Decision, st.just("merged"), names, names),
+    st.builds(Decision, st.just("apart"), names, names),
+    st.builds(
+        Decision,
+        st.just("variant"),
+        names,
+        qualifier=st.sampled_from(("first", "second")),
+        sources=st.sets(st.sampled_from("wxyz"), min_size=1, max_size=2).map(
+            lambda keys: tuple(sorted(MINTER.source(key, "", "") for key in keys))
+        ),
+    ),
+)
+steps = st.one_of(
+    raw_steps,
+    raw_steps,
+    raw_steps,
+    st.tuples(st.lists(decisions, max_size=3), st.sets(st.integers(0, 9), max_size=3)),
+)
+Step = dict[str, list[Triple] | None] | tuple[list[Decision], set[int]]
+
+
+def step_of(reader: GraphReader, step: Step, tally: Tally | None) -> None:
+    """Change sources, or make some decisions and undo others."""
+    if isinstance(step, tuple):
+        there = read_decisions(reader)
+        made = [d for d in step[0] if d.kind == "variant" or d.name != d.other]
+        decide(reader, made, [d for number, d in enumerate(there) if number in step[1]])
+        return
+    drop = [graph_of(source) for source in step]
+    insert = [
+        Quad(t.subject, t.predicate, t.object, NamedNode(graph_of(source)))
+        for source, triples in step.items()
+        for t in dict.fromkeys(triples or ())
+    ]
+    change = refresh(reader, drop, insert, tally)
+    assert not {*change.delete} & {*change.insert}
+    reader.store.apply(change)
+
+
 @pytest.mark.parametrize("bound", [1, 3, 200])
 def test_a_refreshed_graph_is_the_rebuilt_one(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a low bound there is always more than is read at once."""
     monkeypatch.setattr(kept, "BOUND", bound)
 
     @settings(max_examples=200, deadline=None)
-    @given(st.lists(raw_steps, max_size=8), st.booleans())
-    def check(history: list[dict[str, list[Triple] | None]], remembers: bool) -> None:
-        store = OxigraphStore.in_memory()
-        reader = GraphReader(store, MINTER)
+    @given(st.lists(steps, max_size=9), st.booleans())
+    def check(history: list[Step], remembers: bool) -> None:
+        reader = GraphReader(OxigraphStore.in_memory(), MINTER)
         tally = Tally() if remembers else None
         for step in history:
-            drop = [graph_of(source) for source in step]
-            insert = [
-                Quad(t.subject, t.predicate, t.object, NamedNode(graph_of(source)))
-                for source, triples in step.items()
-                for t in dict.fromkeys(triples or ())
-            ]
-            change = refresh(reader, drop, insert, tally)
-            assert not {*change.delete} & {*change.insert}
-            store.apply(change)
-            derived = {quad.triple for quad in store.quads(MINTER.kg_graph)}
+            step_of(reader, step, tally)
+            derived = {quad.triple for quad in reader.store.quads(MINTER.kg_graph)}
             assert derived == {quad.triple for quad in rebuild(reader).insert}
+        decide(reader, [], read_decisions(reader))
+        assert not set(reader.store.quads(MINTER.decisions_graph))
+        undecided = {quad.triple for quad in reader.store.quads(MINTER.kg_graph)}
+        assert undecided == {quad.triple for quad in rebuild(reader).insert}
 
     check()
 

@@ -1,0 +1,244 @@
+"""Which names of one knowledge graph are of one thing and which are not, as was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sarag_rdf.embedding import Embeddings
+from sarag_rdf.errors import UsageError
+from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.index.decide import decide, of_run
+from sarag_rdf.index.decisions import Decided, Decision, read_decisions
+from sarag_rdf.index.holdings import Holdings
+from sarag_rdf.index.merge_rules import NEAR, RULES, propose
+from sarag_rdf.iris import normalize_name
+from sarag_rdf.link.match import EXACT, Match
+from sarag_rdf.link.sssom import read_table
+from sarag_rdf.location import GraphLocation
+
+
+class Identity:
+    """Merges and splits of entities: decisions about names, which can be undone."""
+
+    def __init__(self, location: GraphLocation, embeddings: Embeddings) -> None:
+        self._location = location
+        self._embeddings = embeddings
+
+    def decisions(self) -> list[Decision]:
+        """All decisions."""
+        return read_decisions(self._location.own())
+
+    def merge(self, kept: str, other: str, *, note: str = "") -> Decision:
+        """Make the entity `other` one with the entity `kept`; each by its IRI or a name.
+
+        Raises `UsageError` for what is no entity, or is one already, or was merged before.
+        """
+        with self._changing() as reader:
+            [made] = _merges(reader, [(kept, other, Decision("merged", "", note=note))])
+            decide(reader, [made])
+            return made
+
+    def proposals(self, rule: str, *, least: float = NEAR) -> list[Match]:
+        """What a rule would merge, as rows that can be reviewed: subjects would become objects.
+
+        `rule` is ``same-words``, ``initials`` or ``near``; `least` is the cosine for ``near``.
+        """
+        if rule not in RULES:
+            raise UsageError(f"there is no rule '{rule}': the rules are {', '.join(RULES)}")
+        reader = self._location.own()
+        apart = Decided.of(read_decisions(reader), reader.minter)
+        rows = []
+        for found in propose(reader, rule, self._nearest, least):
+            names = [_own_mention(reader, entity) for entity in (found.other, found.kept)]
+            busy = {name for name, _ in apart.merges}
+            if (names[0], names[1]) in apart.apart or not busy.isdisjoint(names):
+                continue
+            if any(names[0] == kept for _, kept in apart.merges):
+                continue
+            rows.append(
+                Match(
+                    found.other,
+                    EXACT,
+                    found.kept,
+                    found.justification,
+                    found.confidence,
+                    tool=rule,
+                    date=_today(),
+                )
+            )
+        labels = _labels(reader, [iri for row in rows for iri in row.pair])
+        return [
+            replace(row, subject_label=labels[row.subject], object_label=labels[row.object])
+            for row in rows
+        ]
+
+    def merge_rows(self, rows: Sequence[Match] | Path) -> list[Decision]:
+        """Merge what rows, or a reviewed table, say to be the same: subjects become objects."""
+        chosen = read_table(rows) if isinstance(rows, Path) else rows
+        told = [
+            (row.object, row.subject, _from_row(row))
+            for row in chosen
+            if row.is_link and row.predicate == EXACT
+        ]
+        with self._changing() as reader:
+            made = _merges(reader, told)
+            decide(reader, made)
+            return made
+
+    def keep_apart(self, name: str, other: str, *, note: str = "") -> Decision:
+        """Tell that two names, which the rules may put together, are of two things."""
+        names = sorted(map(normalize_name, (name, other)))
+        if names[0] == names[1] or not all(names):
+            raise UsageError(
+                f"'{name}' and '{other}' are the same name: say in which sources it is of another "
+                "thing, with --in SOURCE --as QUALIFIER"
+            )
+        made = Decision("apart", names[0], names[1], note=note, date=_today())
+        with self._changing() as reader:
+            minter = reader.minter
+            merges = Decided.of(read_decisions(reader), minter).merges
+            pair = minter.mention(names[0]), minter.mention(names[1])
+            if pair in merges or pair[::-1] in merges:
+                raise UsageError(
+                    f"'{name}' and '{other}' were merged: undo that with  sarag merge --undo "
+                    f"{made.other!r}"
+                )
+            decide(reader, [made])
+        return made
+
+    def split(
+        self, name: str, sources: Sequence[str], qualifier: str, *, note: str = ""
+    ) -> Decision:
+        """Tell that in some sources a name is of another thing, told apart by `qualifier`."""
+        normalized = normalize_name(name)
+        if not normalized or not qualifier.strip() or not sources:
+            raise UsageError("a name, the sources and a qualifier are needed to split a name")
+        with self._changing() as reader:
+            if not _targets(reader, [reader.minter.mention(normalized)]):
+                raise UsageError(f"no document mentions '{name}': see sarag stats")
+            iris = Holdings(reader).named(sources)
+            made = Decision(
+                "variant", normalized, qualifier=qualifier.strip(), sources=tuple(sorted(iris)),
+                date=_today(), note=note,
+            )  # fmt: skip
+            for there in read_decisions(reader):
+                same = there.kind == "variant" and there.name == normalized
+                if same and there.qualifier != made.qualifier and {*there.sources} & {*iris}:
+                    raise UsageError(
+                        f"in one of these sources '{name}' is '{there.qualifier}' already: undo "
+                        "that first"
+                    )
+            decide(reader, [made])
+        return made
+
+    def undo(self, what: str | None) -> list[Decision]:
+        """Undo decisions: one by its IRI, those of a run or a rule, those about a name, or all.
+
+        Raises `UsageError` if there is none.
+        """
+        with self._changing() as reader:
+            there = read_decisions(reader)
+            of = of_run(reader, what or "")
+            name = normalize_name(what or "")
+            gone = [
+                decision
+                for decision in there
+                if what is None
+                or decision.iri(reader.minter) in {what, *of}
+                or decision.rule == what
+                or name in (decision.name, decision.other)
+            ]
+            if not gone:
+                raise UsageError(f"no decision is about '{what}': see sarag merge --list")
+            decide(reader, [], gone)
+            return gone
+
+    def _nearest(self, entity: str) -> list[tuple[str, float]]:
+        index = self._embeddings.view(self._location.reading()).vectors.index("entity")
+        [vector] = index.vectors(index.positions([entity]))
+        return [(other, cosine) for other, cosine in index.nearest(vector, 6) if other != entity]
+
+    @contextmanager
+    def _changing(self) -> Iterator[GraphReader]:
+        self._location.own()
+        self._embeddings.forget()
+        with self._location.changing() as reader:
+            yield reader
+
+
+def _merges(reader: GraphReader, told: Sequence[tuple[str, str, Decision]]) -> list[Decision]:
+    """Decisions that merge (kept, other); raises `UsageError` for those that cannot be."""
+    decided = Decided.of(read_decisions(reader), reader.minter)
+    into = dict(decided.merges)
+    made = []
+    for kept, other, decision in told:
+        ends = [_entity(reader, end) for end in (kept, other)]
+        first, second = (_own_mention(reader, end) for end in ends)
+        if first == second:
+            raise UsageError(f"'{kept}' and '{other}' are one already")
+        if (first, second) in decided.apart:
+            raise UsageError(f"'{kept}' and '{other}' are kept apart: undo that first")
+        if second in into.values() or second in into or first in into:
+            raise UsageError(
+                f"'{kept}' or '{other}' was merged with a third: merge that with '{kept}' instead, "
+                "or undo it (sarag merge --list)"
+            )
+        into[second] = first
+        names = [_normalized(reader, mention) for mention in (second, first)]
+        made.append(
+            replace(decision, name=names[0], other=names[1], date=decision.date or _today())
+        )
+    return made
+
+
+def _from_row(row: Match) -> Decision:
+    return Decision(
+        "merged", "", justification=row.justification, rule=row.tool, date=row.date,
+        note=row.comment,
+    )  # fmt: skip
+
+
+def _entity(reader: GraphReader, named: str) -> str:
+    """An entity by its IRI or one of its names."""
+    if named.startswith(f"{reader.minter.base}entity/"):
+        if next(reader.kept_for("entity-mentions", [named]), None) is not None:
+            return named
+    else:
+        found = _targets(reader, [reader.minter.mention(normalize_name(named))])
+        if found:
+            return found[0]
+    raise UsageError(f"'{named}' is no entity of this graph: give its IRI, or a name in a document")
+
+
+def _targets(reader: GraphReader, mentions: Sequence[str]) -> list[str]:
+    return [entity.value for _, entity in reader.kept_for("mention-targets", mentions)]
+
+
+def _own_mention(reader: GraphReader, entity: str) -> str:
+    """The name that gives an entity its IRI."""
+    return f"{reader.minter.base}mention/{entity.rpartition('E-')[2]}"
+
+
+def _normalized(reader: GraphReader, mention: str) -> str:
+    names = [name.value for _, name in reader.kept_for("normalized-names", [mention])]
+    if not names:
+        raise UsageError(
+            "a thing that was told apart by a qualifier is not merged: undo the split instead"
+        )
+    return str(min(names))
+
+
+def _labels(reader: GraphReader, entities: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for entity, name, *_ in searched(reader).rows_for("entity-labels", entities):
+        found[entity.value] = min(found.get(entity.value, name.value), name.value)
+    return found
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()

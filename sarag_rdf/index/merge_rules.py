@@ -1,0 +1,153 @@
+"""Rules that say which two entities are one, each with its name as what is told of its decisions.
+
+A rule holds for two entities by themselves: what it says of one pair never follows from others.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.iris import normalize_name
+from sarag_rdf.terms import iri, text_of
+from sarag_rdf.vocab import RDF, SARAG, SEMAPV, SKOS
+
+RULES = ("same-words", "initials", "near")
+NEAR = 0.9
+"""Cosine that the names of two entities have at least, for the rule ``near``."""
+_CANDIDATES = 5
+_NAMES_SHOWN = 50
+"""Entities that one key may fit, for its pairs to be looked at."""
+
+Nearest = Callable[[str], list[tuple[str, float]]]
+"""Entity -> entities with similar names, with cosines."""
+
+
+@dataclass(slots=True)
+class Things:
+    """Entities with their names, classes and neighbours."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    """Entity -> its preferred name, normalised."""
+    persons: set[str] = field(default_factory=set)
+    texts: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    neighbours: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    @classmethod
+    def of(cls, reader: GraphReader) -> Things:
+        """Read them from the traversed graph."""
+        things = cls()
+        for quad in reader.store.quads(reader.minter.kg_graph):
+            subject, value = iri(quad.subject), quad.object
+            if quad.predicate == SKOS.prefLabel:
+                name = normalize_name(text_of(value))
+                things.names[subject] = min(things.names.get(subject, name), name)
+            elif quad.predicate == RDF.type and value == SARAG.Person:
+                things.persons.add(subject)
+            elif quad.predicate == SARAG.describes:
+                things.texts[text_of(value)].add(subject)
+            elif quad.predicate == SARAG.relatedTo and subject != text_of(value):
+                things.neighbours[subject].add(text_of(value))
+                things.neighbours[text_of(value)].add(subject)
+        return things
+
+    def share_neighbour(self, one: str, other: str) -> bool:
+        """Whether some third entity is related to both."""
+        return bool(self.neighbours[one] & self.neighbours[other] - {one, other})
+
+    def kept_first(self, one: str, other: str) -> tuple[str, str]:
+        """The entity that more texts describe, then that of the longer name; then the other."""
+        first, second = sorted(
+            (one, other), key=lambda e: (-len(self.texts[e]), -len(self.names[e]), e)
+        )
+        return first, second
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Two entities that a rule takes for one: the second is to become the first."""
+
+    kept: str
+    other: str
+    justification: str
+    confidence: float
+
+
+def propose(reader: GraphReader, rule: str, nearest: Nearest, least: float) -> list[Proposal]:
+    """What a rule says of a graph; no entity both stays and goes.
+
+    Pairs that it says most surely come first. A pair whose entity that goes is kept in an earlier
+    pair, or whose entity that stays has gone, is left out.
+    """
+    things = Things.of(reader)
+    pairs: Mapping[str, Callable[[], Iterator[Proposal]]] = {
+        "same-words": lambda: _same_words(things),
+        "initials": lambda: _initials(things),
+        "near": lambda: _near(things, nearest, least),
+    }
+    kept: set[str] = set()
+    gone: set[str] = set()
+    found = []
+    for proposal in sorted(pairs[rule](), key=lambda p: (-p.confidence, p.kept, p.other)):
+        if proposal.other in kept | gone or proposal.kept in gone:
+            continue
+        kept.add(proposal.kept)
+        gone.add(proposal.other)
+        found.append(proposal)
+    return found
+
+
+def _same_words(things: Things) -> Iterator[Proposal]:
+    """Names of the same words in whatever order, and whether or not they end in an s."""
+    groups: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for entity, name in sorted(things.names.items()):
+        groups[tuple(sorted(map(_stem, name.split())))].append(entity)
+    for entities in groups.values():
+        if len(entities) > _NAMES_SHOWN:
+            continue
+        for one, other in combinations(entities, 2):
+            if things.names[one] != things.names[other]:
+                kept, gone = things.kept_first(one, other)
+                yield Proposal(kept, gone, SEMAPV.LexicalMatching.value, 0.9)
+
+
+def _stem(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def _initials(things: Things) -> Iterator[Proposal]:
+    """A person by initials and surname, where one person alone fits and they share a neighbour."""
+    by_surname: defaultdict[str, list[str]] = defaultdict(list)
+    for entity in sorted(things.persons & things.names.keys()):
+        words = things.names[entity].split()
+        if len(words) > 1:
+            by_surname[words[-1]].append(entity)
+    for entities in by_surname.values():
+        for short in entities:
+            first, *middle, _ = things.names[short].split()
+            fits = [e for e in entities if e != short and _fits(first, things.names[e])]
+            if len(first) > 3 or middle or len(fits) != 1:
+                continue
+            if things.share_neighbour(short, fits[0]):
+                yield Proposal(fits[0], short, SEMAPV.LexicalMatching.value, 0.8)
+
+
+def _fits(initials: str, name: str) -> bool:
+    given = name.split()[:-1]
+    return len(given[0]) > 1 and "".join(word[0] for word in given).startswith(initials)
+
+
+def _near(things: Things, nearest: Nearest, least: float) -> Iterator[Proposal]:
+    """Entities with similar names, as the embedding model tells, that share a neighbour."""
+    for entity in sorted(things.names):
+        if not things.neighbours[entity]:
+            continue
+        for other, cosine in nearest(entity)[:_CANDIDATES]:
+            is_near = other > entity and other in things.names and cosine >= least
+            if is_near and things.share_neighbour(entity, other):
+                kept, gone = things.kept_first(entity, other)
+                justification = SEMAPV.SemanticSimilarityThresholdMatching.value
+                yield Proposal(kept, gone, justification, min(1.0, round(cosine, 4)))
