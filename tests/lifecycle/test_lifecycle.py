@@ -477,4 +477,5 @@ def test_the_same_behind_an_endpoint(
             found = [q for q in reader(kg).store.quads() if graph_of(q) not in graphs]
             ours = [q for q in found if graph_of(q).startswith(MINTER.graphs)]
             written.append(sorted(map(str, ours)))
+    assert set(written[0]) ^ set(written[1]) == set()
     assert written[0] == written[1] != []
