@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import pyoxigraph as ox
 from hypothesis import strategies as st
 
 import sarag_rdf
+from sarag_rdf.iris import DEFAULT_BASE
 from sarag_rdf.knowledge_graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.terms import iri
@@ -120,9 +122,19 @@ def as_text(data: bytes) -> str:
 def graph(**options: Any) -> KnowledgeGraph:
     """A graph in memory that holds `HOLY`."""
     kg = sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None, **options)
-    report = kg.index(list(HOLY), extractor=CapitalExtractor())
-    assert report.added == len(HOLY)
+    if options:
+        report = kg.index(list(HOLY), extractor=CapitalExtractor())
+        assert report.added == len(HOLY)
+    else:
+        kg._location.reader(or_empty=True).store.load(iter(_holy()))
     return kg
+
+
+@cache
+def _holy() -> tuple[ox.Quad, ...]:
+    """The quads of such a graph, which is made once."""
+    with graph(base=DEFAULT_BASE) as kg:
+        return tuple(quads(kg))
 
 
 def quads(kg: KnowledgeGraph) -> set[ox.Quad]:
