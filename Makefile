@@ -7,13 +7,19 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt
 MODELS := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
 
-.PHONY: demo test check lint format types clean
+CASES ?= 100000
+
+.PHONY: demo test fuzz check lint format types clean
 
 demo: $(VENV)/.ready
 	$(PY) examples/demo.py
 
 test: $(VENV)/.ready-dev
 	$(PY) -m pytest
+
+# make fuzz CASES=1000000 SARAG_FUZZ_SEED=7: hostile input, others than in every test run
+fuzz: $(VENV)/.ready-dev
+	SARAG_FUZZ_CASES=$(CASES) $(PY) -m pytest tests/fuzz
 
 check: lint types test
 

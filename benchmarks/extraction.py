@@ -37,7 +37,8 @@ from sarag_rdf.index.extract_llm import LLMExtractor
 from sarag_rdf.index.extract_spacy import SpacyExtractor
 from sarag_rdf.index.grounding import Words
 from sarag_rdf.iris import normalize_name
-from sarag_rdf.models.openai_llm import OpenAILLM, endpoint_model
+from sarag_rdf.models.endpoint_client import endpoint_model
+from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.models.reply_cache import CachedLLM
 from sarag_rdf.types import Document, Extraction, Method, Usage
 

@@ -20,7 +20,8 @@ from sarag_rdf.graph.grounding import Grounder
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
 from sarag_rdf.graph.view import Engine, GraphView
-from sarag_rdf.models.openai_llm import OpenAILLM, endpoint_model
+from sarag_rdf.models.endpoint_client import MAX_REPLY, endpoint_model
+from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.models.reply_cache import CachedLLM
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
 from sarag_rdf.ports import (
@@ -88,7 +89,8 @@ class Endpoint:
 
     `timeout` in seconds a request; `concurrency` calls at a time; prices in US dollars per
     million tokens, for the cost that is reported; `temperature` of at least 0, and the seed of
-    what is left to chance, both part of a reply's identity in the cache.
+    what is left to chance, both part of a reply's identity in the cache; `max_reply` in bytes of
+    an answer.
     """
 
     base_url: str
@@ -99,6 +101,7 @@ class Endpoint:
     price_out: float = 0.0
     temperature: float = 0.0
     seed: int = 0
+    max_reply: int = MAX_REPLY
 
     @classmethod
     def from_environment(cls) -> Endpoint | None:
@@ -123,6 +126,7 @@ def make_llm(endpoint: Endpoint | None, cache: Path | None) -> LLM:
         price_out=endpoint.price_out,
         temperature=endpoint.temperature,
         seed=endpoint.seed,
+        max_reply=endpoint.max_reply,
     )
     return CachedLLM(llm, cache or ":memory:")
 
@@ -134,7 +138,12 @@ def make_embedder(name: str | None, endpoint: Endpoint | None) -> Embedder:
 
         if endpoint is None:
             raise UsageError(f"--embedder {name} needs an endpoint: set OPENAI_BASE_URL")
-        return OpenAIEmbedder(endpoint.base_url, name.removeprefix("openai:"), endpoint.timeout)
+        return OpenAIEmbedder(
+            endpoint.base_url,
+            name.removeprefix("openai:"),
+            endpoint.timeout,
+            max_reply=endpoint.max_reply,
+        )
     return SentenceTransformerEmbedder(name or DEFAULT_MODEL, may_download=bool(name))
 
 

@@ -23,6 +23,7 @@ from sarag_rdf.ingest.order import Order
 from sarag_rdf.ingest.restore import exported_base, restore
 from sarag_rdf.ingest.run import ImportReport, forget_import, run_import
 from sarag_rdf.location import GraphLocation
+from sarag_rdf.packed import MAX_EXPANSION
 from sarag_rdf.ports import LLM, Embedder, Extractor, Progress, silent
 from sarag_rdf.quarantine import Quarantine
 from sarag_rdf.remote import Remote
@@ -161,16 +162,17 @@ class Changes:
         format: str | None = None,  # noqa: A002 - as `Order` calls it
         embed: bool = True,
         progress: Progress = silent,
+        max_expansion: int = MAX_EXPANSION,
     ) -> int:
         """Make the graph anew from its TriG or N-Quads export; how many quads it has.
 
         The graph must be empty. It can be indexed further. `format` is that of the export, where
         the suffix does not tell it.
         """
-        base = exported_base(str(where), format)
+        base = exported_base(str(where), format, max_expansion)
         self._embeddings.forget()
         with self._writing() as reader:
-            count = restore(reader.store, str(where), base, format, progress)
+            count = restore(reader.store, str(where), base, format, progress, max_expansion)
         if embed:
             with self._writing() as reader:
                 self._embeddings.build(searched(reader), progress)

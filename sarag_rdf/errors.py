@@ -33,6 +33,8 @@
 
 from __future__ import annotations
 
+import re
+
 __all__ = [
     "ContextTooLongError",
     "EmptyGraphError",
@@ -62,6 +64,14 @@ __all__ = [
     "UnparsableReplyError",
     "UsageError",
 ]
+
+
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def one_line(message: str) -> str:
+    """A message on one line, without characters that move a cursor or turn a terminal's text."""
+    return _UNSEEN.sub("\ufffd", " ".join(message.split()))
 
 
 class SaragError(Exception):

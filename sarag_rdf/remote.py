@@ -15,6 +15,9 @@ from sarag_rdf.iris import sha256_hex
 TIMEOUT = 60.0
 """Seconds that a request may take by default, as at the Wikidata Query Service."""
 
+MAX_REPLY = 64 << 20
+"""Bytes of an answer at most by default."""
+
 GraphKind = Literal["", "sarag", "wikibase", "wikibase-truthy", "skos", "rdf"]
 
 _CONVENTIONS: tuple[tuple[str, str, str], ...] = (
@@ -34,7 +37,8 @@ class Remote:
     `update_url` and `store_url` (Graph Store Protocol) are for writing; left empty they follow
     from `query_url` where its path is a known one. `kind` names the folder of queries that reads
     it, empty for a graph that sarag wrote. `graph` is the IRI of the graph that is read if the
-    kind is another one; empty for the endpoint's default graph. `timeout` in seconds a request.
+    kind is another one; empty for the endpoint's default graph. `timeout` in seconds a request,
+    `max_reply` in bytes of an answer.
     """
 
     query_url: str
@@ -43,9 +47,10 @@ class Remote:
     kind: GraphKind = ""
     graph: str = ""
     timeout: float = TIMEOUT
+    max_reply: int = MAX_REPLY
 
     def __post_init__(self) -> None:
-        for url in filter(None, (self.query_url, self.update_url, self.store_url)):
+        for url in (self.query_url, *filter(None, (self.update_url, self.store_url))):
             _check(url)
 
     def writable(self) -> Remote:
@@ -59,6 +64,7 @@ class Remote:
             self.kind,
             self.graph,
             self.timeout,
+            self.max_reply,
         )
 
     def cache(self) -> Path:
@@ -81,16 +87,22 @@ def _check(url: str) -> None:
     except ValueError:
         sound = False
     if not is_url(url) or not sound or re.search(r"[\s<>\"{}|\\^`#]", url):
-        raise UsageError(f"'{_masked(url)}' is no endpoint's URL: give http://HOST/PATH")
-    if "@" in urlsplit(url).netloc:
+        raise UsageError(f"'{masked(url)}' is no endpoint's URL: give http://HOST/PATH")
+    if holds_password(url):
         raise UsageError(
             "an endpoint's URL may hold no password: set SARAG_SPARQL_USER and "
             "SARAG_SPARQL_PASSWORD in the environment"
         )
 
 
-def _masked(url: str) -> str:
-    return re.sub(r"//[^/@]*@", "//", url)
+def holds_password(url: str) -> bool:
+    """Whether a URL names a user, and perhaps a password, before its host."""
+    return "@" in url.partition("//")[2].partition("/")[0]
+
+
+def masked(url: str) -> str:
+    """A URL for messages, without the user and password that it may hold."""
+    return re.sub(r"//[^/]*@", "//", url)
 
 
 def _by_convention(path: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from sarag_rdf.assemble import EXTRACTORS, REASONERS, RETRIEVERS
 
 PACKAGE = Path(sarag_rdf.__file__).parent
 
-FOUNDATION = {"types", "answers", "errors", "vocab", "iris", "spec", "remote", "packed"}
+FOUNDATION = {"types", "answers", "errors", "vocab", "iris", "spec", "remote", "packed", "guarded"}
 BASE = FOUNDATION | {"ports", "resources", "terms", "fence", "algo"}
 STEPS = BASE | {"graph"}
 STRATEGIES = {
@@ -29,7 +29,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "answers": {"types"},
     "spec": {"errors"},
     "vocab": set(),
-    "packed": set(),
+    "packed": {"errors"},
+    "guarded": {"errors"},
     "iris": {"errors"},
     "remote": {"errors", "iris"},
     "ports": {"types", "answers"},

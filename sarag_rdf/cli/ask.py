@@ -7,6 +7,12 @@ from typing import Any
 
 import click
 
+from sarag_rdf.cli.asking import (
+    reasoning_arguments,
+    reasoning_options,
+    retrieval_options,
+    retriever_arguments,
+)
 from sarag_rdf.cli.options import (
     embedder_option,
     endpoint_options,
@@ -14,10 +20,6 @@ from sarag_rdf.cli.options import (
     kg_option,
     open_graph,
     over_option,
-    reasoning_arguments,
-    reasoning_options,
-    retrieval_options,
-    retriever_arguments,
     sparql_options,
 )
 

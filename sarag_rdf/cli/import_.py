@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-from sarag_rdf.cli.options import Decorator, embedder_option, json_option, kg_option, open_graph
+from sarag_rdf.cli.options import (
+    Decorator,
+    embedder_option,
+    expansion_option,
+    json_option,
+    kg_option,
+    open_graph,
+)
 from sarag_rdf.errors import UsageError
 
 _NOT_RESTORED = (
@@ -46,6 +53,7 @@ def _many(name: str, help_: str) -> Decorator:
 @_many("--alias", "rdf: IRI of a property that holds further names.")
 @_many("--description", "rdf: IRI of a property that holds descriptions.")
 @click.option("--no-vectors", is_flag=True, help="Make the vectors with the first search.")
+@expansion_option
 @click.option("--list", "list_", is_flag=True, help="List what has been imported.")
 @click.option("--drop", metavar="NAME", help="Drop an imported graph.")
 @kg_option
@@ -88,7 +96,11 @@ def _restore(kg: Any, file: str, options: dict[str, Any]) -> int:
     progress, end = bars()
     try:
         quads = kg.restore(
-            file, format=options["format_"], embed=not options["no_vectors"], progress=progress
+            file,
+            format=options["format_"],
+            embed=not options["no_vectors"],
+            progress=progress,
+            max_expansion=options["max_expansion"],
         )
     finally:
         end()
@@ -115,6 +127,7 @@ def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
             types=options["type"],
             properties=options["property"],
             entity_base=options["entity_base"],
+            max_expansion=options["max_expansion"],
             **{role: options[role] for role in ("label", "alias", "description")},
         )
     finally:

@@ -13,6 +13,7 @@ from sarag_rdf.cli.options import (
     embedder_option,
     endpoint_of,
     endpoint_options,
+    expansion_option,
     kg_option,
     setting,
     sparql_write_options,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sarag_rdf.knowledge_graph import KnowledgeGraph
     from sarag_rdf.ports import Extractor, Progress
 
-_READING = ("words", "overlap", "root", "language", "max_chars")
+_READING = ("words", "overlap", "root", "language", "max_chars", "max_file", "max_expansion")
 
 
 def indexing_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,6 +46,13 @@ def indexing_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         setting("--language", default="auto", help="BCP 47 tag of the documents, or auto."),
         setting("--max-chars", default=5_000_000, help="Largest document, in characters."),
+        setting(
+            "--max-file",
+            default=512,
+            type=click.IntRange(1),
+            help="Largest file of records (.jsonl, .csv, .tsv), in MiB.",
+        ),
+        expansion_option,
         embedder_option,
         endpoint_options,
         click.option(

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from sarag_rdf import __version__
-from sarag_rdf.errors import SaragError, UsageError
+from sarag_rdf.errors import SaragError, UsageError, one_line
 
 COMMANDS = {
     "index": "index documents into a knowledge graph",
@@ -96,6 +96,8 @@ def _settings(config: Path | None) -> dict[str, Any]:
         return {}
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise UsageError(f"{path} cannot be read as TOML: it is nested too deeply") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path} cannot be read as TOML: {error}") from error
 
@@ -188,5 +190,5 @@ def _system_message(error: OSError) -> str:
 
 
 def _complain(message: str, code: int) -> int:
-    click.echo(f"sarag: {' '.join(message.split())}", err=True)
+    click.echo(f"sarag: {one_line(message)}", err=True)
     return code

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.remote import TIMEOUT, Remote, is_url
+from sarag_rdf.remote import MAX_REPLY, TIMEOUT, Remote, is_url
 
 if TYPE_CHECKING:
     from sarag_rdf.assemble import Endpoint
@@ -52,6 +52,12 @@ over_option = setting(
     help="What is searched: documents, or the name of an imported graph; may be given several "
     "times. Default: all, with the links between them.",
 )
+expansion_option = setting(
+    "--max-expansion",
+    default=200,
+    type=click.IntRange(1),
+    help="Times its own size that a packed file or an archive may hold.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -61,6 +67,19 @@ _sparql_timeout = setting(
     type=click.FloatRange(0.0, min_open=True),
     help="Seconds that a request to the SPARQL endpoint may take.",
 )
+
+
+def _max_reply(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--max-reply, once for endpoints of both kinds."""
+    if any(option.name == "max_reply" for option in getattr(function, "__click_params__", ())):
+        return function
+    made: Callable[..., Any] = setting(
+        "--max-reply",
+        default=64,
+        type=click.IntRange(1),
+        help="MiB of an answer of an endpoint at most.",
+    )(function)
+    return made
 
 
 def sparql_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,6 +102,7 @@ def sparql_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 "Not for sarag, which names its graphs.",
             ),
             _sparql_timeout,
+            _max_reply,
         ]
     ):
         function = decorate(function)
@@ -131,92 +151,10 @@ def _model_settings(timeout: str) -> list[Decorator]:
         setting("--concurrency", default=4, type=click.IntRange(1), help="Calls at a time."),
         setting("--temperature", default=0.0, type=click.FloatRange(0.0), help="Of the model."),
         setting("--model-seed", default=0, type=int, help="Of what the model leaves to chance."),
+        _max_reply,
         setting("--price-in", default=0.0, help="US dollars per million tokens read."),
         setting("--price-out", default=0.0, help="US dollars per million tokens written."),
     ]
-
-
-def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--retriever and its parameters; what is not given is the retriever's default."""
-    for decorate in reversed(
-        [
-            setting(
-                "--retriever",
-                default="sarag",
-                help="sarag, sarag-paper, bm25, dense, rrf, khop or ppr.",
-            ),
-            setting("--preset", help="sarag-paper: musique (k 3, n 4) or 2wiki (k 10, n 3)."),
-            setting(
-                "-k",
-                "--k",
-                type=int,
-                help="How many of the nearest to start at: documents (sarag), descriptions "
-                "(sarag-paper, khop), relationships (ppr). For rrf its constant.",
-            ),
-            setting("-n", "--n", type=int, help="Rounds (sarag), or hops (sarag-paper, khop)."),
-            setting(
-                "--c",
-                type=float,
-                help="Similarity up to which a relationship passes nothing: a quantile (sarag), or "
-                "a cosine (sarag-paper).",
-            ),
-            setting("--limit", default=10, type=click.IntRange(1), help="Documents at most."),
-            setting(
-                "--engine",
-                default="auto",
-                type=click.Choice(["auto", "memory", "sparql"]),
-                help="What follows the graph's links: arrays in memory, kept between runs, or a "
-                "SPARQL query a step. auto: memory for a folder, sparql for an endpoint.",
-            ),
-        ]
-    ):
-        function = decorate(function)
-    return function
-
-
-def retriever_arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """What was given of `retrieval_options`, as keyword arguments of `search`."""
-    names = ("retriever", "preset", "k", "n", "c", "limit")
-    return {name: options[name] for name in names if options.get(name) is not None}
-
-
-def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--reasoner, and what a model is given."""
-    for decorate in reversed(
-        [
-            setting(
-                "--reasoner",
-                default="single",
-                help="single, cot, decompose, sparql-cot, sparql-grounded, generic-cot, self-ask, "
-                "closed-book or route; options as NAME:KEY=VALUE. See docs/reasoning.md.",
-            ),
-            setting(
-                "--context",
-                default="whole",
-                help="What the model is given of what was found: whole documents, selected "
-                "sentences, or a graph-walk; options as NAME:KEY=VALUE.",
-            ),
-            setting(
-                "--budget",
-                type=click.IntRange(1),
-                help="Tokens of a context at most. Default: none (whole), 400 (selected), 4000 "
-                "(graph-walk).",
-            ),
-            setting(
-                "--tokenizer",
-                help="Counts tokens: a folder or the name of a model. Default: a word between "
-                "white space counts as 4/3 tokens.",
-            ),
-        ]
-    ):
-        function = decorate(function)
-    return function
-
-
-def reasoning_arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """What was given of `reasoning_options`, as keyword arguments of `ask`."""
-    names = ("reasoner", "context", "budget", "tokenizer")
-    return {name: options[name] for name in names if options.get(name) is not None}
 
 
 def endpoint_of(options: dict[str, Any]) -> Endpoint | None:
@@ -234,6 +172,7 @@ def endpoint_of(options: dict[str, Any]) -> Endpoint | None:
         options["price_out"],
         options["temperature"],
         options["model_seed"],
+        options["max_reply"] << 20,
     )
 
 
@@ -276,14 +215,20 @@ def location_of(options: dict[str, Any]) -> Path | Remote:
     if graph and kind in ("", "sarag"):
         raise UsageError("--default-graph needs --graph-kind wikibase, skos or rdf")
     timeout = options.get("sparql_timeout") or TIMEOUT
-    return Remote(str(location), update, store, kind, graph, timeout)
+    return Remote(str(location), update, store, kind, graph, timeout, _most(options))
 
 
 def endpoint_only(options: dict[str, Any]) -> Remote:
     """What --endpoint names, beside a graph in a folder that --kg names."""
     kind: Any = options["graph_kind"] or ""
     timeout = options["sparql_timeout"] or TIMEOUT
-    return Remote(options["endpoint"], "", "", kind, options["default_graph"] or "", timeout)
+    graph = options["default_graph"] or ""
+    return Remote(options["endpoint"], "", "", kind, graph, timeout, _most(options))
+
+
+def _most(options: dict[str, Any]) -> int:
+    """Bytes of an answer at most."""
+    return int(options["max_reply"]) << 20 if options.get("max_reply") else MAX_REPLY
 
 
 _ARGUMENT = 2

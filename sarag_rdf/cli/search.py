@@ -8,6 +8,10 @@ from typing import Any
 
 import click
 
+from sarag_rdf.cli.asking import (
+    retrieval_options,
+    retriever_arguments,
+)
 from sarag_rdf.cli.options import (
     embedder_option,
     endpoint_options,
@@ -15,8 +19,6 @@ from sarag_rdf.cli.options import (
     kg_option,
     open_graph,
     over_option,
-    retrieval_options,
-    retriever_arguments,
     setting,
     sparql_options,
 )

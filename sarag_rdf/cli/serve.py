@@ -17,6 +17,7 @@ from sarag_rdf.cli.options import (
     over_option,
 )
 from sarag_rdf.errors import UsageError
+from sarag_rdf.remote import Remote
 
 _LIMITS = click.FloatRange(0.0, min_open=True)
 
@@ -132,6 +133,7 @@ def command(**options: Any) -> int:
 def _folder(location: str | Path) -> Path:
     """The folder that --kg names; raises `UsageError` for an endpoint, which is served already."""
     if isinstance(location, str):
+        Remote(location)
         raise UsageError(f"{location} is an endpoint already: --kg takes a folder here")
     return location.expanduser()
 

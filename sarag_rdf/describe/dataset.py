@@ -14,6 +14,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 from sarag_rdf.describe.dumps import Dump
 from sarag_rdf.describe.figures import Figures, count
 from sarag_rdf.describe.said import checked_iri
+from sarag_rdf.errors import UsageError
 from sarag_rdf.export.parts import Parts, choose
 from sarag_rdf.export.rdf import prefixes_under, sorted_triples
 from sarag_rdf.graph.parts import COMPLETE, LINKS, imported_graphs
@@ -21,6 +22,7 @@ from sarag_rdf.graph.revision import SAID_BY_HAND
 from sarag_rdf.graph.rows import GraphReader, Part
 from sarag_rdf.iris import namespace, sha256_hex
 from sarag_rdf.ports import Term
+from sarag_rdf.remote import holds_password
 from sarag_rdf.vocab import (
     DCAT,
     DCTERMS,
@@ -47,6 +49,8 @@ def describe(reader: GraphReader, dumps: Sequence[Dump] = (), endpoint: str = ""
     made.provenance()
     for dump in dumps:
         made.dump(dump)
+    if holds_password(endpoint):
+        raise UsageError("the URL of the endpoint is published: leave the password out of it")
     if endpoint:
         made.endpoint(endpoint)
     prefixes = prefixes_under(reader.minter.base) | {"spdx": SPDX.base}

@@ -193,7 +193,7 @@ def _in_order(
     ends, for minutes if an endpoint hangs, however often Ctrl-C was pressed.
     """
     jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-    stop = threading.Event()
+    stop, broken = threading.Event(), threading.Event()
     pending: deque[Future[Extraction | Exception]] = deque()
     threads = 0
     try:
@@ -202,7 +202,9 @@ def _in_order(
             jobs.put((pending[-1], document))
             if threads < concurrency:
                 threads += 1
-                threading.Thread(target=_serve, args=(jobs, work, stop), daemon=True).start()
+                threading.Thread(
+                    target=_serve, args=(jobs, work, stop, broken), daemon=True
+                ).start()
             if len(pending) >= 2 * concurrency:
                 yield pending.popleft().result()
         while pending:
@@ -215,12 +217,21 @@ def _in_order(
             jobs.put(None)
 
 
-def _serve(jobs: queue.SimpleQueue[_Job | None], work: _Work, stop: threading.Event) -> None:
+def _serve(
+    jobs: queue.SimpleQueue[_Job | None],
+    work: _Work,
+    stop: threading.Event,
+    broken: threading.Event,
+) -> None:
+    """Work on jobs; none is begun behind one that fails, whose error is raised before its turn."""
     while (job := jobs.get()) is not None:
         future, document = job
+        if broken.is_set():
+            future.cancel()
         if not future.set_running_or_notify_cancel():
             continue
         try:
             future.set_result(work(document, stop))
         except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+            broken.set()
             future.set_exception(error)

@@ -70,6 +70,8 @@ def _apart(inputs: Inputs | Iterable[Inputs]) -> tuple[list[Source], list[Path]]
 def _cleaned(source: Source, max_chars: int) -> Source | InputProblem:
     text = clean(source.text)
     fault = fault_of(text, max_chars)
+    if clean(source.key) != source.key:
+        fault = "has a key that is not plain Unicode text: give it another"
     if not fault and not is_tag(source.language):
         fault = f"'{source.language}' is not a language: give a tag such as en or pt-BR"
     if fault:

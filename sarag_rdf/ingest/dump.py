@@ -46,6 +46,7 @@ def dump_triples(
         languages=reading.languages,
         types=reading.types,
         properties=reading.properties,
+        max_expansion=file.max_expansion,
     )
     for entity in entities:
         consumed(entity.consumed)

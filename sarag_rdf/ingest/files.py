@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import tempfile
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from http.client import HTTPException
 from pathlib import Path
 from typing import IO, cast
 from urllib.error import URLError
 
 from sarag_rdf import packed
 from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.remote import holds_password
 
 _PACKED = frozenset({".gz", ".bz2", ".xz"})
 BROKEN = (*packed.TOO_SHORT_OR_DAMAGED, OSError)
 """What reading a packed file raises that is damaged or ends too early."""
 _CHUNK = 1 << 20
 _SECONDS = 60.0
+_SECRET = re.compile(
+    r"(?<=[?&;])([^=&;#]*(?:key|token|secret|passw|pwd|auth|sig|credential|session)[^=&;#]*)=[^&;#]*",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,7 @@ class InputFile:
     origin: str
     name: str
     sha256: str
+    max_expansion: int = packed.MAX_EXPANSION
 
     @property
     def suffix(self) -> str:
@@ -39,24 +47,30 @@ class InputFile:
 
 
 @contextmanager
-def input_file(where: str) -> Iterator[InputFile]:
+def input_file(where: str, max_expansion: int = packed.MAX_EXPANSION) -> Iterator[InputFile]:
     """A file, or what an http(s) URL gives, which is kept on disk only as long as it is used.
 
-    Raises `InputError`, `UsageError` for a path that is no file.
+    What it holds is at most `max_expansion` times its size if it is packed. Raises `InputError`,
+    `UsageError` for a path that is no file.
     """
     if where.lower().startswith(("http://", "https://")):
+        if holds_password(where):
+            raise UsageError(
+                "the URL of a file may hold no password: download it yourself, and import the file"
+            )
         with tempfile.TemporaryDirectory(prefix="sarag-") as folder:
             name = where.partition("?")[0].rstrip("/").rpartition("/")[2] or "download"
             path = Path(folder) / ("download" + "".join(Path(name).suffixes[-2:]))
             _download(where, path)
-            yield _described(path, where, name)
+            yield replace(_described(path, public_origin(where), name), max_expansion=max_expansion)
         return
     path = Path(where).expanduser()
     if path.is_dir():
         raise UsageError(f"{where} is a folder: name a file in it")
     if not path.is_file():
         raise UsageError(f"there is no file {where}: name a file or an http(s) URL")
-    yield _described(path, path.resolve().as_uri(), path.name)
+    made = _described(path, path.resolve().as_uri(), path.name)
+    yield replace(made, max_expansion=max_expansion)
 
 
 def _described(path: Path, origin: str, name: str) -> InputFile:
@@ -69,6 +83,11 @@ def _described(path: Path, origin: str, name: str) -> InputFile:
     return InputFile(path, origin, plain, digest)
 
 
+def public_origin(url: str) -> str:
+    """A URL as it may be told and kept: without values of parameters that sound like secrets."""
+    return _SECRET.sub(r"\1=***", url)
+
+
 def _download(url: str, path: Path) -> None:
     request = urllib.request.Request(url, headers={"User-Agent": "sarag-rdf"})  # noqa: S310 - http(s) only
     try:
@@ -76,14 +95,17 @@ def _download(url: str, path: Path) -> None:
             expected, read = reply.headers.get("Content-Length"), 0
             while chunk := reply.read(_CHUNK):
                 read += out.write(chunk)
-    except (URLError, OSError, ValueError) as error:
-        raise InputError(f"{url} could not be read: {getattr(error, 'reason', error)}") from error
-    if expected is not None and read != int(expected):
-        raise InputError(f"{url} broke off after {read} of {expected} bytes: try again")
+    except (URLError, HTTPException, OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or error or type(error).__name__
+        raise InputError(f"{public_origin(url)} could not be read: {reason}") from error
+    if expected is not None and expected.isdecimal() and read != int(expected[:20]):
+        raise InputError(
+            f"{public_origin(url)} broke off after {read} of {expected[:20]} bytes: try again"
+        )
 
 
 @contextmanager
 def unpacked(file: InputFile) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """The content as bytes, and the file itself, whose position tells how far it has been read."""
-    with file.path.open("rb") as raw, packed.unpacked(raw) as stream:
+    with file.path.open("rb") as raw, packed.unpacked(raw, file.max_expansion) as stream:
         yield raw if stream is raw else io.BufferedReader(cast("io.RawIOBase", stream)), raw

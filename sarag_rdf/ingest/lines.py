@@ -12,6 +12,7 @@ from typing import IO
 from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.errors import InputError
+from sarag_rdf.guarded import check_lines
 from sarag_rdf.ingest.files import BROKEN, InputFile, unpacked
 from sarag_rdf.ingest.order import Order
 from sarag_rdf.ingest.triples import Reading, complaint, read_triples
@@ -68,6 +69,7 @@ def _slices(file: InputFile, stream: IO[bytes]) -> Iterator[bytes]:
 def _load(
     store: GraphStore, file: InputFile, data: bytes, graph: str, genid: str, lines: int
 ) -> None:
+    check_lines(data, file.name)
     try:
         if _BLANK not in data:
             store.load_ntriples(data, graph)

@@ -12,6 +12,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.ingest.dump import DumpReading, dump_triples
 from sarag_rdf.ingest.files import InputFile, unpacked
 from sarag_rdf.ingest.triples import Reading, read_triples
+from sarag_rdf.packed import MAX_EXPANSION
 from sarag_rdf.ports import Advance, Progress
 from sarag_rdf.wikibase.vocabulary import WIKIDATA
 
@@ -25,7 +26,7 @@ class Order:
     of the entities and statements of a JSON dump that are kept, by their last part (Q5, P19).
     entity_base: what the IRIs of entities begin with, which a JSON dump does not say; Wikidata's if
     it is not given. label, alias, description: IRIs of the properties that say so in RDF of no
-    known kind.
+    known kind. max_expansion: times its own size that a packed file may hold.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Order:
     label: Sequence[str] = ()
     alias: Sequence[str] = ()
     description: Sequence[str] = ()
+    max_expansion: int = MAX_EXPANSION
 
     @property
     def settings(self) -> str:

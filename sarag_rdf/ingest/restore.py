@@ -11,15 +11,18 @@ from sarag_rdf.graph.meta import read_meta
 from sarag_rdf.ingest.files import InputFile, input_file, unpacked
 from sarag_rdf.ingest.triples import Reading, rdf_format, read_quads
 from sarag_rdf.iris import Minter
+from sarag_rdf.packed import MAX_EXPANSION
 from sarag_rdf.ports import Change, GraphStore, Progress, silent
 from sarag_rdf.vocab import SARAG
 
 _DATASETS = (RdfFormat.TRIG, RdfFormat.N_QUADS)
 
 
-def exported_base(where: str, format_: str | None = None) -> str:
+def exported_base(
+    where: str, format_: str | None = None, max_expansion: int = MAX_EXPANSION
+) -> str:
     """The base IRI of the graph that a file is an export of; raises `InputError`, `UsageError`."""
-    with input_file(where) as file, unpacked(file) as (stream, _):
+    with input_file(where, max_expansion) as file, unpacked(file) as (stream, _):
         reading = Reading(format_)
         if rdf_format(file, format_) not in _DATASETS:
             raise UsageError(
@@ -45,6 +48,7 @@ def restore(
     base: str,
     format_: str | None = None,
     progress: Progress = silent,
+    max_expansion: int = MAX_EXPANSION,
 ) -> int:
     """Load an export, which was read to its end before, into an empty store; how many quads.
 
@@ -57,7 +61,7 @@ def restore(
     meta = NamedNode(Minter(base).meta_graph)
     last: list[Quad] = []
     count = 0
-    with input_file(where) as file, unpacked(file) as (stream, raw):
+    with input_file(where, max_expansion) as file, unpacked(file) as (stream, raw):
         advance = progress("restoring bytes", file.path.stat().st_size)
 
         def others() -> Iterator[Quad]:

@@ -48,7 +48,7 @@ def run_import(
     """Import a file or what a URL gives. Raises `InputError`, `UsageError`, `StoreError`."""
     if order.kind not in KINDS:
         raise UsageError(f"unknown kind '{order.kind}': choose one of {', '.join(KINDS)}, sarag")
-    with input_file(where) as file:
+    with input_file(where, order.max_expansion) as file:
         name = import_name(order.name, file.name)
         entry = Entry(name, order.kind, file.origin, file.sha256, order.settings)
         before = entry_of(stored(reader, name), name)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, cast
 
 import pyoxigraph as ox
 
 from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.guarded import Guarded
 from sarag_rdf.ingest.files import BROKEN, InputFile
 from sarag_rdf.iris import sha256_hex
 
@@ -68,12 +69,17 @@ def rdf_format(file: InputFile, wanted: str | None) -> ox.RdfFormat:
 
 def read_quads(file: InputFile, stream: IO[bytes], reading: Reading) -> Iterator[ox.Quad]:
     """Quads of a file as they stand in it; raises `InputError` with line and column."""
+    format_ = rdf_format(file, reading.format)
     try:
-        yield from ox.parse(
-            input=stream, format=rdf_format(file, reading.format), base_iri=reading.base_iri
-        )
+        guarded = cast("IO[bytes]", Guarded(stream, format_, file.name))
+        yield from ox.parse(input=guarded, format=format_, base_iri=reading.base_iri)
     except SyntaxError as error:
         raise complaint(file, error, reading.first_line) from error
+    except MemoryError as error:
+        raise InputError(
+            f"{file.name} holds a term or comment of more than 16 MiB, which RDF parsers do not "
+            "take: is it RDF?"
+        ) from error
     except BROKEN as error:
         raise InputError(
             f"{file.name} is damaged or ends in the middle ({error}): get it again"

@@ -134,7 +134,7 @@ def _rows(path: Path, table: Iterator[list[str]]) -> Iterator[list[str]]:
 def _curie_map(path: Path, head: Iterable[str]) -> dict[str, str]:
     try:
         data = yaml.safe_load("".join(line[1:] for line in head)) or {}
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())
         raise InputError(f"the header of {path} is not YAML: {problem}") from error
     found = data.get("curie_map", {}) if isinstance(data, dict) else None

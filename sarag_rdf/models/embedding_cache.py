@@ -16,13 +16,19 @@ Progress = Callable[[int], None]
 """Called with the number of texts that were done since the last call."""
 
 
+_SLICE = 512
+
+
 class CachedEmbedder:
     """An Embedder in front of another; its cache can be deleted at any time."""
 
-    def __init__(self, embedder: Embedder, path: Path | None, *, slice_size: int = 512) -> None:
+    def __init__(
+        self, embedder: Embedder, path: Path | None, *, slice_size: int | None = None
+    ) -> None:
+        """What is done is kept slice by slice: by default what the embedder takes in one call."""
         self._embedder = embedder
         self._cache = SqliteCache(path or ":memory:", what="embedding cache")
-        self._slice_size = slice_size
+        self._slice_size = slice_size or int(getattr(embedder, "batch_size", _SLICE))
 
     @property
     def name(self) -> str:

@@ -32,6 +32,14 @@ _REFUSED: Final = (400, 404, 415, 422, 501)
 _TOLD: Final = 200
 
 
+class ReplySizeError(openai.OpenAIError):
+    """An answer of more bytes than are taken."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"more than {most >> 20} MiB")
+        self.most = most
+
+
 def public_url(url: str) -> str:
     """The URL without user, password, query and fragment."""
     parts = urlsplit(url)
@@ -69,6 +77,10 @@ def is_refusal(error: openai.APIStatusError, request: Mapping[str, Any]) -> str:
 def typed_error(error: Exception, base_url: str, key: str) -> EndpointError:
     """Return the error of this library that stands for one of the `openai` package."""
     where = public_url(base_url)
+    if isinstance(error, ReplySizeError):
+        return EndpointError(
+            f"{where} gave an answer of {error}: is it a model's endpoint? Else raise --max-reply"
+        )
     if isinstance(error, openai.APITimeoutError):
         return EndpointTimeoutError(
             f"{where} did not answer in time: see whether the server is overloaded, lower the "
@@ -114,6 +126,12 @@ def _of_status(error: openai.APIStatusError, where: str, key: str) -> EndpointEr
         return EndpointError(
             f"{where} knows no such model or path (404): check the model's name and the base URL, "
             f"which mostly ends in /v1{said}"
+        )
+    if 300 <= status < 400:
+        target = public_url(error.response.headers.get("location", "another place"))
+        return EndpointError(
+            f"{where} redirects to {target} ({status}): nothing is sent there unasked; if it is "
+            "the endpoint, name that URL"
         )
     if status in (408, 504):
         return EndpointTimeoutError(

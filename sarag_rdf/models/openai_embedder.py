@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import openai
 
 from sarag_rdf.errors import ModelError
+from sarag_rdf.models.endpoint_client import MAX_REPLY, endpoint_client, endpoint_key
 from sarag_rdf.models.endpoint_errors import typed_error
-from sarag_rdf.models.openai_llm import endpoint_client, endpoint_key
 from sarag_rdf.ports import Matrix
 
 
@@ -17,13 +18,25 @@ class OpenAIEmbedder:
     """Embeds with ``POST /embeddings``; `timeout` in seconds a request."""
 
     def __init__(
-        self, base_url: str, model: str, timeout: float = 120.0, *, batch_size: int = 64
+        self,
+        base_url: str,
+        model: str,
+        timeout: float = 120.0,
+        *,
+        batch_size: int = 64,
+        max_retries: int = 4,
+        max_reply: int = MAX_REPLY,
     ) -> None:
         self._base_url = base_url
         self._model = model
         self._batch_size = batch_size
         self._key = endpoint_key()
-        self._client = endpoint_client(base_url, self._key, timeout)
+        self._client = endpoint_client(base_url, self._key, timeout, max_retries, max_reply)
+
+    @property
+    def batch_size(self) -> int:
+        """Texts in one request, each of which is paid for."""
+        return self._batch_size
 
     @property
     def name(self) -> str:
@@ -40,14 +53,41 @@ class OpenAIEmbedder:
                 reply = self._client.embeddings.create(
                     model=self._model, input=batch, encoding_format="float"
                 )
-            except openai.OpenAIError as error:
+            except (openai.OpenAIError, ValueError) as error:
                 raise typed_error(error, self._base_url, self._key) from None
-            if len(reply.data) != len(batch):
+            rows += self._vectors(reply, len(batch))
+            if len(rows[0]) != len(rows[-1]):
                 raise ModelError(
-                    f"the endpoint gave {len(reply.data)} embeddings for {len(batch)} texts: "
-                    f"is '{self._model}' an embedding model?"
+                    f"the endpoint gave embeddings of {len(rows[0])} and of {len(rows[-1])} "
+                    f"numbers for '{self._model}': is it one model?"
                 )
-            rows += [item.embedding for item in sorted(reply.data, key=lambda item: item.index)]
         matrix = np.asarray(rows, dtype=np.float32)
         norms = np.linalg.norm(matrix, axis=1, keepdims=True)
         return np.asarray(matrix / np.maximum(norms, 1e-12), dtype=np.float32)
+
+    def _vectors(self, reply: object, count: int) -> list[Sequence[float]]:
+        """The vectors of a reply in the order of the texts; raises `ModelError`."""
+        data = getattr(reply, "data", None)
+        if not isinstance(data, list) or len(data) != count:
+            found = len(data) if isinstance(data, list) else "no"
+            raise ModelError(
+                f"the endpoint gave {found} embeddings for {count} texts: "
+                f"is '{self._model}' an embedding model?"
+            )
+        places = [getattr(item, "index", None) for item in data]
+        vectors = [getattr(item, "embedding", None) for item in data]
+        sizes = {len(v) if isinstance(v, list) and all(map(_is_number, v)) else 0 for v in vectors}
+        if (
+            0 in sizes
+            or len(sizes) != 1
+            or sorted(map(str, places)) != sorted(map(str, range(count)))
+        ):
+            raise ModelError(
+                f"the endpoint gave embeddings of '{self._model}' that are no vectors of one "
+                "length, one for each text: is it an embedding model?"
+            )
+        return [vectors[places.index(place)] for place in range(count)]  # type: ignore[misc]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

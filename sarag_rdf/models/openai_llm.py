@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -24,8 +23,8 @@ from sarag_rdf.errors import (
     EndpointError,
     TruncatedReplyError,
     UnparsableReplyError,
-    UsageError,
 )
+from sarag_rdf.models.endpoint_client import MAX_REPLY, endpoint_client, endpoint_key
 from sarag_rdf.models.endpoint_errors import is_context_error, is_refusal, public_url, typed_error
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.ports import Reply
@@ -38,53 +37,10 @@ _BOUNDS: Final = frozenset(
 _Message = dict[str, str]
 
 
-def endpoint_key(given: str | None = None) -> str:
-    """The key given, else SARAG_API_KEY, else OPENAI_API_KEY, else a dummy; checked."""
-    key = given or os.environ.get("SARAG_API_KEY") or os.environ.get("OPENAI_API_KEY") or "none"
-    key = key.strip()
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise UsageError(
-            "the API key holds a space, a line break or a character that is not ASCII: set "
-            "SARAG_API_KEY to the bare key"
-        )
-    return key
-
-
-def endpoint_client(base_url: str, key: str, timeout: float, max_retries: int = 4) -> openai.OpenAI:
-    """A client of the `openai` package; raises `UsageError` for what is no base URL."""
-    if not base_url.startswith(("http://", "https://")):
-        raise UsageError(
-            f"'{base_url}' cannot be the base URL of an endpoint: give one that begins with "
-            "http:// or https://, for example http://127.0.0.1:8080/v1"
-        )
-    return openai.OpenAI(base_url=base_url, api_key=key, timeout=timeout, max_retries=max_retries)
-
-
-def endpoint_model(base_url: str, *, api_key: str | None = None, timeout: float = 30.0) -> str:
-    """Return the name of the only model that the endpoint serves.
-
-    Raises `UsageError` that lists the names if there are several, or says that there is none, and
-    an `EndpointError` if the endpoint does not tell.
-    """
-    key = endpoint_key(api_key)
-    try:
-        page = endpoint_client(base_url, key, timeout, 1).models.list()
-        names = sorted(model.id for model in page.data or [])
-    except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
-        raise typed_error(error, base_url, key) from None
-    if len(names) == 1:
-        return names[0]
-    where = public_url(base_url)
-    if not names:
-        raise UsageError(f"{where} serves no model: load one there, or name one")
-    shown = ", ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")
-    raise UsageError(f"{where} serves {len(names)} models: name one of {shown}")
-
-
 class OpenAILLM:
     """An `sarag_rdf.ports.LLM`; safe to use from several threads. Makes no request when built.
 
-    `timeout` is in seconds and limits the wait for each part of an answer; `price_in` and
+    `timeout` is in seconds a request, `max_reply` in bytes of an answer; `price_in` and
     `price_out` are US dollars a million tokens. `api_key` of None means the environment's
     SARAG_API_KEY, else its OPENAI_API_KEY, else a dummy, which local servers accept.
     """
@@ -101,9 +57,10 @@ class OpenAILLM:
         seed: int = 0,
         price_in: float = 0.0,
         price_out: float = 0.0,
+        max_reply: int = MAX_REPLY,
     ) -> None:
         self._key = endpoint_key(api_key)
-        self._client = endpoint_client(base_url, self._key, timeout, max_retries)
+        self._client = endpoint_client(base_url, self._key, timeout, max_retries, max_reply)
         self._url = base_url
         self._model = model
         self._temperature = temperature

@@ -70,7 +70,10 @@ def evaluate_errors(error: Exception) -> RequestError:
 
 def _evaluate(store: ox.Store, job: QueryJob, settings: ServeSettings) -> Any:
     """The data set of the protocol counts before that of the query (SPARQL 1.1 Protocol, 2.1.4)."""
-    traits = inspect_query(job.text)
+    try:
+        traits = inspect_query(job.text)
+    except QueryError as error:
+        raise RequestError(400, str(error)) from error
     if not settings.allow_service:
         try:
             refuse_network(traits)

@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pyoxigraph as ox
+
 from sarag_rdf.errors import UsageError
+from sarag_rdf.remote import masked
 
 TOKEN_VARIABLE = "SARAG_SERVE_TOKEN"  # noqa: S105 - the name of a variable, not a secret
 LEAST_TOKEN = 16
@@ -84,9 +87,15 @@ def checked_public_url(url: str) -> str:
     """A public URL without a slash at its end; raises `UsageError` for one that is none."""
     if not url:
         return ""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or "?" in url or "#" in url:
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        ox.NamedNode(url)
+    except ValueError:
+        sound = False
+    if not sound or "?" in url or "#" in url or "@" in url:
         raise UsageError(
-            f"--public-url takes an http or https URL without '?' and '#', not '{url}'"
+            "--public-url takes an http or https URL without '?', '#' and password, not "
+            f"'{masked(url)}'"
         )
     return url.rstrip("/")

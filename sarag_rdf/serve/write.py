@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import IO, cast
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import QueryError
+from sarag_rdf.errors import InputError, QueryError
+from sarag_rdf.guarded import Guarded
 from sarag_rdf.serve.jobs import Payload, Reply, RequestError, UpdateJob, WriteGraphJob
 from sarag_rdf.serve.media import GRAPHS
 from sarag_rdf.serve.run_graph import graph_exists
@@ -151,15 +153,21 @@ def _refuse_own(settler: Settler, graphs: Iterable[str]) -> None:
 def _parsed(payload: Payload, job: WriteGraphJob) -> list[ox.Quad]:
     """The triples of a payload, all in the graph of the job; blank nodes are told apart."""
     name = ox.DefaultGraph() if job.graph is None else ox.NamedNode(job.graph)
+    format_ = GRAPHS[payload.media_type]
     try:
-        quads = ox.parse(
-            path=Path(payload.path),
-            format=GRAPHS[payload.media_type],
-            base_iri=job.base,
-            without_named_graphs=True,
-            rename_blank_nodes=True,
-        )
-        return [ox.Quad(q.subject, q.predicate, q.object, name) for q in quads]
+        with Path(payload.path).open("rb") as stream:
+            quads = ox.parse(
+                input=cast("IO[bytes]", Guarded(stream, format_, "the body")),
+                format=format_,
+                base_iri=job.base,
+                without_named_graphs=True,
+                rename_blank_nodes=True,
+            )
+            return [ox.Quad(q.subject, q.predicate, q.object, name) for q in quads]
+    except InputError as error:
+        raise RequestError(400, str(error)) from error
+    except MemoryError as error:
+        raise RequestError(400, "the body holds a term of more than 16 MiB") from error
     except (SyntaxError, ValueError) as error:
         said = " ".join(str(error).split())
         raise RequestError(400, f"the {payload.media_type} does not parse: {said}") from error

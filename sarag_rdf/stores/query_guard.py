@@ -11,12 +11,8 @@ from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from sarag_rdf.errors import QueryError
+from sarag_rdf.stores.query_size import COMMENT_OR_STRING, check_size
 
-COMMENT_OR_STRING = re.compile(
-    r"'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|<[^<>\s]*>|#[^\n]*",
-    re.DOTALL,
-)
-"""Comments, strings and IRIs, in which a word is no keyword and a brace no brace."""
 _ESCAPE = re.compile(r"\\u[0-9a-f]{4}(?:[0-9a-f]{4})?", re.IGNORECASE)
 """What rdflib replaces before it parses."""
 
@@ -54,7 +50,9 @@ def inspect_query(text: str) -> QueryTraits:
     a comment for Oxigraph alone. So both readings count. A query that rdflib cannot parse
     (Oxigraph knows newer syntax) reaches out if it holds the letters SERVICE anywhere, or an
     escape that may hide them. A text without the letters of either word is not parsed at all.
+    Raises `QueryError` for what is too deep or too long (`check_size`).
     """
+    check_size(text)
     upper = text.upper()
     if "SERVICE" not in upper and "FROM" not in upper and not _ESCAPE.search(text):
         return QueryTraits(names_dataset=False, reaches_network=False)

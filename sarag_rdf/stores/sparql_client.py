@@ -6,6 +6,7 @@ credentials that no other host ever sees, and a typed error with one line for ev
 
 from __future__ import annotations
 
+import base64
 import http.client
 import importlib.metadata
 import logging
@@ -25,6 +26,7 @@ from sarag_rdf.errors import (
     RemoteAuthError,
     RemoteDownError,
     RemoteRateLimitError,
+    RemoteStoreError,
     RemoteTimeoutError,
     RemoteTruncatedError,
 )
@@ -88,6 +90,13 @@ class Client:
         self._backoff = backoff
         self._token = os.environ.get("SARAG_SPARQL_TOKEN", "")
         self._opener = _opener(remote)
+        self._secrets = [self._token, *_credentials()]
+
+    def _without_secrets(self, text: str) -> str:
+        """What an endpoint says, without the credentials that it may repeat."""
+        for secret in filter(None, self._secrets):
+            text = text.replace(secret, "***")
+        return text
 
     def query(self, text: str, accept: str, *, union: bool = False) -> Response:
         """Send a query; with `union` an Oxigraph takes all graphs together for the default one."""
@@ -153,10 +162,10 @@ class Client:
         until = time.monotonic() + limit
         try:
             with self._opener.open(request, timeout=limit) as response:
-                return _received(url, response, _read(response, until))
+                return _received(url, response, _read(url, response, until, self.remote.max_reply))
         except urllib.error.HTTPError as error:
             with error:
-                raise failure(url, error, _beginning(error)) from error
+                raise failure(url, error, self._without_secrets(_beginning(error))) from error
         except TimeoutError as error:
             raise RemoteTimeoutError(_late(url, limit)) from error
         except http.client.IncompleteRead as error:
@@ -173,9 +182,15 @@ class Client:
             raise RemoteAuthError(f"{url} wants credentials of another kind: {error}") from error
 
 
+def _credentials() -> tuple[str, str, str]:
+    """User, password, and both as they are sent; empty where they are not set."""
+    user, password = (os.environ.get(f"SARAG_SPARQL_{n}", "") for n in ("USER", "PASSWORD"))
+    return user, password, base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
 def _opener(remote: Remote) -> urllib.request.OpenerDirector:
     passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
-    user, password = (os.environ.get(f"SARAG_SPARQL_{n}", "") for n in ("USER", "PASSWORD"))
+    user, password, _ = _credentials()
     if user:
         for url in filter(None, (remote.query_url, remote.update_url, remote.store_url)):
             passwords.add_password(None, url, user, password)
@@ -186,11 +201,18 @@ def _opener(remote: Remote) -> urllib.request.OpenerDirector:
     )
 
 
-def _read(response: Any, until: float) -> bytes:
+def _read(url: str, response: Any, until: float, most: int) -> bytes:
     """The whole body; raises `TimeoutError` when it takes longer than `until` altogether."""
     parts: list[bytes] = []
+    size = 0
     while part := response.read1(_CHUNK):
         parts.append(part)
+        size += len(part)
+        if size > most:
+            raise RemoteStoreError(
+                f"{url} gave an answer of more than {most >> 20} MiB: ask for less, or raise "
+                "--max-reply"
+            )
         if time.monotonic() > until:
             raise TimeoutError
     return b"".join(parts)

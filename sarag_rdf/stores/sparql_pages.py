@@ -12,7 +12,7 @@ from typing import Any
 
 from pyoxigraph import Literal
 
-from sarag_rdf.stores.query_guard import COMMENT_OR_STRING
+from sarag_rdf.stores.query_size import COMMENT_OR_STRING
 
 _PROLOGUE = re.compile(
     r"(?:\s+|\#[^\n\r]*|BASE\s*<[^<>\s]*>|PREFIX\s*[^\s:<>]*:\s*<[^<>\s]*>)*", re.IGNORECASE

@@ -15,6 +15,7 @@ from rdflib.term import URIRef
 
 from sarag_rdf.errors import QueryError
 from sarag_rdf.stores.query_guard import node_names, readings
+from sarag_rdf.stores.query_size import check_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,10 @@ class UpdateTraits:
 def inspect_update(text: str, base: str) -> UpdateTraits:
     """Read the traits of an update from rdflib's algebra, in both readings of its escapes.
 
-    Raises `QueryError` for what rdflib cannot parse: what cannot be screened does not run.
+    Raises `QueryError` for what rdflib cannot parse: what cannot be screened does not run, and for
+    what is too deep or too long.
     """
+    check_size(text)
     operations: list[Any] = []
     for reading in readings(text):
         try:

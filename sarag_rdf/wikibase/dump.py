@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from sarag_rdf.errors import InputError
-from sarag_rdf.packed import TOO_SHORT_OR_DAMAGED, unpacked
+from sarag_rdf.packed import MAX_EXPANSION, TOO_SHORT_OR_DAMAGED, unpacked
 from sarag_rdf.wikibase.filters import Filter
 from sarag_rdf.wikibase.model import Entity
 
@@ -27,6 +27,7 @@ def read_entities(
     types: Collection[str] = (),
     properties: Collection[str] = (),
     skip: int = 0,
+    max_expansion: int = MAX_EXPANSION,
 ) -> Iterator[Entity]:
     """Entities of a dump in its order; for what the filters keep see `Filter`.
 
@@ -36,7 +37,7 @@ def read_entities(
     keep = Filter(frozenset(languages), frozenset(types), frozenset(properties))
     file = Path(path)
     try:
-        with file.open("rb") as raw, unpacked(raw) as stream:
+        with file.open("rb") as raw, unpacked(raw, max_expansion) as stream:
             yield from _Reader(file, raw, stream, keep).entities(skip)
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror or error}") from error
@@ -112,6 +113,8 @@ class _Reader:
     def _entity(self, text: bytes) -> Iterator[Entity]:
         try:
             data = json.loads(text)
+        except RecursionError as error:
+            self._fail("the line is nested too deeply", error)
         except ValueError as error:
             self._fail(f"the line is no JSON ({error}): it is damaged or cut off", error)
         if not isinstance(data, dict):
@@ -136,6 +139,8 @@ class _Reader:
             data = json.loads(b"[" + text if array else text)
         except TOO_SHORT_OR_DAMAGED as error:
             self._fail("the compressed data ends too early or is damaged", error)
+        except RecursionError as error:
+            self._fail("the file is nested too deeply", error)
         except ValueError as error:
             self._fail(f"the file is no JSON dump or damaged ({error})", error)
         if isinstance(data, dict):
@@ -159,6 +164,6 @@ def _is_document(text: bytes) -> bool:
     """Whether a line holds one entity document, with what an array writes behind it or without."""
     try:
         found = json.loads(text.rstrip(b"]").rstrip().removesuffix(b","))
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and "entities" not in found

@@ -18,8 +18,9 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
     UsageError,
 )
+from sarag_rdf.models.endpoint_client import endpoint_model
 from sarag_rdf.models.json_reply import parse_reply
-from sarag_rdf.models.openai_llm import OpenAILLM, endpoint_model
+from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.ports import LLM, Reply
 from sarag_rdf.types import Usage
 from tests.fault_server import (
@@ -91,12 +92,17 @@ def test_request_and_usage() -> None:
 
 
 def test_building_makes_no_request_and_hides_the_key() -> None:
-    llm: LLM = llm_of("http://user:pw@127.0.0.1:1/v1")
+    llm: LLM = llm_of("http://127.0.0.1:1/v1")
     assert llm.model == "m"
     assert isinstance(llm, OpenAILLM)
     assert llm.base_url == "http://127.0.0.1:1/v1"
     assert KEY not in repr(llm)
-    assert "pw" not in repr(llm)
+
+
+def test_a_url_with_a_password_is_refused() -> None:
+    with pytest.raises(UsageError, match="SARAG_API_KEY") as caught:
+        llm_of("http://user:secret@127.0.0.1:1/v1")
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from sarag_rdf.vocab import PREFIXES
 
 _NODES = {
     "entity": "?x a sarag:Entity",
-    "item": "?x a ?class",
     "document": "?x a sarag:Document",
     "text": "?x sarag:describes ?entity",
     "description": "?x a sarag:Description",

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sarag_rdf.errors import one_line
+from sarag_rdf.packed import MAX_EXPANSION
+
 TEXT_KEYS = ("text", "paragraph_text", "content", "passage", "body")
 """Where a record's text may stand, in order of preference."""
 ID_KEYS = ("id", "_id")
@@ -20,7 +23,7 @@ class InputProblem:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.message}"
+        return one_line(f"{self.name}: {self.message}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +61,21 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An input opened for reading: standard input has neither `path` nor `size` (bytes)."""
+    """An input opened for reading: standard input has neither `path` nor `size` (bytes).
+
+    An archive may hold `max_expansion` times its size.
+    """
 
     handle: io.BufferedReader
     max_chars: int
     path: Path | None = None
     size: int | None = None
+    max_expansion: int = MAX_EXPANSION
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How files of one kind are read: lazily.
+    """How files of one kind are read: lazily, and if `is_streamed` line by line.
 
     Reading raises `UnreadableError`, OSError or UnicodeDecodeError when an input must be given up.
     """
@@ -76,3 +83,4 @@ class Format:
     read: Callable[[Opened], Iterator[Record | Fault]]
     media_type: str
     is_text: bool = True
+    is_streamed: bool = False

@@ -8,7 +8,7 @@ from sarag_rdf.index.read.contract import Format
 
 _MARKDOWN = Format(markdown.read, "text/markdown")
 _HTML = Format(html.read, "text/html")
-_JSON_LINES = Format(json_.read_lines, "application/x-ndjson")
+_JSON_LINES = Format(json_.read_lines, "application/x-ndjson", is_streamed=True)
 _OOXML = "application/vnd.openxmlformats-officedocument."
 
 FORMATS: dict[str, Format] = {
@@ -21,8 +21,8 @@ FORMATS: dict[str, Format] = {
     ".json": Format(json_.read, "application/json"),
     ".jsonl": _JSON_LINES,
     ".ndjson": _JSON_LINES,
-    ".csv": Format(table.read_commas, "text/csv"),
-    ".tsv": Format(table.read_tabs, "text/tab-separated-values"),
+    ".csv": Format(table.read_commas, "text/csv", is_streamed=True),
+    ".tsv": Format(table.read_tabs, "text/tab-separated-values", is_streamed=True),
     ".pdf": Format(office.read, "application/pdf", is_text=False),
     ".docx": Format(office.read, _OOXML + "wordprocessingml.document", is_text=False),
     ".pptx": Format(office.read, _OOXML + "presentationml.presentation", is_text=False),

@@ -11,6 +11,7 @@ from typing import Any
 from sarag_rdf.index.read.contract import Opened, Record, UnreadableError
 from sarag_rdf.index.read.markdown import split_title
 from sarag_rdf.index.read.text import EMPTY, check_size, checked, clean, clean_line
+from sarag_rdf.packed import expands
 
 _BYTES_PER_CHAR = 40
 """Such files hold pictures and fonts beside their text."""
@@ -49,6 +50,12 @@ def _is_genuine(opened: Opened, path: Path) -> bool:
         return b"%PDF-" in opened.handle.read(1024)
     try:
         with zipfile.ZipFile(opened.handle) as archive:
+            held = sum(member.file_size for member in archive.infolist())
+            if expands(held, opened.size or 0, opened.max_expansion):
+                raise UnreadableError(
+                    f"holds {held >> 20} MiB, more than {opened.max_expansion} times its size: "
+                    "leave it out, or raise --max-expansion"
+                )
             return any(name.startswith(folder) for name in archive.namelist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         return False

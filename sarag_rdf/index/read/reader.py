@@ -27,6 +27,7 @@ from sarag_rdf.index.read.language import AUTO, checked_language, language_of
 from sarag_rdf.index.read.text import clean, clean_line, fault_of
 from sarag_rdf.index.read.walk import files_under, reason, relative_key, shown
 from sarag_rdf.iris import sha256_hex
+from sarag_rdf.packed import MAX_EXPANSION
 from sarag_rdf.types import Source
 
 Outcome = Source | InputProblem | Duplicate
@@ -48,6 +49,8 @@ class Placed:
 
 STDIN = Path("-")
 MAX_CHARS = 5_000_000
+MAX_FILE = 512
+"""MiB of a file that is read line by line at most by default."""
 
 
 def read_paths(
@@ -55,6 +58,8 @@ def read_paths(
     *,
     root: Path | None = None,
     max_chars: int = MAX_CHARS,
+    max_file: int = MAX_FILE,
+    max_expansion: int = MAX_EXPANSION,
     language: str = AUTO,
     stdin_format: str = "txt",
     stdin: BinaryIO | None = None,
@@ -66,9 +71,10 @@ def read_paths(
 
     `root` is what keys are relative to; without it a folder is its own root, and a file's root
     is its folder. `max_chars` bounds one text; formats that are not read line by line must not
-    hold more in all. `language` is a BCP 47 tag, or "auto": what a file declares, else what is
-    detected. Line ends become line feeds, and characters that XML 1.0 forbids blanks, before
-    offsets are counted (`sarag_rdf.index.read.text`).
+    hold more in all, and the others no more than `max_file` MiB; an archive holds no more than
+    `max_expansion` times its size. `language` is a BCP 47 tag, or "auto": what a file declares,
+    else what is detected. Line ends become line feeds, and characters that XML 1.0 forbids blanks,
+    before offsets are counted (`sarag_rdf.index.read.text`).
 
     Raises `UsageError` at once for options that cannot work, or a path outside `root`.
     """
@@ -76,6 +82,8 @@ def read_paths(
         paths,
         root=root,
         max_chars=max_chars,
+        max_file=max_file,
+        max_expansion=max_expansion,
         language=language,
         stdin_format=stdin_format,
         stdin=stdin,
@@ -88,6 +96,8 @@ def read_placed(
     *,
     root: Path | None = None,
     max_chars: int = MAX_CHARS,
+    max_file: int = MAX_FILE,
+    max_expansion: int = MAX_EXPANSION,
     language: str = AUTO,
     stdin_format: str = "txt",
     stdin: BinaryIO | None = None,
@@ -97,7 +107,8 @@ def read_placed(
         raise UsageError(f"max_chars is {max_chars}: give a number of characters above 0")
     if sum(path == STDIN for path in paths) > 1:
         raise UsageError("standard input (-) can be read only once: name it once")
-    run = _Run(max_chars, checked_language(language), root, _format_of_stdin(stdin_format))
+    sizes = _Sizes(max_chars, max_file, max_expansion)
+    run = _Run(sizes, checked_language(language), root, _format_of_stdin(stdin_format))
     prefixes = [prefix_below(path, root) for path in paths]
     return run.read(list(zip(paths, prefixes, strict=True)), stdin)
 
@@ -122,11 +133,20 @@ def prefix_below(path: Path, root: Path | None) -> str | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Characters of a text, MiB of a file of records, times its size that an archive may hold."""
+
+    chars: int
+    file: int
+    expansion: int
+
+
 @dataclass(slots=True)
 class _Run:
     """One call of `read_paths`: its options, and the keys and files that it has seen."""
 
-    max_chars: int
+    sizes: _Sizes
     language: str
     root: Path | None
     stdin_format: Format
@@ -171,7 +191,7 @@ class _Run:
             handle = io.BufferedReader(cast("io.RawIOBase", given))
         try:
             yield from self._records(
-                Opened(handle, self.max_chars), self.stdin_format, "standard input", ""
+                Opened(handle, self.sizes.chars), self.stdin_format, "standard input", ""
             )
         finally:
             if handle is not given:
@@ -198,8 +218,14 @@ class _Run:
             if not stat.S_ISREG(status.st_mode):
                 yield InputProblem(name, "is not a regular file: pipe it to standard input (-)")
                 return
+            if form.is_streamed and status.st_size > self.sizes.file << 20:
+                message = f"is larger than {self.sizes.file} MiB: split it, or raise --max-file"
+                yield InputProblem(name, message)
+                return
             with path.open("rb") as handle:
-                opened = Opened(handle, self.max_chars, path, status.st_size)
+                opened = Opened(
+                    handle, self.sizes.chars, path, status.st_size, self.sizes.expansion
+                )
                 yield from self._records(opened, form, name, key)
         except OSError as error:
             yield InputProblem(name, reason(error))
@@ -224,7 +250,7 @@ class _Run:
 
     def _outcome(self, record: Record, form: Format, name: str, path_key: str) -> Outcome:
         text, title = clean(record.text), clean_line(record.title)
-        if message := fault_of(text, self.max_chars):
+        if message := fault_of(text, self.sizes.chars):
             return InputProblem(name, f"{record.where}: {message}" if record.where else message)
         key, content = path_key, sha256_hex(title, text)
         if record.identifier is None:
