@@ -48,7 +48,10 @@ class Settler:
 
     def is_evidence(self, graph: str) -> bool:
         """Whether the traversed graph follows from a graph."""
-        return self._minter is not None and graph.startswith(self._minter.source_graphs)
+        minter = self._minter
+        return minter is not None and (
+            graph.startswith(minter.source_graphs) or graph == minter.decisions_graph
+        )
 
     def is_own(self, graph: str) -> bool:
         """Whether a graph is the library's to write: derived, its description, or imported."""
