@@ -1,19 +1,27 @@
 # Two commands on a fresh machine with Python 3.11, git and make:
 #   make demo    indexes the example corpus, answers three questions, draws what happened
 #   make test    runs the tests
+# and one that takes half an hour:
+#   make soak    kills indexing, importing and the like at random moments, KILLS times
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt
 MODELS := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
 
-.PHONY: demo test check lint format types clean
+KILLS ?= 200
+SEED ?= 0
+
+.PHONY: demo test soak check lint format types clean
 
 demo: $(VENV)/.ready
 	$(PY) examples/demo.py
 
 test: $(VENV)/.ready-dev
 	$(PY) -m pytest
+
+soak: $(VENV)/.ready-dev
+	$(PY) -m tests.faults.soak --kills $(KILLS) --seed $(SEED)
 
 check: lint types test
 

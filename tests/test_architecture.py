@@ -14,7 +14,7 @@ from sarag_rdf.assemble import EXTRACTORS, REASONERS, RETRIEVERS
 
 PACKAGE = Path(sarag_rdf.__file__).parent
 
-FOUNDATION = {"types", "answers", "errors", "vocab", "iris", "spec", "remote", "packed"}
+FOUNDATION = {"types", "answers", "errors", "vocab", "iris", "spec", "remote", "packed", "caches"}
 BASE = FOUNDATION | {"ports", "resources", "terms", "fence", "algo"}
 STEPS = BASE | {"graph"}
 STRATEGIES = {
@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "spec": {"errors"},
     "vocab": set(),
     "packed": set(),
+    "caches": set(),
     "iris": {"errors"},
     "remote": {"errors", "iris"},
     "ports": {"types", "answers"},
@@ -69,7 +70,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {
         "serve",
         *("knowledge_graph", "assemble", "evaluate", "ports", "types", "answers", "errors"),
-        *("vocab", "spec", "remote"),
+        *("vocab", "spec", "remote", "caches"),
         "sarag_rdf",
     },
     "sarag_rdf": {

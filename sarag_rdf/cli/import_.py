@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-from sarag_rdf.cli.options import Decorator, embedder_option, json_option, kg_option, open_graph
+from sarag_rdf.cli.options import (
+    Decorator,
+    embedder_option,
+    endpoint_options,
+    json_option,
+    kg_option,
+    open_graph,
+)
 from sarag_rdf.errors import UsageError
 
 _NOT_RESTORED = (
@@ -50,6 +57,7 @@ def _many(name: str, help_: str) -> Decorator:
 @click.option("--drop", metavar="NAME", help="Drop an imported graph.")
 @kg_option
 @embedder_option
+@endpoint_options
 @json_option
 def command(file: str | None, **options: Any) -> int:
     """Bring in a knowledge graph, as a graph of its own that is only read.
