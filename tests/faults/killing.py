@@ -26,9 +26,9 @@ _BAR = re.compile(r"([a-z][a-z ]+): +\d+%[^\r\n]*? (\d+)/(\d+) \[")
 
 @dataclass(frozen=True)
 class Aim:
-    """When a process is killed: after `seconds`, or when something has happened to files.
+    """When a process is killed: `seconds` after it first changed a file of the graph.
 
-    That is as soon as `times` things have happened to files of the graph whose kind is `file`.
+    Or else as soon as `times` things have happened to files of the graph whose kind is `file`.
     """
 
     seconds: float = _PATIENCE
@@ -116,7 +116,7 @@ def _follow(
     began, last = 0.0, ""
     events: Counter[str] = Counter()
     while process.poll() is None:
-        left = start + aim.seconds - time.monotonic()
+        left = start + (began + aim.seconds if began else _PATIENCE) - time.monotonic()
         for path in watch.events(max(0.0, min(left, 0.02))):
             last = kind_of(path)
             events[last] += 1

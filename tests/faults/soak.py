@@ -88,7 +88,7 @@ class Undisturbed:
     def aim(self, chance: random.Random) -> Aim:
         """A moment of the run: any time, or just after something happened to some kind of file."""
         if chance.random() < 0.4:
-            return Aim(seconds=chance.uniform(self.ended.began * 0.95, self.ended.seconds))
+            return Aim(seconds=chance.uniform(0, self.ended.seconds - self.ended.began))
         kind = chance.choice(sorted(self.ended.events))
         # Not all of many: changes that follow at once are told as one.
         times = chance.randint(1, -(-self.ended.events[kind] * 2 // 3))
