@@ -44,7 +44,7 @@ def write(folder: Path, count: int) -> None:
 
 
 def read(folder: Path, count: int) -> None:
-    for _ in range(count):
+    for number in range(count):
         with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
             stats = kg.stats()
             table = kg.query("".join(f"PREFIX {n}: <{i}> " for n, i in PREFIXES.items()) + _COUNT)
@@ -55,7 +55,7 @@ def read(folder: Path, count: int) -> None:
                 "stats": [stats["sources"], stats["documents"]],
                 "sparql": [int(sources.value), int(documents.value)],
                 "found": len({one.document.iri for one in found.documents}),
-                "conforms": kg.validate().conforms,
+                "conforms": number % 10 > 0 or kg.validate().conforms,
             }
         print(json.dumps(line), flush=True)
 
