@@ -1,6 +1,8 @@
 # Two commands on a fresh machine with Python 3.11, git and make:
 #   make demo    indexes the example corpus, answers three questions, draws what happened
 #   make test    runs the tests
+# and one that takes half an hour:
+#   make soak    kills indexing, importing and the like at random moments, KILLS times
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -8,8 +10,10 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check --constraint req
 MODELS := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
 
 CASES ?= 100000
+KILLS ?= 200
+SEED ?= 0
 
-.PHONY: demo test fuzz check lint format types clean
+.PHONY: demo test fuzz soak check lint format types clean
 
 demo: $(VENV)/.ready
 	$(PY) examples/demo.py
@@ -20,6 +24,9 @@ test: $(VENV)/.ready-dev
 # make fuzz CASES=1000000 SARAG_FUZZ_SEED=7: hostile input, others than in every test run
 fuzz: $(VENV)/.ready-dev
 	SARAG_FUZZ_CASES=$(CASES) $(PY) -m pytest tests/fuzz
+
+soak: $(VENV)/.ready-dev
+	$(PY) -m tests.faults.soak --kills $(KILLS) --seed $(SEED)
 
 check: lint types test
 

@@ -12,6 +12,7 @@ from sarag_rdf import assemble
 from sarag_rdf.assemble import Endpoint
 from sarag_rdf.describe.said import Said, say
 from sarag_rdf.embedding import Embeddings
+from sarag_rdf.errors import DiskFullError, SaragError
 from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.view import Engine
@@ -68,9 +69,20 @@ class Changes:
     @contextmanager
     def _writing(self) -> Iterator[GraphReader]:
         """The graph for one writer, in order again if its last change was broken off."""
-        with self._location.writing() as reader:
-            repair(reader)
-            yield reader
+        try:
+            with self._location.writing() as reader:
+                repair(reader)
+                yield reader
+        except DiskFullError as error:
+            raise DiskFullError(f"{error}{self._kept()}") from error
+
+    def _kept(self) -> str:
+        """How many sources are in the graph, as far as that can be read."""
+        try:
+            count = sum(1 for _ in self._location.reader(or_empty=True).kept("source-states"))
+        except SaragError:
+            return ""
+        return f"; {count} sources are in the graph"
 
     def index(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,26 +59,35 @@ class Embeddings:
         self._model: Embedder | None = None
         self._embedder: CachedEmbedder | None = None
         self._view: GraphView | None = None
+        self._turn = threading.RLock()
 
     def view(self, reader: GraphReader) -> GraphView:
-        """What retrievers read of the graph; raises `EmptyGraphError`, `ModelMismatchError`."""
-        if self._view is None:
-            meta = read_meta(reader.store)
-            if meta is None and reader.over is None:
-                raise _empty()
-            meta = meta or Meta("")
-            embedder = self._loaded(meta.embedding_model)
-            if meta.embedding_model and embedder.name != meta.embedding_model:
-                raise ModelMismatchError(
-                    f"the graph was embedded with '{meta.embedding_model}', not with "
-                    f"'{embedder.name}': leave --embedder out, or re-embed it with "
-                    f"sarag index --embedder {embedder.name}"
-                )
-            vectors = GraphVectors(reader, embedder, self._store(reader), meta.revision)
-            if not len(vectors.index("document")):
-                raise _empty()
-            self._view = assemble.make_view(reader, vectors, self._engine)
-        return self._view
+        """What retrievers read of the graph; raises `EmptyGraphError`, `ModelMismatchError`.
+
+        It is made once for a reader, though several threads ask for it.
+        """
+        with self._turn:
+            view = self._view  # another thread may forget it at any time
+            if view is None or view.reader is not reader:
+                view = self._view = self._made(reader)
+            return view
+
+    def _made(self, reader: GraphReader) -> GraphView:
+        meta = read_meta(reader.store)
+        if meta is None and reader.over is None:
+            raise _empty()
+        meta = meta or Meta("")
+        embedder = self._loaded(meta.embedding_model)
+        if meta.embedding_model and embedder.name != meta.embedding_model:
+            raise ModelMismatchError(
+                f"the graph was embedded with '{meta.embedding_model}', not with "
+                f"'{embedder.name}': leave --embedder out, or re-embed it with "
+                f"sarag index --embedder {embedder.name}"
+            )
+        vectors = GraphVectors(reader, embedder, self._store(reader), meta.revision)
+        if not len(vectors.index("document")):
+            raise _empty()
+        return assemble.make_view(reader, vectors, self._engine)
 
     def record(self, reader: GraphReader) -> None:
         """Write down the model; one that the graph does not have yet must first prove to work."""

@@ -9,6 +9,7 @@
     ├── StoreError                the graph's store
     │   ├── NotAGraphError        a folder that holds something else, or nothing
     │   ├── StoreLockedError      another process is writing
+    │   ├── DiskFullError         no room is left for what has to be written
     │   ├── QueryError            SPARQL that does not parse or may not run
     │   └── RemoteStoreError      a SPARQL endpoint
     │       ├── RemoteDownError       refused, reset, no such host, 5xx
@@ -37,6 +38,7 @@ import re
 
 __all__ = [
     "ContextTooLongError",
+    "DiskFullError",
     "EmptyGraphError",
     "EndpointAuthError",
     "EndpointDownError",
@@ -104,6 +106,10 @@ class NotAGraphError(StoreError):
 
 class StoreLockedError(StoreError):
     """Another process has the graph open for writing."""
+
+
+class DiskFullError(StoreError):
+    """No room is left for what has to be written; what was written before is kept."""
 
 
 class QueryError(StoreError):

@@ -63,7 +63,8 @@ class KnowledgeGraph(LifeCycle):
     def search(self, question: str, *, retriever: str = "sarag", **options: Any) -> Retrieved:
         """Retrieve documents and relationships; `options` are the retriever's own."""
         query = question_of(question)
-        return self.retriever(retriever, **options).retrieve(query)
+        with self._location.undisturbed():
+            return self.retriever(retriever, **options).retrieve(query)
 
     def retriever(self, name: str, **options: Any) -> Retriever:
         """A retriever on the graph as it is now, for many questions; `options` are its own."""
@@ -111,8 +112,8 @@ class KnowledgeGraph(LifeCycle):
         **options: Any,
     ) -> Gather:
         """Retrieval and context as one step, for many questions; see `ask`."""
-        made = self.retriever(retriever, **options)
         view = self._embeddings.view(self._location.reading())
+        made = assemble.make_retriever(retriever, view, options)
         counter = assemble.make_counter(tokenizer)
         return assemble.make_gather(made, assemble.make_context(context, view, counter, budget))
 

@@ -4,8 +4,9 @@ a SPARQL endpoint, whose caches are among the user's.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from sarag_rdf.errors import EmptyGraphError, NotAGraphError, UsageError
@@ -16,6 +17,8 @@ from sarag_rdf.graph.rows import GraphReader, Part
 from sarag_rdf.iris import DEFAULT_BASE, Minter
 from sarag_rdf.ports import GraphStore
 from sarag_rdf.remote import Remote, is_url
+from sarag_rdf.stores import holder
+from sarag_rdf.stores.left_behind import sweep_store
 from sarag_rdf.stores.oxigraph import OxigraphStore
 
 
@@ -40,17 +43,19 @@ class GraphLocation:
         self._memory = OxigraphStore.in_memory() if location is None else None
         self._snapshot: GraphStore | None = None
         self._reading: GraphReader | None = None
+        self._turn = threading.RLock()
 
     def reader(self, *, or_empty: bool = False) -> GraphReader:
         """The graph as it was when first read; `or_empty` gives an empty one if there is none.
 
         Raises `NotAGraphError`, `StoreError`.
         """
-        if self._snapshot is None:
-            self._snapshot = self._memory or self._open(or_empty=or_empty)
+        snapshot = self._snapshot
+        if snapshot is None:
+            snapshot = self._snapshot = self._memory or self._open(or_empty=or_empty)
         if self._remote is not None:
-            return self._remote_reader(self._remote, self._snapshot, or_empty=or_empty)
-        return GraphReader(self._snapshot, self._minter(self._snapshot))
+            return self._remote_reader(self._remote, snapshot, or_empty=or_empty)
+        return GraphReader(snapshot, self._minter(snapshot))
 
     def own(self) -> GraphReader:
         """What sarag wrote; raises `UsageError` for a graph of another kind."""
@@ -66,28 +71,49 @@ class GraphLocation:
 
         Raises `NotAGraphError`, `StoreError`, `UsageError` for a part that there is not.
         """
-        if self._reading is None:
+        reading = self._reading
+        if reading is None:
             reader = self.reader()
-            self._reading = searched(reader, self._over) if reader.over is None else reader
-        return self._reading
+            reading = searched(reader, self._over) if reader.over is None else reader
+            self._reading = reading
+        return reading
 
     @contextmanager
     def writing(self) -> Iterator[GraphReader]:
-        """The graph for one writer, made if there is none; raises `StoreLockedError`."""
+        """The graph for one writer, made if there is none; raises `StoreLockedError`.
+
+        What other threads read meanwhile is a snapshot; at the end it is forgotten, too.
+        """
         self.forget()
+        try:
+            with self._opened_for_writing() as reader:
+                yield reader
+        finally:
+            self.forget()
+
+    @contextmanager
+    def _opened_for_writing(self) -> Iterator[GraphReader]:
         if self._remote is not None:
             yield self._remote_writer(self._remote)
             return
         if self._folder is None:
             assert self._memory is not None  # noqa: S101 - without a folder it is in memory
-            yield _journalled(self._memory, self._minter(self._memory))
+            with self._turn:
+                yield _journalled(self._memory, self._minter(self._memory))
             return
         self._refuse_other_folder()
         store = OxigraphStore.create(self._folder / "store")
         try:
+            holder.sign(self._folder)
+            sweep_store(self._folder / "store")
             yield _journalled(store, self._minter(store))
         finally:
+            holder.leave(self._folder)
             store.close()
+
+    def undisturbed(self) -> AbstractContextManager[object]:
+        """Keeps writers of other threads away from a graph in memory; others have snapshots."""
+        return nullcontext() if self._memory is None else self._turn
 
     @contextmanager
     def changing(self) -> Iterator[GraphReader]:
@@ -106,9 +132,10 @@ class GraphLocation:
         return self._folder / "cache" / name
 
     def forget(self) -> None:
-        """Drop the snapshot: what is read next is what is there then."""
-        if self._snapshot is not None and self._snapshot is not self._memory:
-            self._snapshot.close()
+        """Drop the snapshot: what is read next is what is there then.
+
+        It is not closed: another thread may be reading it, and closes it by ending.
+        """
         self._snapshot = None
         self._reading = None
 
@@ -119,7 +146,11 @@ class GraphLocation:
             return SparqlStore(self._remote)
         assert self._folder is not None  # noqa: S101 - what is in memory is not opened
         if _holds_graph(self._folder):
-            return OxigraphStore.open(self._folder / "store")
+            try:
+                return OxigraphStore.open(self._folder / "store")
+            except NotAGraphError:  # making it was broken off
+                if not or_empty:
+                    raise
         if or_empty and not _holds_other_things(self._folder):
             return OxigraphStore.in_memory()
         if self._folder.exists():
@@ -191,4 +222,4 @@ def _holds_other_things(folder: Path) -> bool:
         return False
     if not folder.is_dir():
         return True
-    return any(entry.name not in ("store", "cache") for entry in folder.iterdir())
+    return any(entry.name not in ("store", "cache", holder.NAME) for entry in folder.iterdir())

@@ -14,7 +14,18 @@ from sarag_rdf.assemble import EXTRACTORS, REASONERS, RETRIEVERS
 
 PACKAGE = Path(sarag_rdf.__file__).parent
 
-FOUNDATION = {"types", "answers", "errors", "vocab", "iris", "spec", "remote", "packed", "guarded"}
+FOUNDATION = {
+    "types",
+    "answers",
+    "errors",
+    "vocab",
+    "iris",
+    "spec",
+    "remote",
+    "packed",
+    "guarded",
+    "caches",
+}
 BASE = FOUNDATION | {"ports", "resources", "terms", "fence", "algo"}
 STEPS = BASE | {"graph"}
 STRATEGIES = {
@@ -31,6 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "vocab": set(),
     "packed": {"errors"},
     "guarded": {"errors"},
+    "caches": set(),
     "iris": {"errors"},
     "remote": {"errors", "iris"},
     "ports": {"types", "answers"},
@@ -70,7 +82,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {
         "serve",
         *("knowledge_graph", "assemble", "evaluate", "ports", "types", "answers", "errors"),
-        *("vocab", "spec", "remote"),
+        *("vocab", "spec", "remote", "caches"),
         "sarag_rdf",
     },
     "sarag_rdf": {

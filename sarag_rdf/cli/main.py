@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import keyword
 import logging
@@ -15,6 +14,7 @@ from typing import Any
 import click
 
 from sarag_rdf import __version__
+from sarag_rdf.caches import FirstOnly, lack_of_room
 from sarag_rdf.errors import SaragError, UsageError, one_line
 
 COMMANDS = {
@@ -137,11 +137,27 @@ def _defaults_of(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit: 0 done, 1 failed, 2 wrong usage, 3 no answer in the evidence."""
-    logging.basicConfig(format="sarag: %(message)s", level=logging.WARNING, stream=sys.stderr)
+    logging.basicConfig(
+        format="sarag: %(message)s", level=logging.WARNING, handlers=[_BesideBars()]
+    )
     for handler in logging.getLogger().handlers:
         handler.addFilter(logging.Filter("sarag_rdf"))
+        handler.addFilter(FirstOnly())
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     sys.exit(_run(sys.argv[1:] if arguments is None else arguments))
+
+
+class _BesideBars(logging.Handler):
+    """Writes a line of its own, though a progress bar stands on the last one."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = self.format(record)
+        if "tqdm" not in sys.modules:
+            click.echo(text, err=True)
+            return
+        from tqdm import tqdm
+
+        tqdm.write(text, file=sys.stderr)
 
 
 def _run(arguments: list[str]) -> int:
@@ -184,8 +200,9 @@ def _run(arguments: list[str]) -> int:
 
 def _system_message(error: OSError) -> str:
     where = f" ({error.filename})" if error.filename else ""
-    if error.errno == errno.ENOSPC:
-        return f"the disk is full{where}: free some room; what was done before is kept"
+    what, remedy = lack_of_room(error)
+    if what:
+        return f"{what}{where}: {remedy}; what was done before is kept"
     return f"{error.strerror or error}{where}"
 
 

@@ -25,7 +25,7 @@ from sarag_rdf.index.plan import Plan, PlannedSource, state_of
 from sarag_rdf.index.quarantine import quarantine_quads
 from sarag_rdf.index.read import InputProblem
 from sarag_rdf.index.remove import remove_by
-from sarag_rdf.ports import Advance, Extractor, Progress, silent
+from sarag_rdf.ports import Extractor, Progress, silent
 from sarag_rdf.types import Document, Extraction, Method
 
 COMMIT_DOCUMENTS = 128
@@ -68,7 +68,8 @@ def run(
 
     A document that cannot be extracted fails its source, which becomes a problem in the report;
     an error that concerns every document (an endpoint that is down) is raised after what was
-    done before it has been committed. What has to go goes last.
+    done before it has been committed. What has to go goes last. Progress tells of documents once
+    they are in the graph.
     """
     report = IndexReport(
         unchanged=plan.unchanged,
@@ -82,17 +83,19 @@ def run(
         writer.release([reader.minter.quarantine_graph(iri) for iri in plan.settled])
     batch: list[tuple[PlannedSource, _Found]] = []
     waiting, since = 0, time.monotonic()
-    advance = progress("extracting documents", len(plan.documents))
-    extracted = _extracted(plan, extractor, advance)
+    advance = progress("indexing documents", len(plan.documents))
+    extracted = _extracted(plan, extractor)
     try:
         for planned, found in extracted:
             if isinstance(found, Exception):
                 report.problems.append(InputProblem(planned.name, str(found)))
+                advance(len(planned.documents))
                 continue
             batch.append((planned, found))
             waiting += len(found)
             if waiting >= COMMIT_DOCUMENTS or time.monotonic() - since >= COMMIT_SECONDS:
                 _commit(writer, plan.method, batch, report)
+                advance(waiting)
                 written(_texts(batch))
                 batch, waiting, since = [], 0, time.monotonic()
     except (SaragError, KeyboardInterrupt):
@@ -101,13 +104,14 @@ def run(
         writer.finish()
         raise
     _commit(writer, plan.method, batch, report)
+    advance(waiting)
     report.deleted = remove_by(writer, tuple(plan.gone), progress)
     writer.finish()
     return report
 
 
 def _extracted(
-    plan: Plan, extractor: Extractor, advance: Advance
+    plan: Plan, extractor: Extractor
 ) -> Generator[tuple[PlannedSource, _Found | Exception], None, None]:
     """Sources with what was found in each of their documents, or with the error of one."""
     results = iter(extractor.extract(iter(plan.documents)))
@@ -116,7 +120,6 @@ def _extracted(
         failure: Exception | None = None
         for document in planned.documents:
             result = next(results)
-            advance(1)
             if isinstance(result, Exception):
                 failure = failure or result
             else:

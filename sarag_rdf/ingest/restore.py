@@ -13,6 +13,7 @@ from sarag_rdf.ingest.triples import Reading, rdf_format, read_quads
 from sarag_rdf.iris import Minter
 from sarag_rdf.packed import MAX_EXPANSION
 from sarag_rdf.ports import Change, GraphStore, Progress, silent
+from sarag_rdf.terms import text_of
 from sarag_rdf.vocab import SARAG
 
 _DATASETS = (RdfFormat.TRIG, RdfFormat.N_QUADS)
@@ -53,9 +54,13 @@ def restore(
     """Load an export, which was read to its end before, into an empty store; how many quads.
 
     The graph's description comes last: what a run left behind that was interrupted has none, and is
-    cleared away by the next. Raises `UsageError` for a store that holds a graph.
+    cleared away by the next. A store that holds this very export is left as it is. Raises
+    `UsageError` for a store that holds another graph.
     """
-    if read_meta(store) is not None:
+    before = read_meta(store)
+    if before is not None:
+        if before.revision and (before.base, before.revision) == (base, _revision(where, format_)):
+            return sum(1 for _ in store.quads())
         raise UsageError("the graph holds something already: restore into another folder")
     _clear(store)
     meta = NamedNode(Minter(base).meta_graph)
@@ -81,6 +86,13 @@ def restore(
     kept = _without_missing(store, last)
     store.apply(Change(insert=tuple(kept)))
     return count - len(last) + len(kept)
+
+
+def _revision(where: str, format_: str | None) -> str:
+    """The revision of the graph that a file is an export of."""
+    with input_file(where) as file, unpacked(file) as (stream, _):
+        quads = read_quads(file, stream, Reading(format_))
+        return next((text_of(q.object) for q in quads if q.predicate == SARAG.revision), "")
 
 
 def _clear(store: GraphStore) -> None:

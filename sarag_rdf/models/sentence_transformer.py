@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ class SentenceTransformerEmbedder:
     """Embeds with a model that is looked up as a path, then a package, then a hub name.
 
     The hub is asked only for a model that the user named (`may_download`); the default comes
-    from a package or from the local hub cache. The model is loaded at the first text.
+    from a package or from the local hub cache. The model is loaded at the first text, and one
+    thread uses it at a time.
     """
 
     def __init__(
@@ -43,24 +45,26 @@ class SentenceTransformerEmbedder:
         self._may_download = may_download
         self._batch_size = batch_size
         self._model: Any = None
+        self._turn = threading.Lock()
 
     @property
     def name(self) -> str:
         return self._name
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        if self._model is None:
-            self._model = self._load()
-        if not texts:
-            width = self._model.get_embedding_dimension()
-            return np.zeros((0, int(width or 0)), dtype=np.float32)
-        vectors = self._model.encode(
-            list(texts),
-            batch_size=self._batch_size,
-            normalize_embeddings=True,
-            show_progress_bar=False,
-            convert_to_numpy=True,
-        )
+        with self._turn:
+            if self._model is None:
+                self._model = self._load()
+            if not texts:
+                width = self._model.get_embedding_dimension()
+                return np.zeros((0, int(width or 0)), dtype=np.float32)
+            vectors = self._model.encode(
+                list(texts),
+                batch_size=self._batch_size,
+                normalize_embeddings=True,
+                show_progress_bar=False,
+                convert_to_numpy=True,
+            )
         return np.asarray(vectors, dtype=np.float32)
 
     def _load(self) -> Any:

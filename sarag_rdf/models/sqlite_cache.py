@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import islice
@@ -12,22 +13,37 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from sarag_rdf.caches import cannot_be_kept
+
 _LOG = logging.getLogger(__name__)
-_DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT)
-_SCHEMA: Final = "CREATE TABLE IF NOT EXISTS entry (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
+_DAMAGED: Final = (
+    *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT),
+    *(sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_IOERR_SHORT_READ),
+)
+"""Primary codes, and extended ones; SQLITE_ERROR is a table that is not as it was made."""
+_SCHEMA: Final = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
+_KEPT: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'kept'"
+_FORMER: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'entry'"
 _BATCH: Final = 500
+_SUM: Final = 4
+"""Bytes behind each value: its checksum."""
 
 
 def fault_of(path: Path) -> str:
-    """What is wrong with a cache's file, as SQLite's integrity check tells; nothing if it is sound.
+    """What is wrong with a cache's file, as SQLite's integrity check and the checksums tell.
 
-    A file that another process holds, or that may not be read, is not called broken.
+    Nothing if it is sound. A file that another process holds, or that may not be read, is not
+    called broken.
     """
     if not path.is_file():
         return ""
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True)) as database:
             found = database.execute("PRAGMA integrity_check(1)").fetchone()
+            if found == ("ok",) and database.execute(_KEPT).fetchone():
+                rows = database.execute("SELECT key, value FROM kept")
+                spoiled = sum(not _is_whole(key, value) for key, value in rows)
+                found = (f"{spoiled} values are not what was written" if spoiled else "ok",)
     except sqlite3.DatabaseError as error:
         return str(error) if (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _DAMAGED else ""
     return "" if found == ("ok",) else str(found[0]).replace("\n", " ")
@@ -38,7 +54,9 @@ class SqliteCache:
 
     A damaged file is set aside with a warning, also while in use; a file that cannot be used (no
     right to write, disk full) means going on without it, with one warning. Neither is an error:
-    what is cached can be had again. The path ``:memory:`` keeps nothing after `close`.
+    what is cached can be had again. SQLite does not see that a byte of a value is another one, so
+    each value has a checksum, and one that does not match it counts as absent. The path
+    ``:memory:`` keeps nothing after `close`.
     """
 
     def __init__(self, path: Path | str, *, what: str) -> None:
@@ -56,14 +74,17 @@ class SqliteCache:
         with self._lock:
             while batch := list(islice(pending, _BATCH)):
                 marks = ",".join("?" * len(batch))
-                text = f"SELECT key, value FROM entry WHERE key IN ({marks})"  # noqa: S608
-                found.update(self._run(text, [batch]))
+                text = f"SELECT key, value FROM kept WHERE key IN ({marks})"  # noqa: S608
+                for key, value in self._run(text, [batch]):
+                    if _is_whole(key, value):
+                        found[key] = value[:-_SUM]
         return found
 
     def put_many(self, entries: Mapping[bytes, bytes]) -> None:
         """Keep entries; those of the same key are replaced."""
         with self._lock:
-            self._run("INSERT OR REPLACE INTO entry VALUES (?, ?)", list(entries.items()))
+            rows = [(key, value + _sum(key, value)) for key, value in entries.items()]
+            self._run("INSERT OR REPLACE INTO kept VALUES (?, ?)", rows)
 
     def set_aside(self) -> None:
         """Rename the file, which is damaged; a new one is begun when it is needed."""
@@ -85,16 +106,23 @@ class SqliteCache:
         try:
             try:
                 return self._execute(text, rows)
-            except sqlite3.DatabaseError as error:
-                if (getattr(error, "sqlite_errorcode", 0) & 0xFF) not in _DAMAGED:
+            except (sqlite3.Error, sqlite3.Warning, TypeError, ValueError) as error:
+                if not self._is_damaged(error):
                     raise
                 self._set_aside()
                 return self._execute(text, rows)
         except (sqlite3.Error, OSError) as error:
             if not self._warned:
-                _LOG.warning("the %s %s cannot be used (%s)", self._what, self._path, error)
+                cannot_be_kept(self._path, error)
             self._warned = True
             return []
+
+    def _is_damaged(self, error: Exception) -> bool:
+        """Whether an error comes of what is in the file."""
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None:
+            return not isinstance(error, sqlite3.Error)
+        return code in _DAMAGED or code & 0xFF in _DAMAGED
 
     def _execute(self, text: str, rows: Sequence[Sequence[bytes]]) -> list[tuple[Any, ...]]:
         if self._database is None:
@@ -115,6 +143,8 @@ class SqliteCache:
             database.execute("PRAGMA journal_mode=WAL")
             database.execute("PRAGMA synchronous=NORMAL")
             database.execute(_SCHEMA)
+            if database.execute(_FORMER).fetchone():
+                _take_over(database)
         except sqlite3.Error:
             database.close()
             raise
@@ -135,3 +165,25 @@ class SqliteCache:
             self._path,
             aside.name,
         )
+
+
+def _sum(key: bytes, value: bytes) -> bytes:
+    """The checksum of a value under its key."""
+    return zlib.crc32(value, zlib.crc32(key)).to_bytes(_SUM, "big")
+
+
+def _is_whole(key: object, value: object) -> bool:
+    """Whether a row has the checksum that it was written with."""
+    if not isinstance(key, bytes) or not isinstance(value, bytes):
+        return False
+    return value[-_SUM:] == _sum(key, value[:-_SUM])
+
+
+def _take_over(database: sqlite3.Connection) -> None:
+    """Give checksums to the entries of a file of former versions, which had none."""
+    database.create_function("summed", 2, lambda key, value: value + _sum(key, value))
+    with database:
+        database.execute("BEGIN IMMEDIATE")
+        if database.execute(_FORMER).fetchone():
+            database.execute("INSERT OR IGNORE INTO kept SELECT key, summed(key, value) FROM entry")
+            database.execute("DROP TABLE entry")

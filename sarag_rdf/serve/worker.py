@@ -29,6 +29,7 @@ from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import Snapshot
 from sarag_rdf.serve.spool import Spool, sweep
 from sarag_rdf.serve.write import update, write_graph
+from sarag_rdf.stores.holder import leave
 
 log = logging.getLogger(__name__)
 READY = "ready"
@@ -50,6 +51,7 @@ def work(pipe: Connection, settings: ServeSettings, folder: str) -> None:
         _alarm(seconds + _GRACE)
         answer = _answer(job, settings, snapshot, Path(folder))
         if isinstance(job, UpdateJob | WriteGraphJob):
+            leave(settings.folder)
             gc.collect()  # a store is closed when nothing refers to it any more
         _alarm(0)
         try:

@@ -17,6 +17,7 @@ from sarag_rdf.serve.run_query import evaluate_errors
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.settle import Settler
 from sarag_rdf.serve.skolem import Skolemizer
+from sarag_rdf.stores import holder
 from sarag_rdf.stores.oxigraph import open_store
 from sarag_rdf.stores.update_guard import UpdateTraits, inspect_update, with_dataset
 
@@ -32,6 +33,7 @@ def update(job: UpdateJob, settings: ServeSettings) -> Reply:
     """Run an update; raises `RequestError`, `StoreError`."""
     text, traits = _screened(job, settings)
     store = open_store(settings.store, writable=True)
+    holder.sign(settings.folder)
     settler = Settler(store, settings.folder)
     graphs = traits.graphs
     _refuse_own(settler, graphs or ())
@@ -53,6 +55,7 @@ def write_graph(job: WriteGraphJob, settings: ServeSettings) -> Reply:
         raise RequestError(409, _NO_DEFAULT)
     parsed = [quad for payload in job.payloads for quad in _parsed(payload, job)]
     store = open_store(settings.store, writable=True)
+    holder.sign(settings.folder)
     settler = Settler(store, settings.folder)
     _refuse_own(settler, () if job.graph is None else (job.graph,))
     existed = graph_exists(store, job.graph)

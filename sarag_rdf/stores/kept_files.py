@@ -8,13 +8,21 @@ bytes.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import uuid
+import zlib
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-_LAYOUT = 1
+from sarag_rdf.stores.checked import check, digest
+
+log = logging.getLogger(__name__)
+
+_LAYOUT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +30,8 @@ class Manifest:
     """What is kept under a name, and for which key it is valid.
 
     `arrays` names a file of `array_file`. An index has a file `matrix` of `slots` rows of
-    `dimension` numbers beside it. `checksums` maps names of files to digests.
+    `dimension` numbers beside it. `checksums` maps names of files to digests (see `checked`); of a
+    matrix, whose file may be longer, to that of its slots.
     """
 
     key: str
@@ -31,6 +40,10 @@ class Manifest:
     slots: int = 0
     dimension: int = 0
     checksums: dict[str, str] = field(default_factory=dict)
+
+    def size(self, file: str) -> int | None:
+        """How many bytes of a file count; None for all."""
+        return 4 * self.slots * self.dimension if file == self.matrix else None
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -42,32 +55,32 @@ class KeptFiles:
     """A folder of manifests ``NAME.json``, and of files ``NAME-PROCESS-DIGITS.SUFFIX``."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def path(self, file: str) -> Path:
         """Where a file stands that a manifest names."""
-        return self._folder / file
+        return self.folder / file
 
     def new(self, name: str, suffix: str) -> Path:
         """A path that nothing refers to yet."""
-        return self._folder / f"{name}-{os.getpid()}-{uuid.uuid4().hex[:12]}.{suffix}"
+        return self.folder / f"{name}-{os.getpid()}-{uuid.uuid4().hex[:12]}.{suffix}"
 
     def names(self) -> list[str]:
         """Names that have a manifest, readable or not."""
-        return sorted(path.stem for path in self._folder.glob("*.json"))
+        return sorted(path.stem for path in self.folder.glob("*.json"))
 
     def discard(self, name: str) -> None:
         """Delete a manifest and then its files, as far as it tells them."""
         manifest = self.manifest(name)
-        discard(self._folder / f"{name}.json")
+        discard(self.folder / f"{name}.json")
         for file in manifest.files if manifest else ():
-            discard(self._folder / file)
+            discard(self.folder / file)
 
     def manifest(self, name: str) -> Manifest | None:
         """What is kept under a name; None if there is nothing, or nothing that can be read."""
         try:
-            said = json.loads((self._folder / f"{name}.json").read_bytes())
-            if said.pop("layout") != _LAYOUT:
+            said = json.loads((self.folder / f"{name}.json").read_bytes())
+            if said.pop("layout") != _LAYOUT or said.pop("sum") != _sum(said):
                 return None
             found = Manifest(**said)
             whole = all(Path(file).name == file for file in found.files)
@@ -80,29 +93,48 @@ class KeptFiles:
     def publish(self, name: str, manifest: Manifest) -> None:
         """Put a manifest in place of another, and delete what only the other names.
 
-        Raises OSError, and then the other stays.
+        Files have their checksums taken that it has none for. Raises OSError, and then the other
+        stays.
         """
         before = self.manifest(name)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        part = self._folder / f"{name}.{os.getpid()}-{uuid.uuid4().hex[:12]}.part"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        sums = {
+            file: manifest.checksums.get(file) or digest(self.path(file), manifest.size(file))
+            for file in manifest.files
+        }
+        said = asdict(replace(manifest, checksums=sums))
+        part = self.folder / f"{name}.{os.getpid()}-{uuid.uuid4().hex[:12]}.part"
         try:
-            part.write_text(json.dumps({"layout": _LAYOUT, **asdict(manifest)}, indent=1))
-            part.replace(self._folder / f"{name}.json")
+            part.write_text(json.dumps({"layout": _LAYOUT, "sum": _sum(said), **said}, indent=1))
+            part.replace(self.folder / f"{name}.json")
         except OSError:
             discard(part)
             raise
         stale = set(before.files if before else ()) | self._abandoned(name)
         for file in stale - set(manifest.files):
-            discard(self._folder / file)
+            discard(self.folder / file)
+
+    def check(self, manifest: Manifest, file: str) -> None:
+        """Raise ValueError if a file that a manifest names is not what was written, or OSError."""
+        try:
+            check(self.path(file), manifest.checksums.get(file, ""), manifest.size(file))
+        except ValueError as error:
+            log.warning("the cache %s is damaged (%s): it is made anew", self.folder, error)
+            raise
 
     def _abandoned(self, name: str) -> set[str]:
         """Files of processes that are no more, and of former versions."""
         found = {f"{name}.npy", f"{name}.iris", f"{name}.npz"}
-        for file in (*self._folder.glob(f"{name}-*"), *self._folder.glob(f"{name}.*.part")):
+        for file in (*self.folder.glob(f"{name}-*"), *self.folder.glob(f"{name}.*.part")):
             process = file.name[len(name) + 1 :].partition("-")[0]
             if process.isdigit() and not _runs(int(process)):
                 found.add(file.name)
         return found
+
+
+def _sum(said: Mapping[str, Any]) -> int:
+    """The checksum of a manifest."""
+    return zlib.crc32(json.dumps(said, sort_keys=True).encode())
 
 
 def discard(path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -10,12 +13,26 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import NotAGraphError, QueryError, StoreError, StoreLockedError
+from sarag_rdf.caches import lack_of_room
+from sarag_rdf.errors import (
+    DiskFullError,
+    NotAGraphError,
+    QueryError,
+    StoreError,
+    StoreLockedError,
+)
 from sarag_rdf.ports import Change, Table, Triples
+from sarag_rdf.stores.holder import holder_of
 
 log = logging.getLogger(__name__)
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Seconds between attempts."""
+_astray: list[object] = []
+"""Iterators that came into another thread, where they may not even be dropped."""
+_UNFINISHED = "Column family not found"
+"""What the engine says of a store that a killed process had not made whole; writing makes it so."""
+_NO_RIGHT = tuple(os.strerror(number) for number in (errno.EROFS, errno.EACCES, errno.EPERM))
+"""What the engine says of a folder that may not be written to."""
 
 
 def _block(keyword: str, quads: Iterable[ox.Quad]) -> str:
@@ -40,11 +57,39 @@ def open_store(folder: Path, *, writable: bool) -> ox.Store:
     except FileNotFoundError as error:
         raise NotAGraphError(f"there is no graph in {folder.parent}") from error
     except (OSError, RuntimeError, ValueError) as error:
-        if "lock" in str(error).lower():
-            raise StoreLockedError(
-                f"another process is writing to {folder.parent}: wait until it is done"
-            ) from error
-        raise StoreError(f"the graph in {folder.parent} cannot be opened: {error}") from error
+        raise _not_opened(folder.parent, error, writable=writable) from error
+
+
+def _not_opened(folder: Path, error: Exception, *, writable: bool) -> StoreError:
+    said = str(error)
+    if not writable and _UNFINISHED in said:
+        return NotAGraphError(f"there is no graph in {folder}: making it was broken off")
+    if "lock" in said.lower() and not any(words in said for words in _NO_RIGHT):
+        holder = "this very process" if "current process" in said else holder_of(folder)
+        if holder is None:
+            return StoreLockedError(
+                f"another process is writing to {folder}: wait until it is done"
+            )
+        return StoreLockedError(
+            f"{folder} is being written by {holder}: wait until it is done, or stop it"
+        )
+    if writable:
+        _refuse_without_room(folder, error)
+    reason = next((words for words in _NO_RIGHT if words in said), "")
+    if writable and reason:
+        return StoreError(
+            f"the graph in {folder} can only be read ({reason}): write to a copy of it, or make "
+            "its folder writable"
+        )
+    return StoreError(f"the graph in {folder} cannot be opened: {said}")
+
+
+def _refuse_without_room(folder: Path | None, error: Exception) -> None:
+    """Raise `DiskFullError` for an error that comes of it."""
+    what, remedy = lack_of_room(error)
+    if what:
+        where = f" ({folder})" if folder else ""
+        raise DiskFullError(f"{what}{where}: {remedy} and run it again") from error
 
 
 class OxigraphStore:
@@ -56,9 +101,13 @@ class OxigraphStore:
 
     is_shared = False
 
-    def __init__(self, store: ox.Store, *, writable: bool = True) -> None:
+    def __init__(
+        self, store: ox.Store, *, writable: bool = True, folder: Path | None = None
+    ) -> None:
+        """`folder` is that of the graph, to name it in errors."""
         self._store: ox.Store | None = store
         self._writable = writable
+        self._folder = folder
 
     @classmethod
     def in_memory(cls) -> OxigraphStore:
@@ -71,6 +120,7 @@ class OxigraphStore:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
+            _refuse_without_room(folder.parent, error)
             raise StoreError(
                 f"cannot make the graph's folder {folder}: {error.strerror}"
             ) from error
@@ -82,7 +132,8 @@ class OxigraphStore:
 
         Raises `NotAGraphError`, `StoreLockedError`, `StoreError`.
         """
-        return cls(open_store(folder, writable=writable), writable=writable)
+        opened = open_store(folder, writable=writable)
+        return cls(opened, writable=writable, folder=folder.parent)
 
     @property
     def _open_store(self) -> ox.Store:
@@ -123,7 +174,7 @@ class OxigraphStore:
         except SyntaxError as error:
             raise QueryError(f"the change does not parse: {error}") from error
         except (OSError, RuntimeError, ValueError) as error:
-            raise StoreError(f"the graph could not be written, nothing changed: {error}") from error
+            raise self._not_written("nothing changed", error) from error
 
     def load(self, quads: Iterable[ox.Quad]) -> None:
         with self._loading() as store:
@@ -140,11 +191,21 @@ class OxigraphStore:
         try:
             yield self._open_store
         except (OSError, RuntimeError, ValueError) as error:
-            raise StoreError(f"the graph could not be written: {error}") from error
+            raise self._not_written("part of it may be there", error) from error
+
+    def _not_written(self, state: str, error: Exception) -> StoreError:
+        _refuse_without_room(self._folder, error)
+        return StoreError(f"the graph could not be written, {state}: {error}")
 
     def quads(self, graph: str | None = None) -> Iterator[ox.Quad]:
         name = None if graph is None else ox.NamedNode(graph)
-        yield from self._open_store.quads_for_pattern(None, None, None, name)
+        owner = threading.get_ident()
+        found = self._open_store.quads_for_pattern(None, None, None, name)
+        for quad in found:
+            yield quad
+            if threading.get_ident() != owner:
+                _astray.append(found)
+                raise StoreError("quads are read in the thread that asked for them: make a list")
 
     def close(self) -> None:
         store, self._store = self._store, None

@@ -16,8 +16,10 @@ from sarag_rdf.algo.clusters import Clusters, clustered
 from sarag_rdf.algo.iri_list import IriList
 from sarag_rdf.algo.merge import Merge
 from sarag_rdf.algo.packed import narrow
+from sarag_rdf.caches import cannot_be_kept
 from sarag_rdf.ports import Arrays, Matrix, Progress
 from sarag_rdf.stores.array_file import DAMAGED, read_arrays, write_arrays
+from sarag_rdf.stores.checked import digest
 from sarag_rdf.stores.clustered_index import ClusteredIndex, UnclusteredIndex
 from sarag_rdf.stores.exact_index import BLOCK, ExactIndex
 from sarag_rdf.stores.kept_files import KeptFiles, Manifest
@@ -70,7 +72,7 @@ class FolderVectors:
         try:
             self._files.publish(name, Manifest(key, self._written(name, arrays)))
         except OSError as error:
-            log.warning("what was made of the graph could not be kept: %s", error.strerror)
+            cannot_be_kept(self._files.folder, error)
 
     def load(self, kind: str, key: str) -> ExactIndex | None:
         found = self._found(kind, key)
@@ -78,9 +80,7 @@ class FolderVectors:
             return None
         manifest, arrays = found
         try:
-            path = self._files.path(manifest.matrix)
-            matrix = map_matrix(path, manifest.slots, manifest.dimension)
-            return self._index(kind, manifest, arrays, matrix)
+            return self._index(kind, manifest, arrays, self._mapped(manifest))
         except DAMAGED:
             return None
 
@@ -149,7 +149,7 @@ class FolderVectors:
                 self._files.publish(kind, Manifest(key, rows, path.name, len(slots), width))
                 file.is_kept = True
             except OSError as error:
-                log.warning("vectors could not be put into clusters: %s", error.strerror)
+                cannot_be_kept(self._files.folder, error)
 
     def save(
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
@@ -167,7 +167,7 @@ class FolderVectors:
                 self._files.publish(kind, Manifest(key, rows, path.name, slots, dimension))
                 file.is_kept = True
             except OSError as error:
-                log.warning("the vector index could not be kept: %s", error.strerror)
+                cannot_be_kept(self._files.folder, error)
         return ExactIndex(names, matrix)
 
     def update(
@@ -190,6 +190,7 @@ class FolderVectors:
                 self.rekey(kind, before, after)
                 return self.load(kind, after)
             table = self._files.path(manifest.matrix)
+            self._files.check(manifest, manifest.matrix)
             first, slots = append_rows(table, manifest.dimension, blocks)
             if slots - first != len(come):
                 raise ValueError("there is not one vector an IRI")
@@ -200,7 +201,8 @@ class FolderVectors:
                 index = ExactIndex(names, map_matrix(table, slots, manifest.dimension), order)
                 return self.save(kind, after, names, index.blocks())
             rows = self._written(kind, names.arrays("iris") | {"order": order})
-            changed = replace(manifest, key=after, arrays=rows, slots=slots, checksums={})
+            changed = replace(manifest, key=after, arrays=rows, slots=slots)
+            changed = replace(changed, checksums=self._extended(manifest, changed))
             self._files.publish(kind, changed)
         except DAMAGED:
             return None
@@ -211,6 +213,19 @@ class FolderVectors:
         if manifest is not None and manifest.key == before:
             with suppress(OSError):
                 self._files.publish(name, replace(manifest, key=after))
+
+    def _mapped(self, manifest: Manifest) -> Matrix:
+        """The matrix of a manifest; raises one of `DAMAGED` if it is another by now."""
+        self._files.check(manifest, manifest.matrix)
+        path = self._files.path(manifest.matrix)
+        return map_matrix(path, manifest.slots, manifest.dimension)
+
+    def _extended(self, before: Manifest, after: Manifest) -> dict[str, str]:
+        """The checksum of a matrix to which rows were appended."""
+        name = before.matrix
+        old, new = before.size(name) or 0, after.size(name)
+        known = before.checksums[name]
+        return {name: digest(self._files.path(name), new, known=known, unchanged=old)}
 
     def _written(self, name: str, arrays: Arrays) -> str:
         path = self._files.new(name, "arrays")
@@ -224,6 +239,7 @@ class FolderVectors:
             if manifest is None or manifest.key != key:
                 return None
             try:
+                self._files.check(manifest, manifest.arrays)
                 return manifest, read_arrays(self._files.path(manifest.arrays))
             except FileNotFoundError:
                 continue

@@ -195,7 +195,7 @@ def test_progress_counts_every_document() -> None:
         return done.append
 
     pipeline.run(reader, planned(reader, SOURCES), CapitalExtractor(), progress=progress)
-    assert told == [("extracting documents", CHUNKS)]
+    assert told == [("indexing documents", CHUNKS)]
     assert sum(done) == CHUNKS
 
 

@@ -336,13 +336,15 @@ def test_an_export_is_restored_and_indexed_further(
         count = copy.restore(path)
         assert quads_of(tmp_path / "copy") == quads_of(tmp_path / "kg")
         assert count == len(quads_of(tmp_path / "kg"))
-        with pytest.raises(UsageError, match="holds something already"):
-            copy.restore(path)
+        assert copy.restore(path) == count
+        assert quads_of(tmp_path / "copy") == quads_of(tmp_path / "kg")
         report = copy.index(
             [sarag_rdf.Source("Ida sailed to Holm."), sarag_rdf.Source("Holm burned.")],
             extractor=CapitalExtractor(),
         )
         assert (report.unchanged, report.added) == (1, 1)
+        with pytest.raises(UsageError, match="holds something already"):
+            copy.restore(path)
 
 
 def test_nothing_of_an_interrupted_restoring_stays(

@@ -151,7 +151,7 @@ def test_a_spoiled_row_is_asked_again(tmp_path: Path) -> None:
     llm = CachedLLM(numbers(), tmp_path / "c")
     ask(llm)
     with sqlite3.connect(tmp_path / "c") as database:
-        database.execute("UPDATE entry SET value = '{'")
+        database.execute("UPDATE kept SET value = '{'")
     assert ask(llm).data == {"n": 1}
     assert ask(llm).data == {"n": 1}
 
@@ -161,7 +161,7 @@ def test_a_place_that_cannot_hold_a_file(tmp_path: Path, caplog: pytest.LogCaptu
     for path in (tmp_path / "file" / "c", tmp_path):
         llm = CachedLLM(numbers(), path)
         assert [ask(llm).data["n"] for _ in range(3)] == [0, 1, 2]
-    assert caplog.text.count("cannot be used") == 2
+    assert caplog.text.count("cannot be kept") == 2
     assert caplog.records[0].levelno == logging.WARNING
 
 

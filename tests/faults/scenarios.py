@@ -1,0 +1,139 @@
+"""What is interrupted: a command, the folder that it begins with, and what must come of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.command import ROOT, run_sarag
+from tests.faults.corpus import openie_corpus, triples
+
+DOCUMENTS = 270
+"""Three commits of the indexer."""
+_SPACY = ("warsaw.md", "vistula.md", "marie-curie.md", "gdansk.md", "ulm.md", "danube.md")
+OPENIE = ("--extractor", "openie:openie.json")
+
+Prepare = Callable[[Path, "Sarag"], None]
+
+
+@dataclass(frozen=True)
+class Sarag:
+    """Runs commands of `sarag` in a folder, to their end."""
+
+    work: Path
+    env: dict[str, str]
+
+    def __call__(self, *arguments: str) -> str:
+        done = run_sarag(*arguments, cwd=self.work, env=self.env)
+        assert done.code == 0, (arguments, done)
+        return done.out
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A command that is interrupted; `weight` says how often.
+
+    `bar` names the progress that tells of documents in the graph. The next run may fail with the
+    words `nothing_left` if there was nothing left to do.
+    """
+
+    name: str
+    prepare: Prepare
+    command: Sequence[str]
+    bar: str = ""
+    nothing_left: str = ""
+    over: str = ""
+    weight: int = 1
+    is_long: bool = False
+
+
+def _new_documents(work: Path, sarag: Sarag) -> None:
+    openie_corpus(work, count=DOCUMENTS)
+
+
+def _changed_documents(work: Path, sarag: Sarag) -> None:
+    openie_corpus(work, count=DOCUMENTS)
+    sarag("index", "docs", *OPENIE)
+    openie_corpus(work, count=DOCUMENTS, changed=DOCUMENTS)
+
+
+def _old_documents(work: Path, sarag: Sarag) -> None:
+    openie_corpus(work, count=DOCUMENTS, old=DOCUMENTS - 8)
+    sarag("index", "docs", *OPENIE)
+
+
+def _other_folder(work: Path, sarag: Sarag) -> None:
+    """Of 270 documents 100 are changed, 60 are gone, and 60 are new."""
+    openie_corpus(work, count=DOCUMENTS)
+    sarag("index", "docs", *OPENIE)
+    openie_corpus(work, count=DOCUMENTS + 60, changed=100)
+    for number in range(100, 160):
+        (work / "docs" / f"{number:04}.txt").unlink()
+
+
+def _texts(work: Path, sarag: Sarag) -> None:
+    (work / "texts").mkdir()
+    for name in _SPACY:
+        shutil.copy(ROOT / "examples" / "corpus" / name, work / "texts")
+
+
+def _items(count: int) -> Prepare:
+    def prepare(work: Path, sarag: Sarag) -> None:
+        triples(work / "items.nt", count)
+
+    return prepare
+
+
+def _beside_documents(work: Path, sarag: Sarag) -> None:
+    openie_corpus(work, count=40)
+    sarag("index", "docs", *OPENIE)
+    triples(work / "items.nt", 1500)
+
+
+def _exported(work: Path, sarag: Sarag) -> None:
+    openie_corpus(work, count=100)
+    sarag("index", "docs", *OPENIE)
+    sarag("export", "--format", "nquads", "--output", "export.nq")
+    shutil.rmtree(work / "kg")
+    (work / "kg").mkdir()
+
+
+def _without_caches(work: Path, sarag: Sarag) -> None:
+    _new_documents(work, sarag)
+    sarag("index", "docs", *OPENIE)
+    shutil.rmtree(work / "kg" / "cache")
+
+
+QUESTIONS = ("Who founded something in Ulm?", "Ada Number7", "Where was Boris?")
+
+SCENARIOS = (
+    Scenario("index", _new_documents, ("index", "docs", *OPENIE), "indexing documents", weight=3),
+    Scenario(
+        "index-spacy",
+        _texts,
+        ("index", "texts", "--extractor", "spacy", "--words", "5", "--overlap", "0"),
+        "indexing documents",
+    ),
+    Scenario("update", _changed_documents, ("update", "docs", *OPENIE), weight=3),
+    Scenario("sync", _other_folder, ("sync", "docs", *OPENIE), weight=3),
+    Scenario(
+        "delete",
+        _old_documents,
+        ("delete", "old/"),
+        nothing_left="no source old/ is in the graph",
+        weight=3,
+    ),
+    Scenario("import", _items(1500), ("import", "items.nt", "--as", "rdf"), weight=2),
+    Scenario("import-beside", _beside_documents, ("import", "items.nt", "--as", "rdf"), weight=1),
+    Scenario(
+        "import-in-parts",
+        _items(130_000),
+        ("import", "items.nt", "--as", "rdf", "--no-vectors"),
+        over="nothing",
+        is_long=True,
+    ),
+    Scenario("restore", _exported, ("import", "export.nq", "--as", "sarag"), weight=2),
+    Scenario("caches", _without_caches, ("search", QUESTIONS[0]), weight=3),
+)

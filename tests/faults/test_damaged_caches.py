@@ -1,0 +1,206 @@
+"""A cache whose bytes are no longer those that were written is noticed, and made anew."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import sarag_rdf
+from sarag_rdf.context.report import retrieved_to_dict
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.models.sqlite_cache import SqliteCache, fault_of
+from sarag_rdf.stores import checked
+from tests.faults.parallel import source
+from tests.sample_graph import CapitalExtractor
+
+QUESTION = "Whom did Ada meet in Ulm?"
+
+
+def found(folder: Path, retriever: str = "sarag") -> str:
+    """What searching finds in a graph, with every figure of the report."""
+    checked.forget()  # as in a new process
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        return json.dumps(retrieved_to_dict(kg.search(QUESTION, retriever=retriever)))
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graph with all its caches, and some vectors that were appended to others."""
+    folder = tmp_path_factory.mktemp("clean") / "kg"
+    for part in (range(12), range(12, 15)):
+        with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+            kg.index(map(source, part), extractor=CapitalExtractor())
+            kg.search(QUESTION)
+            kg.search(QUESTION, retriever="bm25")
+    return folder
+
+
+Damage = Callable[[Path], object]
+
+
+def flipped(place: float) -> Damage:
+    """Change one bit, at that part of the file."""
+
+    def damage(path: Path) -> None:
+        data = bytearray(path.read_bytes())
+        data[int(place * (len(data) - 1))] ^= 0x10
+        path.write_bytes(data)
+
+    return damage
+
+
+def replaced_by_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGES: dict[str, Damage] = {
+    "head": flipped(0.0),
+    "early": flipped(0.1),
+    "middle": flipped(0.5),
+    "late": flipped(0.9),
+    "tail": flipped(1.0),
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"more"),
+    "empty": lambda path: path.write_bytes(b""),
+    "gone": lambda path: path.unlink(),
+    "folder": replaced_by_a_folder,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_results_are_those_of_a_clean_cache(clean: Path, tmp_path: Path, damage: Damage) -> None:
+    want = {name: found(clean, name) for name in ("sarag", "bm25")}
+    files = sorted(p.relative_to(clean) for p in (clean / "cache").rglob("*") if p.is_file())
+    assert len(files) > 10
+    assert {path.suffix for path in files} >= {".sqlite", ".json", ".arrays", ".f32"}
+    for file in files:
+        folder = tmp_path / "kg"
+        shutil.copytree(clean, folder)
+        before = (folder / file).read_bytes()
+        damage(folder / file)
+        assert not (folder / file).is_file() or (folder / file).read_bytes() != before
+        for _ in range(2):
+            assert {name: found(folder, name) for name in want} == want, file
+        shutil.rmtree(folder)
+
+
+def test_random_bytes_of_all_caches(clean: Path, tmp_path: Path) -> None:
+    """Some bytes of every file at a time, with the embeddings that the vectors are made of."""
+    want = found(clean)
+    chance = random.Random(0)
+    for _ in range(10):
+        folder = tmp_path / "kg"
+        shutil.copytree(clean, folder)
+        for path in (folder / "cache").rglob("*"):
+            if path.is_file():
+                for _ in range(3):
+                    flipped(chance.random())(path)
+        assert found(folder) == want
+        shutil.rmtree(folder)
+
+
+def test_vectors_that_were_flipped_are_told(
+    clean: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "kg"
+    shutil.copytree(clean, folder)
+    [path] = (folder / "cache" / "vectors").glob("document-*.f32")
+    flipped(0.5)(path)
+    found(folder)
+    assert caplog.text.count("is damaged") == 1
+    assert f"{path.name} is not what was written" in caplog.text
+    caplog.clear()
+    found(folder)
+    assert "is damaged" not in caplog.text
+
+
+def test_no_byte_of_a_table_gives_another_value(tmp_path: Path) -> None:
+    entries = {bytes([i]) * 20: bytes([255 - i]) * 300 for i in range(60)}
+    clean = tmp_path / "clean.sqlite"
+    cache = SqliteCache(clean, what="cache")
+    cache.put_many(entries)
+    cache.close()
+    data = clean.read_bytes()
+    wrong = lost = 0
+    for place in range(0, len(data), 61):
+        path = tmp_path / f"{place}.sqlite"
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0x41]) + data[place + 1 :])
+        cache = SqliteCache(path, what="cache")
+        got = cache.get_many(entries)
+        wrong += sum(entries[key] != value for key, value in got.items())
+        lost += len(got) < len(entries)
+        cache.put_many(entries)
+        assert cache.get_many(entries) in ({}, entries), place
+        cache.close()
+    assert wrong == 0
+    assert lost > 100, "most bytes are those of values"
+
+
+def test_a_table_of_former_versions_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE entry (key BLOB PRIMARY KEY, value BLOB NOT NULL)")
+        database.execute("INSERT INTO entry VALUES (?, ?)", (b"k", b"value"))
+    database.close()
+    cache = SqliteCache(path, what="cache")
+    assert cache.get_many([b"k", b"other"]) == {b"k": b"value"}
+    cache.close()
+    assert fault_of(path) == ""
+
+
+def test_values_that_are_spoiled_are_found_by_looking(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    cache = SqliteCache(path, what="cache")
+    cache.put_many({b"k": b"value" * 100})
+    cache.close()
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"valuevalue", b"valuevolue", 1))
+    assert fault_of(path) == "1 values are not what was written"
+
+
+# ---------------------------------------------------------------------------- Checksums
+
+
+def test_checksums_of_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checked, "SEGMENT", 100)
+    path = tmp_path / "file"
+    data = random.Random(0).randbytes(1050)
+    path.write_bytes(data)
+    said = checked.digest(path)
+    assert len(said.split()) == 11
+    checked.check(path, said)
+    for place in (0, 99, 100, 555, 1049):
+        checked.forget()
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(ValueError, match="is not what was written"):
+            checked.check(path, said)
+    path.write_bytes(data[:-1])
+    with pytest.raises(ValueError, match="is cut off"):
+        checked.check(path, said, 1050)
+    with pytest.raises(OSError, match="nowhere"):
+        checked.check(tmp_path / "nowhere", said)
+
+
+def test_what_is_appended_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checked, "SEGMENT", 100)
+    path = tmp_path / "file"
+    path.write_bytes(bytes(250))
+    before = checked.digest(path)
+    checked.check(path, before)
+    with path.open("r+b") as file:  # what was found sound is not looked at again
+        file.write(b"other")
+        file.seek(250)
+        file.write(b"more" * 40)
+    after = checked.digest(path, known=before, unchanged=250)
+    assert after.split()[:2] == before.split()[:2]
+    checked.check(path, after)
+    checked.forget()
+    with pytest.raises(ValueError, match="is not what was written"):
+        checked.check(path, after)

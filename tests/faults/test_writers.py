@@ -1,0 +1,181 @@
+"""One writer, many readers: who is writing is told, and what is read is one revision."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import sarag_rdf
+from sarag_rdf.errors import StoreLockedError
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.stores import holder
+from tests.command import ROOT, Result, environment, run_sarag
+from tests.fault_server import hang, playing
+from tests.faults.parallel import DOCUMENTS, derived_is_true, source
+from tests.sample_graph import CapitalExtractor, make_graph
+from tests.serve.running import serving
+
+INDEX = ("index", "docs", "--extractor", "spacy", "--language", "en")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A folder with a graph in ./kg and a document in ./docs."""
+    make_graph(tmp_path / "kg")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "new.txt").write_text("Ada met Boris in Ulm.", encoding="utf-8")
+    return tmp_path
+
+
+@contextmanager
+def writing(work: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A real ``sarag index`` that holds the lock, because its embedder does not answer."""
+    with playing(hang) as server:
+        env = environment(SARAG_BASE_URL=server.base_url, SARAG_EMBEDDER="openai:new")
+        command = [sys.executable, "-m", "sarag_rdf", *INDEX]
+        process = subprocess.Popen(command, cwd=work, env=env, stderr=subprocess.DEVNULL)
+        try:
+            wait_for(lambda: bool(server.requests))
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def second(work: Path) -> Result:
+    return run_sarag(*INDEX, cwd=work, env={"SARAG_EMBEDDER": "openai:new"})
+
+
+def test_a_second_writer_is_told_who_holds_the_graph(work: Path) -> None:
+    with writing(work) as first:
+        done = run_sarag("import", "--drop", "nothing", cwd=work)
+        done.fails(1, "kg is being written by `sarag index docs` (process ", str(first.pid))
+        assert re.search(r", since \d\d:\d\d\): wait until it is done, or stop it$", done.err)
+        assert run_sarag("stats", cwd=work).code == 0
+    assert (work / "kg" / holder.NAME).exists(), "a process that is killed leaves its note"
+    with sarag_rdf.open(work / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([source(1)], extractor=CapitalExtractor())
+    assert not (work / "kg" / holder.NAME).exists()
+
+
+def test_a_note_that_was_left_names_nobody(work: Path) -> None:
+    with writing(work):
+        pass
+    code = "import pyoxigraph, sys; s = pyoxigraph.Store(sys.argv[1]); print(flush=True); input()"
+    locking = subprocess.Popen(
+        [sys.executable, "-c", code, work / "kg" / "store"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert locking.stdin
+    assert locking.stdout
+    try:
+        locking.stdout.readline()
+        done = run_sarag("import", "--drop", "nothing", cwd=work)
+        done.fails(1, "another process is writing to kg: wait until it is done")
+    finally:
+        locking.kill()
+        locking.communicate()
+
+
+def test_the_same_process_counts_too(work: Path) -> None:
+    class Meanwhile(CapitalExtractor):
+        def extract(self, documents):  # type: ignore[no-untyped-def]
+            with sarag_rdf.open(work / "kg", embedder=HashEmbedder(), endpoint=None) as other:
+                other.index([source(2)], extractor=CapitalExtractor())
+            yield from super().extract(documents)
+
+    with sarag_rdf.open(work / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        with pytest.raises(StoreLockedError, match="is being written by this very process"):
+            kg.index([source(1)], extractor=Meanwhile())
+        assert kg.index([source(1)], extractor=CapitalExtractor()).added == 1
+
+
+def test_a_server_tells_who_is_writing_and_is_named_itself(work: Path) -> None:
+    with serving(work / "kg", "--writable") as server:
+        with writing(work) as first:
+            got = server.update("CLEAR GRAPH <a:b>")
+            got.is_line(503, "is being written by `sarag index docs`", str(first.pid))
+        lines = "\n".join(f"<a:{number}> <a:b> {number} ." for number in range(100_000))
+        text = f"INSERT DATA {{ GRAPH <a:g> {{ {lines} }} }}"
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(server.update, text)
+            wait_for(lambda: "serve" in note(work) or answer.done())
+            told = run_sarag("import", "--drop", "nothing", cwd=work)
+            assert answer.result().status == 204
+        if "nothing" not in told.err:  # else the server was done before
+            told.fails(1, "kg is being written by `sarag serve` (process ")
+        assert not note(work)
+
+
+def note(work: Path) -> str:
+    try:
+        return (work / "kg" / holder.NAME).read_text()
+    except FileNotFoundError:
+        return ""
+
+
+def test_options_of_a_command_are_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/bin/sarag", "index", "docs", "--base-url", "http://secret"])
+    holder.sign(tmp_path)
+    found = holder.holder_of(tmp_path)
+    assert found is not None
+    assert (found.command, found.pid) == ("sarag index docs", os.getpid())
+    assert "secret" not in (tmp_path / holder.NAME).read_text()
+
+
+READERS, READS, WRITES = 3, 70, 120
+
+
+def test_readers_see_whole_sources_while_a_writer_commits(tmp_path: Path) -> None:
+    folder = tmp_path / "kg"
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([source(9999)], extractor=CapitalExtractor(), words=6, overlap=0)
+    commands = [("write", WRITES), *[("read", READS)] * READERS]
+    started = [started_beside(folder, what, count) for what, count in commands]
+    ended = [(process.communicate(timeout=500), process.returncode) for process in started]
+    for (_, errors), code in ended:
+        assert code == 0, errors
+    lines = [[json.loads(line) for line in out.splitlines()] for (out, _), _ in ended[1:]]
+    assert [len(of_one) for of_one in lines] == [READS] * READERS
+    seen = set()
+    for of_one in lines:
+        counts = [line["stats"][0] for line in of_one]
+        assert counts == sorted(counts), "what was read once is there when read again"
+        seen |= set(counts)
+        for line in of_one:
+            whole = [line["stats"][0], DOCUMENTS * line["stats"][0]]
+            assert line["stats"] == line["sparql"] == whole
+            assert line["found"] <= whole[1]
+            assert line["conforms"]
+    assert len(seen) > 10, "nothing was written meanwhile"
+    assert derived_is_true(folder)
+
+
+def started_beside(folder: Path, what: str, count: int) -> subprocess.Popen[str]:
+    arguments: Sequence[str] = ("-m", "tests.faults.parallel", what, str(folder), str(count))
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
