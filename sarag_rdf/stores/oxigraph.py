@@ -92,6 +92,10 @@ def _refuse_without_room(folder: Path | None, error: Exception) -> None:
         raise DiskFullError(f"{what}{where}: {remedy} and run it again") from error
 
 
+IN_MEMORY = 50_000
+"""Quads that are written before they are moved into files: else RocksDB holds a gigabyte."""
+
+
 class OxigraphStore:
     """A GraphStore over one pyoxigraph store.
 
@@ -108,6 +112,7 @@ class OxigraphStore:
         self._store: ox.Store | None = store
         self._writable = writable
         self._folder = folder
+        self._in_memory = 0
 
     @classmethod
     def in_memory(cls) -> OxigraphStore:
@@ -171,10 +176,19 @@ class OxigraphStore:
             raise StoreError("this graph was opened for reading only")
         try:
             self._open_store.update(text)
+            self._relieve(len(change.insert) + len(change.delete))
         except SyntaxError as error:
             raise QueryError(f"the change does not parse: {error}") from error
         except (OSError, RuntimeError, ValueError) as error:
             raise self._not_written("nothing changed", error) from error
+
+    def _relieve(self, written: int) -> None:
+        """Now and then move what was written from memory into files; it is safe in the log."""
+        self._in_memory += written
+        if self._in_memory >= IN_MEMORY:
+            self._in_memory = 0
+            with suppress(OSError, RuntimeError, ValueError):
+                self._open_store.flush()
 
     def load(self, quads: Iterable[ox.Quad]) -> None:
         with self._loading() as store:
