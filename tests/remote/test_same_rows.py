@@ -11,6 +11,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.graph.rows import GraphReader, Part
 from sarag_rdf.iris import Minter
+from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.remote import Remote
 from sarag_rdf.resources import query_file, query_names
@@ -41,6 +42,9 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphReader]:
         kg.index(ROOT / "examples" / "corpus", extractor=CapitalExtractor())
         kg.index(crooked_sources(), extractor=CrookedExtractor())
         kg.identity.split("Vistula", ["vistula.md"], "river")
+        kg.links.accept(
+            [Match(Minter(BASE).entity("gdansk"), EXACT, "https://elsewhere.example.org/g")]
+        )
     store = OxigraphStore.open(folder / "store")
     yield GraphReader(store, Minter(BASE))
     store.close()
@@ -64,7 +68,10 @@ def rows_of(reader: GraphReader, kind: str, name: str, values: list[str]) -> Cou
         return Counter(reader.rows_named(name for _, name in found))
     query = query_file(kind, name)
     if query.header["params"] == "none":
-        return Counter(all_(name))
+        rows = all_(name)
+        if name == "graph-sizes":  # A server has graphs of its own.
+            rows = [row for row in rows if row[0].value.startswith(BASE)]
+        return Counter(rows)
     if kind == "index" and query.takes_statements:
         pairs = reader.store.select(f"SELECT ?s ?o {{ GRAPH ?g {{ ?s {RELATED} ?o }} }}", "s").rows
         triples = sorted({(s, RELATED, o) for s, o in pairs}, key=str)[:20]
