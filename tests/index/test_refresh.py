@@ -124,15 +124,21 @@ def step_of(reader: GraphReader, step: Step, tally: Tally | None) -> None:
     reader.store.apply(change)
 
 
+class Shared(OxigraphStore):
+    """A store that is asked as an endpoint is."""
+
+    is_shared = True
+
+
 @pytest.mark.parametrize("bound", [1, 3, 200])
 def test_a_refreshed_graph_is_the_rebuilt_one(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a low bound there is always more than is read at once."""
     monkeypatch.setattr(kept, "BOUND", bound)
 
     @settings(max_examples=200, deadline=None)
-    @given(st.lists(steps, max_size=9), st.booleans())
-    def check(history: list[Step], remembers: bool) -> None:
-        reader = GraphReader(OxigraphStore.in_memory(), MINTER)
+    @given(st.lists(steps, max_size=9), st.booleans(), st.sampled_from((OxigraphStore, Shared)))
+    def check(history: list[Step], remembers: bool, kind: type[OxigraphStore]) -> None:
+        reader = GraphReader(kind.in_memory(), MINTER)
         tally = Tally() if remembers else None
         for step in history:
             step_of(reader, step, tally)

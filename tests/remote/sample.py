@@ -14,6 +14,7 @@ _NODES = {
     "description": "?x a sarag:Description",
     "relationship": "?x a sarag:Relationship",
     "mention": "?x a sarag:Mention",
+    "subject": "?relationship sarag:subject ?x",
     "alias": "?mention sarag:aliasMention ?x",
 }
 

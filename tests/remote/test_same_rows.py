@@ -11,22 +11,26 @@ import pytest
 import sarag_rdf
 from sarag_rdf.graph.rows import GraphReader, Part
 from sarag_rdf.iris import Minter
+from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.remote import Remote
 from sarag_rdf.resources import query_file, query_names
 from sarag_rdf.stores.oxigraph import OxigraphStore
 from sarag_rdf.stores.sparql import SparqlStore
+from sarag_rdf.vocab import SARAG
 from tests.command import ROOT
 from tests.remote.sample import export_nquads, seeds
 from tests.sample_graph import BASE, CapitalExtractor, CrookedExtractor, crooked_sources
 from tests.servers import VIRTUOSO_ROWS, Server
 
+RELATED = SARAG.relatedTo
 OF_IMPORTS = {"imports", "property-uses"}
+OF_EMBEDDED = {"stating-graphs", "vote-counts"}
 FILES = [
     (kind, name)
     for kind in ("index", "sarag")
     for name in query_names(kind)
-    if name not in OF_IMPORTS
+    if name not in OF_IMPORTS | OF_EMBEDDED
 ]
 
 
@@ -37,6 +41,10 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphReader]:
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index(ROOT / "examples" / "corpus", extractor=CapitalExtractor())
         kg.index(crooked_sources(), extractor=CrookedExtractor())
+        kg.identity.split("Vistula", ["vistula.md"], "river")
+        kg.links.accept(
+            [Match(Minter(BASE).entity("gdansk"), EXACT, "https://elsewhere.example.org/g")]
+        )
     store = OxigraphStore.open(folder / "store")
     yield GraphReader(store, Minter(BASE))
     store.close()
@@ -58,8 +66,18 @@ def rows_of(reader: GraphReader, kind: str, name: str, values: list[str]) -> Cou
     if name == "entities-named":
         found = reader.rows("names")
         return Counter(reader.rows_named(name for _, name in found))
-    if query_file(kind, name).header["params"] == "none":
-        return Counter(all_(name))
+    query = query_file(kind, name)
+    if query.header["params"] == "none":
+        rows = all_(name)
+        if name == "graph-sizes":  # A server has graphs of its own.
+            rows = [row for row in rows if row[0].value.startswith(BASE)]
+        return Counter(rows)
+    if kind == "index" and query.takes_statements:
+        pairs = reader.store.select(f"SELECT ?s ?o {{ GRAPH ?g {{ ?s {RELATED} ?o }} }}", "s").rows
+        triples = sorted({(s, RELATED, o) for s, o in pairs}, key=str)[:20]
+        return Counter(reader.kept_for_terms(name, triples))
+    if "LIMIT" in query.text:
+        values = values[:10]
     return Counter(some(name, values))
 
 

@@ -220,7 +220,9 @@ def test_one_writes_and_others_read_what_was_there(tmp_path: Path) -> None:
     folder = tmp_path / "kg" / "store"
     writer = OxigraphStore.create(folder)
     writer.apply(Change(insert=(quad("a"),)))
-    with pytest.raises(StoreLockedError, match=f"another process is writing to {folder.parent}:"):
+    with pytest.raises(
+        StoreLockedError, match=f"{folder.parent} is being written by this very process:"
+    ):
         OxigraphStore.create(folder)
     reader = OxigraphStore.open(folder)
     writer.apply(Change(drop=(G,), insert=(quad("b"),)))
