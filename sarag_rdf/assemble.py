@@ -202,6 +202,8 @@ def _check(name: str, made: Callable[..., Any], options: Mapping[str, Any]) -> N
         default = takes[option]
         if isinstance(default, bool):
             fits, kind = value in (True, False), "true or false"
+        elif isinstance(default, str):
+            fits, kind = isinstance(value, str), "a text"
         else:
             whole = default is None or isinstance(default, int)
             fits = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)

@@ -85,6 +85,8 @@ def test_a_restored_graph_is_checked(sarag: Sarag, kg: Path, tmp_path: Path) -> 
     sarag("import", "less.nq", "--as", "sarag", "--kg", "less").fails(
         1, "does not conform to its shapes", "see sarag validate"
     )
+    assert sarag("import", "kg.nq", "--as", "sarag", "--kg", "copy").out == done.out
+    assert sarag("describe", "--title", "Other", "--kg", "copy").code == 0
     sarag("import", "kg.nq", "--as", "sarag", "--kg", "copy").fails(2, "holds something already")
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from sarag_rdf import assemble
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.graph.view import GraphView
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Retriever
 from sarag_rdf.types import Document, Query, RankedDocument, Retrieved, Subgraph
 from tests.sample_graph import CapitalExtractor
 
@@ -19,8 +16,8 @@ class Fixed:
 
     asked: list[tuple[str, int]] = []  # noqa: RUF012 - shared on purpose
 
-    def __init__(self, kg: KnowledgeGraph, *, order: str = "", limit: int = 100) -> None:
-        texts = dict(kg.documents())
+    def __init__(self, view: GraphView, *, order: str = "", limit: int = 100) -> None:
+        texts = {d.title: d.text for d in view.documents(view.iris.documents).values()}
         self._limit = limit
         self._documents = [
             Document(f"a:{place}", "a:source", title, texts[title], 0, len(texts[title]))
@@ -36,14 +33,6 @@ class Fixed:
         return Retrieved(query, "fixed", {}, found, (), (), (), Subgraph((), {}, ()))
 
 
-RETRIEVER = KnowledgeGraph.retriever
-
-
-def with_fixed(kg: KnowledgeGraph, name: str, **options: Any) -> Retriever:
-    """In the place of `KnowledgeGraph.retriever`: knows ``fixed`` too."""
-    return Fixed(kg, **options) if name == "fixed" else RETRIEVER(kg, name, **options)
-
-
 def without_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hashed words embed, capital letters are extracted, and there is the retriever ``fixed``."""
     monkeypatch.setattr(assemble, "make_embedder", lambda *_: HashEmbedder())
@@ -56,5 +45,4 @@ def without_models(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     )
     monkeypatch.setitem(assemble.RETRIEVERS, "fixed", Fixed)
-    monkeypatch.setattr(KnowledgeGraph, "retriever", with_fixed)
     monkeypatch.setattr(Fixed, "asked", [])
