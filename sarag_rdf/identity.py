@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from sarag_rdf.algo.iri_list import rows_of
 from sarag_rdf.embedding import Embeddings
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.parts import searched
@@ -160,7 +161,7 @@ class Identity:
 
     def _nearest(self, entity: str) -> list[tuple[str, float]]:
         index = self._embeddings.view(self._location.reading()).vectors.index("entity")
-        [vector] = index.vectors(index.positions([entity]))
+        [vector] = index.vectors(rows_of(index.iris, [entity]))
         return [(other, cosine) for other, cosine in index.nearest(vector, 6) if other != entity]
 
     @contextmanager

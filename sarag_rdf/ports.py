@@ -133,12 +133,12 @@ class VectorIndex(Protocol):
         """The k IRIs of highest cosine, best first, ties by IRI; of very many a few are missed."""
         ...
 
-    def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
-        """Cosines of the given IRIs, shape (len(iris),). Raises KeyError for an unknown IRI."""
+    def nearest_rows(self, vector: Vector, k: int) -> tuple[NDArray[np.int64], Vector]:
+        """The same as positions and cosines, each of shape (min(k, n),)."""
         ...
 
-    def positions(self, iris: Sequence[str]) -> NDArray[np.int64]:
-        """Positions of IRIs among all IRIs in ascending order. Raises KeyError for an unknown."""
+    def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
+        """Cosines of the given IRIs, shape (len(iris),). Raises KeyError for an unknown IRI."""
         ...
 
     def vectors(self, positions: NDArray[np.int64]) -> Matrix:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.algo.iri_list import find, rows_of
+from sarag_rdf.algo.iri_list import rows_of
 from sarag_rdf.algo.network import Rows
 from sarag_rdf.graph.view import GraphView
 from sarag_rdf.ports import Vector
@@ -77,16 +77,15 @@ class Relevance:
         self.masked_scale = Scale(*self._index.moments(self.masked_question))
         self.words_scale = Scale.of(self.words)
 
-        nearest = self._index.nearest(self.masked_question, CANDIDATES)
-        found = {find(self._index.iris, iri) for iri, _ in nearest}
+        found, cosines = self._index.nearest_rows(self.masked_question, CANDIDATES)
         worded = highest(self.words, CANDIDATES)
-        self.candidates = sorted(found | {int(row) for row in worded if self.words[row] > 0.0})
+        self.candidates = np.union1d(found, worded[self.words[worded] > 0.0]).tolist()
         """Rows of the documents that are nearest in meaning or in words, ascending."""
-        self.bound = self._bound([cosine for _, cosine in nearest][-1:], self.words[worded[-1:]])
+        self.bound = self._bound(cosines[-1:], self.words[worded[-1:]])
         """What no other document's nearness is above."""
 
-    def _bound(self, cosine: Sequence[float], word: Floats) -> float:
-        meaning = self.masked_scale.z(np.array(cosine) + TOLERANCE)
+    def _bound(self, cosine: Vector, word: Floats) -> float:
+        meaning = self.masked_scale.z(cosine.astype(np.float64) + TOLERANCE)
         return float(meaning.sum() + WORDS * self.words_scale.z(word).sum())
 
     def cosines(self, rows: Sequence[int] | Rows) -> tuple[Floats, Floats]:

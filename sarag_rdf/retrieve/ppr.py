@@ -22,7 +22,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.algo.iri_list import rows_of
 from sarag_rdf.algo.network import Rows
 from sarag_rdf.algo.pagerank import Walk
 from sarag_rdf.errors import UsageError
@@ -95,9 +94,8 @@ class Ppr:
     def _entities(self, question: Vector) -> Floats:
         """The share of each entity in the restart."""
         network = self._view.network
-        nearest = self._view.vectors.index("relationship").nearest(question, self._k)
-        rows = rows_of(network.relationships, [iri for iri, _ in nearest])
-        cosines = np.repeat([max(0.0, cosine) for _, cosine in nearest], 2)
+        rows, nearest = self._view.vectors.index("relationship").nearest_rows(question, self._k)
+        cosines = np.repeat(np.maximum(0.0, nearest.astype(np.float64)), 2)
         ends, size = network.ends[rows].ravel(), len(network.entities)
         counts = np.maximum(1, np.bincount(ends, minlength=size))
         sums = np.bincount(ends, cosines, size)

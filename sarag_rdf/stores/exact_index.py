@@ -50,8 +50,15 @@ class ExactIndex:
         return len(self._iris)
 
     def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
+        rows, cosines = self.nearest_rows(vector, k)
+        return [
+            (self._iris[row], cosine)
+            for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)
+        ]
+
+    def nearest_rows(self, vector: Vector, k: int) -> tuple[Rows, Vector]:
         if not len(self) or k < 1:
-            return []
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
         rows, scores = self._scored(vector, k)
         if k < len(rows):
             least = np.partition(scores, len(rows) - k)[len(rows) - k] - ROUNDING
@@ -71,14 +78,14 @@ class ExactIndex:
             rows, scores = rows[rows >= 0], scores[rows >= 0]
         return rows, scores
 
-    def _ranked(self, vector: Vector, rows: Rows, k: int) -> list[tuple[str, float]]:
+    def _ranked(self, vector: Vector, rows: Rows, k: int) -> tuple[Rows, Vector]:
         """The k best of some rows, by cosines that do not depend on where a vector stands."""
         exact = np.empty(len(rows), dtype=np.float32)
         for begin in range(0, len(rows), BLOCK):
             block = slice(begin, begin + BLOCK)
             exact[block] = self.vectors(rows[block]).astype(np.float64) @ vector
         best = np.lexsort((rows, -exact))[:k]
-        return [(self._iris[int(rows[i])], float(exact[i])) for i in best]
+        return rows[best], exact[best]
 
     @cached_property
     def _rows(self) -> Rows:
@@ -88,12 +95,7 @@ class ExactIndex:
         return rows
 
     def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
-        return self.cosines(vector, self.positions(iris))
-
-    def positions(self, iris: Sequence[str]) -> Rows:
-        if len(iris) == len(self) and (iris is self._iris or iris == self._iris):
-            return np.arange(len(iris))
-        return rows_of(self._iris, iris)
+        return self.cosines(vector, rows_of(self._iris, iris))
 
     def vectors(self, positions: Rows) -> Matrix:
         slots = positions if self._order is None else self._order[positions]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sarag_rdf.algo.clusters import Clusters, clustered
+from sarag_rdf.algo.iri_list import rows_of
 from sarag_rdf.ports import Advance, Matrix, silent
 from sarag_rdf.stores.array_file import read_arrays, write_arrays
 from sarag_rdf.stores.clustered_index import ClusteredIndex, UnclusteredIndex
@@ -126,8 +127,8 @@ def test_what_comes_is_found_and_what_goes_is_not(tmp_path: Path) -> None:
     assert isinstance(index, ClusteredIndex)
     assert index.stale == 0.0
     assert list(index.iris) == sorted({*NAMES, "http://example.org/x", *come} - {*gone})
-    np.testing.assert_array_equal(index.vectors(index.positions(come)), vectors)
-    np.testing.assert_array_equal(index.vectors(index.positions(NAMES[-9:])), VECTORS[-9:])
+    np.testing.assert_array_equal(index.vectors(rows_of(index.iris, come)), vectors)
+    np.testing.assert_array_equal(index.vectors(rows_of(index.iris, NAMES[-9:])), VECTORS[-9:])
 
 
 def test_other_kinds_are_clustered_once_they_are_asked_for(

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sarag_rdf.algo.iri_list import IriList
+from sarag_rdf.algo.iri_list import IriList, rows_of
 from sarag_rdf.ports import Matrix, VectorIndex
 from sarag_rdf.stores import exact_index
 from sarag_rdf.stores.exact_index import ExactIndex
@@ -47,7 +47,7 @@ def same(found: VectorIndex, angles: Angles) -> None:
             found.similarities(question, iris), fresh.similarities(question, iris)
         )
         np.testing.assert_array_equal(
-            found.vectors(found.positions(iris)), fresh.vectors(fresh.positions(iris))
+            found.vectors(rows_of(found.iris, iris)), fresh.vectors(rows_of(fresh.iris, iris))
         )
 
 

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sarag_rdf.algo.iri_list import IriList
+from sarag_rdf.algo.iri_list import IriList, rows_of
 from sarag_rdf.ports import Matrix, VectorIndex, VectorStore
 from sarag_rdf.stores.exact_index import BLOCK, SAMPLE, ExactIndex
 from sarag_rdf.stores.memory_vectors import MemoryVectors
@@ -57,15 +57,15 @@ def check(index: VectorIndex) -> None:
     # Mean 2.2 / 3; the deviation of two at -.4 / 3 and one at .8 / 3 is .4 * sqrt 2 / 3.
     assert index.moments(EAST) == pytest.approx((2.2 / 3, 0.4 * 2**0.5 / 3))
     # Positions are those of the IRIs in ascending order; vectors come in the order asked for.
-    assert index.positions(IRIS).tolist() == [0, 1, 2]
-    assert index.positions([C, A, C]).tolist() == [2, 0, 2]
-    assert index.positions([]).tolist() == []
+    assert rows_of(index.iris, IRIS).tolist() == [0, 1, 2]
+    assert rows_of(index.iris, [C, A, C]).tolist() == [2, 0, 2]
+    assert rows_of(index.iris, []).tolist() == []
     with pytest.raises(KeyError):
-        index.positions([A, "http://example.org/z"])
-    vectors = index.vectors(index.positions([C, B, B]))
+        rows_of(index.iris, [A, "http://example.org/z"])
+    vectors = index.vectors(rows_of(index.iris, [C, B, B]))
     np.testing.assert_array_equal(vectors, MATRIX[[2, 1, 1]])
     assert vectors.dtype == np.float32
-    assert index.vectors(index.positions([])).shape == (0, 2)
+    assert index.vectors(rows_of(index.iris, [])).shape == (0, 2)
     # Another question is another question, though the last one is remembered.
     assert index.nearest(np.array([0, 1], dtype=np.float32), 1)[0][0] == A
     assert index.nearest(EAST, 1)[0][0] == B
@@ -82,7 +82,7 @@ def test_an_empty_index(store: VectorStore) -> None:
     assert index.quantile(EAST, 0.9) == (0.0, 0.0)
     assert index.moments(EAST) == (0.0, 0.0)
     assert index.similarities(EAST, []).shape == (0,)
-    assert index.positions([]).tolist() == []
+    assert rows_of(index.iris, []).tolist() == []
     assert index.vectors(np.zeros(0, dtype=np.int64)).shape == (0, 2)
 
 
@@ -312,17 +312,21 @@ def test_more_vectors_than_are_copied_at_a_time() -> None:
     rows = np.arange(len(names))
     np.testing.assert_allclose(index.cosines(EAST, rows), cosines, rtol=1e-6)
     assert len(index.nearest(EAST, len(names))) == len(names)
-    assert index.positions(index.iris).tolist() == index.positions(names).tolist() == rows.tolist()
+    assert (
+        rows_of(index.iris, index.iris).tolist()
+        == rows_of(index.iris, names).tolist()
+        == rows.tolist()
+    )
     alike = ExactIndex(IriList.of(names), np.ones((len(names), 2), dtype=np.float32))
     assert [iri for iri, _ in alike.nearest(EAST, 3)] == names[:3]
 
 
 def test_positions_follow_each_index() -> None:
     index = ExactIndex(IriList.of(IRIS[1:]), MATRIX[1:])
-    assert index.positions([C, B]).tolist() == [1, 0]
-    assert index.positions([B, C]).tolist() == [0, 1]
+    assert rows_of(index.iris, [C, B]).tolist() == [1, 0]
+    assert rows_of(index.iris, [B, C]).tolist() == [0, 1]
     with pytest.raises(KeyError):
-        index.positions([A, B])
+        rows_of(index.iris, [A, B])
 
 
 # ---------------------------------------------------------------------------- Samples
