@@ -7,6 +7,8 @@ import logging
 import os
 import signal
 import tempfile
+import threading
+from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -40,6 +42,7 @@ def work(pipe: Connection, settings: ServeSettings, folder: str) -> None:
     """Answer jobs until the pipe is closed; an interrupt is the server's business."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_the_server, daemon=True).start()
     tempfile.tempdir = folder
     snapshot = Snapshot(settings.store)
     pipe.send(READY)
@@ -58,6 +61,14 @@ def work(pipe: Connection, settings: ServeSettings, folder: str) -> None:
             pipe.send(answer)
         except OSError:
             return
+
+
+def _end_with_the_server() -> None:
+    """End this process, whatever it does, when the server is gone."""
+    server = parent_process()
+    if server is not None:
+        server.join()
+        os._exit(1)
 
 
 def _alarm(seconds: float) -> None:

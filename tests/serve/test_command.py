@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import time
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 from threading import Thread
@@ -112,6 +113,23 @@ def test_workers_end_with_a_server_that_is_killed(kg: Path) -> None:
         children = server.children()
         os.kill(server.process.pid, signal.SIGKILL)
         server.process.wait()
+        assert all_end(children)
+
+
+def test_so_does_a_worker_that_is_at_work(kg: Path) -> None:
+    with serving(kg, "--timeout", "60", "--workers", "1") as server:
+        children = server.children()
+
+        def ask() -> None:
+            with suppress(OSError, HTTPException):
+                server.query(HEAVY)
+
+        thread = Thread(target=ask)
+        thread.start()
+        time.sleep(1)
+        os.kill(server.process.pid, signal.SIGKILL)
+        server.process.wait()
+        thread.join()
         assert all_end(children)
 
 

@@ -115,3 +115,11 @@ def test_the_short_form_of_delete_takes_a_data_set() -> None:
     text = "DELETE WHERE { ?s ?p ?o } ; DELETE # all\nWHERE { GRAPH <http://z> { ?s ?p ?o } }"
     store.update(with_dataset(text, "USING <http://a>"))
     assert [quad.graph_name for quad in store] == [ox.NamedNode("http://a")]
+
+
+def test_many_triples_are_looked_at_in_time_that_grows_with_them() -> None:
+    lines = " ".join(f"<urn:s{number}> <urn:p> <urn:o> ." for number in range(3000))
+    found = inspect_update(f"INSERT DATA {{ GRAPH <urn:g> {{ {lines} }} <urn:s> <urn:p> 1 }}", "")
+    assert (found.graphs, found.uses_default) == (frozenset({"urn:g"}), True)
+    none = inspect_update("INSERT DATA { GRAPH <urn:g> { } }", "")
+    assert (none.graphs, none.uses_default) == (frozenset(), False)
