@@ -24,11 +24,12 @@ _NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 
 
 class Picked(Sequence[str]):
-    """Some of a list of IRIs; each is read from it when it is asked for."""
+    """Some of a list of IRIs; each is read from it when it is first asked for."""
 
     def __init__(self, iris: Sequence[str], rows: Rows) -> None:
         """`rows` of the list, ascending."""
         self._iris, self._rows = iris, rows
+        self._read: dict[int, str] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -40,7 +41,9 @@ class Picked(Sequence[str]):
     def __getitem__(self, row: int | slice) -> str | list[str]:
         if isinstance(row, slice):
             return [self._iris[int(i)] for i in self._rows[row]]
-        return self._iris[int(self._rows[row])]
+        if row not in self._read:
+            self._read[row] = self._iris[int(self._rows[row])]
+        return self._read[row]
 
 
 @dataclass(frozen=True, slots=True)
