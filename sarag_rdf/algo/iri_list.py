@@ -6,6 +6,7 @@ by bisection.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
@@ -20,7 +21,26 @@ MANY = 50
 """Where more than one in so many IRIs of the list are looked up, all are decoded for it."""
 
 
-class IriList(Sequence[str]):
+class OneByOne(Sequence[str]):
+    """A list whose parts are read one by one: `at` gives one, by a row from 0 on."""
+
+    @abstractmethod
+    def at(self, row: int) -> str:
+        """The text of a row."""
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        if isinstance(row, slice):
+            return [self.at(i) for i in range(*row.indices(len(self)))]
+        if not -len(self) <= row < len(self):
+            raise IndexError(row)
+        return self.at(row % len(self))
+
+
+class IriList(OneByOne):
     """Strings in ascending order of code points, each once."""
 
     def __init__(self, data: NDArray[np.uint8], ends: Ends) -> None:
@@ -44,16 +64,7 @@ class IriList(Sequence[str]):
     def __len__(self) -> int:
         return len(self._ends)
 
-    @overload
-    def __getitem__(self, row: int) -> str: ...
-    @overload
-    def __getitem__(self, row: slice) -> list[str]: ...
-    def __getitem__(self, row: int | slice) -> str | list[str]:
-        if isinstance(row, slice):
-            return [self[i] for i in range(*row.indices(len(self)))]
-        if not -len(self) <= row < len(self):
-            raise IndexError(row)
-        row %= len(self)
+    def at(self, row: int) -> str:
         begin = int(self._ends[row - 1]) if row else 0
         return bytes(self._data[begin : int(self._ends[row])]).decode("utf-8", "surrogatepass")
 

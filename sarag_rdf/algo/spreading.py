@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sarag_rdf.algo.iri_list import OneByOne
 from sarag_rdf.algo.network import Network, Rows
 from sarag_rdf.algo.rounds import Rates, Round, Weigh, spread_round
 from sarag_rdf.algo.traversal import Traversal, unique_rows
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 _NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 
 
-class Picked(Sequence[str]):
+class Picked(OneByOne):
     """Some of a list of IRIs; each is read from it when it is first asked for."""
 
     def __init__(self, iris: Sequence[str], rows: Rows) -> None:
@@ -34,13 +34,7 @@ class Picked(Sequence[str]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    @overload
-    def __getitem__(self, row: int) -> str: ...
-    @overload
-    def __getitem__(self, row: slice) -> list[str]: ...
-    def __getitem__(self, row: int | slice) -> str | list[str]:
-        if isinstance(row, slice):
-            return [self._iris[int(i)] for i in self._rows[row]]
+    def at(self, row: int) -> str:
         if row not in self._read:
             self._read[row] = self._iris[int(self._rows[row])]
         return self._read[row]

@@ -15,6 +15,7 @@ from sarag_rdf.cli.options import (
     endpoint_options,
     expansion_option,
     kg_option,
+    open_graph,
     setting,
     sparql_write_options,
 )
@@ -65,6 +66,10 @@ def indexing_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 base_option = setting("--base", help="What the IRIs of a new graph begin with (http or https).")
+
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="List what would be done; write nothing."
+)
 
 
 def reading_arguments(options: dict[str, Any]) -> dict[str, Any]:
@@ -198,3 +203,22 @@ def exit_code(report: Any, *, strict: bool) -> int:
     """1 if nothing could be done of what was asked; with `strict` also for any problem."""
     done = report.added + report.updated + report.deleted + report.unchanged
     return int(bool(report.problems) and (strict or not done))
+
+
+def follow(
+    options: dict[str, Any],
+    plan: Callable[[KnowledgeGraph, Extractor], Any],
+    change: Callable[..., Any],
+    *,
+    base: str | None = None,
+) -> int:
+    """Tell what `plan` says with --dry-run, else do what `change` does and tell of it."""
+    with open_graph(options, base=base) as kg:
+        made = same_extractor(kg, options)
+        if options["dry_run"]:
+            return echo_changes(plan(kg, made), made, options)
+        report = with_bars(lambda progress: change(kg, extractor=made, progress=progress), made)
+        echo_report(report)
+        echo_counts(kg, options)
+    echo_usage(made)
+    return exit_code(report, strict=options["strict"])

@@ -9,17 +9,11 @@ import click
 
 from sarag_rdf.cli.indexing import (
     base_option,
-    echo_changes,
-    echo_counts,
-    echo_report,
-    echo_usage,
-    exit_code,
+    dry_run_option,
+    follow,
     indexing_options,
     reading_arguments,
-    same_extractor,
-    with_bars,
 )
-from sarag_rdf.cli.options import open_graph
 
 
 @click.command(name="sync", epilog="Example:  sarag sync docs/ --kg kg --dry-run")
@@ -27,7 +21,7 @@ from sarag_rdf.cli.options import open_graph
 @indexing_options
 @base_option
 @click.option("--delete-all", is_flag=True, help="Delete even all that there is.")
-@click.option("--dry-run", is_flag=True, help="List what would be done; write nothing.")
+@dry_run_option
 def command(folder: Path, **options: Any) -> int:
     """Make the sources that come from a folder match it: add, update, delete.
 
@@ -35,15 +29,9 @@ def command(folder: Path, **options: Any) -> int:
     the folder's. What is there and cannot be read keeps its older version.
     """
     arguments = {**reading_arguments(options), "delete_all": options["delete_all"]}
-    with open_graph(options, base=options["base"]) as kg:
-        made = same_extractor(kg, options)
-        if options["dry_run"]:
-            plan = kg.plan_sync(folder, extractor=made, **arguments)
-            return echo_changes(plan, made, options)
-        report = with_bars(
-            lambda progress: kg.sync(folder, extractor=made, progress=progress, **arguments), made
-        )
-        echo_report(report)
-        echo_counts(kg, options)
-    echo_usage(made)
-    return exit_code(report, strict=options["strict"])
+    return follow(
+        options,
+        lambda kg, extractor: kg.plan_sync(folder, extractor=extractor, **arguments),
+        lambda kg, **given: kg.sync(folder, **given, **arguments),
+        base=options["base"],
+    )

@@ -8,23 +8,17 @@ from typing import Any
 import click
 
 from sarag_rdf.cli.indexing import (
-    echo_changes,
-    echo_counts,
-    echo_report,
-    echo_usage,
-    exit_code,
+    dry_run_option,
+    follow,
     indexing_options,
     reading_arguments,
-    same_extractor,
-    with_bars,
 )
-from sarag_rdf.cli.options import open_graph
 
 
 @click.command(name="update", epilog="Example:  sarag update notes/vistula.md --kg kg")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @indexing_options
-@click.option("--dry-run", is_flag=True, help="List what would be done; write nothing.")
+@dry_run_option
 def command(paths: tuple[Path, ...], **options: Any) -> int:
     """Bring in anew what changed of the files that are in the graph.
 
@@ -33,15 +27,8 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
     stay out of it.
     """
     arguments = reading_arguments(options)
-    with open_graph(options) as kg:
-        made = same_extractor(kg, options)
-        if options["dry_run"]:
-            plan = kg.plan_update(paths, extractor=made, **arguments)
-            return echo_changes(plan, made, options)
-        report = with_bars(
-            lambda progress: kg.update(paths, extractor=made, progress=progress, **arguments), made
-        )
-        echo_report(report)
-        echo_counts(kg, options)
-    echo_usage(made)
-    return exit_code(report, strict=options["strict"])
+    return follow(
+        options,
+        lambda kg, extractor: kg.plan_update(paths, extractor=extractor, **arguments),
+        lambda kg, **given: kg.update(paths, **given, **arguments),
+    )

@@ -117,7 +117,9 @@ def test_a_server_tells_who_is_writing_and_is_named_itself(work: Path) -> None:
 
         def put() -> Got:
             kind = "application/n-triples"
-            return server.ask("PUT", "/rdf-graph-store?graph=a:g", lines, token=True, Content_Type=kind)
+            return server.ask(
+                "PUT", "/rdf-graph-store?graph=a:g", lines, token=True, Content_Type=kind
+            )
 
         with ThreadPoolExecutor(1) as pool:
             answer = pool.submit(put)
