@@ -68,7 +68,9 @@ def targets_of_change(
     told -= kept.stated(told)
     doubtful = {alias for _, alias in claims_in(told)} | redecided
     claiming = {(m.value, a.value) for m, a in reader.kept_for("mention-claims", doubtful)}
-    doubtful |= {alias for m, alias in claiming | new.claims if m in doubtful} | decided.names
+    doubtful |= {alias for m, alias in claiming | new.claims if m in doubtful}
+    led = decided.names & doubtful
+    doubtful |= decided.names
     kept.check(doubtful)
 
     before = targets(reader, doubtful | old.mentions | new.mentions)
@@ -79,9 +81,8 @@ def targets_of_change(
     after = {name: before[name] for name in before if name in present}
     after |= entities(reader.minter, roots, decided)
 
-    with_them = (
-        _fellows(reader, before, after, roots, decided.names | redecided) - roots.keys() - gone
-    )
+    led |= {name for name in decided.names if before.get(name) != after.get(name)} | redecided
+    with_them = _fellows(reader, before, after, roots, led) - roots.keys() - gone
     kept.check(with_them)
     before |= targets(reader, with_them)
     roots |= _roots(reader, kept, new, with_them, decided)
@@ -96,10 +97,13 @@ def _fellows(
     roots: Mapping[str, str],
     names: set[str],
 ) -> set[str]:
-    """All names that go with some names whose targets change: they went with them, or do now."""
-    moved = {name for name in names if before.get(name) != after.get(name)}
-    concerned = {side[name] for side in (before, after) for name in moved & side.keys()}
-    concerned |= set(targets(reader, {roots[name] for name in moved & roots.keys()}).values())
+    """All names that go with these: they went with them, or do now.
+
+    The rules may lead a name elsewhere and what is decided bring it back to its entity, but not
+    the names that went with it.
+    """
+    concerned = {side[name] for side in (before, after) for name in names & side.keys()}
+    concerned |= set(targets(reader, {roots[name] for name in names & roots.keys()}).values())
     return {mention.value for _, mention in reader.kept_for("entity-mentions", concerned)}
 
 

@@ -152,6 +152,25 @@ def test_a_refreshed_graph_is_the_rebuilt_one(bound: int, monkeypatch: pytest.Mo
     check()
 
 
+def test_names_part_although_one_of_them_is_brought_back_by_a_decision() -> None:
+    reader = GraphReader(OxigraphStore.in_memory(), MINTER)
+    named = [Triple(mention(name), SARAG.normalizedName, Literal(name)) for name in "abc"]
+    spoken = [Triple(mention(name), SARAG.name, Literal(name, language="en")) for name in "abc"]
+    claim = Triple(mention("c"), SARAG.aliasMention, mention("a"))
+    history: tuple[Step, ...] = (
+        {"x": named + spoken},
+        {"w": [claim]},  # c is the only one that gives a as an alias: a refers to what c does
+        ([Decision("merged", "a", "b")], set()),  # so both are b
+        {"w": None},  # a still is b, but c is not
+    )
+    for step in history:
+        step_of(reader, step, None)
+    derived = {quad.triple for quad in reader.store.quads(MINTER.kg_graph)}
+    assert derived == {quad.triple for quad in rebuild(reader).insert}
+    own = NamedNode(MINTER.entity_of_mention(MINTER.mention("c")))
+    assert Triple(mention("c"), SARAG.refersTo, own) in derived
+
+
 def test_the_bound_is_the_limit_of_its_query() -> None:
     for name in ("relationships-from", "stating-graphs"):
         text = query_file("index", name).text
