@@ -125,7 +125,7 @@ def _watched(reader: GraphReader, holdings: Holdings, found: Placed, seen: _Seen
 
 def _not_held(name: str) -> InputProblem:
     call = f"sarag index {shlex.quote(name)}"
-    return InputProblem(name, f"is not in the graph: add it with  {call}")
+    return InputProblem(name, f"is not in the graph: add it with {call}")
 
 
 def _not_there(holdings: Holdings, found: Placed) -> InputProblem:

@@ -21,6 +21,7 @@ _LIBRARIES = ("/usr/lib/*/faketime/libfaketime.so.1", "/usr/local/lib/faketime/l
 _WALL_CLOCK = {"time.time", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
 _MAY_ASK = {
     "graph/record.py": "when a run began and ended",
+    "identity.py": "on which day names were merged or split",
     "linking.py": "on which day a link was accepted",
     "stores/holder.py": "since when a graph is being written",
     "stores/sparql_failures.py": "how long it is until the moment that a Retry-After names",

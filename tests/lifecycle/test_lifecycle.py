@@ -138,9 +138,9 @@ def test_what_is_named_and_cannot_be_updated_is_told(kg: KnowledgeGraph, docs: P
         "none.txt",
         "ulm.txt",
     ]
-    assert f"add it with  sarag index {docs}/new.txt" in told[1]
+    assert f"add it with sarag index {docs}/new.txt" in told[1]
     assert "does not exist, and is not in the graph" in told[2]
-    assert "delete it from the graph with  sarag delete ulm.txt" in told[3]
+    assert "delete it from the graph with sarag delete ulm.txt" in told[3]
     assert keys(kg) == ALL
 
 
@@ -414,7 +414,7 @@ def test_commands_list_what_they_will_do_and_do_it(sarag: Sarag, tmp_path: Path)
     updated = sarag("update", "docs", "docs/new.txt")
     assert updated.code == 0
     assert updated.complaints == [
-        "sarag: docs/new.txt: is not in the graph: add it with  sarag index docs/new.txt"
+        "sarag: docs/new.txt: is not in the graph: add it with sarag index docs/new.txt"
     ]
     assert sarag("update", "docs", "docs/new.txt", "--strict").code == 1
     assert sarag("update", "docs/new.txt").code == 1

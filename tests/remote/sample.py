@@ -8,6 +8,10 @@ from sarag_rdf.ports import GraphStore
 from sarag_rdf.vocab import PREFIXES
 
 _NODES = {
+    "item": (
+        "?x a ?class VALUES ?class "
+        "{ sarag:Entity sarag:Description sarag:Relationship sarag:Document }"
+    ),
     "entity": "?x a sarag:Entity",
     "document": "?x a sarag:Document",
     "text": "?x sarag:describes ?entity",
