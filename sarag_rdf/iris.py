@@ -92,7 +92,8 @@ def _name_code(normalized: str) -> str:
     return base64.b32encode(raw).decode("ascii").lower()[:20]
 
 
-def _is_iri(text: str) -> bool:
+def is_iri(text: str) -> bool:
+    """Whether a text is an absolute IRI."""
     try:
         NamedNode(text)
     except ValueError:
@@ -110,7 +111,7 @@ class Minter:
     def for_base(cls, base: str) -> Minter:
         """Check and complete a base as a user writes it; raise `UsageError` if it cannot serve."""
         shape = r"https?://[^\s<>\"{}|\\^`#?/]+(/[^\s<>\"{}|\\^`#?]*)?"
-        if not re.fullmatch(shape, base) or not _is_iri(base):
+        if not re.fullmatch(shape, base) or not is_iri(base):
             raise UsageError(
                 f"'{base}' cannot be the base of IRIs: give an http or https IRI without "
                 "spaces, '#' and '?', for example https://data.example.org/kg/"

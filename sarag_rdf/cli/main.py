@@ -95,11 +95,25 @@ def _settings(config: Path | None) -> dict[str, Any]:
     if config is None and not path.is_file():
         return {}
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
     except RecursionError as error:
         raise UsageError(f"{path} cannot be read as TOML: it is nested too deeply") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path} cannot be read as TOML: {error}") from error
+    return {key: _as_given(path, key, value) for key, value in found.items()}
+
+
+def _as_given(path: Path, key: str, value: Any) -> str | list[Any]:
+    """A setting as it would be given on the command line: options check what they are given."""
+    if isinstance(value, list):
+        return [_as_given(path, key, part) for part in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise UsageError(
+        f"{path} sets {key} to something other than text, a number, true, false or a list"
+    )
 
 
 def _default_map(settings: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.ingest.dump import DumpReading, dump_triples
 from sarag_rdf.ingest.files import InputFile, unpacked
 from sarag_rdf.ingest.triples import Reading, read_triples
+from sarag_rdf.iris import is_iri
 from sarag_rdf.packed import MAX_EXPANSION
 from sarag_rdf.ports import Advance, Progress
 from sarag_rdf.wikibase.vocabulary import WIKIDATA
@@ -27,6 +28,8 @@ class Order:
     entity_base: what the IRIs of entities begin with, which a JSON dump does not say; Wikidata's if
     it is not given. label, alias, description: IRIs of the properties that say so in RDF of no
     known kind. max_expansion: times its own size that a packed file may hold.
+
+    Raises `UsageError` for what should be an IRI and is none.
     """
 
     kind: str
@@ -42,6 +45,12 @@ class Order:
     alias: Sequence[str] = ()
     description: Sequence[str] = ()
     max_expansion: int = MAX_EXPANSION
+
+    def __post_init__(self) -> None:
+        given = [self.base_iri, self.entity_base, *self.label, *self.alias, *self.description]
+        for iri in given:
+            if iri and not is_iri(iri):
+                raise UsageError(f"{iri!r} is not an absolute IRI: give one, https://...")
 
     @property
     def settings(self) -> str:

@@ -23,6 +23,7 @@ from sarag_rdf.errors import InputError, SaragError, UsageError
 from sarag_rdf.knowledge_graph import KnowledgeGraph
 from sarag_rdf.link.sssom import read_table
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.stores import checked
 from tests.fuzz.cases import case
 from tests.fuzz.hostile import (
     Edits,
@@ -218,6 +219,7 @@ def test_caches(kept: Kept, place: int, edit: Edits, whole: bytes | None) -> Non
     """A cache may hold anything: the answer is the same as without it."""
     kg_folder, caches, expected = kept
     shutil.rmtree(kg_folder / "cache")
+    checked.forget()
     for name, content in caches.items():
         path = kg_folder / "cache" / name
         path.parent.mkdir(parents=True, exist_ok=True)

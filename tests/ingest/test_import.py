@@ -213,6 +213,8 @@ def test_what_cannot_be_named_or_read(kg: KnowledgeGraph, tmp_path: Path) -> Non
         ({"name": "No!"}, "cannot be the name of a graph"),
         ({"name": "documents"}, "are taken"),
         ({"format": "csv"}, "unknown format 'csv'"),
+        ({"base_iri": "there"}, "not an absolute IRI"),
+        ({"label": ["<urn:name>"]}, "not an absolute IRI"),
     ]
     for options, message in wrong:
         with pytest.raises(UsageError, match=message):
