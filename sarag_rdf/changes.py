@@ -79,7 +79,7 @@ class Changes:
     def _kept(self) -> str:
         """How many sources are in the graph, as far as that can be read."""
         try:
-            count = sum(1 for _ in self._location.reader(or_empty=True).kept("source-states"))
+            count = len(self._location.reader(or_empty=True).kept("sources"))
         except SaragError:
             return ""
         return f"; {count} sources are in the graph"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.chunk import chunk
@@ -12,6 +13,10 @@ from sarag_rdf.index.gate import held_problem
 from sarag_rdf.index.quarantine import State, read_contents, read_quarantine
 from sarag_rdf.index.read import Duplicate, InputProblem
 from sarag_rdf.types import Document, Method, Source
+
+Input = Source | InputProblem | Duplicate
+TOGETHER = 500
+"""Inputs that the graph is asked for at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,45 +67,49 @@ class Plan:
 
 def plan(
     reader: GraphReader,
-    inputs: Iterable[Source | InputProblem | Duplicate],
+    inputs: Iterable[Input],
     method: Method,
     *,
     words: int = 500,
     overlap: int = 200,
 ) -> Plan:
-    """Find out what has to be done: sources whose text or method differ from what is indexed."""
-    minter = reader.minter
+    """Find out what has to be done: sources whose text or method differ from what is indexed.
+
+    What it costs depends on the inputs, not on what is indexed.
+    """
     sizes = {"words": str(words), "overlap": str(overlap)}
     method = replace(method, settings={**method.settings, **sizes})
-    extraction = extraction_iri(minter, method)
-    known, held = _states(reader), read_quarantine(reader)
+    extraction = extraction_iri(reader.minter, method)
+    held = read_quarantine(reader)
     todo: dict[str, PlannedSource] = {}
     seen: dict[str, State] = {}
     problems: list[InputProblem] = []
     quarantined: dict[str, str] = {}
     settled: list[str] = []
+    known: set[str] = set()
     unchanged = duplicates = 0
-    for item in inputs:
+    for item, iri, before in _looked_up(reader, inputs):
         if isinstance(item, InputProblem):
             problems.append(item)
         elif isinstance(item, Duplicate):
             duplicates += 1
         else:
-            iri = minter.source(item.key, item.title, item.text)
             state = state_of(item, extraction)
+            known |= {iri} if before else set()
             if iri in seen and seen[iri] == state:
                 duplicates += 1
             elif iri in seen:
                 message = "is the key of two different sources: give each a key of its own"
                 problems.append(InputProblem(item.key or "text", message))
-            elif known.get(iri) == state:
+            elif before == state:
                 unchanged += 1
                 settled += [iri] if iri in held else []
             elif iri in held and held[iri].state == state:
                 quarantined[iri] = item.key or "text"
             else:
-                documents = chunk(item, iri, minter, words=words, overlap=overlap)
-                todo[iri] = PlannedSource(iri, item, tuple(documents), iri in known, iri in held)
+                documents = chunk(item, iri, reader.minter, words=words, overlap=overlap)
+                there = iri in known, iri in held
+                todo[iri] = PlannedSource(iri, item, tuple(documents), *there)
             seen.setdefault(iri, state)
     return Plan(
         method,
@@ -129,7 +138,21 @@ def state_of(source: Source, extraction: str) -> State:
     return text_digest(source.text), source.title, source.language, extraction
 
 
-def _states(reader: GraphReader) -> dict[str, State]:
+def _looked_up(
+    reader: GraphReader, inputs: Iterable[Input]
+) -> Iterator[tuple[Input, str, State | None]]:
+    """Inputs; sources with their IRIs, and the states in which they are in the graph, if any."""
+    source, pending = reader.minter.source, iter(inputs)
+    while batch := list(islice(pending, TOGETHER)):
+        iris = [
+            source(item.key, item.title, item.text) if isinstance(item, Source) else ""
+            for item in batch
+        ]
+        found = _states(reader, filter(None, iris))
+        yield from ((item, iri, found.get(iri)) for item, iri in zip(batch, iris, strict=True))
+
+
+def _states(reader: GraphReader, sources: Iterable[str]) -> dict[str, State]:
     return {
         source.value: (
             digest.value,
@@ -137,5 +160,5 @@ def _states(reader: GraphReader) -> dict[str, State]:
             language.value,
             extraction.value,
         )
-        for source, digest, title, language, extraction in reader.kept("source-states")
+        for source, digest, title, language, extraction in reader.kept_for("source-state", sources)
     }

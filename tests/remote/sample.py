@@ -12,6 +12,7 @@ _NODES = {
         "?x a ?class VALUES ?class "
         "{ sarag:Entity sarag:Description sarag:Relationship sarag:Document }"
     ),
+    "source": "?x a sarag:Source",
     "entity": "?x a sarag:Entity",
     "document": "?x a sarag:Document",
     "text": "?x sarag:describes ?entity",
