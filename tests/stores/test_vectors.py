@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from sarag_rdf.algo.iri_list import IriList, rows_of
 from sarag_rdf.ports import Matrix, VectorIndex, VectorStore
-from sarag_rdf.stores.exact_index import BLOCK, SAMPLE, ExactIndex
+from sarag_rdf.stores.any_index import BLOCK, SAMPLE
+from sarag_rdf.stores.exact_index import ExactIndex
 from sarag_rdf.stores.memory_vectors import MemoryVectors
 from sarag_rdf.stores.vectors import FolderVectors
 
