@@ -77,7 +77,7 @@ class FolderVectors:
 
     def load(self, kind: str, key: str) -> ExactIndex | None:
         found = self._found(kind, key)
-        if found is None:
+        if found is None or not found[0].matrix:
             return None
         manifest, arrays = found
         try:
@@ -181,7 +181,7 @@ class FolderVectors:
         blocks: Iterable[Matrix],
     ) -> ExactIndex | None:
         found = self._found(kind, before)
-        if found is None:
+        if found is None or not found[0].matrix:
             return None
         manifest, arrays = found
         iris = IriList.of_arrays(arrays, "iris")
