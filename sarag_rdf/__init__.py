@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sarag_rdf.assemble import Endpoint
     from sarag_rdf.graph.view import Engine
     from sarag_rdf.knowledge_graph import KnowledgeGraph
-    from sarag_rdf.ports import LLM, Embedder
+    from sarag_rdf.ports import LLM, ChooseVectors, Embedder
 
 __version__ = "0.1.0"
 
@@ -53,6 +53,7 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     endpoint: Endpoint | Literal["environment"] | None = "environment",
     llm: LLM | None = None,
     engine: Engine = "auto",
+    vectors: ChooseVectors | None = None,
 ) -> KnowledgeGraph:
     """Open the knowledge graph in a folder (made when something is indexed), or another one.
 
@@ -65,7 +66,10 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     for `ask` and for the ``llm`` extractor; by default what OPENAI_BASE_URL names, None for none.
     llm: an object instead of an endpoint. engine: what takes the steps of activation, ``memory``
     (arrays, kept between runs) or ``sparql`` (a query a step); ``auto`` is memory for a folder,
-    SPARQL behind an endpoint.
+    SPARQL behind an endpoint. vectors: where vectors are kept, if not in the graph's own cache: a
+    callable that is given a name of the parts that are searched (``documents``, or 16 digits of a
+    digest; the same for all graphs) and the `sarag_rdf.ports.VectorStore` that would be used, and
+    returns the one to be used. It may be called often. ``examples/qdrant_vectors.py`` is one.
     """
     from sarag_rdf.assemble import Endpoint
     from sarag_rdf.knowledge_graph import KnowledgeGraph
@@ -73,5 +77,12 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     if endpoint == "environment":
         endpoint = Endpoint.from_environment()
     return KnowledgeGraph(
-        kg, base=base, over=over, embedder=embedder, endpoint=endpoint, llm=llm, engine=engine
+        kg,
+        base=base,
+        over=over,
+        embedder=embedder,
+        endpoint=endpoint,
+        llm=llm,
+        engine=engine,
+        vectors=vectors,
     )

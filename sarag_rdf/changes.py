@@ -25,7 +25,7 @@ from sarag_rdf.ingest.restore import exported_base, restore
 from sarag_rdf.ingest.run import ImportReport, forget_import, run_import
 from sarag_rdf.location import GraphLocation
 from sarag_rdf.packed import MAX_EXPANSION
-from sarag_rdf.ports import LLM, Embedder, Extractor, Progress, silent
+from sarag_rdf.ports import LLM, ChooseVectors, Embedder, Extractor, Progress, silent
 from sarag_rdf.quarantine import Quarantine
 from sarag_rdf.remote import Remote
 
@@ -43,10 +43,11 @@ class Changes:
         endpoint: Endpoint | None = None,
         llm: LLM | None = None,
         engine: Engine = "auto",
+        vectors: ChooseVectors | None = None,
     ) -> None:
         """See `sarag_rdf.open`."""
         self._location = GraphLocation(location, base, over)
-        self._embeddings = Embeddings(self._location, embedder, endpoint, engine)
+        self._embeddings = Embeddings(self._location, embedder, endpoint, engine, vectors)
         self._endpoint = endpoint
         self._llm = llm
 

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from sarag_rdf.embedding import Embeddings
-from sarag_rdf.errors import EndpointError, ModelError, StoreError, UsageError
+from sarag_rdf.errors import (
+    EndpointError,
+    ModelError,
+    StoreError,
+    UsageError,
+    VectorStoreError,
+)
 from sarag_rdf.graph.meta import read_meta
 from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.revision import revised
@@ -86,7 +92,7 @@ class Checking:
     def _built(self, reader: GraphReader, progress: Progress) -> str:
         try:
             self._embeddings.build(searched(reader), progress)
-        except (EndpointError, ModelError, UsageError) as error:
+        except (EndpointError, ModelError, UsageError, VectorStoreError) as error:
             return f"left the vectors to the next search: {error}"
         return "brought the vectors up to date"
 

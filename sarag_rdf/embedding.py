@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,9 @@ from sarag_rdf.errors import (
     ModelMismatchError,
     StoreError,
     UsageError,
+    VectorStoreError,
 )
+from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.kind_texts import told_apart
 from sarag_rdf.graph.meta import Meta, read_meta
 from sarag_rdf.graph.parts import searched
@@ -30,10 +33,12 @@ from sarag_rdf.models.ahead import Ahead
 from sarag_rdf.models.embedding_cache import CachedEmbedder
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL
 from sarag_rdf.models.sqlite_cache import SqliteCache, fault_of
-from sarag_rdf.ports import Embedder, Matrix, Progress
+from sarag_rdf.ports import ChooseVectors, Embedder, Matrix, Progress, VectorStore
 from sarag_rdf.stores.afresh import Afresh
 from sarag_rdf.stores.memory_vectors import MemoryVectors
 from sarag_rdf.stores.vectors import EXACT_UP_TO, FolderVectors
+
+log = logging.getLogger(__name__)
 
 DATABASES = ("embeddings.sqlite", "replies.sqlite")
 """Caches by content, valid for any revision."""
@@ -51,11 +56,13 @@ class Embeddings:
         embedder: str | Embedder | None,
         endpoint: Endpoint | None,
         engine: Engine = "auto",
+        vectors: ChooseVectors | None = None,
     ) -> None:
         self._location = location
         self._wanted = embedder
         self._endpoint = endpoint
         self._engine: Engine = engine
+        self._choose = vectors
         self._model: Embedder | None = None
         self._embedder: CachedEmbedder | None = None
         self._view: GraphView | None = None
@@ -133,13 +140,19 @@ class Embeddings:
         if meta is None or delta is None:
             return
         for read in {part.scope: part for part in (reader, searched(reader))}.values():
-            store = self._store(read)
-            carry_over(store, meta.embedding_model, delta)
-            if delta.links:
-                model = _Recorded(meta.embedding_model)
-                vectors = GraphVectors(read, model, store, meta.revision, delta)
-                if vectors.is_kept():
-                    _ = assemble.make_view(read, vectors, "memory").network
+            try:
+                self._followed(read, meta, delta)
+            except VectorStoreError as error:
+                log.warning("vectors are left to the next search: %s", error)
+
+    def _followed(self, reader: GraphReader, meta: Meta, delta: Delta) -> None:
+        store = self._store(reader)
+        carry_over(store, meta.embedding_model, delta)
+        if delta.links:
+            model = _Recorded(meta.embedding_model)
+            vectors = GraphVectors(reader, model, store, meta.revision, delta)
+            if vectors.is_kept():
+                _ = assemble.make_view(reader, vectors, "memory").network
 
     def check(self, reader: GraphReader, *, deep: bool) -> tuple[list[Broken], list[str]]:
         """What is broken of all that is kept, and notes of what is kept for another revision.
@@ -230,13 +243,14 @@ class Embeddings:
             self._embedder = CachedEmbedder(made, self._location.cache("embeddings.sqlite"))
         return self._embedder
 
-    def _store(self, reader: GraphReader) -> FolderVectors | MemoryVectors:
-        """A folder of its own for every choice of parts."""
+    def _store(self, reader: GraphReader) -> VectorStore:
+        """One of its own for every choice of parts."""
+        scope = "" if reader.over is None else reader.scope[:16]
         folder = self._location.cache("vectors")
-        if folder is None:
-            return MemoryVectors()
-        chosen = folder if reader.over is None else folder / reader.scope[:16]
-        return FolderVectors(chosen, exact_up_to=_exact_up_to())
+        store: VectorStore = MemoryVectors()
+        if folder is not None:
+            store = FolderVectors(folder / scope, exact_up_to=_exact_up_to())
+        return store if self._choose is None else self._choose(scope or "documents", store)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@
     │   ├── StoreLockedError      another process is writing
     │   ├── DiskFullError         no room is left for what has to be written
     │   ├── QueryError            SPARQL that does not parse or may not run
+    │   ├── VectorStoreError      an engine that keeps vectors elsewhere
     │   └── RemoteStoreError      a SPARQL endpoint
     │       ├── RemoteDownError       refused, reset, no such host, 5xx
     │       ├── RemoteTimeoutError    no whole answer in time
@@ -65,6 +66,7 @@ __all__ = [
     "TruncatedReplyError",
     "UnparsableReplyError",
     "UsageError",
+    "VectorStoreError",
 ]
 
 
@@ -114,6 +116,10 @@ class DiskFullError(StoreError):
 
 class QueryError(StoreError):
     """A SPARQL text that does not parse, or that may not run."""
+
+
+class VectorStoreError(StoreError):
+    """An engine that keeps vectors elsewhere failed; nothing is lost, for they are made anew."""
 
 
 class RemoteStoreError(StoreError):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.changes import Changes
-from sarag_rdf.errors import EndpointError, ModelError, UsageError
+from sarag_rdf.errors import EndpointError, ModelError, UsageError, VectorStoreError
 from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.follow import plan_sync, plan_update
@@ -102,7 +102,7 @@ class LifeCycle(Changes):
             remove(reader, named, progress)
             try:
                 self._embeddings.build(searched(reader), progress)
-            except (EndpointError, ModelError, UsageError) as error:
+            except (EndpointError, ModelError, UsageError, VectorStoreError) as error:
                 log.warning("vectors are left to the next search: %s", error)
             return tuple(holdings.names(named).values())
 

@@ -120,45 +120,40 @@ class Embedder(Protocol):
 
 
 class VectorIndex(Protocol):
-    """Similarities of one kind of node (descriptions, relationships, documents, entities)."""
+    """Similarities of one kind of node (descriptions, relationships, documents, entities).
+
+    `sarag_rdf.stores.any_index.AnyIndex` makes all of it of `iris` and two methods.
+    """
 
     @property
     def iris(self) -> Sequence[str]:
         """All IRIs in ascending order; their places in it are the positions below."""
-        ...
 
     def __len__(self) -> int: ...
 
     def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
         """The k IRIs of highest cosine, best first, ties by IRI; of very many a few are missed."""
-        ...
 
     def nearest_rows(self, vector: Vector, k: int) -> tuple[NDArray[np.int64], Vector]:
         """The same as positions and cosines, each of shape (min(k, n),)."""
-        ...
 
     def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
         """Cosines of the given IRIs, shape (len(iris),). Raises KeyError for an unknown IRI."""
-        ...
 
     def vectors(self, positions: NDArray[np.int64]) -> Matrix:
         """The vectors at these positions, shape (len(positions), d)."""
-        ...
 
     def cosines(self, vector: Vector, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         """Cosines at these positions alone, shape (len(positions),)."""
-        ...
 
     def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
         """The q-quantile and the maximum of the cosines with `vector`; (0, 0) if empty.
 
         Of a fixed random sample where there are many vectors; so are the moments.
         """
-        ...
 
     def moments(self, vector: Vector) -> tuple[float, float]:
         """Mean and standard deviation of the cosines with `vector`; (0, 0) if empty."""
-        ...
 
 
 class WordIndex(Protocol):
@@ -217,8 +212,8 @@ class VectorStore(Protocol):
         """Bring the index of one key to another: some IRIs go, others come with their vectors.
 
         `come` ascends; what was there before must be among what is `gone`, of which others need
-        not have been there. None, and nothing changed, if there is no such index or it cannot be
-        written.
+        not have been there. None if there is no such index or it cannot be written: it is then
+        made anew, and what was there is of no use any more.
         """
 
     def rekey(self, name: str, before: str, after: str) -> None:
@@ -226,7 +221,10 @@ class VectorStore(Protocol):
 
     def prepare(self, kind: str, key: str, progress: Progress) -> None:
         """Do what makes searching an index faster, if it is there and large."""
-        ...
+
+
+ChooseVectors = Callable[[str, VectorStore], VectorStore]
+"""Given a name of the parts that are searched and the store here, gives the store to be used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from sarag_rdf.ports import Arrays
-from sarag_rdf.stores.exact_index import ExactIndex
+from sarag_rdf.ports import Arrays, VectorIndex, VectorStore
 from sarag_rdf.stores.memory_vectors import MemoryVectors
-from sarag_rdf.stores.vectors import FolderVectors
 
 
 class Afresh(MemoryVectors):
     """Indexes are those of another store; arrays are made anew, and are at `arrays` then."""
 
-    def __init__(self, store: FolderVectors | MemoryVectors) -> None:
+    def __init__(self, store: VectorStore) -> None:
         self._store = store
         self.arrays: dict[str, Arrays] = {}
 
-    def load(self, kind: str, key: str) -> ExactIndex | None:
+    def load(self, kind: str, key: str) -> VectorIndex | None:
         return self._store.load(kind, key)
 
     def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:  # noqa: ARG002

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sarag_rdf.algo.clusters import Clusters
-from sarag_rdf.algo.iri_list import IriList
+from sarag_rdf.algo.iri_list import IriList, Rows
 from sarag_rdf.ports import Matrix, Vector
-from sarag_rdf.stores.exact_index import ExactIndex, Rows, Slots
+from sarag_rdf.stores.exact_index import ExactIndex, Slots
 
 
 class ClusteredIndex(ExactIndex):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from sarag_rdf.algo.iri_list import IriList
 from sarag_rdf.algo.packed import packed
-from sarag_rdf.ports import Arrays, Matrix, Progress
+from sarag_rdf.ports import Arrays, Matrix, Progress, VectorIndex
 from sarag_rdf.stores.exact_index import ExactIndex
 from sarag_rdf.stores.matrix_file import MatrixFile
 
@@ -29,7 +29,7 @@ class MemoryVectors:
     def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
         pass
 
-    def load(self, kind: str, key: str) -> ExactIndex | None:  # noqa: ARG002
+    def load(self, kind: str, key: str) -> VectorIndex | None:  # noqa: ARG002
         return None
 
     def save(

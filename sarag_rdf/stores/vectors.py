@@ -18,10 +18,11 @@ from sarag_rdf.algo.merge import Merge
 from sarag_rdf.algo.packed import narrow
 from sarag_rdf.caches import cannot_be_kept
 from sarag_rdf.ports import Arrays, Matrix, Progress
+from sarag_rdf.stores.any_index import BLOCK
 from sarag_rdf.stores.array_file import DAMAGED, read_arrays, write_arrays
 from sarag_rdf.stores.checked import digest
 from sarag_rdf.stores.clustered_index import ClusteredIndex, UnclusteredIndex
-from sarag_rdf.stores.exact_index import BLOCK, ExactIndex
+from sarag_rdf.stores.exact_index import ExactIndex
 from sarag_rdf.stores.kept_files import KeptFiles, Manifest
 from sarag_rdf.stores.matrix_file import MatrixFile, append_rows, map_matrix, release
 from sarag_rdf.stores.memory_vectors import iri_list
@@ -76,7 +77,7 @@ class FolderVectors:
 
     def load(self, kind: str, key: str) -> ExactIndex | None:
         found = self._found(kind, key)
-        if found is None:
+        if found is None or not found[0].matrix:
             return None
         manifest, arrays = found
         try:
@@ -180,7 +181,7 @@ class FolderVectors:
         blocks: Iterable[Matrix],
     ) -> ExactIndex | None:
         found = self._found(kind, before)
-        if found is None:
+        if found is None or not found[0].matrix:
             return None
         manifest, arrays = found
         iris = IriList.of_arrays(arrays, "iris")

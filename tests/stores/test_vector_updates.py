@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sarag_rdf.algo.iri_list import IriList, rows_of
 from sarag_rdf.ports import Matrix, VectorIndex
-from sarag_rdf.stores import exact_index
+from sarag_rdf.stores import any_index
 from sarag_rdf.stores.exact_index import ExactIndex
 from sarag_rdf.stores.memory_vectors import MemoryVectors
 from sarag_rdf.stores.vectors import FolderVectors
@@ -53,7 +53,7 @@ def same(found: VectorIndex, angles: Angles) -> None:
 
 @pytest.fixture(autouse=True)
 def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact_index, "SAMPLE", 4)
+    monkeypatch.setattr(any_index, "SAMPLE", 4)
 
 
 names = st.integers(0, 20).map(lambda number: f"http://example.org/{number:02}")

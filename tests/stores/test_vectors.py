@@ -19,10 +19,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from qdrant_client import QdrantClient
 
+from examples.qdrant_vectors import Qdrant
 from sarag_rdf.algo.iri_list import IriList, rows_of
 from sarag_rdf.ports import Matrix, VectorIndex, VectorStore
-from sarag_rdf.stores.exact_index import BLOCK, SAMPLE, ExactIndex
+from sarag_rdf.stores.any_index import BLOCK, SAMPLE
+from sarag_rdf.stores.engine import EngineVectors
+from sarag_rdf.stores.exact_index import ExactIndex
 from sarag_rdf.stores.memory_vectors import MemoryVectors
 from sarag_rdf.stores.vectors import FolderVectors
 
@@ -33,9 +37,14 @@ EAST: Matrix = np.array([1, 0], dtype=np.float32)
 """Its cosines with the rows: .6, 1, .6."""
 
 
-@pytest.fixture(params=["memory", "folder"])
+@pytest.fixture(params=["memory", "folder", "engine"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> VectorStore:
-    return MemoryVectors() if request.param == "memory" else FolderVectors(tmp_path / "vectors")
+    if request.param == "memory":
+        return MemoryVectors()
+    here = FolderVectors(tmp_path / "vectors")
+    if request.param == "folder":
+        return here
+    return EngineVectors(Qdrant(QdrantClient(":memory:")), "test", here)
 
 
 def check(index: VectorIndex) -> None:
