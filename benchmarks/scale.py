@@ -150,12 +150,12 @@ def ask(options: argparse.Namespace) -> Figures:
                 watch.clear()
                 retriever.retrieve(Query(question))
                 rows.append({**watch.milliseconds, **watch.touched})
-        documents = len(view.iris.documents)
+        sizes = {"documents": len(view.iris.documents), "entities": len(view.iris.entities)}
     return {
         "open": opening,
         "first": first,
         "rows": rows,
-        "documents": documents,
+        **sizes,
         "copy": copying(),
     }
 
@@ -262,7 +262,7 @@ def lines_of(found: Figures) -> dict[str, str]:
     rows = {
         "quads": f"{counts['quads']:,}",
         "documents, searched": f"{asked['documents']:,}",
-        "entities": f"{counts['entities']:,}",
+        "entities": f"{asked['entities']:,}",
         "bulk index, s": f"{built['seconds']:.0f}",
         "of which vectors and indexes, s": f"{built['vectors']:.0f}",
         "on disk, MB": f"{built['disk']:.0f}",
