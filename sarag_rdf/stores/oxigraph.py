@@ -29,7 +29,7 @@ _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Seconds between attempts."""
 _astray: list[object] = []
 """Iterators that came into another thread, where they may not even be dropped."""
-_UNFINISHED = "Column family not found"
+_UNFINISHED = ("Column family not found", "Inserts are only possible on read-write instances")
 """What the engine says of a store that a killed process had not made whole; writing makes it so."""
 _NO_RIGHT = tuple(os.strerror(number) for number in (errno.EROFS, errno.EACCES, errno.EPERM))
 """What the engine says of a folder that may not be written to."""
@@ -62,7 +62,7 @@ def open_store(folder: Path, *, writable: bool) -> ox.Store:
 
 def _not_opened(folder: Path, error: Exception, *, writable: bool) -> StoreError:
     said = str(error)
-    if not writable and _UNFINISHED in said:
+    if not writable and any(words in said for words in _UNFINISHED):
         return NotAGraphError(f"there is no graph in {folder}: making it was broken off")
     if "lock" in said.lower() and not any(words in said for words in _NO_RIGHT):
         holder = "this very process" if "current process" in said else holder_of(folder)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from sarag_rdf.errors import NotAGraphError
+from sarag_rdf.stores.oxigraph import OxigraphStore
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.soak import soaking
 
@@ -26,3 +31,41 @@ def test_kills_lose_nothing() -> None:
         print(f"{soak.tally}\nseed {SEED}")
         assert soak.tally.completed == number
         assert set(soak.tally.moments) >= {"with a part changed"} or KILLS < 30
+
+
+MAKING = """
+import sys
+import pyoxigraph
+print("ready", flush=True)
+sys.stdin.readline()
+store = pyoxigraph.Store(sys.argv[1])
+sys.stdin.read()
+"""
+
+
+def test_a_store_that_was_being_made_is_no_graph_yet(tmp_path: Path) -> None:
+    """Whenever the process is killed, the store is there, or to be made again."""
+    folder = tmp_path / "kg" / "store"
+    for awaited in ("LOCK", "CURRENT", "MANIFEST-000005", *10 * ["OPTIONS-*"], "*.sst"):
+        shutil.rmtree(folder.parent, ignore_errors=True)
+        folder.parent.mkdir()
+        with subprocess.Popen(
+            [sys.executable, "-c", MAKING, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdout.readline()
+            process.stdin.write("\n")
+            process.stdin.flush()
+            while not any(folder.glob(awaited)):
+                assert process.poll() is None
+            process.kill()
+        try:
+            store = OxigraphStore.open(folder)
+        except NotAGraphError:
+            store = OxigraphStore.create(folder)
+        assert not list(store.quads())
+        store.close()
