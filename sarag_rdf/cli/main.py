@@ -134,7 +134,7 @@ def _defaults_of(
 ) -> dict[str, Any]:
     """The settings that are options of a command or of one below it; they are added to `used`."""
     options = {
-        (option.lstrip("-").replace("-", "_")): parameter.name
+        (option.lstrip("-").replace("-", "_")): parameter
         for parameter in command.params
         for option in parameter.opts
         if option.startswith("--") and parameter.envvar and parameter.name
@@ -144,9 +144,17 @@ def _defaults_of(
     }
     used.update(known)
     below = command.commands if isinstance(command, click.Group) else {}
-    return {parameter: settings[key] for key, parameter in known.items()} | {
-        name: _defaults_of(inner, settings, used) for name, inner in below.items()
-    }
+    own = {str(option.name): _fitting(option, key, settings[key]) for key, option in known.items()}
+    return own | {name: _defaults_of(inner, settings, used) for name, inner in below.items()}
+
+
+def _fitting(option: click.Parameter, key: str, value: str | list[Any]) -> str | list[Any]:
+    """A list for an option that may be given several times, and for others one value."""
+    if getattr(option, "multiple", False):
+        return value if isinstance(value, list) else [value]
+    if isinstance(value, list):
+        raise UsageError(f"sarag.toml sets {key} to a list: give one value")
+    return value
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -50,6 +50,8 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
     chosen = [name for name, given in named.items() if given]
     if len(chosen) != 1 or len(entities) not in (0, 2):
         raise UsageError("give KEPT and OTHER, or one of --rule, --accept, --list, --undo")
+    if options["dry_run"] and chosen != ["rule"]:
+        raise UsageError("--dry-run goes with --rule alone")
     with open_graph(options) as kg:
         if chosen == ["entities"]:
             show_decisions([kg.identity.merge(*entities, note=options["note"])])
@@ -67,6 +69,8 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
 
 def undo(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     """Undo what is named, or all."""
+    if not options["undo_all"] and not options["undo"].strip():
+        raise UsageError("--undo needs a name, a rule or an IRI; --undo-all undoes all")
     gone = kg.identity.undo(None if options["undo_all"] else options["undo"])
     click.echo(f"{len(gone)} undone")
 

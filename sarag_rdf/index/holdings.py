@@ -65,10 +65,12 @@ class Holdings:
         return tuple(found)
 
     def _named(self, name: str) -> Sequence[str]:
-        source = f"{self._minter.base}source/"
-        for iri in (name, source + name):
-            if iri in self.keys:
-                return (iri,)
+        exact = self._of_file.get(name, ())
+        if exact or name in self.keys:
+            return exact or (name,)
+        source = f"{self._minter.base}source/{name}"
+        if source in self.keys:
+            return (source,)
         key = self._minter.key_of_source(name) or name
         folder = key.removesuffix("/")
         return self.below(folder) if folder and folder != key else self.of_file(key)

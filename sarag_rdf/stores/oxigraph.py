@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -64,7 +65,7 @@ def _not_opened(folder: Path, error: Exception, *, writable: bool) -> StoreError
     said = str(error)
     if not writable and any(words in said for words in _UNFINISHED):
         return NotAGraphError(f"there is no graph in {folder}: making it was broken off")
-    if "lock" in said.lower() and not any(words in said for words in _NO_RIGHT):
+    if re.search(r"\block", said, re.IGNORECASE) and not any(words in said for words in _NO_RIGHT):
         holder = "this very process" if "current process" in said else holder_of(folder)
         if holder is None:
             return StoreLockedError(

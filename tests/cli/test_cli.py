@@ -310,6 +310,7 @@ def test_settings_of_several_commands(sarag: Sarag, tmp_path: Path, kg: Path) ->
         ("kg = ", ["sarag.toml", "TOML"]),
         ("limit = 'many'", ["many"]),
         ("\ud800", ["sarag.toml"]),
+        ('kg = ["a"]', ["sets kg to a list"]),
         ("sparql-timeout = 2026-01-01", ["sarag.toml", "sparql-timeout", "something other"]),
     ],
 )
@@ -323,6 +324,8 @@ def test_settings_that_cannot_work(
 def test_a_setting_is_read_as_an_option_is(sarag: Sarag, tmp_path: Path) -> None:
     (tmp_path / "sarag.toml").write_text("kg = 1")
     sarag("search", "Who?").fails(1, "no graph at 1")
+    (tmp_path / "sarag.toml").write_text('over = "documents"')
+    sarag("search", "Who?").fails(1, "no graph at kg")
 
 
 # ------------------------------------------------------------------------------- Query

@@ -266,6 +266,17 @@ def test_numbers_are_never_given_twice(kg: KnowledgeGraph) -> None:
     assert len({quad.object for quad in before if quad.predicate == SARAG.wikibaseId}) > 1
 
 
+def test_a_key_comes_before_what_it_may_encode(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    write(docs, {"a%20b.txt": "Ada met Bea.", "a b.txt": "Cleo met Dan."})
+    with opened(tmp_path / "kg") as kg:
+        kg.index(str(docs), extractor=CapitalExtractor(), root=str(docs))
+        assert kg.delete("a%20b.txt") == ("a%20b.txt",)
+        assert names(kg) == {"Cleo", "Dan"}
+        again = kg.update(str(docs / "a b.txt"), extractor=CapitalExtractor(), root=str(docs))
+        assert again.unchanged == 1
+
+
 @pytest.mark.parametrize("cached", [True, False])
 def test_deleting_needs_no_model(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, cached: bool

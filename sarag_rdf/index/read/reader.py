@@ -107,6 +107,7 @@ def read_placed(
         raise UsageError(f"max_chars is {max_chars}: give a number of characters above 0")
     if sum(path == STDIN for path in paths) > 1:
         raise UsageError("standard input (-) can be read only once: name it once")
+    root = None if root is None else Path(root)
     sizes = _Sizes(max_chars, max_file, max_expansion)
     run = _Run(sizes, checked_language(language), root, _format_of_stdin(stdin_format))
     prefixes = [prefix_below(path, root) for path in paths]
