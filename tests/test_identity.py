@@ -233,6 +233,10 @@ def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -
     ]
     assert "0 would be merged" in sarag("merge", "--rule", "same-words", "--dry-run", *where).out
     assert sarag("validate", *where).code == 0
+    sarag("merge", "Marie", "Irene", "--dry-run", *where).fails(2, "--dry-run")
+    for blank in ("", " "):
+        sarag("merge", "--undo", blank, *where).fails(2, "--undo-all undoes all")
+    assert len(sarag("merge", "--list", *where).out.splitlines()) == 3
     assert sarag("merge", "--undo", "Mercury", *where).out == "1 undone\n"
     assert sarag("split", "--undo-all", *where).out == "2 undone\n"
     assert sarag("merge", "Marie", *where).code == 2

@@ -216,7 +216,13 @@ class OxigraphStore:
         name = None if graph is None else ox.NamedNode(graph)
         owner = threading.get_ident()
         found = self._open_store.quads_for_pattern(None, None, None, name)
-        for quad in found:
+        while True:
+            try:
+                quad = next(found)
+            except StopIteration:
+                return
+            except (OSError, RuntimeError, ValueError) as error:
+                raise StoreError(f"the graph cannot be read: {error}") from error
             yield quad
             if threading.get_ident() != owner:
                 _astray.append(found)
