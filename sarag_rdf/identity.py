@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sarag_rdf.algo.iri_list import rows_of
+from sarag_rdf.algo.iri_list import find, rows_of
 from sarag_rdf.embedding import Embeddings
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.parts import searched
@@ -22,6 +22,9 @@ from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.link.sssom import read_table
 from sarag_rdf.location import GraphLocation
 
+_NEAREST = 50
+"""Entities whose names are looked at for each, by the rule ``near``."""
+
 
 class Identity:
     """Merges and splits of entities: decisions about names, which can be undone."""
@@ -33,6 +36,10 @@ class Identity:
     def decisions(self) -> list[Decision]:
         """All decisions."""
         return read_decisions(self._location.own())
+
+    def iri(self, decision: Decision) -> str:
+        """What a decision is named by."""
+        return decision.iri(self._location.own().minter)
 
     def merge(self, kept: str, other: str, *, note: str = "") -> Decision:
         """Make the entity `other` one with the entity `kept`; each by its IRI or a name.
@@ -47,19 +54,17 @@ class Identity:
     def proposals(self, rule: str, *, least: float = NEAR) -> list[Match]:
         """What a rule would merge, as rows that can be reviewed: subjects would become objects.
 
-        `rule` is ``same-words``, ``initials`` or ``near``; `least` is the cosine for ``near``.
+        `rule` is ``same-words``, ``initials`` or ``near``; `least` is the cosine for ``near``. Two
+        things fulfil a rule by themselves: what was merged with one of them before does not count.
         """
         if rule not in RULES:
             raise UsageError(f"there is no rule '{rule}': the rules are {', '.join(RULES)}")
         reader = self._location.own()
-        apart = Decided.of(read_decisions(reader), reader.minter)
+        decided = Decided.of(read_decisions(reader), reader.minter)
         rows = []
         for found in propose(reader, rule, self._nearest, least):
             names = [_own_mention(reader, entity) for entity in (found.other, found.kept)]
-            busy = {name for name, _ in apart.merges}
-            if (names[0], names[1]) in apart.apart or not busy.isdisjoint(names):
-                continue
-            if any(names[0] == kept for _, kept in apart.merges):
+            if (names[0], names[1]) in decided.apart:
                 continue
             rows.append(
                 Match(
@@ -79,7 +84,10 @@ class Identity:
         ]
 
     def merge_rows(self, rows: Sequence[Match] | Path) -> list[Decision]:
-        """Merge what rows, or a reviewed table, say to be the same: subjects become objects."""
+        """Merge what rows, or a reviewed table, say to be the same: subjects become objects.
+
+        Rows that were merged before are passed over. Raises what `merge` raises, and merges none.
+        """
         chosen = read_table(rows) if isinstance(rows, Path) else rows
         told = [
             (row.object, row.subject, _from_row(row))
@@ -87,7 +95,13 @@ class Identity:
             if row.is_link and row.predicate == EXACT
         ]
         with self._changing() as reader:
-            made = _merges(reader, told)
+            there = Decided.of(read_decisions(reader), reader.minter).merges
+            new = [
+                (kept, other, decision)
+                for kept, other, decision in told
+                if (_own_mention(reader, other), _own_mention(reader, kept)) not in there
+            ]
+            made = _merges(reader, new)
             decide(reader, made)
             return made
 
@@ -113,27 +127,35 @@ class Identity:
         return made
 
     def split(
-        self, name: str, sources: Sequence[str], qualifier: str, *, note: str = ""
+        self, name: str, sources: str | Sequence[str], qualifier: str, *, note: str = ""
     ) -> Decision:
-        """Tell that in some sources a name is of another thing, told apart by `qualifier`."""
+        """Tell that in some sources a name is of another thing, told apart by `qualifier`.
+
+        Sources that were told so before, with the same qualifier, stay.
+        """
         normalized = normalize_name(name)
         if not normalized or not qualifier.strip() or not sources:
             raise UsageError("a name, the sources and a qualifier are needed to split a name")
         with self._changing() as reader:
             if not _targets(reader, [reader.minter.mention(normalized)]):
                 raise UsageError(f"no document mentions '{name}': see sarag stats")
-            iris = Holdings(reader).named(sources)
-            made = Decision(
-                "variant", normalized, qualifier=qualifier.strip(), sources=tuple(sorted(iris)),
-                date=_today(), note=note,
-            )  # fmt: skip
+            iris = {*Holdings(reader).named([sources] if isinstance(sources, str) else sources)}
+            qualifier = qualifier.strip()
             for there in read_decisions(reader):
-                same = there.kind == "variant" and there.name == normalized
-                if same and there.qualifier != made.qualifier and {*there.sources} & {*iris}:
+                if there.kind != "variant" or there.name != normalized:
+                    continue
+                if there.qualifier == qualifier:
+                    iris |= {*there.sources}
+                    note = note or there.note
+                elif not iris.isdisjoint(there.sources):
                     raise UsageError(
                         f"in one of these sources '{name}' is '{there.qualifier}' already: undo "
                         "that first"
                     )
+            made = Decision(
+                "variant", normalized, qualifier=qualifier, sources=tuple(sorted(iris)),
+                date=_today(), note=note,
+            )  # fmt: skip
             decide(reader, [made])
         return made
 
@@ -155,14 +177,18 @@ class Identity:
                 or name in (decision.name, decision.other)
             ]
             if not gone:
-                raise UsageError(f"no decision is about '{what}': see sarag merge --list")
+                about = "" if what is None else f" about '{what}'"
+                raise UsageError(f"there is no decision{about}: see sarag merge --list")
             decide(reader, [], gone)
             return gone
 
     def _nearest(self, entity: str) -> list[tuple[str, float]]:
         index = self._embeddings.view(self._location.reading()).vectors.index("entity")
+        if find(index.iris, entity) < 0:  # it was merged with another one
+            return []
         [vector] = index.vectors(rows_of(index.iris, [entity]))
-        return [(other, cosine) for other, cosine in index.nearest(vector, 6) if other != entity]
+        found = index.nearest(vector, _NEAREST)
+        return [(other, cosine) for other, cosine in found if other != entity]
 
     @contextmanager
     def _changing(self) -> Iterator[GraphReader]:

@@ -102,7 +102,7 @@ def test_what_is_no_entity_cannot_be_merged(kg: KnowledgeGraph) -> None:
     for name in ("Nobody", MINTER.entity("nobody")):
         with pytest.raises(UsageError, match="is no entity of this graph"):
             kg.identity.merge("Marie", name)
-    with pytest.raises(UsageError, match="no decision is about"):
+    with pytest.raises(UsageError, match="there is no decision about"):
         kg.identity.undo("Marie")
     assert kg.identity.decisions() == []
 
@@ -122,7 +122,7 @@ def test_a_name_is_another_thing_in_some_sources(kg: KnowledgeGraph) -> None:
     assert {"god.txt", "planet.txt"} <= found_by(kg, "What did Mercury do?")
     with pytest.raises(UsageError, match="already"):
         kg.identity.split("Mercury", ["god.txt"], "messenger")
-    kg.identity.split("Mercury", ["planet.txt"], "planet")
+    kg.identity.split("Mercury", "planet.txt", "planet", note="it is one")
     kg.identity.split("Mercury", ["metal.txt"], "metal")
     stored(kg)
     kg.delete(["god.txt"])
@@ -176,6 +176,48 @@ def test_names_that_an_alias_put_together_are_kept_apart(people: KnowledgeGraph)
     assert stored(people) == before
 
 
+def test_a_split_is_extended_to_further_sources(kg: KnowledgeGraph) -> None:
+    kg.identity.split("Mercury", ["god.txt"], "god", note="of Rome")
+    kg.identity.split("Mercury", ["metal.txt"], "god")
+    [told] = kg.identity.decisions()
+    sources = [MINTER.source(key, "", "") for key in ("god.txt", "metal.txt")]
+    assert (told.sources, told.note) == (tuple(sources), "of Rome")
+    stored(kg)
+    with pytest.raises(UsageError, match=r"^no source 'nowhere.txt' is in the graph"):
+        kg.identity.split("Mercury", "nowhere.txt", "god")
+    kg.identity.undo("Mercury")
+    with pytest.raises(UsageError, match="there is no decision:"):
+        kg.identity.undo(None)
+
+
+@pytest.mark.parametrize(
+    ("rule", "least"), [("near", -1.0), ("initials", 0.9), ("same-words", 0.9)]
+)
+def test_a_rule_that_was_followed_says_nothing_more(
+    people: KnowledgeGraph, tmp_path: Path, rule: str, least: float
+) -> None:
+    """What was merged shares more neighbours and lies elsewhere: that does not count."""
+    rows = people.identity.proposals(rule, least=least)
+    table = tmp_path / "review.sssom.tsv"
+    table.write_text(people.links.table(rows, f"merges/{rule}"), "utf-8")
+    assert len(people.identity.merge_rows(table)) == len(rows) > 0
+    assert people.identity.proposals(rule, least=least) == []
+    assert people.identity.merge_rows(table) == []
+
+
+def test_what_a_rule_merged_gives_it_no_further_pair() -> None:
+    """Of a chain every second two share a neighbour; of what came of that others would."""
+    names = ("Ann", "Bob", "Cleo", "Dora", "Eva", "Fred", "Gus", "Hal", "Ivo", "Jan")
+    with sarag_rdf.open(embedder=HashEmbedder(), endpoint=None) as kg:
+        pairs = zip(names, names[1:], strict=False)
+        sources = [Source(f"{one} met {two}.", "", f"{one}.txt") for one, two in pairs]
+        kg.index(sources, extractor=CapitalExtractor())
+        made = kg.identity.merge_rows(kg.identity.proposals("near", least=-1.0))
+        assert len(made) > 1
+        assert kg.identity.proposals("near", least=-1.0) == []
+        stored(kg)
+
+
 def test_rules_tell_pairs_that_can_be_reviewed_and_undone(
     people: KnowledgeGraph, tmp_path: Path
 ) -> None:
@@ -226,6 +268,8 @@ def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -
     assert "mercury (god)  in" in split
     assert sarag("split", "Irene", "--from", "Paris", *where).code == 0
     listed = sarag("merge", "--list", *where).out
+    iris = [line.rpartition("  <")[2].removesuffix(">") for line in listed.splitlines()]
+    assert all(iri.startswith(f"{MINTER.base}mapping/") for iri in iris)
     assert [line.split("  [")[0] for line in listed.splitlines()] == [
         "irene  is not  paris",
         "manya  is  marie",

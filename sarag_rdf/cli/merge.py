@@ -54,14 +54,14 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
         raise UsageError("--dry-run goes with --rule alone")
     with open_graph(options) as kg:
         if chosen == ["entities"]:
-            show_decisions([kg.identity.merge(*entities, note=options["note"])])
+            show_decisions(kg, [kg.identity.merge(*entities, note=options["note"])])
         elif chosen == ["rule"]:
             _by_rule(kg, options)
         elif chosen == ["accept"]:
             made = kg.identity.merge_rows(options["accept"])
             click.echo(f"{len(made)} merged")
         elif chosen == ["list"]:
-            show_decisions(kg.identity.decisions())
+            show_decisions(kg, kg.identity.decisions())
         else:
             undo(kg, options)
     return 0
@@ -89,7 +89,7 @@ def _by_rule(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     click.echo(f"{len(rows)} {would} merged by {options['rule']}")
 
 
-def show_decisions(decisions: Iterable[object]) -> None:
-    """One line a decision."""
+def show_decisions(kg: KnowledgeGraph, decisions: Iterable[Any]) -> None:
+    """One line a decision, with the IRI by which it can be undone."""
     for decision in decisions:
-        click.echo(str(decision))
+        click.echo(f"{decision}  <{kg.identity.iri(decision)}>")

@@ -40,15 +40,15 @@ def command(name: str | None, **options: Any) -> int:
         )
     with open_graph(options) as kg:
         if options["listing"]:
-            show_decisions(kg.identity.decisions())
+            show_decisions(kg, kg.identity.decisions())
         elif undoes:
             undo(kg, options)
         elif options["other"] is not None:
             made = kg.identity.keep_apart(name or "", options["other"], note=options["note"])
-            show_decisions([made])
+            show_decisions(kg, [made])
         else:
             made = kg.identity.split(
                 name or "", options["sources"], options["qualifier"], note=options["note"]
             )
-            show_decisions([made])
+            show_decisions(kg, [made])
     return 0

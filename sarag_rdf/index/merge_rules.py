@@ -1,16 +1,21 @@
 """Rules that say which two entities are one, each with its name as what is told of its decisions.
 
-A rule holds for two entities by themselves: what it says of one pair never follows from others.
+A rule holds for two entities by themselves: what it says of one pair never follows from others, nor
+from what was merged before.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from pyoxigraph import Quad
+
 from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.index.decisions import read_decisions
+from sarag_rdf.index.refresh import unmerged
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.terms import iri, text_of
 from sarag_rdf.vocab import RDF, SARAG, SEMAPV, SKOS
@@ -18,12 +23,11 @@ from sarag_rdf.vocab import RDF, SARAG, SEMAPV, SKOS
 RULES = ("same-words", "initials", "near")
 NEAR = 0.9
 """Cosine that the names of two entities have at least, for the rule ``near``."""
-_CANDIDATES = 5
 _NAMES_SHOWN = 50
 """Entities that one key may fit, for its pairs to be looked at."""
 
 Nearest = Callable[[str], list[tuple[str, float]]]
-"""Entity -> entities with similar names, with cosines."""
+"""Entity -> entities with similar names, with cosines; none for one that was merged already."""
 
 
 @dataclass(slots=True)
@@ -37,10 +41,10 @@ class Things:
     neighbours: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
-    def of(cls, reader: GraphReader) -> Things:
-        """Read them from the traversed graph."""
+    def of(cls, quads: Iterable[Quad]) -> Things:
+        """Read them from a traversed graph."""
         things = cls()
-        for quad in reader.store.quads(reader.minter.kg_graph):
+        for quad in quads:
             subject, value = iri(quad.subject), quad.object
             if quad.predicate == SKOS.prefLabel:
                 name = normalize_name(text_of(value))
@@ -80,16 +84,18 @@ def propose(reader: GraphReader, rule: str, nearest: Nearest, least: float) -> l
     """What a rule says of a graph; no entity both stays and goes.
 
     Pairs that it says most surely come first. A pair whose entity that goes is kept in an earlier
-    pair, or whose entity that stays has gone, is left out.
+    pair, or whose entity that stays has gone, is left out; pairs that were merged before are
+    earlier than all, so that a rule that was followed says nothing more of the same documents.
     """
-    things = Things.of(reader)
+    merges = [d.triple(reader.minter) for d in read_decisions(reader) if d.kind == "merged"]
+    gone = {reader.minter.entity_of_mention(name) for name, _, _ in merges}
+    kept = {reader.minter.entity_of_mention(name) for _, _, name in merges}
+    things = Things.of(unmerged(reader) if merges else reader.store.quads(reader.minter.kg_graph))
     pairs: Mapping[str, Callable[[], Iterator[Proposal]]] = {
         "same-words": lambda: _same_words(things),
         "initials": lambda: _initials(things),
         "near": lambda: _near(things, nearest, least),
     }
-    kept: set[str] = set()
-    gone: set[str] = set()
     found = []
     for proposal in sorted(pairs[rule](), key=lambda p: (-p.confidence, p.kept, p.other)):
         if proposal.other in kept | gone or proposal.kept in gone:
@@ -145,7 +151,7 @@ def _near(things: Things, nearest: Nearest, least: float) -> Iterator[Proposal]:
     for entity in sorted(things.names):
         if not things.neighbours[entity]:
             continue
-        for other, cosine in nearest(entity)[:_CANDIDATES]:
+        for other, cosine in nearest(entity):
             is_near = other > entity and other in things.names and cosine >= least
             if is_near and things.share_neighbour(entity, other):
                 kept, gone = things.kept_first(entity, other)

@@ -105,6 +105,12 @@ def rebuild(reader: GraphReader) -> Change:
     return Change(drop=(minter.kg_graph,), insert=tuple(_in_graph(triples, graph)))
 
 
+def unmerged(reader: GraphReader) -> list[Quad]:
+    """The traversed graph as it would be had nothing been merged by a decision."""
+    decided = Decided.of((d for d in read_decisions(reader) if d.kind != "merged"), reader.minter)
+    return _in_graph(_derived(reader, decided), NamedNode(reader.minter.kg_graph))
+
+
 def _derived(
     reader: GraphReader, decided: Decided, without: Sequence[str] = (), quads: Sequence[Quad] = ()
 ) -> set[Triple]:
