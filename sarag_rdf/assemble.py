@@ -103,6 +103,15 @@ class Endpoint:
     seed: int = 0
     max_reply: int = MAX_REPLY
 
+    def __post_init__(self) -> None:
+        """Raises `UsageError` for numbers that cannot be."""
+        for name in ("timeout", "concurrency", "max_reply"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name} of an endpoint is not above 0: give another")
+        for name in ("temperature", "price_in", "price_out"):
+            if not getattr(self, name) >= 0:
+                raise UsageError(f"{name} of an endpoint is below 0: give another")
+
     @classmethod
     def from_environment(cls) -> Endpoint | None:
         """The endpoint that SARAG_BASE_URL or OPENAI_BASE_URL names, or None."""

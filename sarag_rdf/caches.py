@@ -7,6 +7,8 @@ import logging
 import os
 from pathlib import Path
 
+from sarag_rdf.errors import place
+
 log = logging.getLogger(__name__)
 
 _FULL = {
@@ -40,7 +42,7 @@ def cannot_be_kept(path: Path, error: Exception) -> None:
     log.warning(
         "the caches in %s cannot be kept (%s): the graph is whole, but what searching needs is "
         "made anew each time",
-        path,
+        place(path),
         what or getattr(error, "strerror", None) or error,
     )
 

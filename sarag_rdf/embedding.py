@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import get_args
 
 from sarag_rdf import assemble
 from sarag_rdf.assemble import Endpoint
@@ -61,6 +62,8 @@ class Embeddings:
         self._location = location
         self._wanted = embedder
         self._endpoint = endpoint
+        if engine not in get_args(Engine):
+            raise UsageError(f"there is no engine '{engine}': give {', '.join(get_args(Engine))}")
         self._engine: Engine = engine
         self._choose = vectors
         self._model: Embedder | None = None
@@ -160,7 +163,7 @@ class Embeddings:
         With `deep` arrays are made anew to compare: for a graph that is in order.
         """
         meta = read_meta(reader.store) or Meta("")
-        broken = [Broken(name, fault) for name, fault in self._faults().items()]
+        broken = [Broken(name or "cache", fault) for name, fault in self._faults().items()]
         notes: list[str] = []
         for scope in self._scopes(reader) if meta.revision else ():
             more, told = check_kept(scope, self._store(scope), meta.revision, meta.embedding_model)
@@ -182,8 +185,11 @@ class Embeddings:
             assert path is not None  # noqa: S101 - what is in memory has no fault
             if self._embedder is not None:
                 self._embedder.close()
-            SqliteCache(path, what="cache").set_aside()
-            gone.append(name)
+            if name in DATABASES:
+                SqliteCache(path, what="cache").set_aside()
+            else:
+                path.unlink()
+            gone.append(name or "cache")
         for scope in self._scopes(reader) if meta.revision else ():
             store = self._store(scope)
             broken, _ = check_kept(scope, store, meta.revision, meta.embedding_model)
@@ -207,6 +213,11 @@ class Embeddings:
         return list(check_arrays(store, afresh.arrays, meta.revision, meta.embedding_model))
 
     def _faults(self) -> dict[str, str]:
+        """What of the caches cannot be used, by name; one that is a file where folders belong."""
+        for name in ("", "vectors"):
+            folder = self._location.cache(name)
+            if folder is not None and os.path.isfile(folder):  # noqa: PTH113 - does not raise
+                return {name: "is a file where a folder belongs"}
         paths = {name: self._location.cache(name) for name in DATABASES}
         faults = {name: fault_of(path) for name, path in paths.items() if path is not None}
         return {name: fault for name, fault in faults.items() if fault}

@@ -36,6 +36,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 __all__ = [
     "ContextTooLongError",
@@ -76,6 +77,12 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069\ud800
 def one_line(message: str) -> str:
     """A message on one line, without characters that move a cursor or turn a terminal's text."""
     return _UNSEEN.sub("\ufffd", " ".join(message.split()))
+
+
+def place(path: Path) -> str:
+    """A path for messages: as it is seen from the working folder, where it is in that."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path != here and path.is_relative_to(here) else path)
 
 
 class SaragError(Exception):

@@ -98,7 +98,10 @@ class LifeCycle(Changes):
         self._embeddings.forget()
         with self._writing() as reader:
             holdings = Holdings(reader)
-            named = holdings.named(_names(sources))
+            try:
+                named = holdings.named(_names(sources))
+            except UsageError as error:
+                raise UsageError(f"nothing was deleted: {error}") from error
             remove(reader, named, progress)
             try:
                 self._embeddings.build(searched(reader), progress)

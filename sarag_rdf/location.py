@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-from sarag_rdf.errors import EmptyGraphError, NotAGraphError, UsageError
+from sarag_rdf.errors import EmptyGraphError, NotAGraphError, UsageError, place
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.meta import read_meta
 from sarag_rdf.graph.parts import searched
@@ -35,7 +35,7 @@ class GraphLocation:
         self._over = over
         self._remote = _remote(location)
         self._folder = (
-            Path(location).expanduser()
+            Path(location).expanduser().absolute()
             if isinstance(location, str | Path) and self._remote is None
             else None
         )
@@ -155,11 +155,11 @@ class GraphLocation:
             return OxigraphStore.in_memory()
         if self._folder.exists():
             raise NotAGraphError(
-                f"{self._folder} holds no graph: name the graph's folder with --kg"
+                f"{place(self._folder)} holds no graph: name the graph's folder with --kg"
             )
         raise NotAGraphError(
-            f"there is no graph at {self._folder}: make one with  sarag index PATH --kg "
-            f"{self._folder}"
+            f"there is no graph at {place(self._folder)}: make one with  sarag index PATH --kg "
+            f"{place(self._folder)}"
         )
 
     def _remote_reader(self, remote: Remote, store: GraphStore, *, or_empty: bool) -> GraphReader:
@@ -186,8 +186,8 @@ class GraphLocation:
     def _refuse_other_folder(self) -> None:
         if self._folder is not None and _holds_other_things(self._folder):
             raise NotAGraphError(
-                f"{self._folder} holds other things and no graph: name a new or empty folder "
-                "with --kg"
+                f"{place(self._folder)} holds other things and no graph: name a new or empty "
+                "folder with --kg"
             )
 
     def _minter(self, store: GraphStore) -> Minter:

@@ -52,6 +52,8 @@ class Remote:
     def __post_init__(self) -> None:
         for url in (self.query_url, *filter(None, (self.update_url, self.store_url))):
             _check(url)
+        if not self.timeout > 0 or self.max_reply < 1:
+            raise UsageError("timeout (seconds) and max_reply (bytes) of an endpoint are above 0")
 
     def writable(self) -> Remote:
         """The same with the URLs for writing filled in by convention where they are known."""

@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "vocab": set(),
     "packed": {"errors"},
     "guarded": {"errors"},
-    "caches": set(),
+    "caches": {"errors"},
     "iris": {"errors"},
     "remote": {"errors", "iris"},
     "ports": {"types", "answers"},

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import sarag_rdf
-from sarag_rdf.assemble import CONTEXTS, REASONERS, make_counter
+from sarag_rdf.assemble import CONTEXTS, REASONERS, Endpoint, make_counter
 from sarag_rdf.errors import ModelError, UsageError
 from sarag_rdf.knowledge_graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
+from sarag_rdf.remote import Remote
 from sarag_rdf.spec import Spec
 from tests.command import Sarag
 from tests.sample_graph import SOURCES, CapitalExtractor, make_graph
@@ -177,6 +179,26 @@ def test_options_arrive_where_they_belong(
     Documents have 10 or 11 words with their titles, which are 14 or 15 tokens.
     """
     assert told(**options) == (builder, documents, ["answer_brief"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"timeout": value} for value in (0, -5, float("nan"))),
+        *({"concurrency": 0}, {"max_reply": 0}, {"temperature": -1.0}, {"price_out": -0.1}),
+    ],
+)
+def test_numbers_of_endpoints_that_cannot_be(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"^{[*wrong][0]} of an endpoint is"):
+        Endpoint("http://127.0.0.1/v1", **wrong)
+    for name in wrong.keys() & {"timeout", "max_reply"}:
+        with pytest.raises(UsageError, match=name):
+            Remote("http://127.0.0.1/sparql", **wrong)
+
+
+def test_an_engine_that_does_not_exist() -> None:
+    with pytest.raises(UsageError, match="no engine 'zz': give auto, memory, sparql"):
+        sarag_rdf.open(engine="zz")  # type: ignore[arg-type]
 
 
 def test_tokens_are_counted_approximately_unless_a_tokenizer_is_named() -> None:

@@ -14,6 +14,7 @@ from sarag_rdf.cli.options import (
     open_graph,
     sparql_write_options,
 )
+from sarag_rdf.errors import one_line
 
 
 @click.command(name="delete", epilog="Example:  sarag delete polish/vistula.md notes/ --kg kg")
@@ -35,7 +36,7 @@ def command(sources: tuple[str, ...], *, dry_run: bool, **options: Any) -> int:
         if dry_run:
             gone = kg.plan_delete(sources)
             for name in gone:
-                click.echo(f"delete  {name}")
+                click.echo(f"delete  {one_line(name)}")
             click.echo(f"would be {len(gone)} deleted")
             return 0
         progress, end = bars()

@@ -19,7 +19,7 @@ from sarag_rdf.cli.options import (
     setting,
     sparql_write_options,
 )
-from sarag_rdf.errors import UsageError
+from sarag_rdf.errors import UsageError, one_line
 
 if TYPE_CHECKING:
     from sarag_rdf.knowledge_graph import KnowledgeGraph
@@ -166,9 +166,9 @@ def echo_changes(plan: Any, extractor: Extractor, options: dict[str, Any]) -> in
     """What would be done, a line each, and the counts: for --dry-run."""
     echo_problems((*plan.problems, *plan.quarantined))
     for planned in plan.todo:
-        click.echo(f"{'update' if planned.known else 'add':6}  {planned.name}")
+        click.echo(f"{'update' if planned.known else 'add':6}  {one_line(planned.name)}")
     for name in plan.gone.values():
-        click.echo(f"delete  {name}")
+        click.echo(f"delete  {one_line(name)}")
     updated = sum(planned.known for planned in plan.todo)
     click.echo(
         f"would be {len(plan.todo) - updated} added, {updated} updated, {len(plan.gone)} deleted, "

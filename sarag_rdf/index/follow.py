@@ -101,13 +101,18 @@ def _known(
             yield found if iri in holdings.keys else _not_held(found.key or "text")
         elif found.named and isinstance(found.outcome, InputProblem) and not found.path.exists():
             yield _not_there(holdings, found)
-        elif holdings.at(found.place):
+        elif holdings.of_file(found.place) or _is_held_folder(holdings, found):
             yield _watched(reader, holdings, found, seen)
         elif not found.named:
             seen.left_out |= {found.place} if isinstance(found.outcome, Source) else set()
         elif found.place not in strange:
             strange.add(found.place)
             yield _not_held(shown(found.path))
+
+
+def _is_held_folder(holdings: Holdings, found: Placed) -> bool:
+    """Whether a problem is that of a folder below which there is something."""
+    return isinstance(found.outcome, InputProblem) and bool(holdings.below(found.place))
 
 
 def _watched(reader: GraphReader, holdings: Holdings, found: Placed, seen: _Seen) -> Outcome:

@@ -6,7 +6,6 @@ of one, whose key is ``FILE#RECORD``. Sources that were made of no path have no 
 
 from __future__ import annotations
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -14,6 +13,8 @@ from difflib import get_close_matches
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.quarantine import read_quarantine
+from sarag_rdf.index.read.keys import file_of_key, key_of_path
+from sarag_rdf.index.read.text import clean_line
 
 
 class Holdings:
@@ -29,7 +30,7 @@ class Holdings:
         """Key by IRI, in the order of keys; empty for a source without one."""
         self._of_file: defaultdict[str, list[str]] = defaultdict(list)
         for iri, key in self.keys.items():
-            for file in {key, key.partition("#")[0]} - {""}:
+            for file in {key, file_of_key(key)} - {""}:
                 self._of_file[file].append(iri)
 
     def names(self, sources: Iterable[str]) -> dict[str, str]:
@@ -50,18 +51,18 @@ class Holdings:
         return tuple(dict.fromkeys((*self.of_file(place), *self.below(place))))
 
     def named(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The IRIs of sources: each by its IRI, its key, its file's key, or ``FOLDER/``.
+        """The IRIs of sources: each by its IRI, its key, its file's key or path, or ``FOLDER/``.
 
         Raises `UsageError` if there is nothing of a name, whatever there is of the others.
         """
         found: dict[str, None] = {}
         unknown = []
         for name in names:
-            iris = self._named(unicodedata.normalize("NFC", name))
+            iris = self._named(name) or self._named(key_of_path(name))
             found.update(dict.fromkeys(iris))
             unknown += [] if iris else [name]
         if unknown:
-            raise UsageError(f"nothing was deleted: {'; '.join(map(self._missing, unknown))}")
+            raise UsageError("; ".join(map(self._missing, unknown)))
         return tuple(found)
 
     def _named(self, name: str) -> Sequence[str]:
@@ -77,9 +78,10 @@ class Holdings:
 
     def _missing(self, name: str) -> str:
         keys = [key for key in self.keys.values() if key]
-        files = dict.fromkeys(key.partition("#")[0] for key in keys)
+        files = dict.fromkeys(map(file_of_key, keys))
         last = name.rstrip("/").rpartition("/")[2]
-        near = get_close_matches(name, [*files, *keys], 1)
+        near = [f"{name}/"] if name and self.below(name) else []
+        near += get_close_matches(name, [*files, *keys], 1)
         near += [file for file in files if file.rpartition("/")[2] == last]
         hint = f"; did you mean {near[0]}?" if near else ""
-        return f"no source {name} is in the graph{hint}"
+        return f"no source '{clean_line(name)}' is in the graph{hint}"

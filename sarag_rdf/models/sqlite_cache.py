@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import threading
 import zlib
@@ -14,6 +15,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from sarag_rdf.caches import cannot_be_kept
+from sarag_rdf.errors import place
 
 _LOG = logging.getLogger(__name__)
 _DAMAGED: Final = (
@@ -35,8 +37,8 @@ def fault_of(path: Path) -> str:
     Nothing if it is sound. A file that another process holds, or that may not be read, is not
     called broken.
     """
-    if not path.is_file():
-        return ""
+    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where it may not look
+        return "is not a file" if os.path.exists(path) else ""  # noqa: PTH110
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True)) as database:
             found = database.execute("PRAGMA integrity_check(1)").fetchone()
@@ -162,7 +164,7 @@ class SqliteCache:
         _LOG.warning(
             "the %s %s is damaged: it was renamed to %s, and a new one is begun",
             self._what,
-            self._path,
+            place(self._path),
             aside.name,
         )
 

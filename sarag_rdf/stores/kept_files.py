@@ -10,14 +10,15 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import uuid
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sarag_rdf.errors import place
 from sarag_rdf.stores.checked import check, digest
 
 log = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class KeptFiles:
 
     def names(self) -> list[str]:
         """Names that have a manifest, readable or not."""
-        return sorted(path.stem for path in self.folder.glob("*.json"))
+        return sorted(path.stem for path in self._listed("*.json"))
 
     def discard(self, name: str) -> None:
         """Delete a manifest and then its files, as far as it tells them."""
@@ -76,19 +77,21 @@ class KeptFiles:
         for file in manifest.files if manifest else ():
             discard(self.folder / file)
 
-    def manifest(self, name: str) -> Manifest | None:
-        """What is kept under a name; None if there is nothing, or nothing that can be read."""
+    def manifest(self, name: str, *, tell: bool = False) -> Manifest | None:
+        """What is kept under a name; None if there is nothing, or nothing that can be read.
+
+        With `tell` the latter gives a warning.
+        """
+        path = self.folder / f"{name}.json"
         try:
-            said = json.loads((self.folder / f"{name}.json").read_bytes())
-            if said.pop("layout") != _LAYOUT or said.pop("sum") != _sum(said):
-                return None
-            found = Manifest(**said)
-            whole = all(Path(file).name == file for file in found.files)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return _manifest(path.read_bytes())
+        except (FileNotFoundError, PermissionError):
             return None
-        sizes = (found.slots, found.dimension)
-        numbers = all(isinstance(size, int) and size >= 0 for size in sizes)
-        return found if whole and numbers else None
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            if tell:
+                why = getattr(error, "strerror", None) or error
+                log.warning("the cache %s is damaged (%s): it is made anew", place(path), why)
+            return None
 
     def publish(self, name: str, manifest: Manifest) -> None:
         """Put a manifest in place of another, and delete what only the other names.
@@ -103,10 +106,13 @@ class KeptFiles:
             for file in manifest.files
         }
         said = asdict(replace(manifest, checksums=sums))
+        there = self.folder / f"{name}.json"
         part = self.folder / f"{name}.{os.getpid()}-{uuid.uuid4().hex[:12]}.part"
         try:
             part.write_text(json.dumps({"layout": _LAYOUT, "sum": _sum(said), **said}, indent=1))
-            part.replace(self.folder / f"{name}.json")
+            if there.is_dir():
+                discard(there)
+            part.replace(there)
         except OSError:
             discard(part)
             raise
@@ -119,17 +125,33 @@ class KeptFiles:
         try:
             check(self.path(file), manifest.checksums.get(file, ""), manifest.size(file))
         except ValueError as error:
-            log.warning("the cache %s is damaged (%s): it is made anew", self.folder, error)
+            log.warning("the cache %s is damaged (%s): it is made anew", place(self.folder), error)
             raise
+
+    def _listed(self, pattern: str) -> list[Path]:
+        try:
+            return list(self.folder.glob(pattern))
+        except OSError:  # one may not look into it
+            return []
 
     def _abandoned(self, name: str) -> set[str]:
         """Files of processes that are no more, and of former versions."""
         found = {f"{name}.npy", f"{name}.iris", f"{name}.npz"}
-        for file in (*self.folder.glob(f"{name}-*"), *self.folder.glob(f"{name}.*.part")):
+        for file in (*self._listed(f"{name}-*"), *self._listed(f"{name}.*.part")):
             process = file.name[len(name) + 1 :].partition("-")[0]
             if process.isdigit() and not _runs(int(process)):
                 found.add(file.name)
         return found
+
+
+def _manifest(data: bytes) -> Manifest | None:
+    """The manifest in a file, None for one of another layout; raises if it is none."""
+    said = json.loads(data)
+    if said.pop("layout") != _LAYOUT:
+        return None
+    if said.pop("sum") != _sum(said):
+        raise ValueError("it is not what was written")
+    return Manifest(**said)
 
 
 def _sum(said: Mapping[str, Any]) -> int:
@@ -138,9 +160,11 @@ def _sum(said: Mapping[str, Any]) -> int:
 
 
 def discard(path: Path) -> None:
-    """Delete a file if that is possible."""
-    with suppress(OSError):
+    """Delete a file, or a folder that stands in its place, if that is possible."""
+    try:
         path.unlink(missing_ok=True)
+    except OSError:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _runs(process: int) -> bool:

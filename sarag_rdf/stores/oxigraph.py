@@ -21,6 +21,7 @@ from sarag_rdf.errors import (
     QueryError,
     StoreError,
     StoreLockedError,
+    place,
 )
 from sarag_rdf.ports import Change, Table, Triples
 from sarag_rdf.stores.holder import holder_of
@@ -56,7 +57,7 @@ def open_store(folder: Path, *, writable: bool) -> ox.Store:
     try:
         return ox.Store(str(folder)) if writable else ox.Store.read_only(str(folder))
     except FileNotFoundError as error:
-        raise NotAGraphError(f"there is no graph in {folder.parent}") from error
+        raise NotAGraphError(f"there is no graph in {place(folder.parent)}") from error
     except (OSError, RuntimeError, ValueError) as error:
         raise _not_opened(folder.parent, error, writable=writable) from error
 
@@ -64,32 +65,32 @@ def open_store(folder: Path, *, writable: bool) -> ox.Store:
 def _not_opened(folder: Path, error: Exception, *, writable: bool) -> StoreError:
     said = str(error)
     if not writable and any(words in said for words in _UNFINISHED):
-        return NotAGraphError(f"there is no graph in {folder}: making it was broken off")
+        return NotAGraphError(f"there is no graph in {place(folder)}: making it was broken off")
     if re.search(r"\block", said, re.IGNORECASE) and not any(words in said for words in _NO_RIGHT):
         holder = "this very process" if "current process" in said else holder_of(folder)
         if holder is None:
             return StoreLockedError(
-                f"another process is writing to {folder}: wait until it is done"
+                f"another process is writing to {place(folder)}: wait until it is done"
             )
         return StoreLockedError(
-            f"{folder} is being written by {holder}: wait until it is done, or stop it"
+            f"{place(folder)} is being written by {holder}: wait until it is done, or stop it"
         )
     if writable:
         _refuse_without_room(folder, error)
     reason = next((words for words in _NO_RIGHT if words in said), "")
     if writable and reason:
         return StoreError(
-            f"the graph in {folder} can only be read ({reason}): write to a copy of it, or make "
-            "its folder writable"
+            f"the graph in {place(folder)} can only be read ({reason}): write to a copy of it, or "
+            "make its folder writable"
         )
-    return StoreError(f"the graph in {folder} cannot be opened: {said}")
+    return StoreError(f"the graph in {place(folder)} cannot be opened: {said}")
 
 
 def _refuse_without_room(folder: Path | None, error: Exception) -> None:
     """Raise `DiskFullError` for an error that comes of it."""
     what, remedy = lack_of_room(error)
     if what:
-        where = f" ({folder})" if folder else ""
+        where = f" ({place(folder)})" if folder else ""
         raise DiskFullError(f"{what}{where}: {remedy} and run it again") from error
 
 
@@ -128,7 +129,7 @@ class OxigraphStore:
         except OSError as error:
             _refuse_without_room(folder.parent, error)
             raise StoreError(
-                f"cannot make the graph's folder {folder}: {error.strerror}"
+                f"cannot make the graph's folder {place(folder)}: {error.strerror}"
             ) from error
         return cls.open(folder, writable=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -111,7 +112,7 @@ class FolderVectors:
     def _wanted(self, kind: str, count: int) -> None:
         """Remember that the nearest of a kind are asked for, and say once how that gets faster."""
         mark = self._files.path(f"{NEAR}{kind}.wanted")
-        if not mark.exists():
+        if not os.path.exists(mark):  # noqa: PTH110 - Path.exists raises where it may not look
             with suppress(OSError):
                 mark.touch()
             log.warning(
@@ -124,8 +125,9 @@ class FolderVectors:
     def prepare(self, kind: str, key: str, progress: Progress) -> None:
         index = self.load(kind, key)
         fresh = isinstance(index, ClusteredIndex) and index.stale <= STALE
-        wanted = kind in CLUSTERED or self._files.path(f"{NEAR}{kind}.wanted").exists()
-        if index is None or len(index) <= self._exact_up_to or fresh or not wanted:
+        if index is None or len(index) <= self._exact_up_to or fresh:
+            return
+        if kind not in CLUSTERED and not self._files.path(f"{NEAR}{kind}.wanted").exists():
             return
         matrix, shown = index.matrix, progress(f"clustering {kind} vectors", len(index))
 
@@ -236,7 +238,7 @@ class FolderVectors:
     def _found(self, name: str, key: str) -> tuple[Manifest, Arrays] | None:
         """Manifest and arrays of a key; looked for once more if a writer just replaced them."""
         for _ in range(2):
-            manifest = self._files.manifest(name)
+            manifest = self._files.manifest(name, tell=True)
             if manifest is None or manifest.key != key:
                 return None
             try:

@@ -121,6 +121,56 @@ def test_vectors_that_were_flipped_are_told(
     assert "is damaged" not in caplog.text
 
 
+@pytest.mark.parametrize("damage", [flipped(0.5), replaced_by_a_folder], ids=["bit", "folder"])
+def test_a_manifest_that_is_damaged_is_told_and_repaired(
+    clean: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: Damage
+) -> None:
+    for told in (True, False):
+        folder = tmp_path / "kg"
+        shutil.copytree(clean, folder)
+        path = folder / "cache" / "vectors" / "document.json"
+        damage(path)
+        with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+            if told:
+                kg.search(QUESTION)
+                assert caplog.text.count("is damaged") == 1
+                assert str(path) in caplog.text
+            else:
+                assert "document: cannot be read" in str(kg.fsck())
+                assert kg.fsck(repair=True).in_order
+            assert kg.fsck().in_order
+        assert path.is_file()
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("name", ["cache", "cache/vectors"])
+def test_a_file_where_a_folder_of_caches_belongs(clean: Path, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "kg"
+    shutil.copytree(clean, folder)
+    shutil.rmtree(folder / name)
+    (folder / name).write_text("in the way", "utf-8")
+    want = found(clean)
+    assert found(folder) == want
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        [finding] = kg.fsck().findings
+        assert "is a file where a folder belongs" in str(finding)
+        assert kg.fsck(repair=True).in_order
+    assert (folder / "cache" / "vectors").is_dir()
+    assert found(folder) == want
+
+
+def test_a_folder_where_a_database_belongs(clean: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "kg"
+    shutil.copytree(clean, folder)
+    path = folder / "cache" / "embeddings.sqlite"
+    path.unlink()
+    path.mkdir()
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        [finding] = kg.fsck().findings
+        assert "is not a file" in str(finding)
+        assert kg.fsck(repair=True).in_order
+
+
 def test_no_byte_of_a_table_gives_another_value(tmp_path: Path) -> None:
     entries = {bytes([i]) * 20: bytes([255 - i]) * 300 for i in range(60)}
     clean = tmp_path / "clean.sqlite"

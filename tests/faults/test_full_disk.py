@@ -131,6 +131,20 @@ def test_an_export_leaves_what_was_there(work: Path, env: dict[str, str]) -> Non
         assert (disk / "graph.ttl").read_text() == "before"
 
 
+def test_no_room_for_temporary_files(tmp_path: Path, env: dict[str, str]) -> None:
+    """The model that detects languages is unpacked into one."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.txt").write_text("Ada met Boris. " * 20, "utf-8")
+    with small_disk(tmp_path / "disk", 64) as disk:
+        full = {**env, "TMPDIR": str(disk)}
+        index = ("index", "docs", "--extractor", "spacy")
+        done = run_sarag(*index, cwd=tmp_path, env=full)
+        done.fails(1, "the disk is full", "TMPDIR")
+        done = run_sarag(*index, "--language", "en", cwd=tmp_path, env=full)
+        assert done.code == 0, done
+
+
 def test_a_limit_of_the_size_of_files(work: Path, env: dict[str, str]) -> None:
     """For whoever is not root: the same through RLIMIT_FSIZE."""
 

@@ -6,17 +6,24 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+import sarag_rdf
+from sarag_rdf.models.fakes import HashEmbedder
 from tests.command import Result, environment, run_sarag
 from tests.fault_server import FaultServer, playing
 from tests.faults.corpus import openie_corpus
+from tests.faults.parallel import source
 from tests.faults.places import read_only
 from tests.faults.scenarios import OPENIE
-from tests.sample_graph import embeddings, files_of
+from tests.sample_graph import CapitalExtractor, embeddings, files_of
+
+NOBODY = 65534
 
 READING: tuple[tuple[str, ...], ...] = (
     ("stats",),
@@ -51,6 +58,44 @@ def work(tmp_path: Path, env: dict[str, str]) -> Path:
     assert done.code == 0, done
     openie_corpus(tmp_path, count=5, changed=5)
     return tmp_path
+
+
+@contextmanager
+def unprivileged(folder: Path) -> Iterator[None]:
+    """This process as a user whom rights concern, who owns the folder."""
+    if os.geteuid():
+        yield
+        return
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, NOBODY, -1)
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_caches_that_may_not_be_entered(caplog: pytest.LogCaptureFixture) -> None:
+    def lived(name: str, *, warm: bool) -> list[object]:
+        with sarag_rdf.open(Path(base, name), embedder=HashEmbedder(), endpoint=None) as kg:
+            kg.index(map(source, range(5)), extractor=CapitalExtractor())
+            assert kg.search("Whom did Ada meet?").documents
+            (Path(base, name) / "cache").chmod(0o700 if warm else 0)
+            added = kg.index(map(source, range(7)), extractor=CapitalExtractor()).added
+            updated = kg.update(source(3), extractor=CapitalExtractor()).updated
+            gone = kg.delete(source(6).key)
+            found = [ranked.document for ranked in kg.search("Whom did Ada meet?").documents]
+            assert kg.fsck().in_order
+            return [added, updated, gone, found]
+
+    with tempfile.TemporaryDirectory() as base:
+        want = lived("kg", warm=True)
+        caplog.clear()
+        with unprivileged(Path(base)):
+            assert lived("other", warm=False) == want
+            assert "cannot be kept (Permission denied)" in caplog.text
+            assert "damaged" not in caplog.text
+            (Path(base) / "other" / "cache").chmod(0o700)
 
 
 def reads(done: Result) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from sarag_rdf.index.read.contract import ID_KEYS, TEXT_KEYS, Fault, Opened, Record, UnreadableError
@@ -17,10 +18,16 @@ _KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth val
 
 
 def read(opened: Opened) -> Iterator[Record | Fault]:
-    """Yield the records of a JSON file, which is read whole."""
+    """Yield the records of a JSON file, which is read whole.
+
+    Where it is one object without an id, the file itself is its key.
+    """
     value = _parsed(read_decoded(opened))
     if isinstance(value, dict):
-        yield from _records(value, "the object")
+        for found in _records(value, "the object"):
+            if isinstance(found, Record) and _text_key(value) and not found.identifier:
+                found = replace(found, identifier=None)
+            yield found
         return
     if not isinstance(value, list):
         raise UnreadableError(f"holds {_kind(value)}: {_EXPECTED}")
@@ -76,7 +83,7 @@ def _records(item: Any, where: str) -> Iterator[Record | Fault]:
     if not isinstance(item, dict):
         yield Fault(f"{where} is {_kind(item)}: {_EXPECTED}")
         return
-    key = next((key for key in TEXT_KEYS if item.get(key) is not None), None)
+    key = _text_key(item)
     if key is not None:
         yield _record(item, key, where)
     elif item and all(_is_sentences(value) for value in item.values()):
@@ -85,6 +92,10 @@ def _records(item: Any, where: str) -> Iterator[Record | Fault]:
     else:
         found = ", ".join(map(_quoted, list(item)[:10])) or "none"
         yield Fault(f"{where} has no text (keys found: {found}): {_EXPECTED}")
+
+
+def _text_key(item: dict[str, Any]) -> str | None:
+    return next((key for key in TEXT_KEYS if item.get(key) is not None), None)
 
 
 def _record(item: dict[str, Any], key: str, where: str) -> Record | Fault:

@@ -9,7 +9,8 @@ from typing import Any
 
 from pyoxigraph import Literal
 
-from sarag_rdf.errors import MissingDependencyError, UsageError
+from sarag_rdf.caches import lack_of_room
+from sarag_rdf.errors import DiskFullError, MissingDependencyError, ModelError, UsageError
 
 AUTO = "auto"
 DEFAULT = "en"
@@ -81,4 +82,12 @@ def _identifier() -> Any:
             "detecting languages needs py3langid: pip install 'py3langid>=0.4', "
             "or give the language, for example --language en"
         ) from None
-    return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
+    try:
+        return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
+    except OSError as error:  # its model is unpacked into a temporary file
+        what, _ = lack_of_room(error)
+        raise (DiskFullError if what else ModelError)(
+            f"the model that detects languages cannot be unpacked ({what or error}): see that "
+            "there is room for temporary files, name another folder for them (TMPDIR), or give "
+            "the language, for example --language en"
+        ) from error

@@ -23,6 +23,7 @@ from sarag_rdf.index.read.contract import (
     UnreadableError,
 )
 from sarag_rdf.index.read.formats import FORMATS, stdin_format
+from sarag_rdf.index.read.keys import path_of_key
 from sarag_rdf.index.read.language import AUTO, checked_language, language_of
 from sarag_rdf.index.read.text import clean, clean_line, fault_of
 from sarag_rdf.index.read.walk import files_under, reason, relative_key, shown
@@ -203,8 +204,8 @@ class _Run:
         form = FORMATS.get(path.suffix.lower())
         if form is None:
             kinds = " ".join(FORMATS)
-            suffix = clean_line(path.suffix) or "no suffix"
-            yield InputProblem(name, f"is of an unknown kind ({suffix}): known are {kinds}")
+            kind = shown(Path(path.suffix)) if path.suffix else "no suffix"
+            yield InputProblem(name, f"is of an unknown kind ({kind}): known are {kinds}")
             return
         if clean(key) != key:
             yield InputProblem(name, "has a name that is not plain Unicode text: rename it")
@@ -279,5 +280,5 @@ class _Run:
 
 def _title_of(key: str) -> str:
     """Make a title of a file's name: '-' and '_' are blanks, lower case is capitalised."""
-    stem = Path(key).stem.replace("-", " ").replace("_", " ").strip()
+    stem = Path(path_of_key(key)).stem.replace("-", " ").replace("_", " ").strip()
     return string.capwords(stem) if stem.islower() else clean_line(stem)

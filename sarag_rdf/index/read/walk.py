@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
+from sarag_rdf.errors import UsageError
 from sarag_rdf.index.read.contract import Duplicate, InputProblem
+from sarag_rdf.index.read.keys import key_of_path
 
 
 def shown(path: Path) -> str:
@@ -26,22 +27,30 @@ def reason(error: OSError) -> str:
 
 
 def relative_key(path: Path, folder: Path) -> str:
-    """Return the path relative to a folder with '/' separators, composed (NFC)."""
-    return unicodedata.normalize("NFC", path.relative_to(folder).as_posix())
+    """Return the path relative to a folder with '/' separators, as keys are written."""
+    return key_of_path(path.relative_to(folder).as_posix())
 
 
 def files_under(folder: Path) -> Iterator[tuple[str, Path | InputProblem | Duplicate]]:
     """Yield the files of a folder and its sub-folders with their relative paths, ordered by these.
 
     A link to a place inside the folder is followed unless that place is read anyway; then it is
-    a `Duplicate` (a file), or nothing (a folder). A link that leads out is a problem.
+    a `Duplicate` (a file), or nothing (a folder). A link that leads out is a problem. Folders of
+    graphs are passed over; raises `UsageError` for one that was named.
     """
+    if _is_graph(folder):
+        raise UsageError(f"{shown(folder)} holds the files of a graph, which are no documents")
     walk = _Walk(folder)
     found = sorted(
         walk.found.items(), key=lambda entry: (relative_key(entry[0], folder), str(entry[0]))
     )
     for path, outcome in found:
         yield relative_key(path, folder), outcome
+
+
+def _is_graph(folder: Path) -> bool:
+    """Whether a folder is that of a knowledge graph, whose files are no documents."""
+    return (folder / "store" / "CURRENT").is_file()
 
 
 class _Walk:
@@ -67,6 +76,8 @@ class _Walk:
             if real in self.real_folders:
                 continue
             self.real_folders.add(real)
+            if _is_graph(current):
+                continue
             try:
                 with os.scandir(current) as entries:
                     names = sorted(entries, key=lambda entry: entry.name)
