@@ -12,6 +12,8 @@ MODELS := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps --r
 CASES ?= 100000
 KILLS ?= 200
 SEED ?= 0
+# two tests at a time: they take half as long, and many of them wait for servers
+BESIDE ?= 2
 
 .PHONY: demo test fuzz soak check lint format types clean
 
@@ -19,7 +21,7 @@ demo: $(VENV)/.ready
 	$(PY) examples/demo.py
 
 test: $(VENV)/.ready-dev
-	$(PY) -m pytest
+	$(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 
 # make fuzz CASES=1000000 SARAG_FUZZ_SEED=7: hostile input, others than in every test run
 fuzz: $(VENV)/.ready-dev

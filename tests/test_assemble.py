@@ -189,7 +189,7 @@ def test_options_arrive_where_they_belong(
     ],
 )
 def test_numbers_of_endpoints_that_cannot_be(wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=f"^{[*wrong][0]} of an endpoint is"):
+    with pytest.raises(UsageError, match=f"^{next(iter(wrong))} of an endpoint is"):
         Endpoint("http://127.0.0.1/v1", **wrong)
     for name in wrong.keys() & {"timeout", "max_reply"}:
         with pytest.raises(UsageError, match=name):

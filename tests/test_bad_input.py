@@ -239,7 +239,7 @@ def test_file_as_graph(
 ) -> None:
     file = tmp_path / "file"
     file.write_text("text")
-    sarag(*command, "--kg", file / "kg" if below else file).fails(1, str(file))
+    sarag(*command, "--kg", file / "kg" if below else file).fails(1, "file/kg" if below else "file")
     assert file.read_text() == "text"
 
 

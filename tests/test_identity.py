@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -209,7 +210,7 @@ def test_what_a_rule_merged_gives_it_no_further_pair() -> None:
     """Of a chain every second two share a neighbour; of what came of that others would."""
     names = ("Ann", "Bob", "Cleo", "Dora", "Eva", "Fred", "Gus", "Hal", "Ivo", "Jan")
     with sarag_rdf.open(embedder=HashEmbedder(), endpoint=None) as kg:
-        pairs = zip(names, names[1:], strict=False)
+        pairs = pairwise(names)
         sources = [Source(f"{one} met {two}.", "", f"{one}.txt") for one, two in pairs]
         kg.index(sources, extractor=CapitalExtractor())
         made = kg.identity.merge_rows(kg.identity.proposals("near", least=-1.0))

@@ -85,7 +85,7 @@ class KeptFiles:
         path = self.folder / f"{name}.json"
         try:
             return _manifest(path.read_bytes())
-        except (FileNotFoundError, PermissionError):
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             return None
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             if tell:

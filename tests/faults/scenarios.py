@@ -46,7 +46,6 @@ class Scenario:
     nothing_left: str = ""
     over: str = ""
     weight: int = 1
-    is_long: bool = False
 
 
 def _new_documents(work: Path, sarag: Sarag) -> None:
@@ -122,7 +121,7 @@ SCENARIOS = (
         "delete",
         _old_documents,
         ("delete", "old/"),
-        nothing_left="no source old/ is in the graph",
+        nothing_left="no source 'old/' is in the graph",
         weight=3,
     ),
     Scenario("import", _items(1500), ("import", "items.nt", "--as", "rdf"), weight=2),
@@ -132,7 +131,6 @@ SCENARIOS = (
         _items(130_000),
         ("import", "items.nt", "--as", "rdf", "--no-vectors"),
         over="nothing",
-        is_long=True,
     ),
     Scenario("restore", _exported, ("import", "export.nq", "--as", "sarag"), weight=2),
     Scenario("caches", _without_caches, ("search", QUESTIONS[0]), weight=3),

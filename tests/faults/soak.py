@@ -119,12 +119,14 @@ class Tally:
 class Soak:
     """Trials in a folder; each is drawn from the seed and its number alone."""
 
-    def __init__(self, folder: Path, env: Mapping[str, str], seed: int, *, long: bool) -> None:
+    def __init__(
+        self, folder: Path, env: Mapping[str, str], seed: int, scenarios: Sequence[Scenario]
+    ) -> None:
         self.folder = folder
         self.env = dict(env)
         self.seed = seed
         self.tally = Tally()
-        self._chosen = [s for s in SCENARIOS if long or not s.is_long]
+        self._chosen = scenarios
         self._known: dict[str, Undisturbed] = {}
 
     def trial(self, number: int) -> None:
@@ -259,11 +261,11 @@ def _expect(holds: bool, otherwise: str) -> None:
 
 
 @contextmanager
-def soaking(seed: int, *, long: bool) -> Iterator[Soak]:
+def soaking(seed: int, scenarios: Sequence[Scenario]) -> Iterator[Soak]:
     """A soak in a folder of its own, with a server of embeddings."""
     with tempfile.TemporaryDirectory(prefix="sarag-soak-") as name, playing(embeddings) as server:
         env = {"SARAG_BASE_URL": server.base_url, "SARAG_EMBEDDER": "openai:one"}
-        yield Soak(Path(name), env, seed, long=long)
+        yield Soak(Path(name), env, seed, scenarios)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -273,7 +275,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", type=int, help="repeat this trial alone")
     given = parser.parse_args(arguments)
     begin = time.monotonic()
-    with soaking(given.seed, long=True) as soak:
+    with soaking(given.seed, SCENARIOS) as soak:
         if given.only is not None:
             soak.trial(given.only)
         number = 0

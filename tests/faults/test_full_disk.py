@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ def test_indexing_goes_on_when_there_is_room(work: Path, env: dict[str, str]) ->
             done = run_sarag(*command, "--kg", "small/kg", cwd=work, env=env)
             if done.code == 0:
                 break
-            done.fails(1, "the disk is full (small/kg")
+            without_caches(done).fails(1, "the disk is full (small/kg")
             if (disk / "kg" / "store" / "CURRENT").exists():
                 count = sound(disk / "kg")
                 assert f"{FULL}; {count} sources are in the graph" in done.err
@@ -111,6 +112,14 @@ def test_what_cannot_be_cached_fails_no_command(work: Path, env: dict[str, str])
         resized(disk, PLENTY)
         again = run_sarag("search", "Ada", "--json", cwd=work, env=env)
         assert (again.code, again.complaints, again.out) == (0, [], found.out)
+
+
+def without_caches(done: Result) -> Result:
+    """Without the line that caches cannot be kept: what meets the full disk first is chance."""
+    lines = done.err.splitlines(keepends=True)
+    told = [line for line in lines if "sarag: the caches in" in line and "cannot be kept" in line]
+    assert len(told) <= 1
+    return replace(done, err="".join(line for line in lines if line not in told))
 
 
 def one_warning(done: Result, *words: str) -> None:
