@@ -20,8 +20,6 @@ from sarag_rdf.graph.grounding import Grounder
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
 from sarag_rdf.graph.view import Engine, GraphView
-from sarag_rdf.models.endpoint_client import MAX_REPLY, endpoint_model
-from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.models.reply_cache import CachedLLM
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
 from sarag_rdf.ports import (
@@ -43,6 +41,7 @@ from sarag_rdf.reason.self_ask import SelfAsk
 from sarag_rdf.reason.single import Single
 from sarag_rdf.reason.sparql_cot import SparqlCot
 from sarag_rdf.reason.sparql_grounded import SparqlGrounded
+from sarag_rdf.remote import MAX_REPLY
 from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
 from sarag_rdf.retrieve.khop import Khop
@@ -126,6 +125,9 @@ def make_llm(endpoint: Endpoint | None, cache: Path | None) -> LLM:
             "no model endpoint is named: give --base-url, or set OPENAI_BASE_URL "
             "(and OPENAI_API_KEY if it asks for a key)"
         )
+    from sarag_rdf.models.endpoint_client import endpoint_model
+    from sarag_rdf.models.openai_llm import OpenAILLM
+
     model = endpoint.model or endpoint_model(endpoint.base_url)
     llm = OpenAILLM(
         base_url=endpoint.base_url,

@@ -81,8 +81,11 @@ def one_line(message: str) -> str:
 
 def place(path: Path) -> str:
     """A path for messages: as it is seen from the working folder, where it is in that."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path != here and path.is_relative_to(here) else path)
+    try:
+        below = path.relative_to(Path.cwd())
+    except (OSError, ValueError):  # it is elsewhere, or the working folder is gone
+        return str(path)
+    return str(below if below.parts else path)
 
 
 class SaragError(Exception):

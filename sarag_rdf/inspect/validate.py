@@ -10,7 +10,6 @@ import pyoxigraph as ox
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.inspect.by_pyshacl import validate_triples
 from sarag_rdf.resources import ontology_path
 from sarag_rdf.shacl.data import Data
 from sarag_rdf.shacl.engine import validate as validate_data
@@ -29,6 +28,8 @@ def validate(reader: GraphReader, engine: Engine = "sarag") -> ValidationReport:
     if engine not in ENGINES:
         raise UsageError(f"unknown engine '{engine}': choose one of {', '.join(ENGINES)}")
     if engine == "pyshacl":
+        from sarag_rdf.inspect.by_pyshacl import validate_triples
+
         return validate_triples(quad.triple for quad in _own_quads(reader))
     return validate_data(read_shapes("shapes.ttl"), Data(_own_quads(reader), _ontology()))
 

@@ -17,10 +17,8 @@ import openai
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.models.endpoint_errors import ReplySizeError, public_url, typed_error
-from sarag_rdf.remote import holds_password
+from sarag_rdf.remote import MAX_REPLY, holds_password
 
-MAX_REPLY: Final = 64 << 20
-"""Bytes of an answer at most by default, unpacked."""
 _GRACE: Final = 1.5
 """An answer is cut after so many times its seconds: one that stands still ends before."""
 

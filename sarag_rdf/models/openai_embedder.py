@@ -9,9 +9,10 @@ import numpy as np
 import openai
 
 from sarag_rdf.errors import ModelError
-from sarag_rdf.models.endpoint_client import MAX_REPLY, endpoint_client, endpoint_key
+from sarag_rdf.models.endpoint_client import endpoint_client, endpoint_key
 from sarag_rdf.models.endpoint_errors import typed_error
 from sarag_rdf.ports import Matrix
+from sarag_rdf.remote import MAX_REPLY
 
 
 class OpenAIEmbedder:

@@ -24,10 +24,11 @@ from sarag_rdf.errors import (
     TruncatedReplyError,
     UnparsableReplyError,
 )
-from sarag_rdf.models.endpoint_client import MAX_REPLY, endpoint_client, endpoint_key
+from sarag_rdf.models.endpoint_client import endpoint_client, endpoint_key
 from sarag_rdf.models.endpoint_errors import is_context_error, is_refusal, public_url, typed_error
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.ports import Reply
+from sarag_rdf.remote import MAX_REPLY
 from sarag_rdf.types import Usage
 
 _LOG = logging.getLogger(__name__)

@@ -50,7 +50,7 @@ def files_under(folder: Path) -> Iterator[tuple[str, Path | InputProblem | Dupli
 
 def _is_graph(folder: Path) -> bool:
     """Whether a folder is that of a knowledge graph, whose files are no documents."""
-    return (folder / "store" / "CURRENT").is_file()
+    return os.path.isfile(folder / "store" / "CURRENT")  # noqa: PTH113 - Path.is_file may raise
 
 
 class _Walk:
