@@ -41,7 +41,7 @@ from sarag_rdf.reason.self_ask import SelfAsk
 from sarag_rdf.reason.single import Single
 from sarag_rdf.reason.sparql_cot import SparqlCot
 from sarag_rdf.reason.sparql_grounded import SparqlGrounded
-from sarag_rdf.remote import MAX_REPLY
+from sarag_rdf.remote import LONGEST, MAX_REPLY
 from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
 from sarag_rdf.retrieve.khop import Khop
@@ -104,12 +104,14 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         """Raises `UsageError` for numbers that cannot be."""
-        for name in ("timeout", "concurrency", "max_reply"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"{name} of an endpoint is not above 0: give another")
+        if not 0 < self.timeout <= LONGEST:
+            raise UsageError(f"timeout of an endpoint is not from 0 to {LONGEST} seconds")
+        for name in ("concurrency", "max_reply"):
+            if not getattr(self, name) >= 1:
+                raise UsageError(f"{name} of an endpoint is not 1 or more")
         for name in ("temperature", "price_in", "price_out"):
             if not getattr(self, name) >= 0:
-                raise UsageError(f"{name} of an endpoint is below 0: give another")
+                raise UsageError(f"{name} of an endpoint is not 0 or more")
 
     @classmethod
     def from_environment(cls) -> Endpoint | None:

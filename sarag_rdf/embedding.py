@@ -19,6 +19,7 @@ from sarag_rdf.errors import (
     StoreError,
     UsageError,
     VectorStoreError,
+    place,
 )
 from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.kind_texts import told_apart
@@ -185,11 +186,12 @@ class Embeddings:
             assert path is not None  # noqa: S101 - what is in memory has no fault
             if self._embedder is not None:
                 self._embedder.close()
-            if name in DATABASES:
+            try:
                 SqliteCache(path, what="cache").set_aside()
+            except OSError as error:
+                log.warning("%s cannot be renamed: %s", place(path), error.strerror)
             else:
-                path.unlink()
-            gone.append(name or "cache")
+                gone.append(name or "cache")
         for scope in self._scopes(reader) if meta.revision else ():
             store = self._store(scope)
             broken, _ = check_kept(scope, store, meta.revision, meta.embedding_model)
@@ -216,8 +218,10 @@ class Embeddings:
         """What of the caches cannot be used, by name; one that is a file where folders belong."""
         for name in ("", "vectors"):
             folder = self._location.cache(name)
-            if folder is not None and os.path.isfile(folder):  # noqa: PTH113 - does not raise
-                return {name: "is a file where a folder belongs"}
+            if folder is None or not os.path.lexists(folder):
+                continue
+            if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir may raise
+                return {name: "is no folder, but stands where one belongs"}
         paths = {name: self._location.cache(name) for name in DATABASES}
         faults = {name: fault_of(path) for name, path in paths.items() if path is not None}
         return {name: fault for name, fault in faults.items() if fault}

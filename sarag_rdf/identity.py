@@ -23,7 +23,7 @@ from sarag_rdf.link.sssom import read_table
 from sarag_rdf.location import GraphLocation
 
 _NEAREST = 50
-"""Entities whose names are looked at for each, by the rule ``near``."""
+"""Entities whose names are looked at for each at first, by the rule ``near``."""
 
 
 class Identity:
@@ -37,9 +37,10 @@ class Identity:
         """All decisions."""
         return read_decisions(self._location.own())
 
-    def iri(self, decision: Decision) -> str:
-        """What a decision is named by."""
-        return decision.iri(self._location.own().minter)
+    def iris(self, decisions: Sequence[Decision]) -> list[str]:
+        """What decisions are named by."""
+        minter = self._location.own().minter
+        return [decision.iri(minter) for decision in decisions]
 
     def merge(self, kept: str, other: str, *, note: str = "") -> Decision:
         """Make the entity `other` one with the entity `kept`; each by its IRI or a name.
@@ -60,23 +61,18 @@ class Identity:
         if rule not in RULES:
             raise UsageError(f"there is no rule '{rule}': the rules are {', '.join(RULES)}")
         reader = self._location.own()
-        decided = Decided.of(read_decisions(reader), reader.minter)
-        rows = []
-        for found in propose(reader, rule, self._nearest, least):
-            names = [_own_mention(reader, entity) for entity in (found.other, found.kept)]
-            if (names[0], names[1]) in decided.apart:
-                continue
-            rows.append(
-                Match(
-                    found.other,
-                    EXACT,
-                    found.kept,
-                    found.justification,
-                    found.confidence,
-                    tool=rule,
-                    date=_today(),
-                )
+        rows = [
+            Match(
+                found.other,
+                EXACT,
+                found.kept,
+                found.justification,
+                found.confidence,
+                tool=rule,
+                date=_today(),
             )
+            for found in propose(reader, rule, self._nearest, least)
+        ]
         labels = _labels(reader, [iri for row in rows for iri in row.pair])
         return [
             replace(row, subject_label=labels[row.subject], object_label=labels[row.object])
@@ -96,12 +92,13 @@ class Identity:
         ]
         with self._changing() as reader:
             there = Decided.of(read_decisions(reader), reader.minter).merges
-            new = [
-                (kept, other, decision)
+            name = reader.minter.mention_of_entity
+            new = {
+                (name(other), name(kept)): (kept, other, decision)
                 for kept, other, decision in told
-                if (_own_mention(reader, other), _own_mention(reader, kept)) not in there
-            ]
-            made = _merges(reader, new)
+                if (name(other), name(kept)) not in there
+            }
+            made = _merges(reader, list(new.values()))
             decide(reader, made)
             return made
 
@@ -164,6 +161,8 @@ class Identity:
 
         Raises `UsageError` if there is none.
         """
+        if what is not None and not what.strip():
+            raise UsageError("tell what to undo: a name, a rule or an IRI")
         with self._changing() as reader:
             there = read_decisions(reader)
             of = of_run(reader, what or "")
@@ -182,13 +181,15 @@ class Identity:
             decide(reader, [], gone)
             return gone
 
-    def _nearest(self, entity: str) -> list[tuple[str, float]]:
+    def _nearest(self, entity: str, least: float) -> list[tuple[str, float]]:
         index = self._embeddings.view(self._location.reading()).vectors.index("entity")
         if find(index.iris, entity) < 0:  # it was merged with another one
             return []
         [vector] = index.vectors(rows_of(index.iris, [entity]))
-        found = index.nearest(vector, _NEAREST)
-        return [(other, cosine) for other, cosine in found if other != entity]
+        k = _NEAREST
+        while len(found := index.nearest(vector, k)) == k and found[-1][1] >= least:
+            k *= 4
+        return [(other, cosine) for other, cosine in found if other != entity and cosine >= least]
 
     @contextmanager
     def _changing(self) -> Iterator[GraphReader]:
@@ -205,7 +206,7 @@ def _merges(reader: GraphReader, told: Sequence[tuple[str, str, Decision]]) -> l
     made = []
     for kept, other, decision in told:
         ends = [_entity(reader, end) for end in (kept, other)]
-        first, second = (_own_mention(reader, end) for end in ends)
+        first, second = (reader.minter.mention_of_entity(end) for end in ends)
         if first == second:
             raise UsageError(f"'{kept}' and '{other}' are one already")
         if (first, second) in decided.apart:
@@ -244,11 +245,6 @@ def _entity(reader: GraphReader, named: str) -> str:
 
 def _targets(reader: GraphReader, mentions: Sequence[str]) -> list[str]:
     return [entity.value for _, entity in reader.kept_for("mention-targets", mentions)]
-
-
-def _own_mention(reader: GraphReader, entity: str) -> str:
-    """The name that gives an entity its IRI."""
-    return f"{reader.minter.base}mention/{entity.rpartition('E-')[2]}"
 
 
 def _normalized(reader: GraphReader, mention: str) -> str:

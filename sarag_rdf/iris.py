@@ -133,6 +133,10 @@ class Minter:
         """The entity that a mention refers to when no alias says otherwise."""
         return f"{self.base}entity/E-{mention.removeprefix(self.base + 'mention/')}"
 
+    def mention_of_entity(self, entity: str) -> str:
+        """The name that gives an entity its IRI."""
+        return f"{self.base}mention/{entity.rpartition('E-')[2]}"
+
     def source(self, key: str, title: str, text: str) -> str:
         """IRI of a source: its path (characters that no IRI may hold percent-encoded), or hash."""
         if not key:

@@ -35,7 +35,7 @@ class GraphLocation:
         self._over = over
         self._remote = _remote(location)
         self._folder = (
-            Path(location).expanduser().absolute()
+            _absolute(Path(location))
             if isinstance(location, str | Path) and self._remote is None
             else None
         )
@@ -210,6 +210,13 @@ def _remote(location: str | Path | Remote | None) -> Remote | None:
     if isinstance(location, str) and is_url(location):
         return Remote(location)
     return location if isinstance(location, Remote) else None
+
+
+def _absolute(folder: Path) -> Path:
+    try:
+        return folder.expanduser().absolute()
+    except (OSError, RuntimeError) as error:  # the working folder is gone, or there is no such user
+        raise UsageError(f"{folder} cannot be found ({error}): give another path") from error
 
 
 def _holds_graph(folder: Path) -> bool:

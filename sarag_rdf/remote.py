@@ -15,6 +15,8 @@ from sarag_rdf.iris import sha256_hex
 TIMEOUT = 60.0
 """Seconds that a request may take by default, as at the Wikidata Query Service."""
 
+LONGEST = 86_400
+"""Seconds that a request may take at most."""
 MAX_REPLY = 64 << 20
 """Bytes of an answer at most by default."""
 
@@ -52,8 +54,11 @@ class Remote:
     def __post_init__(self) -> None:
         for url in (self.query_url, *filter(None, (self.update_url, self.store_url))):
             _check(url)
-        if not self.timeout > 0 or self.max_reply < 1:
-            raise UsageError("timeout (seconds) and max_reply (bytes) of an endpoint are above 0")
+        if not 0 < self.timeout <= LONGEST or self.max_reply < 1:
+            raise UsageError(
+                f"the timeout of an endpoint is above 0 and at most {LONGEST} seconds, and "
+                "max_reply at least 1 byte"
+            )
 
     def writable(self) -> Remote:
         """The same with the URLs for writing filled in by convention where they are known."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -139,9 +139,12 @@ class Aliasing:
 
     method = CapitalExtractor.method
 
+    def __init__(self, said: Mapping[str, Extraction]) -> None:
+        self._said = said
+
     def extract(self, documents: object) -> Iterator[Extraction]:
         for document in documents:  # type: ignore[attr-defined]
-            yield SAID[document.text]
+            yield self._said[document.text]
 
 
 SAID = {
@@ -161,7 +164,7 @@ SAID = {
 def people(tmp_path: Path) -> Iterator[KnowledgeGraph]:
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as graph:
         sources = [Source(text, "", f"{text}.txt") for text in SAID]
-        graph.index(sources, extractor=Aliasing())
+        graph.index(sources, extractor=Aliasing(SAID))
         yield graph
 
 
@@ -187,6 +190,10 @@ def test_a_split_is_extended_to_further_sources(kg: KnowledgeGraph) -> None:
     with pytest.raises(UsageError, match=r"^no source 'nowhere.txt' is in the graph"):
         kg.identity.split("Mercury", "nowhere.txt", "god")
     kg.identity.undo("Mercury")
+    kg.identity.split("Mercury", ["god.txt"], "god")
+    with pytest.raises(UsageError, match="tell what to undo"):
+        kg.identity.undo(" ")
+    kg.identity.undo(None)
     with pytest.raises(UsageError, match="there is no decision:"):
         kg.identity.undo(None)
 
@@ -209,7 +216,7 @@ def test_a_rule_that_was_followed_says_nothing_more(
 def test_what_a_rule_merged_gives_it_no_further_pair() -> None:
     """Of a chain every second two share a neighbour; of what came of that others would."""
     names = ("Ann", "Bob", "Cleo", "Dora", "Eva", "Fred", "Gus", "Hal", "Ivo", "Jan")
-    with sarag_rdf.open(embedder=HashEmbedder(), endpoint=None) as kg:
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
         pairs = pairwise(names)
         sources = [Source(f"{one} met {two}.", "", f"{one}.txt") for one, two in pairs]
         kg.index(sources, extractor=CapitalExtractor())
@@ -217,6 +224,48 @@ def test_what_a_rule_merged_gives_it_no_further_pair() -> None:
         assert len(made) > 1
         assert kg.identity.proposals("near", least=-1.0) == []
         stored(kg)
+
+
+SAID_LATER = {
+    "before": Extraction(
+        (Mention("Maria"), Mention("Anna Bell"), Mention("Manya"), Mention("Marie"))
+    ),
+    "alias": Extraction(
+        (
+            Mention("Maria Sklodowska", "misc", ("Maria",)),
+            Mention("Marie Curie", "misc", ("Marie",)),
+        )
+    ),
+    "order": Extraction((Mention("Sklodowska Maria"), Mention("Curie Marie"))),
+}
+
+
+def test_a_rule_goes_by_what_names_mean_now() -> None:
+    """An alias leads the names of earlier merges to others than those that they were told of."""
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        said = Aliasing(SAID_LATER)
+        kg.index(Source("before", "", "before.txt"), extractor=said)
+        kg.identity.merge("Anna Bell", "Maria")
+        kg.identity.merge("Marie", "Manya")
+        kg.index([Source(text, "", f"{text}.txt") for text in SAID_LATER], extractor=said)
+        one = [set(entities(kg, *pair)) for pair in (("Maria", "Anna Bell"), ("Marie", "Manya"))]
+        assert [len(found) for found in one] == [1, 1]
+        for row in kg.identity.proposals("same-words"):
+            kg.identity.merge_rows([row, row])
+        assert len(set(entities(kg, "Maria", "Anna Bell"))) == 1
+        assert len(set(entities(kg, "Marie", "Manya"))) == 1
+        assert len(set(entities(kg, "Marie", "Curie Marie"))) == 1
+        stored(kg)
+
+
+def test_a_rule_leaves_alone_what_was_told_apart(kg: KnowledgeGraph) -> None:
+    kg.index(Source("Mercurys met Ada.", "", "s.txt"), extractor=CapitalExtractor())
+    [row] = kg.identity.proposals("same-words")
+    kg.identity.split("Mercury", "god.txt", "god")
+    rows = kg.identity.proposals("same-words")
+    assert [{*row.pair} for row in rows] == [{*row.pair}]
+    kg.identity.keep_apart("Mercury", "Mercurys")
+    assert kg.identity.proposals("same-words") == []
 
 
 def test_rules_tell_pairs_that_can_be_reviewed_and_undone(

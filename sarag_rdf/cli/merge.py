@@ -12,7 +12,7 @@ from sarag_rdf.cli.options import embedder_option, kg_option, open_graph
 from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from sarag_rdf.knowledge_graph import KnowledgeGraph
 
@@ -89,7 +89,7 @@ def _by_rule(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     click.echo(f"{len(rows)} {would} merged by {options['rule']}")
 
 
-def show_decisions(kg: KnowledgeGraph, decisions: Iterable[Any]) -> None:
+def show_decisions(kg: KnowledgeGraph, decisions: Sequence[Any]) -> None:
     """One line a decision, with the IRI by which it can be undone."""
-    for decision in decisions:
-        click.echo(f"{decision}  <{kg.identity.iri(decision)}>")
+    for decision, iri in zip(decisions, kg.identity.iris(decisions), strict=True):
+        click.echo(f"{decision}  <{iri}>")

@@ -22,7 +22,7 @@ class _Seen:
     """What reading came upon, by place; `sources` are IRIs."""
 
     sources: set[str] = field(default_factory=set)
-    records: set[str] = field(default_factory=set)
+    files: set[str] = field(default_factory=set)
     troubled: set[str] = field(default_factory=set)
     left_out: set[str] = field(default_factory=set)
 
@@ -42,7 +42,7 @@ def plan_update(
     holdings, seen = Holdings(reader), _Seen()
     known = _known(reader, holdings, placed, seen)
     todo = plan(reader, known, method, words=words, overlap=overlap)
-    files = sorted(seen.records - seen.troubled)
+    files = sorted(seen.files - seen.troubled)
     gone = [iri for file in files for iri in holdings.of_file(file) if iri not in seen.sources]
     return replace(todo, gone=holdings.names(gone), left_out=len(seen.left_out))
 
@@ -120,7 +120,7 @@ def _watched(reader: GraphReader, holdings: Holdings, found: Placed, seen: _Seen
     outcome, place = found.outcome, found.place
     if isinstance(outcome, Source):
         seen.sources.add(reader.minter.source(outcome.key, outcome.title, outcome.text))
-        seen.records |= {place} if outcome.key != place else set()
+        seen.files.add(place)
     elif isinstance(outcome, InputProblem):
         seen.troubled.add(place)
         if holdings.at(place):

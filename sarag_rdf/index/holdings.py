@@ -58,21 +58,21 @@ class Holdings:
         found: dict[str, None] = {}
         unknown = []
         for name in names:
-            iris = self._named(name) or self._named(key_of_path(name))
+            iris = self._exactly(name) or self._exactly(key_of_path(name)) or self._named(name)
             found.update(dict.fromkeys(iris))
             unknown += [] if iris else [name]
         if unknown:
             raise UsageError("; ".join(map(self._missing, unknown)))
         return tuple(found)
 
+    def _exactly(self, name: str) -> Sequence[str]:
+        return self._of_file.get(name) or ((name,) if name in self.keys else ())
+
     def _named(self, name: str) -> Sequence[str]:
-        exact = self._of_file.get(name, ())
-        if exact or name in self.keys:
-            return exact or (name,)
         source = f"{self._minter.base}source/{name}"
         if source in self.keys:
             return (source,)
-        key = self._minter.key_of_source(name) or name
+        key = self._minter.key_of_source(name) or key_of_path(name)
         folder = key.removesuffix("/")
         return self.below(folder) if folder and folder != key else self.of_file(key)
 
@@ -80,7 +80,8 @@ class Holdings:
         keys = [key for key in self.keys.values() if key]
         files = dict.fromkeys(map(file_of_key, keys))
         last = name.rstrip("/").rpartition("/")[2]
-        near = [f"{name}/"] if name and self.below(name) else []
+        folder = key_of_path(name)
+        near = [f"{folder}/"] if folder and self.below(folder) else []
         near += get_close_matches(name, [*files, *keys], 1)
         near += [file for file in files if file.rpartition("/")[2] == last]
         hint = f"; did you mean {near[0]}?" if near else ""

@@ -14,9 +14,9 @@ from itertools import combinations
 from pyoxigraph import Quad
 
 from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.index.decisions import read_decisions
+from sarag_rdf.index.decisions import Decided, read_decisions
 from sarag_rdf.index.refresh import unmerged
-from sarag_rdf.iris import normalize_name
+from sarag_rdf.iris import Minter, normalize_name
 from sarag_rdf.terms import iri, text_of
 from sarag_rdf.vocab import RDF, SARAG, SEMAPV, SKOS
 
@@ -26,8 +26,8 @@ NEAR = 0.9
 _NAMES_SHOWN = 50
 """Entities that one key may fit, for its pairs to be looked at."""
 
-Nearest = Callable[[str], list[tuple[str, float]]]
-"""Entity -> entities with similar names, with cosines; none for one that was merged already."""
+Nearest = Callable[[str, float], list[tuple[str, float]]]
+"""Entity and least cosine -> entities with such names, with cosines; none for one that is gone."""
 
 
 @dataclass(slots=True)
@@ -86,11 +86,15 @@ def propose(reader: GraphReader, rule: str, nearest: Nearest, least: float) -> l
     Pairs that it says most surely come first. A pair whose entity that goes is kept in an earlier
     pair, or whose entity that stays has gone, is left out; pairs that were merged before are
     earlier than all, so that a rule that was followed says nothing more of the same documents.
+    What was told apart stays apart.
     """
-    merges = [d.triple(reader.minter) for d in read_decisions(reader) if d.kind == "merged"]
-    gone = {reader.minter.entity_of_mention(name) for name, _, _ in merges}
-    kept = {reader.minter.entity_of_mention(name) for _, _, name in merges}
-    things = Things.of(unmerged(reader) if merges else reader.store.quads(reader.minter.kg_graph))
+    minter = reader.minter
+    decided = Decided.of(read_decisions(reader), minter)
+    graph = unmerged(reader) if decided.merges else list(reader.store.quads(minter.kg_graph))
+    things, meant = Things.of(graph), _meant(minter, graph)
+    gone = {entity for name, _ in decided.merges for entity in meant(name)}
+    kept = {entity for _, name in decided.merges for entity in meant(name)}
+    variants = {minter.entity_of_mention(variant) for variant in decided.bases}
     pairs: Mapping[str, Callable[[], Iterator[Proposal]]] = {
         "same-words": lambda: _same_words(things),
         "initials": lambda: _initials(things),
@@ -98,12 +102,24 @@ def propose(reader: GraphReader, rule: str, nearest: Nearest, least: float) -> l
     }
     found = []
     for proposal in sorted(pairs[rule](), key=lambda p: (-p.confidence, p.kept, p.other)):
-        if proposal.other in kept | gone or proposal.kept in gone:
+        if proposal.other in kept or proposal.other in gone or proposal.kept in gone:
+            continue
+        names = minter.mention_of_entity(proposal.other), minter.mention_of_entity(proposal.kept)
+        if names in decided.apart or not variants.isdisjoint((proposal.other, proposal.kept)):
             continue
         kept.add(proposal.kept)
         gone.add(proposal.other)
         found.append(proposal)
     return found
+
+
+def _meant(minter: Minter, graph: Iterable[Quad]) -> Callable[[str], set[str]]:
+    """What a name refers to in a graph, and what it would without aliases."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for quad in graph:
+        if quad.predicate == SARAG.refersTo:
+            found[iri(quad.subject)].add(text_of(quad.object))
+    return lambda name: {minter.entity_of_mention(name), *found.get(name, ())}
 
 
 def _same_words(things: Things) -> Iterator[Proposal]:
@@ -151,9 +167,8 @@ def _near(things: Things, nearest: Nearest, least: float) -> Iterator[Proposal]:
     for entity in sorted(things.names):
         if not things.neighbours[entity]:
             continue
-        for other, cosine in nearest(entity):
-            is_near = other > entity and other in things.names and cosine >= least
-            if is_near and things.share_neighbour(entity, other):
+        for other, cosine in nearest(entity, least):
+            if other > entity and other in things.names and things.share_neighbour(entity, other):
                 kept, gone = things.kept_first(entity, other)
                 justification = SEMAPV.SemanticSimilarityThresholdMatching.value
                 yield Proposal(kept, gone, justification, min(1.0, round(cosine, 4)))

@@ -14,6 +14,7 @@ import shutil
 import uuid
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from sarag_rdf.stores.checked import check, digest
 log = logging.getLogger(__name__)
 
 _LAYOUT = 2
+_told: set[Path] = set()
+"""Manifests that were damaged: each is told once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class KeptFiles:
     def discard(self, name: str) -> None:
         """Delete a manifest and then its files, as far as it tells them."""
         manifest = self.manifest(name)
-        discard(self.folder / f"{name}.json")
+        _discard_any(self.folder / f"{name}.json")
         for file in manifest.files if manifest else ():
             discard(self.folder / file)
 
@@ -88,7 +91,8 @@ class KeptFiles:
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             return None
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            if tell:
+            if tell and path not in _told:
+                _told.add(path)
                 why = getattr(error, "strerror", None) or error
                 log.warning("the cache %s is damaged (%s): it is made anew", place(path), why)
             return None
@@ -111,7 +115,7 @@ class KeptFiles:
         try:
             part.write_text(json.dumps({"layout": _LAYOUT, "sum": _sum(said), **said}, indent=1))
             if there.is_dir():
-                discard(there)
+                _discard_any(there)
             part.replace(there)
         except OSError:
             discard(part)
@@ -151,7 +155,13 @@ def _manifest(data: bytes) -> Manifest | None:
         return None
     if said.pop("sum") != _sum(said):
         raise ValueError("it is not what was written")
-    return Manifest(**said)
+    found = Manifest(**said)
+    names = (found.arrays, *found.files)
+    if not all(isinstance(name, str) and Path(name).name == name for name in names):
+        raise ValueError("it names files elsewhere")
+    if not all(type(size) is int and size >= 0 for size in (found.slots, found.dimension)):
+        raise ValueError("its sizes are no numbers")
+    return found
 
 
 def _sum(said: Mapping[str, Any]) -> int:
@@ -160,10 +170,15 @@ def _sum(said: Mapping[str, Any]) -> int:
 
 
 def discard(path: Path) -> None:
-    """Delete a file, or a folder that stands in its place, if that is possible."""
-    try:
+    """Delete a file if that is possible."""
+    with suppress(OSError):
         path.unlink(missing_ok=True)
-    except OSError:
+
+
+def _discard_any(path: Path) -> None:
+    """Delete what stands where a manifest belongs, be it a folder, if that is possible."""
+    discard(path)
+    if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
 
 

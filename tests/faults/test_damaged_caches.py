@@ -15,7 +15,7 @@ import sarag_rdf
 from sarag_rdf.context.report import retrieved_to_dict
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.models.sqlite_cache import SqliteCache, fault_of
-from sarag_rdf.stores import checked
+from sarag_rdf.stores import checked, kept_files
 from tests.faults.parallel import source
 from tests.sample_graph import CapitalExtractor
 
@@ -143,6 +143,38 @@ def test_a_manifest_that_is_damaged_is_told_and_repaired(
         shutil.rmtree(folder)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"arrays": "../../../precious"},
+        {"matrix": "../../store"},
+        {"arrays": "."},
+        {"arrays": ["a"]},
+        {"matrix": 7},
+        {"slots": -1},
+        {"dimension": True},
+    ],
+)
+def test_a_manifest_of_others_deletes_nothing(
+    clean: Path, tmp_path: Path, said: dict[str, object]
+) -> None:
+    """Whoever makes a manifest up can make up its checksum as well."""
+    folder = tmp_path / "kg"
+    shutil.copytree(clean, folder)
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").touch()
+    path = folder / "cache" / "vectors" / "document.json"
+    made = {**json.loads(path.read_text("utf-8")), **said}
+    layout = made.pop("layout")
+    del made["sum"]
+    path.write_text(json.dumps({"layout": layout, "sum": kept_files._sum(made), **made}), "utf-8")
+    assert found(folder) == found(clean)
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        assert kg.fsck(repair=True).in_order
+    assert (tmp_path / "precious" / "file").is_file()
+    assert (folder / "store" / "CURRENT").is_file()
+
+
 @pytest.mark.parametrize("name", ["cache", "cache/vectors"])
 def test_a_file_where_a_folder_of_caches_belongs(clean: Path, tmp_path: Path, name: str) -> None:
     folder = tmp_path / "kg"
@@ -153,9 +185,10 @@ def test_a_file_where_a_folder_of_caches_belongs(clean: Path, tmp_path: Path, na
     assert found(folder) == want
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         [finding] = kg.fsck().findings
-        assert "is a file where a folder belongs" in str(finding)
+        assert "is no folder, but stands where one belongs" in str(finding)
         assert kg.fsck(repair=True).in_order
     assert (folder / "cache" / "vectors").is_dir()
+    assert (folder / f"{name}.damaged-1").read_text("utf-8") == "in the way"
     assert found(folder) == want
 
 

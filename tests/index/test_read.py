@@ -516,6 +516,10 @@ def test_html_that_is_not_what_it_declares(tmp_path: Path, declared: str) -> Non
     assert "0xe9" in problem(write(tmp_path, "a.html", page))
 
 
+def test_html_that_declares_a_zero_byte(tmp_path: Path) -> None:
+    assert "is zero" in problem(write(tmp_path, "a.html", b'<meta charset="ut\0f-8"><p>Ada</p>'))
+
+
 def test_deep_and_broken_html(tmp_path: Path) -> None:
     write(tmp_path, "a.html", "<div>" * 20_000 + "deep")
     write(tmp_path, "b.html", "<p>text<![broken")

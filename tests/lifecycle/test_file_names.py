@@ -92,8 +92,9 @@ def test_the_files_of_a_graph_are_no_documents(
         assert keys(kg) == ["ulm.txt"]
         report = call(kg, "sync", ".")
         assert (report.unchanged, report.added, report.problems) == (1, 0, [])
-        with pytest.raises(UsageError, match=r"^kg holds the files of a graph"):
-            kg.index("kg", extractor=CapitalExtractor())
+        write(tmp_path / "kg", {"notes.txt": "Boris is among the files of the graph."})
+        assert kg.index(["kg", "ulm.txt"], extractor=CapitalExtractor()).problems == []
+        assert keys(kg) == ["notes.txt", "ulm.txt"]
 
 
 def test_one_object_in_a_file_is_that_file(tmp_path: Path) -> None:
@@ -103,6 +104,40 @@ def test_one_object_in_a_file_is_that_file(tmp_path: Path) -> None:
     report = kg.index(tmp_path, extractor=CapitalExtractor())
     assert (report.added, report.updated) == (0, 1)
     assert keys(kg) == ["a.json"]
+    assert kg.search("Cleo", retriever="bm25").documents[0].document.title == ""
+
+
+@pytest.mark.parametrize("before", ['[{"id": 1, "text": "One."}]', '{"id": "x", "text": "One."}'])
+def test_records_that_became_one_object(tmp_path: Path, before: str) -> None:
+    kg = indexed(tmp_path, {"a.json": before, "b.json": '{"text": "Ada."}'})
+    write(tmp_path, {"a.json": '{"text": "Ada met Boris."}', "b.json": before})
+    for name, deleted in (("a.json", 1), ("b.json", 1)):
+        report = call(kg, "update", tmp_path / name)
+        assert (report.added, report.deleted) == (1, deleted)
+    key = "b.json#1" if "[" in before else "b.json#x"
+    assert keys(kg) == ["a.json", key]
+
+
+def test_a_path_is_not_taken_for_an_iri(tmp_path: Path) -> None:
+    files = {"100%.txt": "Ada.", "100%25.txt": "Boris.", "C#/a.md": "Cleo."}
+    kg = indexed(tmp_path, files)
+    with pytest.raises(UsageError, match="did you mean C%23/"):
+        kg.delete("C#")
+    assert kg.delete("100%25.txt") == ("100%2525.txt",)
+    assert kg.delete("C#/") == ("C%23/a.md",)
+    assert keys(kg) == ["100%.txt"]
+
+
+def test_a_graph_that_cannot_be_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="cannot be found"):
+        opened("~nobody-of-this-name/kg")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(UsageError, match="cannot be found"):
+        opened("kg")
+    monkeypatch.chdir(tmp_path)
 
 
 def test_a_graph_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

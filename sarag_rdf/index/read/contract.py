@@ -48,7 +48,8 @@ class Fault:
 class Record:
     """A text as a format holds it, before it is checked and cleaned.
 
-    `identifier` is None for a whole file; a record's own identifier, or empty when it has none.
+    `identifier` is None for a whole file; a record's own identifier, or empty when it has none. One
+    that `is_sole` is all that its file holds, and known by the file's path if it has none.
     `where` names a record in messages ("line 7"). `language` is the tag the format declares.
     """
 
@@ -57,6 +58,7 @@ class Record:
     identifier: str | None = None
     where: str = ""
     language: str = ""
+    is_sole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

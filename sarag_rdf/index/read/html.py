@@ -79,7 +79,7 @@ def _decode(data: bytes) -> str:
     declared = None if mark else EncodingDetector.find_declared_encoding(data, is_html=True)
     try:
         encoding = codecs.lookup(declared or "utf-8").name
-    except LookupError:
+    except (LookupError, ValueError):  # also a name with a zero byte
         encoding = "utf-8"
     if encoding.startswith(("utf", "ascii")):
         return decode(data)

@@ -20,14 +20,15 @@ _KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth val
 def read(opened: Opened) -> Iterator[Record | Fault]:
     """Yield the records of a JSON file, which is read whole.
 
-    Where it is one object without an id, the file itself is its key.
+    One object with a text is the sole record of its file.
     """
     value = _parsed(read_decoded(opened))
     if isinstance(value, dict):
         for found in _records(value, "the object"):
-            if isinstance(found, Record) and _text_key(value) and not found.identifier:
-                found = replace(found, identifier=None)
-            yield found
+            if isinstance(found, Record) and _text_key(value) is not None:
+                yield replace(found, is_sole=True)
+            else:
+                yield found
         return
     if not isinstance(value, list):
         raise UnreadableError(f"holds {_kind(value)}: {_EXPECTED}")

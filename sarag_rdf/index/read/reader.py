@@ -257,7 +257,7 @@ class _Run:
         key, content = path_key, sha256_hex(title, text)
         if record.identifier is None:
             title = title or _title_of(path_key)
-        elif path_key:
+        elif path_key and (record.identifier or not record.is_sole):
             key = f"{path_key}#{clean_line(record.identifier) or content[:16]}"
         entry = (content, name)
         before = self.seen.setdefault(key or f"#{content}", entry)

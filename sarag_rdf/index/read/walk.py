@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from sarag_rdf.errors import UsageError
 from sarag_rdf.index.read.contract import Duplicate, InputProblem
 from sarag_rdf.index.read.keys import key_of_path
 
@@ -35,11 +34,9 @@ def files_under(folder: Path) -> Iterator[tuple[str, Path | InputProblem | Dupli
     """Yield the files of a folder and its sub-folders with their relative paths, ordered by these.
 
     A link to a place inside the folder is followed unless that place is read anyway; then it is
-    a `Duplicate` (a file), or nothing (a folder). A link that leads out is a problem. Folders of
-    graphs are passed over; raises `UsageError` for one that was named.
+    a `Duplicate` (a file), or nothing (a folder). A link that leads out is a problem. The files of
+    a knowledge graph are passed over.
     """
-    if _is_graph(folder):
-        raise UsageError(f"{shown(folder)} holds the files of a graph, which are no documents")
     walk = _Walk(folder)
     found = sorted(
         walk.found.items(), key=lambda entry: (relative_key(entry[0], folder), str(entry[0]))
@@ -48,8 +45,12 @@ def files_under(folder: Path) -> Iterator[tuple[str, Path | InputProblem | Dupli
         yield relative_key(path, folder), outcome
 
 
+_GRAPH = ("store", "cache", "writer.json")
+"""What is in the folder of a knowledge graph."""
+
+
 def _is_graph(folder: Path) -> bool:
-    """Whether a folder is that of a knowledge graph, whose files are no documents."""
+    """Whether a folder is that of a knowledge graph."""
     return os.path.isfile(folder / "store" / "CURRENT")  # noqa: PTH113 - Path.is_file may raise
 
 
@@ -76,8 +77,7 @@ class _Walk:
             if real in self.real_folders:
                 continue
             self.real_folders.add(real)
-            if _is_graph(current):
-                continue
+            graph = _GRAPH if _is_graph(current) else ()
             try:
                 with os.scandir(current) as entries:
                     names = sorted(entries, key=lambda entry: entry.name)
@@ -86,7 +86,7 @@ class _Walk:
                 continue
             for entry in names:
                 path = current / entry.name
-                if entry.name.startswith("."):
+                if entry.name.startswith(".") or entry.name in graph:
                     continue
                 if entry.is_symlink():
                     self.links.append(path)
