@@ -6,8 +6,8 @@ on this machine, and times the same work on both sides, one after the other::
     python -m benchmarks.endpoint --kg kg --runs 11
 
 Prints for each query that retrieval reads a graph with, and for a whole `search`, the medians in
-milliseconds and their ratio. A search is warm: the network is in memory, and the question has been
-embedded before; what reading the network and embedding a question take stands apart.
+milliseconds and their ratio. A search is warm: the question has been embedded before, and with
+steps by ``memory`` the network is there; what these two take stands apart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -30,6 +30,7 @@ import sarag_rdf
 from sarag_rdf.errors import SaragError
 from sarag_rdf.graph.network import load_network
 from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.view import Engine
 from sarag_rdf.iris import Minter
 from sarag_rdf.knowledge_graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
@@ -112,16 +113,12 @@ def searches(
     folder: Path, server: Server, question: str, runs: int
 ) -> Iterator[tuple[str, int, float, float]]:
     """A warm search, and what comes before the first one."""
-    with opened(folder) as near, opened(server.query_url) as far:
-        found, same = near.search(question), far.search(question)
-        if found.documents != same.documents:
-            raise SaragError(f"{server.name} finds other documents")
-        times = both(lambda: near.search(question), lambda: far.search(question), runs)
-        yield "search, warm", len(found.documents), *times
-        plain = [kg.retriever("sarag", explain=False) for kg in (near, far)]
-        ask = found.query
-        times = both(lambda: plain[0].retrieve(ask), lambda: plain[1].retrieve(ask), runs)
-        yield "  without explanations", len(found.documents), *times
+    for engine in get_args(Engine)[1:]:
+        with opened(folder) as near, opened(server.query_url, engine) as far:
+            count, *pairs = asked(near, far, question, runs)
+            yield f"search, steps by {engine}", count, *pairs[0]
+            yield "  without explanations", count, *pairs[1]
+    with opened(folder) as near:
         embed = near.embedder(cached=False).embed
         times = both(lambda: embed([question]), lambda: embed([question]), runs)
         yield "embedding the question", 1, *times
@@ -134,12 +131,25 @@ def searches(
     store.close()
 
 
-def opened(location: Path | str) -> KnowledgeGraph:
+def asked(
+    near: KnowledgeGraph, far: KnowledgeGraph, question: str, runs: int
+) -> tuple[int, tuple[float, float], tuple[float, float]]:
+    """Documents of a search, and its milliseconds on both sides, with explanations and without."""
+    found = near.search(question)
+    if found.documents != far.search(question).documents:
+        raise SaragError("the endpoint finds other documents")
+    told = both(lambda: near.search(question), lambda: far.search(question), runs)
+    one, other = (kg.retriever("sarag", explain=False) for kg in (near, far))
+    plain = both(lambda: one.retrieve(found.query), lambda: other.retrieve(found.query), runs)
+    return len(found.documents), told, plain
+
+
+def opened(location: Path | str, engine: Engine = "auto") -> KnowledgeGraph:
     """A graph with the embedder that it was indexed with; made-up vectors for one of tests."""
     with sarag_rdf.open(location, endpoint=None) as kg:
         model = kg.meta().embedding_model
     hashed = HashEmbedder() if model == HashEmbedder().name else None
-    return sarag_rdf.open(location, embedder=hashed, endpoint=None)
+    return sarag_rdf.open(location, embedder=hashed, endpoint=None, engine=engine)
 
 
 def base_of(folder: Path) -> str:
