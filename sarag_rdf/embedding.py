@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import get_args
 
 from sarag_rdf import assemble
@@ -164,7 +165,7 @@ class Embeddings:
         With `deep` arrays are made anew to compare: for a graph that is in order.
         """
         meta = read_meta(reader.store) or Meta("")
-        broken = [Broken(name or "cache", fault) for name, fault in self._faults().items()]
+        broken = [Broken(path.name, fault) for path, fault in self._faults().items()]
         notes: list[str] = []
         for scope in self._scopes(reader) if meta.revision else ():
             more, told = check_kept(scope, self._store(scope), meta.revision, meta.embedding_model)
@@ -181,9 +182,7 @@ class Embeddings:
         """
         meta = read_meta(reader.store) or Meta("")
         gone = []
-        for name in self._faults():
-            path = self._location.cache(name)
-            assert path is not None  # noqa: S101 - what is in memory has no fault
+        for path in self._faults():
             if self._embedder is not None:
                 self._embedder.close()
             try:
@@ -191,7 +190,7 @@ class Embeddings:
             except OSError as error:
                 log.warning("%s cannot be renamed: %s", place(path), error.strerror)
             else:
-                gone.append(name or "cache")
+                gone.append(path.name)
         for scope in self._scopes(reader) if meta.revision else ():
             store = self._store(scope)
             broken, _ = check_kept(scope, store, meta.revision, meta.embedding_model)
@@ -214,17 +213,16 @@ class Embeddings:
             return []
         return list(check_arrays(store, afresh.arrays, meta.revision, meta.embedding_model))
 
-    def _faults(self) -> dict[str, str]:
-        """What of the caches cannot be used, by name; one that is a file where folders belong."""
+    def _faults(self) -> dict[Path, str]:
+        """What of the caches cannot be used; if a folder is none, that alone."""
         for name in ("", "vectors"):
             folder = self._location.cache(name)
             if folder is None or not os.path.lexists(folder):
                 continue
             if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir may raise
-                return {name: "is no folder, but stands where one belongs"}
-        paths = {name: self._location.cache(name) for name in DATABASES}
-        faults = {name: fault_of(path) for name, path in paths.items() if path is not None}
-        return {name: fault for name, fault in faults.items() if fault}
+                return {folder: "is no folder, but stands where one belongs"}
+        paths = filter(None, map(self._location.cache, DATABASES))
+        return {path: fault for path in paths if (fault := fault_of(path))}
 
     def _scopes(self, reader: GraphReader) -> list[GraphReader]:
         """The documents alone, and all that is searched."""

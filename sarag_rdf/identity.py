@@ -162,7 +162,7 @@ class Identity:
         Raises `UsageError` if there is none.
         """
         if what is not None and not what.strip():
-            raise UsageError("tell what to undo: a name, a rule or an IRI")
+            raise UsageError("tell what to undo: a name, a rule or an IRI; --undo-all undoes all")
         with self._changing() as reader:
             there = read_decisions(reader)
             of = of_run(reader, what or "")

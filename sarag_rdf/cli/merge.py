@@ -69,8 +69,6 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
 
 def undo(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     """Undo what is named, or all."""
-    if not options["undo_all"] and not options["undo"].strip():
-        raise UsageError("--undo needs a name, a rule or an IRI; --undo-all undoes all")
     gone = kg.identity.undo(None if options["undo_all"] else options["undo"])
     click.echo(f"{len(gone)} undone")
 

@@ -7,16 +7,16 @@ from what was merged before.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from pyoxigraph import Quad
 
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.decisions import Decided, read_decisions
-from sarag_rdf.index.refresh import unmerged
-from sarag_rdf.iris import Minter, normalize_name
+from sarag_rdf.index.refresh import traversed
+from sarag_rdf.iris import normalize_name
 from sarag_rdf.terms import iri, text_of
 from sarag_rdf.vocab import RDF, SARAG, SEMAPV, SKOS
 
@@ -32,17 +32,18 @@ Nearest = Callable[[str, float], list[tuple[str, float]]]
 
 @dataclass(slots=True)
 class Things:
-    """Entities with their names, classes and neighbours."""
+    """Entities with their names, classes and neighbours, and what some mentions refer to."""
 
     names: dict[str, str] = field(default_factory=dict)
     """Entity -> its preferred name, normalised."""
     persons: set[str] = field(default_factory=set)
     texts: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     neighbours: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    meant: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
-    def of(cls, quads: Iterable[Quad]) -> Things:
-        """Read them from a traversed graph."""
+    def of(cls, quads: Iterable[Quad], mentions: Set[str]) -> Things:
+        """Read them from a traversed graph; `mentions` are those whose entities are asked for."""
         things = cls()
         for quad in quads:
             subject, value = iri(quad.subject), quad.object
@@ -51,6 +52,8 @@ class Things:
                 things.names[subject] = min(things.names.get(subject, name), name)
             elif quad.predicate == RDF.type and value == SARAG.Person:
                 things.persons.add(subject)
+            elif quad.predicate == SARAG.refersTo and subject in mentions:
+                things.meant[subject].add(text_of(value))
             elif quad.predicate == SARAG.describes:
                 things.texts[text_of(value)].add(subject)
             elif quad.predicate == SARAG.relatedTo and subject != text_of(value):
@@ -90,10 +93,14 @@ def propose(reader: GraphReader, rule: str, nearest: Nearest, least: float) -> l
     """
     minter = reader.minter
     decided = Decided.of(read_decisions(reader), minter)
-    graph = unmerged(reader) if decided.merges else list(reader.store.quads(minter.kg_graph))
-    things, meant = Things.of(graph), _meant(minter, graph)
-    gone = {entity for name, _ in decided.merges for entity in meant(name)}
-    kept = {entity for _, name in decided.merges for entity in meant(name)}
+    graph: Iterable[Quad] = reader.store.quads(minter.kg_graph)
+    if decided.merges:
+        graph = traversed(reader, replace(decided, merges=frozenset()))
+    things = Things.of(graph, decided.names)
+    for mention in decided.names:
+        things.meant[mention].add(minter.entity_of_mention(mention))
+    gone = {entity for name, _ in decided.merges for entity in things.meant[name]}
+    kept = {entity for _, name in decided.merges for entity in things.meant[name]}
     variants = {minter.entity_of_mention(variant) for variant in decided.bases}
     pairs: Mapping[str, Callable[[], Iterator[Proposal]]] = {
         "same-words": lambda: _same_words(things),
@@ -111,15 +118,6 @@ def propose(reader: GraphReader, rule: str, nearest: Nearest, least: float) -> l
         gone.add(proposal.other)
         found.append(proposal)
     return found
-
-
-def _meant(minter: Minter, graph: Iterable[Quad]) -> Callable[[str], set[str]]:
-    """What a name refers to in a graph, and what it would without aliases."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for quad in graph:
-        if quad.predicate == SARAG.refersTo:
-            found[iri(quad.subject)].add(text_of(quad.object))
-    return lambda name: {minter.entity_of_mention(name), *found.get(name, ())}
 
 
 def _same_words(things: Things) -> Iterator[Proposal]:

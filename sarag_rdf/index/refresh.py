@@ -99,15 +99,12 @@ def _differences(
 
 def rebuild(reader: GraphReader) -> Change:
     """The change that makes the traversed graph anew from all evidence, and what was decided."""
-    minter = reader.minter
-    triples = _derived(reader, Decided.of(read_decisions(reader), minter))
-    graph = NamedNode(minter.kg_graph)
-    return Change(drop=(minter.kg_graph,), insert=tuple(_in_graph(triples, graph)))
+    decided = Decided.of(read_decisions(reader), reader.minter)
+    return Change(drop=(reader.minter.kg_graph,), insert=tuple(traversed(reader, decided)))
 
 
-def unmerged(reader: GraphReader) -> list[Quad]:
-    """The traversed graph as it would be had nothing been merged by a decision."""
-    decided = Decided.of((d for d in read_decisions(reader) if d.kind != "merged"), reader.minter)
+def traversed(reader: GraphReader, decided: Decided) -> list[Quad]:
+    """The traversed graph as it follows from all evidence, were this what is decided."""
     return _in_graph(_derived(reader, decided), NamedNode(reader.minter.kg_graph))
 
 

@@ -76,7 +76,8 @@ class KeptFiles:
     def discard(self, name: str) -> None:
         """Delete a manifest and then its files, as far as it tells them."""
         manifest = self.manifest(name)
-        _discard_any(self.folder / f"{name}.json")
+        discard(self.folder / f"{name}.json")
+        _make_way(self.folder / f"{name}.json")
         for file in manifest.files if manifest else ():
             discard(self.folder / file)
 
@@ -114,8 +115,7 @@ class KeptFiles:
         part = self.folder / f"{name}.{os.getpid()}-{uuid.uuid4().hex[:12]}.part"
         try:
             part.write_text(json.dumps({"layout": _LAYOUT, "sum": _sum(said), **said}, indent=1))
-            if there.is_dir():
-                _discard_any(there)
+            _make_way(there)
             part.replace(there)
         except OSError:
             discard(part)
@@ -175,9 +175,8 @@ def discard(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _discard_any(path: Path) -> None:
-    """Delete what stands where a manifest belongs, be it a folder, if that is possible."""
-    discard(path)
+def _make_way(path: Path) -> None:
+    """Delete a folder that stands where a manifest belongs, if that is possible."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
 

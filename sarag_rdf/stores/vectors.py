@@ -111,10 +111,9 @@ class FolderVectors:
 
     def _wanted(self, kind: str, count: int) -> None:
         """Remember that the nearest of a kind are asked for, and say once how that gets faster."""
-        mark = self._files.path(f"{NEAR}{kind}.wanted")
-        if not os.path.exists(mark):  # noqa: PTH110 - Path.exists raises where it may not look
+        if not self._is_marked(kind):
             with suppress(OSError):
-                mark.touch()
+                self._mark(kind).touch()
             log.warning(
                 "the nearest are looked for among all %d vectors (%s): the next sarag index puts "
                 "them into clusters, which makes that faster",
@@ -122,12 +121,18 @@ class FolderVectors:
                 kind,
             )
 
+    def _mark(self, kind: str) -> Path:
+        return self._files.path(f"{NEAR}{kind}.wanted")
+
+    def _is_marked(self, kind: str) -> bool:
+        """Whether the nearest of a kind were asked for."""
+        return os.path.exists(self._mark(kind))  # noqa: PTH110 - Path.exists may raise
+
     def prepare(self, kind: str, key: str, progress: Progress) -> None:
         index = self.load(kind, key)
         fresh = isinstance(index, ClusteredIndex) and index.stale <= STALE
-        if index is None or len(index) <= self._exact_up_to or fresh:
-            return
-        if kind not in CLUSTERED and not self._files.path(f"{NEAR}{kind}.wanted").exists():
+        wanted = kind in CLUSTERED or self._is_marked(kind)
+        if index is None or len(index) <= self._exact_up_to or fresh or not wanted:
             return
         matrix, shown = index.matrix, progress(f"clustering {kind} vectors", len(index))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from sarag_rdf.index.read.contract import ID_KEYS, TEXT_KEYS, Fault, Opened, Record, UnreadableError
@@ -24,11 +23,7 @@ def read(opened: Opened) -> Iterator[Record | Fault]:
     """
     value = _parsed(read_decoded(opened))
     if isinstance(value, dict):
-        for found in _records(value, "the object"):
-            if isinstance(found, Record) and _text_key(value) is not None:
-                yield replace(found, is_sole=True)
-            else:
-                yield found
+        yield from _records(value, "the object", is_sole=True)
         return
     if not isinstance(value, list):
         raise UnreadableError(f"holds {_kind(value)}: {_EXPECTED}")
@@ -80,13 +75,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _records(item: Any, where: str) -> Iterator[Record | Fault]:
+def _records(item: Any, where: str, *, is_sole: bool = False) -> Iterator[Record | Fault]:
     if not isinstance(item, dict):
         yield Fault(f"{where} is {_kind(item)}: {_EXPECTED}")
         return
-    key = _text_key(item)
+    key = next((key for key in TEXT_KEYS if item.get(key) is not None), None)
     if key is not None:
-        yield _record(item, key, where)
+        yield _record(item, key, where, is_sole=is_sole)
     elif item and all(_is_sentences(value) for value in item.values()):
         for title, sentences in item.items():
             yield Record(" ".join(sentences), title, "", f"{where}, {_quoted(title)}")
@@ -95,11 +90,7 @@ def _records(item: Any, where: str) -> Iterator[Record | Fault]:
         yield Fault(f"{where} has no text (keys found: {found}): {_EXPECTED}")
 
 
-def _text_key(item: dict[str, Any]) -> str | None:
-    return next((key for key in TEXT_KEYS if item.get(key) is not None), None)
-
-
-def _record(item: dict[str, Any], key: str, where: str) -> Record | Fault:
+def _record(item: dict[str, Any], key: str, where: str, *, is_sole: bool) -> Record | Fault:
     text = item[key]
     if _is_sentences(text):
         text = " ".join(text)
@@ -110,7 +101,7 @@ def _record(item: dict[str, Any], key: str, where: str) -> Record | Fault:
     for name, value in (("title", title), ("id", identifier)):
         if isinstance(value, bool | dict | list):
             return Fault(f"{where} has {_kind(value)} as {name}: expected a string")
-    return Record(text, _string(title), _string(identifier), where)
+    return Record(text, _string(title), _string(identifier), where, is_sole=is_sole)
 
 
 def _is_sentences(value: object) -> bool:
