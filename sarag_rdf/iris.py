@@ -157,8 +157,12 @@ class Minter:
     def description(self, mention: str, text: str, document: str) -> str:
         return f"{self.base}description/{sha256_hex(mention, text, document)[:32]}"
 
-    def relationship(self, subject: str, object_: str, text: str, document: str) -> str:
-        return f"{self.base}relationship/{sha256_hex(subject, object_, text, document)[:32]}"
+    def relationship(
+        self, subject: str, phrase: str, object_: str, text: str, document: str
+    ) -> str:
+        """IRI of what a document says of two mentions: every part of the statement counts."""
+        code = sha256_hex(subject, phrase, object_, text, document)[:32]
+        return f"{self.base}relationship/{code}"
 
     def extraction(self, *parts: str) -> str:
         return f"{self.base}extraction/{sha256_hex(*parts)[:32]}"

@@ -254,7 +254,11 @@ class LLM(Protocol):
 
 
 class Extractor(Protocol):
-    """Finds mentions and relations in documents."""
+    """Finds mentions and relations in documents.
+
+    An extractor that drops some of what it finds may count that, by reason, in an attribute
+    ``discarded: Mapping[str, int]``; the report of a run then includes those counts.
+    """
 
     @property
     def method(self) -> Method:

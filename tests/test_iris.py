@@ -251,7 +251,7 @@ def test_each_kind_has_its_own_place_under_the_base() -> None:
         MINTER.source("a", "a", "a"),
         MINTER.document("a", 0, 1, "a"),
         MINTER.description("a", "a", "a"),
-        MINTER.relationship("a", "a", "a", "a"),
+        MINTER.relationship("a", "a", "a", "a", "a"),
         MINTER.extraction("a"),
         MINTER.run("a"),
         MINTER.kg_graph,
@@ -272,7 +272,10 @@ def test_every_part_of_a_content_counts() -> None:
     )
     assert MINTER.document("s", 1, 23, "t") != MINTER.document("s", 12, 3, "t")
     assert MINTER.description("m", "ab", "c") != MINTER.description("m", "a", "bc")
-    assert MINTER.relationship("a", "b", "t", "d") != MINTER.relationship("b", "a", "t", "d")
+    parts = ["a", "p", "b", "t", "d"]
+    changed = [[*parts[:i], "x", *parts[i + 1 :]] for i in range(len(parts))]
+    swapped = ["b", "p", "a", "t", "d"]
+    assert len({MINTER.relationship(*each) for each in (parts, swapped, *changed)}) == 7
     assert Minter("https://other.example/").entity("a") != MINTER.entity("a")
 
 

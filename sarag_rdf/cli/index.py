@@ -10,6 +10,7 @@ import click
 from sarag_rdf.cli.indexing import (
     base_option,
     echo_counts,
+    echo_discarded,
     echo_estimate,
     echo_problems,
     echo_usage,
@@ -61,6 +62,7 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
             f"{report.duplicates} duplicates, {len(report.problems)} not indexed"
             f"{in_quarantine(report.quarantined)}"
         )
+        echo_discarded(report.discarded)
         echo_counts(kg, options)
     echo_usage(made)
     return int(nothing or (options["strict"] and bool(report.problems)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,6 +189,14 @@ def echo_report(report: Any) -> None:
         f"indexed{in_quarantine(report.quarantined)}"
     )
     echo_left_out(report.left_out)
+    echo_discarded(report.discarded)
+
+
+def echo_discarded(counts: Mapping[str, int]) -> None:
+    """A line about what was extracted and is not in the graph, if there is any."""
+    if counts:
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in sorted(counts.items()))
+        click.echo(f"extracted but not recorded: {reasons}")
 
 
 def echo_left_out(count: int) -> None:

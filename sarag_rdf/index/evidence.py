@@ -7,6 +7,7 @@ here depends on time, run or order: the same source and method give the same qua
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -19,9 +20,10 @@ from sarag_rdf.ports import Term
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, XSD
 
-EVIDENCE_RULES = "2"
+EVIDENCE_RULES = "3"
 """Version of what makes evidence of an extraction: how names are normalised, what a title names,
-what a document is about. It is part of every method, so that changed rules extract anew."""
+what a document is about, what tells relationships apart. It is part of every
+method, so that sources are extracted again when the rules have changed."""
 
 Pair = tuple[NamedNode, Term]
 
@@ -46,7 +48,11 @@ def _confidence(value: float) -> Literal:
 
 
 class SourceGraph:
-    """Collects the quads of one source's graph."""
+    """Collects the quads of one source's graph, and counts what of an extraction is not in them.
+
+    `relationships` is the number of relationships recorded; `discarded` counts by reason what was
+    extracted but not recorded, so that nothing is lost without a trace.
+    """
 
     def __init__(self, minter: Minter, source: Source, source_iri: str, method: Method) -> None:
         self._minter = minter
@@ -55,6 +61,8 @@ class SourceGraph:
         self._graph = NamedNode(minter.source_graph(source_iri))
         self._extraction = NamedNode(extraction_iri(minter, method))
         self._language = source.language
+        self.relationships = 0
+        self.discarded: Counter[str] = Counter()
         self._quads: dict[Quad, None] = {}
         self._add_source()
         self._add_method(method)
@@ -119,10 +127,21 @@ class SourceGraph:
         topic = topic_of(document, extraction)
         if topic:
             self._add(node, (SARAG.topicMention, self._mention(topic)))
-        names = {normalize_name(m.name) for m in extraction.mentions}
+        names = {normalize_name(m.name) for m in extraction.mentions} - {""}
+        relations: dict[str, Relation] = {}
         for relation in extraction.relations:
-            if {normalize_name(relation.subject), normalize_name(relation.object)} <= names:
-                self._add_relation(node, relation)
+            if not {normalize_name(relation.subject), normalize_name(relation.object)} <= names:
+                self.discarded["relationships between names that were not extracted"] += 1
+                continue
+            iri = self._relationship(node, relation)
+            other = relations.setdefault(iri, relation)
+            self.discarded["repeated relationships"] += other is not relation
+            if relation.confidence > other.confidence:
+                relations[iri] = relation
+        for iri, relation in relations.items():
+            self._add_relation(NamedNode(iri), node, relation)
+        self.relationships += len(relations)
+        self.discarded = +self.discarded
 
     def _mention(self, normalized: str) -> NamedNode:
         return NamedNode(self._minter.mention(normalized))
@@ -130,6 +149,7 @@ class SourceGraph:
     def _add_mention(self, document: NamedNode, mention: Mention) -> None:
         normalized = normalize_name(mention.name)
         if not normalized:
+            self.discarded["mentions without a name"] += 1
             return
         iri = self._minter.mention(normalized)
         node = NamedNode(iri)
@@ -158,19 +178,26 @@ class SourceGraph:
                 (PROV.wasGeneratedBy, self._extraction),
             )
 
-    def _add_relation(self, document: NamedNode, relation: Relation) -> None:
-        subject = self._minter.mention(normalize_name(relation.subject))
-        object_ = self._minter.mention(normalize_name(relation.object))
-        text = relation.sentence
-        node = NamedNode(self._minter.relationship(subject, object_, text, document.value))
-        if Quad(node, RDF.type, SARAG.Relationship, self._graph) in self._quads:
-            return
+    def _ends(self, relation: Relation) -> tuple[NamedNode, NamedNode]:
+        return (
+            self._mention(normalize_name(relation.subject)),
+            self._mention(normalize_name(relation.object)),
+        )
+
+    def _relationship(self, document: NamedNode, relation: Relation) -> str:
+        subject, object_ = self._ends(relation)
+        return self._minter.relationship(
+            subject.value, relation.phrase, object_.value, relation.sentence, document.value
+        )
+
+    def _add_relation(self, node: NamedNode, document: NamedNode, relation: Relation) -> None:
+        subject, object_ = self._ends(relation)
         self._add(
             node,
             (RDF.type, SARAG.Relationship),
-            (SARAG.subjectMention, NamedNode(subject)),
-            (SARAG.objectMention, NamedNode(object_)),
-            (SARAG.text, self._text(text)),
+            (SARAG.subjectMention, subject),
+            (SARAG.objectMention, object_),
+            (SARAG.text, self._text(relation.sentence)),
             (SARAG.phrase, self._text(relation.phrase)),
             (SARAG.confidence, _confidence(relation.confidence)),
             (PROV.wasDerivedFrom, document),
@@ -208,6 +235,20 @@ def extraction_iri(minter: Minter, method: Method) -> str:
     )
 
 
+def source_graph(
+    minter: Minter,
+    source: Source,
+    source_iri: str,
+    method: Method,
+    found: Sequence[tuple[Document, Extraction]],
+) -> SourceGraph:
+    """The graph of one source, with all that was extracted from its documents."""
+    graph = SourceGraph(minter, source, source_iri, method)
+    for document, extraction in found:
+        graph.add(document, extraction)
+    return graph
+
+
 def source_quads(
     minter: Minter,
     source: Source,
@@ -216,7 +257,4 @@ def source_quads(
     found: Sequence[tuple[Document, Extraction]],
 ) -> list[Quad]:
     """All quads of one source's graph."""
-    graph = SourceGraph(minter, source, source_iri, method)
-    for document, extraction in found:
-        graph.add(document, extraction)
-    return graph.quads
+    return source_graph(minter, source, source_iri, method, found).quads

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from math import ceil
@@ -111,6 +111,7 @@ class LLMExtractor:
         self._concurrency = concurrency
         self._max_tokens = max_tokens
         self._usage = Usage()
+        self._discarded: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     @property
@@ -124,6 +125,12 @@ class LLMExtractor:
         """What all replies so far cost; a call that ended in an error is not in it."""
         with self._lock:
             return self._usage
+
+    @property
+    def discarded(self) -> Counter[str]:
+        """What replies so far held that no extraction holds, by reason."""
+        with self._lock:
+            return self._discarded.copy()
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
         """One result a document, in order; at most twice `concurrency` documents are read ahead.
@@ -162,7 +169,10 @@ class LLMExtractor:
             return Extraction()
         schema = entities_schema(most_items(document, MAX_ENTITIES))
         found = self._ask("entities", entities_prompt(document), schema)
-        mentions = grounded_mentions(found["entities"], document.titled_text, document.text)
+        dropped: Counter[str] = Counter()
+        text = document.titled_text
+        mentions = grounded_mentions(found["entities"], text, document.text, dropped)
+        self._discard(dropped)
         if len(mentions) < 2:
             return Extraction(mentions)
         if stop.is_set():
@@ -171,7 +181,14 @@ class LLMExtractor:
         prompt = relationships_prompt(document, names)
         schema = relationships_schema(names, most_items(document, MAX_RELATIONSHIPS))
         found = self._ask("relationships", prompt, schema)
-        return Extraction(mentions, grounded_relations(found["relationships"], mentions))
+        dropped = Counter()
+        relations = grounded_relations(found["relationships"], mentions, dropped)
+        self._discard(dropped)
+        return Extraction(mentions, relations)
+
+    def _discard(self, counts: Counter[str]) -> None:
+        with self._lock:
+            self._discarded += counts
 
     def _ask(self, name: str, prompt: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         reply = self._llm.complete(prompt, schema, name=name, max_tokens=self._max_tokens)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,13 +32,17 @@ Triple = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the file holds for one passage; white space folded everywhere."""
+    """What the file holds for one passage; white space folded everywhere.
+
+    `malformed` counts triples that are not three non-empty strings.
+    """
 
     title: str
     text: str
     passage: str
     entities: tuple[str, ...]
     triples: tuple[Triple, ...]
+    malformed: int = 0
 
 
 class OpenIEExtractor:
@@ -53,8 +58,9 @@ class OpenIEExtractor:
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}") from error
         self._method = Method("openie", path.name, hashlib.sha256(content).hexdigest())
-        self._skipped_triples = 0
         self._missing_documents = 0
+        self._placed: defaultdict[Entry, set[Triple]] = defaultdict(set)
+        self._repeated = 0
         self._entries = [self._entry(path, place, doc) for place, doc in _docs(path, content)]
         self._by_text = {entry.text: entry for entry in reversed(self._entries)}
         self._by_text |= {entry.passage: entry for entry in reversed(self._entries)}
@@ -64,9 +70,17 @@ class OpenIEExtractor:
         return self._method
 
     @property
-    def skipped_triples(self) -> int:
-        """How many triples of the file are not three non-empty strings."""
-        return self._skipped_triples
+    def discarded(self) -> Counter[str]:
+        """Triples of the passages so far that no extraction holds, by reason."""
+        return +Counter(
+            {
+                "triples that are not three texts": sum(e.malformed for e in self._placed),
+                "relationships between names that are in no chunk together": sum(
+                    len(set(entry.triples) - placed) for entry, placed in self._placed.items()
+                ),
+                "repeated relationships": self._repeated,
+            }
+        )
 
     @property
     def missing_documents(self) -> int:
@@ -82,12 +96,15 @@ class OpenIEExtractor:
                 name = document.title or _fold(document.text)[:60] or document.iri
                 yield InputError(f"no extraction for {name} in {self._method.model}")
             else:
-                yield _extraction(document, *found)
+                extraction = _extraction(document, *found)
+                self._repeated += len(found[1]) - len(extraction.relations)
+                yield extraction
 
     def _find(self, document: Document) -> tuple[Sequence[str], Sequence[Triple]] | None:
         text = _fold(document.text)
         for whole in (_fold(document.titled_text), text):
             if entry := self._by_text.get(whole):
+                self._placed[entry] |= set(entry.triples)
                 return entry.entities, entry.triples
         within = [entry for entry in self._entries if text in entry.passage] if text else []
         same_title = [entry for entry in within if entry.title == _fold(document.title)]
@@ -95,14 +112,9 @@ class OpenIEExtractor:
             return None
         entry = (same_title or within)[0]
         words = _key(document.titled_text)
-        return (
-            [name for name in entry.entities if _key(name) in words],
-            [
-                triple
-                for triple in entry.triples
-                if _key(triple[0]) in words and _key(triple[2]) in words
-            ],
-        )
+        triples = [t for t in entry.triples if _key(t[0]) in words and _key(t[2]) in words]
+        self._placed[entry] |= set(triples)
+        return [name for name in entry.entities if _key(name) in words], triples
 
     def _entry(self, path: Path, place: int, doc: Any) -> Entry:
         if not isinstance(doc, dict):
@@ -117,13 +129,13 @@ class OpenIEExtractor:
         if not text:
             raise _format_error(path, f"docs[{place}] has neither 'passage' nor 'text'")
         triples = [_triple(value) for value in doc["extracted_triples"]]
-        self._skipped_triples += triples.count(None)
         return Entry(
             title,
             text,
             _string(whole) or _fold(f"{title} {text}"),
             tuple(name for value in doc["extracted_entities"] if (name := _string(value))),
             tuple(triple for triple in triples if triple),
+            triples.count(None),
         )
 
 

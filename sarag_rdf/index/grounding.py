@@ -7,6 +7,7 @@ is dropped. Names are compared as `sarag_rdf.iris.normalize_name` writes them, o
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -39,7 +40,10 @@ def tidy(text: str) -> str:
 
 
 def grounded_mentions(
-    entities: Iterable[Mapping[str, Any]], text: str, body: str = ""
+    entities: Iterable[Mapping[str, Any]],
+    text: str,
+    body: str = "",
+    discarded: Counter[str] | None = None,
 ) -> tuple[Mention, ...]:
     """Return the entities of a reply that occur in `text`, those of one name merged, in order.
 
@@ -47,13 +51,16 @@ def grounded_mentions(
     description of the information, else of the sentences of `body` (the text without its title)
     that name it, or none. An entity of which only an alias occurs takes that for its name. A
     place loses the sentences that name another entity that is not a place (paper, appendix B: a
-    place is not described by what happened to others in it).
+    place is not described by what happened to others in it). Entities that do not occur are
+    counted in `discarded`.
     """
+    dropped = Counter[str]() if discarded is None else discarded
     words = Words(text)
     merged: dict[str, Mention] = {}
     for entity in entities:
         forms = _forms([entity["name"], *entity["aliases"]], words)
         if not forms:
+            dropped["names that the text does not contain"] += 1
             continue
         found = Mention(forms[0], entity["type"], forms[1:], _sentences(entity["information"]))
         key = normalize_name(found.name)
@@ -64,12 +71,16 @@ def grounded_mentions(
 
 
 def grounded_relations(
-    relationships: Iterable[Mapping[str, Any]], mentions: Sequence[Mention]
+    relationships: Iterable[Mapping[str, Any]],
+    mentions: Sequence[Mention],
+    discarded: Counter[str] | None = None,
 ) -> tuple[Relation, ...]:
     """Return the relationships between two different mentions, each once, in order.
 
     Each has ``subject``, ``phrase``, ``object`` and ``sentence``; ends may be any name or alias.
+    What is not returned is counted in `discarded`.
     """
+    dropped = Counter[str]() if discarded is None else discarded
     names = {normalize_name(alias): m.name for m in mentions for alias in m.aliases}
     names |= {normalize_name(m.name): m.name for m in mentions}
     kept: dict[Relation, None] = {}
@@ -77,8 +88,17 @@ def grounded_relations(
         subject = names.get(normalize_name(found["subject"]))
         object_ = names.get(normalize_name(found["object"]))
         phrase, sentence = tidy(found["phrase"]), tidy(found["sentence"])
-        if subject and object_ and subject != object_ and (phrase or sentence):
-            kept[Relation(subject, phrase or "is related to", object_, sentence)] = None
+        relation = Relation(subject or "", phrase or "is related to", object_ or "", sentence)
+        if not (subject and object_):
+            dropped["relationships between names that were not extracted"] += 1
+        elif subject == object_:
+            dropped["relationships of a name with itself"] += 1
+        elif not (phrase or sentence):
+            dropped["relationships without a phrase or a sentence"] += 1
+        elif relation in kept:
+            dropped["repeated relationships"] += 1
+        else:
+            kept[relation] = None
     return tuple(kept)
 
 

@@ -10,6 +10,7 @@ same commit.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -19,7 +20,7 @@ from sarag_rdf.errors import SaragError
 from sarag_rdf.graph.record import now
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.commit import Writer
-from sarag_rdf.index.evidence import extraction_iri, source_quads
+from sarag_rdf.index.evidence import SourceGraph, extraction_iri, source_graph
 from sarag_rdf.index.gate import held_problem, inspect_evidence
 from sarag_rdf.index.plan import Plan, PlannedSource, state_of
 from sarag_rdf.index.quarantine import quarantine_quads
@@ -40,7 +41,8 @@ _Found = list[tuple[Document, Extraction]]
 class IndexReport:
     """What a run did; counts of sources, and of the documents (chunks) in them.
 
-    The `quarantined` sources are among the problems.
+    The `quarantined` sources are among the problems. `discarded` counts, by reason, what was
+    extracted and is not in the graph: repeated relationships, names that the text does not hold.
     """
 
     added: int = 0
@@ -53,6 +55,7 @@ class IndexReport:
     documents: int = 0
     mentions: int = 0
     relationships: int = 0
+    discarded: Counter[str] = field(default_factory=Counter)
     problems: list[InputProblem] = field(default_factory=list)
 
 
@@ -84,6 +87,7 @@ def run(
     batch: list[tuple[PlannedSource, _Found]] = []
     waiting, since = 0, time.monotonic()
     advance = progress("indexing documents", len(plan.documents))
+    before = _discarded(extractor)
     extracted = _extracted(plan, extractor)
     try:
         for planned, found in extracted:
@@ -105,6 +109,7 @@ def run(
         raise
     _commit(writer, plan.method, batch, report)
     advance(waiting)
+    report.discarded += _discarded(extractor) - before
     report.deleted = remove_by(writer, tuple(plan.gone), progress)
     writer.finish()
     return report
@@ -142,16 +147,17 @@ def _commit(
     held: list[Quad] = []
     for planned, found in batch:
         try:
-            quads = source_quads(minter, planned.source, planned.iri, method, found)
+            graph = source_graph(minter, planned.source, planned.iri, method, found)
         except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
             report.problems.append(InputProblem(planned.name, _unwritable(error)))
             continue
+        quads = graph.quads
         done.append(planned)
         verdict = inspect_evidence(quads)
         if verdict.conforms:
             insert += quads
             drop += [minter.source_graph(planned.iri)] if planned.known else []
-            _count(report, planned, found)
+            _count(report, planned, found, graph)
         else:
             state = state_of(planned.source, extraction)
             held += quarantine_quads(minter, planned.iri, state, quads, verdict, when)
@@ -181,9 +187,15 @@ def _unwritable(error: Exception) -> str:
     )
 
 
-def _count(report: IndexReport, planned: PlannedSource, found: _Found) -> None:
+def _discarded(extractor: Extractor) -> Counter[str]:
+    """What the extractor has discarded so far, if it counts that."""
+    return Counter(getattr(extractor, "discarded", {}))
+
+
+def _count(report: IndexReport, planned: PlannedSource, found: _Found, graph: SourceGraph) -> None:
     report.updated += planned.known
     report.added += not planned.known
     report.documents += len(found)
     report.mentions += sum(len(e.mentions) for _, e in found)
-    report.relationships += sum(len(e.relations) for _, e in found)
+    report.relationships += graph.relationships
+    report.discarded += graph.discarded

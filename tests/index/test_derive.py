@@ -209,7 +209,8 @@ def expected(sources: Mapping[str, Content]) -> set[Triple]:
         for r in extraction.relations:
             ends = name[r.subject], name[r.object]
             iris = [MINTER.mention(end) for end in ends]
-            node = NamedNode(MINTER.relationship(iris[0], iris[1], r.sentence, document))
+            relationship = MINTER.relationship(iris[0], r.phrase, iris[1], r.sentence, document)
+            node = NamedNode(relationship)
             triples.add(Triple(node, SARAG.subject, entity[ends[0]]))
             triples.add(Triple(node, SARAG.object, entity[ends[1]]))
             triples.add(Triple(entity[ends[0]], SARAG.relatedTo, entity[ends[1]]))

@@ -129,8 +129,27 @@ def test_a_chunk_of_two_passages_belongs_to_the_one_with_its_title(tmp_path: Pat
     assert triples(found) == [("ferry", "leaves from", "Bala")]
 
 
-def test_malformed_triples_are_counted(extractor: OpenIEExtractor) -> None:
-    assert extractor.skipped_triples == 4
+def test_what_is_not_returned_is_counted(tmp_path: Path) -> None:
+    triples_ = [
+        ["Porth Wen", "lies in", "Llanbad"],
+        ["Porth Wen", "lies in", "Llanbad"],
+        ["Porth Wen", "was built in", "1872"],
+        ["Porth Wen", "", "1872"],
+        ["Porth Wen", 7],
+    ]
+    text = "Porth Wen lies in Llanbad. It was built in 1872."
+    doc = {"title": "", "text": text, "extracted_entities": [], "extracted_triples": triples_}
+    path = written(tmp_path, {"docs": [doc]})
+    whole = OpenIEExtractor(path)
+    assert len(one(whole, "", text).relations) == 2
+    assert whole.discarded == {"triples that are not three texts": 2, "repeated relationships": 1}
+
+    chunked = OpenIEExtractor(path)
+    one(chunked, "", "Porth Wen lies in Llanbad.")
+    apart = "relationships between names that are in no chunk together"
+    assert chunked.discarded[apart] == 1
+    one(chunked, "", "Llanbad. It was built in 1872.")
+    assert chunked.discarded[apart] == 1
 
 
 def test_documents_without_an_entry_are_yielded_as_errors(extractor: OpenIEExtractor) -> None:
