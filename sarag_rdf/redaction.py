@@ -114,6 +114,20 @@ def redacted_body(body: bytes, *, remark: bool) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+def redact_exception(error: BaseException) -> None:
+    """Take what a server said out of an exception of another package, and out of its causes.
+
+    Texts among its arguments, and attributes such as `msg` of ``HTTPError``, are as of a remark.
+    """
+    found: BaseException | None = error
+    while found is not None:
+        found.args = tuple(redacted_remark(a) if isinstance(a, str) else a for a in found.args)
+        for name, value in vars(found).items():
+            if isinstance(value, str):
+                setattr(found, name, redacted_remark(value))
+        found = found.__cause__ or found.__context__
+
+
 class RedactingFilter(logging.Filter):
     """Takes secrets out of the log records of packages that log what a server sends."""
 
@@ -172,8 +186,8 @@ def _in_json(value: Any, secrets: Sequence[str]) -> Any:
 # Every repetition in the patterns below is bounded and every pattern begins with literals, so that
 # searching takes time in proportion to the text, whatever a server sends.
 
-_SLASHES: Final = r"\\\\{0,8}"
-"""One to nine backslashes: JSON within JSON doubles them."""
+_SLASHES: Final = r"\\\\{0,31}"
+"""Up to 32 backslashes: JSON within JSON doubles them each time."""
 _PERCENT: Final = (r"%(?:25){0,4}", rf"{_SLASHES}u0025(?:25){{0,4}}")
 _AMPERSAND: Final = (r"&(?:amp;){0,4}", rf"{_SLASHES}u0026(?:amp;){{0,4}}")
 _FOLD: Final = r"(?:=(?:\s|\\{1,9}[rn]){1,4})?"

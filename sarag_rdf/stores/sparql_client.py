@@ -30,7 +30,7 @@ from sarag_rdf.errors import (
     RemoteTimeoutError,
     RemoteTruncatedError,
 )
-from sarag_rdf.redaction import redacted_body, redacted_remark, remember
+from sarag_rdf.redaction import redact_exception, redacted_body, remember
 from sarag_rdf.remote import Remote
 from sarag_rdf.stores.sparql_failures import failure, waiting_time
 
@@ -160,11 +160,15 @@ class Client:
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         until = time.monotonic() + limit
         try:
-            with self._opener.open(request, timeout=limit) as response:
-                return _received(url, response, _read(url, response, until, self.remote.max_reply))
+            try:
+                with self._opener.open(request, timeout=limit) as response:
+                    body = _read(url, response, until, self.remote.max_reply)
+                    return _received(url, response, body)
+            except Exception as error:
+                redact_exception(error)
+                raise
         except urllib.error.HTTPError as error:
             with error:
-                error.msg = redacted_remark(str(error.msg))
                 raise failure(url, error, _beginning(error)) from error
         except TimeoutError as error:
             raise RemoteTimeoutError(_late(url, limit)) from error
@@ -179,8 +183,7 @@ class Client:
         except (OSError, http.client.HTTPException) as error:
             raise RemoteDownError(_unreachable(url, error)) from error
         except ValueError as error:  # urllib's handlers, for a scheme of authentication
-            told = redacted_remark(str(error))
-            raise RemoteAuthError(f"{url} wants credentials of another kind: {told}") from error
+            raise RemoteAuthError(f"{url} wants credentials of another kind: {error}") from error
 
 
 def _opener(remote: Remote) -> urllib.request.OpenerDirector:
@@ -241,5 +244,4 @@ def _late(url: str, limit: float) -> str:
 
 def _unreachable(url: str, reason: object) -> str:
     told = getattr(reason, "strerror", None) or getattr(reason, "verify_message", None) or reason
-    said = redacted_remark(str(told))
-    return f"{url} cannot be reached: {said}: is the URL right, and the server running?"
+    return f"{url} cannot be reached: {told}: is the URL right, and the server running?"
