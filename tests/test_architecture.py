@@ -49,7 +49,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "remote": {"errors", "iris", "redaction"},
     "ports": {"types", "answers"},
     "terms": {"errors", "ports"},
-    "resources": {"errors", "ports", "vocab"},
+    "resources": {"errors", "fence", "ports", "vocab"},
     "fence": {"iris"},
     "algo": set(),
     "shacl": {"errors", "ports", "resources", "vocab"},

@@ -25,6 +25,7 @@ from sarag_rdf.errors import (
     TruncatedReplyError,
     UnparsableReplyError,
 )
+from sarag_rdf.fence import defused
 from sarag_rdf.models.endpoint_client import check_model, endpoint_client, endpoint_key
 from sarag_rdf.models.endpoint_errors import is_context_error, is_refusal, public_url, typed_error
 from sarag_rdf.models.json_reply import parse_reply
@@ -208,14 +209,14 @@ class OpenAILLM:
             request["seed"] = self._seed
         if "json_schema" in refused:
             request["response_format"] = {"type": "json_object"}
-            request["messages"] = [_with_schema(messages[0], schema), *messages[1:]]
+            request["messages"] = _defused([_with_schema(messages[0], schema), *messages[1:]])
             return request
         wire = _without_bounds(schema) if "schema bounds" in refused else schema
         request["response_format"] = {
             "type": "json_schema",
             "json_schema": {"name": name, "strict": True, "schema": wire},
         }
-        request["messages"] = messages
+        request["messages"] = _defused(messages)
         return request
 
     def _usage(self, completion: ChatCompletion) -> Usage:
@@ -223,6 +224,11 @@ class OpenAILLM:
         tokens_in = (counted.prompt_tokens or 0) if counted else 0
         tokens_out = (counted.completion_tokens or 0) if counted else 0
         return Usage(1, 0, tokens_in, tokens_out, self.cost(tokens_in, tokens_out))
+
+
+def _defused(messages: list[_Message]) -> list[_Message]:
+    """Replies and schemas that are sent along may hold special tokens, too."""
+    return [{**message, "content": defused(message["content"])} for message in messages]
 
 
 def _with_schema(message: _Message, schema: Mapping[str, Any]) -> _Message:
