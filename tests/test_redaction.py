@@ -7,6 +7,7 @@ import html
 import json
 import quopri
 import string
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -76,7 +77,7 @@ FORMS: dict[str, Callable[[str], str]] = {
 def secret(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (*redaction.VARIABLES, redaction.USER):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(redaction, "_remembered", redaction.deque(maxlen=32))
+    monkeypatch.setattr(redaction, "_remembered", deque(maxlen=32))
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
 
 

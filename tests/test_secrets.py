@@ -408,7 +408,7 @@ def test_a_traceback_holds_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(SystemExit):
         main.main([])
     shown: list[str] = []
-    monkeypatch.setattr(main.click, "echo", lambda text, **_: shown.append(text))
+    monkeypatch.setattr("click.echo", lambda text, **_: shown.append(text))
     error = ValueError("outer")
     error.__cause__ = RuntimeError(f"inner {KEY}")
     sys.excepthook(ValueError, error, None)
