@@ -41,7 +41,7 @@ from sarag_rdf.reason.self_ask import SelfAsk
 from sarag_rdf.reason.single import Single
 from sarag_rdf.reason.sparql_cot import SparqlCot
 from sarag_rdf.reason.sparql_grounded import SparqlGrounded
-from sarag_rdf.remote import LONGEST, MAX_REPLY
+from sarag_rdf.remote import LOADING_WAIT, LONGEST, MAX_REPLY
 from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
 from sarag_rdf.retrieve.khop import Khop
@@ -89,7 +89,7 @@ class Endpoint:
     `timeout` in seconds a request; `concurrency` calls at a time; prices in US dollars per
     million tokens, for the cost that is reported; `temperature` of at least 0, and the seed of
     what is left to chance, both part of a reply's identity in the cache; `max_reply` in bytes of
-    an answer.
+    an answer; `loading_wait` in seconds for a server that is still loading its model.
     """
 
     base_url: str
@@ -101,6 +101,7 @@ class Endpoint:
     temperature: float = 0.0
     seed: int = 0
     max_reply: int = MAX_REPLY
+    loading_wait: float = LOADING_WAIT
 
     def __post_init__(self) -> None:
         """Raises `UsageError` for numbers that cannot be."""
@@ -112,6 +113,8 @@ class Endpoint:
         for name in ("temperature", "price_in", "price_out"):
             if not getattr(self, name) >= 0:
                 raise UsageError(f"{name} of an endpoint is not 0 or more")
+        if not 0 <= self.loading_wait <= LONGEST:
+            raise UsageError(f"loading_wait of an endpoint is not from 0 to {LONGEST} seconds")
 
     @classmethod
     def from_environment(cls) -> Endpoint | None:
@@ -130,7 +133,7 @@ def make_llm(endpoint: Endpoint | None, cache: Path | None) -> LLM:
     from sarag_rdf.models.endpoint_client import endpoint_model
     from sarag_rdf.models.openai_llm import OpenAILLM
 
-    model = endpoint.model or endpoint_model(endpoint.base_url)
+    model = endpoint.model or endpoint_model(endpoint.base_url, loading_wait=endpoint.loading_wait)
     llm = OpenAILLM(
         base_url=endpoint.base_url,
         model=model,
@@ -140,6 +143,7 @@ def make_llm(endpoint: Endpoint | None, cache: Path | None) -> LLM:
         temperature=endpoint.temperature,
         seed=endpoint.seed,
         max_reply=endpoint.max_reply,
+        loading_wait=endpoint.loading_wait,
     )
     return CachedLLM(llm, cache or ":memory:")
 
@@ -156,6 +160,7 @@ def make_embedder(name: str | None, endpoint: Endpoint | None) -> Embedder:
             name.removeprefix("openai:"),
             endpoint.timeout,
             max_reply=endpoint.max_reply,
+            loading_wait=endpoint.loading_wait,
         )
     return SentenceTransformerEmbedder(name or DEFAULT_MODEL, may_download=bool(name))
 

@@ -38,6 +38,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from sarag_rdf.redaction import redacted
+
 __all__ = [
     "ContextTooLongError",
     "DiskFullError",
@@ -89,9 +91,15 @@ def place(path: Path) -> str:
 
 
 class SaragError(Exception):
-    """Base of all errors of this library; `exit_code` is what the command line returns."""
+    """Base of all errors of this library; `exit_code` is what the command line returns.
+
+    Its message holds no secret, whatever it quotes: see `sarag_rdf.redaction`.
+    """
 
     exit_code = 1
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*(redacted(a) if isinstance(a, str) else a for a in arguments))
 
 
 class UsageError(SaragError):

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 from pyoxigraph import NamedNode
 
 from sarag_rdf.errors import UsageError
+from sarag_rdf.redaction import holds_password, masked
 
 DEFAULT_BASE = "https://example.org/kg/"
 
@@ -110,6 +111,10 @@ class Minter:
     @classmethod
     def for_base(cls, base: str) -> Minter:
         """Check and complete a base as a user writes it; raise `UsageError` if it cannot serve."""
+        if holds_password(base):
+            raise UsageError(
+                f"the base of IRIs may hold no user name or password: give {masked(base)}"
+            )
         shape = r"https?://[^\s<>\"{}|\\^`#?/]+(/[^\s<>\"{}|\\^`#?]*)?"
         if not re.fullmatch(shape, base) or not is_iri(base):
             raise UsageError(

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.iris import sha256_hex
+from sarag_rdf.redaction import holds_password, masked, remember_url
 
 TIMEOUT = 60.0
 """Seconds that a request may take by default, as at the Wikidata Query Service."""
@@ -19,6 +20,8 @@ LONGEST = 86_400
 """Seconds that a request may take at most."""
 MAX_REPLY = 64 << 20
 """Bytes of an answer at most by default."""
+LOADING_WAIT = 60.0
+"""Seconds that a model server which is still loading its model is waited for by default."""
 
 GraphKind = Literal["", "sarag", "wikibase", "wikibase-truthy", "skos", "rdf"]
 
@@ -54,6 +57,7 @@ class Remote:
     def __post_init__(self) -> None:
         for url in (self.query_url, *filter(None, (self.update_url, self.store_url))):
             _check(url)
+            remember_url(url)
         if not 0 < self.timeout <= LONGEST or self.max_reply < 1:
             raise UsageError(
                 f"the timeout of an endpoint is above 0 and at most {LONGEST} seconds, and "
@@ -100,16 +104,6 @@ def _check(url: str) -> None:
             "an endpoint's URL may hold no password: set SARAG_SPARQL_USER and "
             "SARAG_SPARQL_PASSWORD in the environment"
         )
-
-
-def holds_password(url: str) -> bool:
-    """Whether a URL names a user, and perhaps a password, before its host."""
-    return "@" in url.partition("//")[2].partition("/")[0]
-
-
-def masked(url: str) -> str:
-    """A URL for messages, without the user and password that it may hold."""
-    return re.sub(r"//[^/]*@", "//", url)
 
 
 def _by_convention(path: str) -> tuple[str, str]:

@@ -19,6 +19,7 @@ import jinja2
 from pyoxigraph import NamedNode
 
 from sarag_rdf.errors import SaragError
+from sarag_rdf.fence import defused
 from sarag_rdf.ports import Term
 from sarag_rdf.vocab import RDFS, SKOS
 
@@ -148,8 +149,8 @@ def _prompts() -> jinja2.Environment:
 
 
 def render_prompt(name: str, **values: Any) -> str:
-    """Render ``prompts/<name>.j2``; a missing variable raises."""
-    return _prompts().get_template(f"{name}.j2").render(**values)
+    """Render ``prompts/<name>.j2``, special tokens defused; a missing variable raises."""
+    return defused(_prompts().get_template(f"{name}.j2").render(**values))
 
 
 def prompt_hash(*names: str) -> str:

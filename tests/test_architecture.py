@@ -18,6 +18,7 @@ FOUNDATION = {
     "types",
     "answers",
     "errors",
+    "redaction",
     "vocab",
     "iris",
     "spec",
@@ -35,7 +36,8 @@ STRATEGIES = {
 ADAPTERS = {"stores", "models"}
 
 MAY_IMPORT: dict[str, set[str]] = {
-    "errors": set(),
+    "redaction": set(),
+    "errors": {"redaction"},
     "types": set(),
     "answers": {"types"},
     "spec": {"errors"},
@@ -43,11 +45,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "packed": {"errors"},
     "guarded": {"errors"},
     "caches": {"errors"},
-    "iris": {"errors"},
-    "remote": {"errors", "iris"},
+    "iris": {"errors", "redaction"},
+    "remote": {"errors", "iris", "redaction"},
     "ports": {"types", "answers"},
     "terms": {"errors", "ports"},
-    "resources": {"errors", "ports", "vocab"},
+    "resources": {"errors", "fence", "ports", "vocab"},
     "fence": {"iris"},
     "algo": set(),
     "shacl": {"errors", "ports", "resources", "vocab"},
@@ -82,7 +84,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {
         "serve",
         *("knowledge_graph", "assemble", "evaluate", "ports", "types", "answers", "errors"),
-        *("vocab", "spec", "remote", "caches"),
+        *("vocab", "spec", "remote", "redaction", "caches"),
         "sarag_rdf",
     },
     "sarag_rdf": {

@@ -19,8 +19,8 @@ import pytest
 import sarag_rdf
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.index.read import read_paths
-from sarag_rdf.ingest.files import public_origin
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.redaction import public_origin
 from sarag_rdf.types import Source
 from tests.command import environment
 from tests.fault_server import playing, raw

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
+import traceback
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
-from tests.command import Sarag
-from tests.fault_server import FaultServer, Play, failure, playing, raw, send
+from sarag_rdf.errors import EndpointError, SaragError, UsageError
+from sarag_rdf.models.endpoint_client import endpoint_model
+from sarag_rdf.models.fakes import QueuedLLM
+from sarag_rdf.models.openai_embedder import OpenAIEmbedder
+from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.remote import Remote
+from sarag_rdf.stores.sparql import SparqlStore
+from tests.command import Sarag, run_sarag
+from tests.fault_server import FaultServer, Play, completion, data, failure, playing, raw, send
 from tests.index.test_resume import chat
-from tests.sample_graph import embeddings, make_graph
+from tests.sample_graph import embeddings, make_graph, nquads
 from tests.serve.running import serving
+from tests.test_redaction import FORMS, is_gone
 
 MARK = "f0rb1dden"
 SECRETS = {
@@ -162,6 +172,248 @@ def test_a_url_with_a_password_is_refused(
     done = sarag(*arguments, url)
     done.fails(2, "password")
     assert_clean(documents, done.out, done.err)
+
+
+# ---------------------------------------------------------------- What comes back encoded
+
+KEY = 'sk-f0rb1dden/"quoted" & <more>+1'.replace(" ", "_")
+"""A key that each encoding writes in another way."""
+SCHEMA = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
+
+
+def listing(*names: str) -> bytes:
+    listed = [{"id": name, "object": "model", "created": 0, "owned_by": "x"} for name in names]
+    return json.dumps({"object": "list", "data": listed}).encode()
+
+
+def in_header(coded: str) -> str:
+    return coded.replace("\r", "").replace("\n", "").encode("ascii", "ignore").decode()
+
+
+def saying(status: int, coded: str) -> Play:
+    """An error whose body, headers and reason phrase say it."""
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        body = json.dumps({"error": {"message": coded, "type": coded, "code": coded}}).encode()
+        handler.send_response(status, in_header(coded))
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Length", str(len(body)))
+        handler.send_header(
+            "Location", f"http://127.0.0.1:9/{in_header(coded)}?k={in_header(coded)}"
+        )
+        handler.send_header("X-Said", in_header(coded))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return play
+
+
+def in_pieces(body: bytes) -> Play:
+    """A reply in chunks of a few bytes, as a stream comes."""
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        handler.protocol_version = "HTTP/1.1"
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        for place in range(0, len(body), 7):
+            piece = body[place : place + 7]
+            handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        handler.wfile.write(b"0\r\n\r\n")
+        handler.close_connection = True
+
+    return play
+
+
+def with_model(coded: str) -> bytes:
+    """A reply that has it as its model and text."""
+    choice = {"index": 0, "finish_reason": "stop"}
+    message = {"role": "assistant", "content": json.dumps({"word": f"it is {coded}"})}
+    body = {"id": "1", "object": "chat.completion", "created": 0, "model": coded}
+    return json.dumps({**body, "choices": [{**choice, "message": message}]}).encode()
+
+
+def told_by(error: BaseException, caplog: pytest.LogCaptureFixture) -> str:
+    """All that an error and the log tell, with causes."""
+    return f"{''.join(traceback.format_exception(error))}\n{error!r}\n{caplog.text}"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_key_that_comes_back_encoded(form: str, caplog: pytest.LogCaptureFixture) -> None:
+    """From the list of models, in errors and redirects, as refusal, and in replies."""
+    caplog.set_level(logging.DEBUG)
+    coded = FORMS[form](KEY)
+    listed = [
+        saying(400, coded),
+        raw(200, listing(f"m-{coded}", f"n-{coded}")),
+        raw(200, listing(f"m-{coded}")),
+        raw(200, coded.encode(), Content_Type="text/html", X_Said=in_header(coded)),
+    ]
+    repaired = [completion(f"no object, but {coded}"), completion(json.dumps({"word": [coded]}))]
+    acts = [saying(status, coded) for status in (400, 401, 404, 500, 307)]
+    acts += [
+        completion(None, refusal=coded),
+        data({"error": coded}),
+        data({"error": coded}),
+        raw(200, json.dumps({"error": {"message": coded}}).encode()),
+    ]
+    with playing(*listed, *repaired, *acts) as server:
+        llm = OpenAILLM(base_url=server.base_url, model="m", api_key=KEY, max_retries=0)
+        while len(server.requests) < len(listed + repaired + acts):
+            with pytest.raises((EndpointError, UsageError)) as caught:
+                if len(server.requests) < len(listed):
+                    endpoint_model(server.base_url, api_key=KEY)
+                else:
+                    llm.complete("q", SCHEMA, name="n", max_tokens=9)
+            told = told_by(caught.value, caplog)
+            assert is_gone(form, f"***{told}", KEY), told
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_reply_that_holds_the_key(form: str) -> None:
+    coded = FORMS[form](KEY)
+    with playing(in_pieces(with_model(coded))) as server:
+        llm = OpenAILLM(base_url=server.base_url, model="m", api_key=KEY, max_retries=0)
+        reply = llm.complete("q", SCHEMA, name="n", max_tokens=9)
+    assert reply.data["word"].startswith("it is ")
+    assert is_gone(form, reply.data["word"], KEY)
+
+
+def test_a_reply_in_another_charset() -> None:
+    """What is parsed is looked at again, however its bytes were written."""
+    body = with_model(KEY).decode().encode("utf-16")
+    with playing(raw(200, body), raw(200, listing(KEY).decode().encode("utf-16"))) as server:
+        llm = OpenAILLM(base_url=server.base_url, model="m", api_key=KEY, max_retries=0)
+        assert llm.complete("q", SCHEMA, name="n", max_tokens=9).data == {"word": "it is ***"}
+        with pytest.raises(EndpointError, match="repeats a key"):
+            endpoint_model(server.base_url, api_key=KEY)
+
+
+def test_a_model_called_after_the_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("SARAG_API_KEY", raising=False)
+    for make in (OpenAILLM, OpenAIEmbedder):
+        with pytest.raises(UsageError, match="name of the model") as caught:
+            make(base_url="http://127.0.0.1:9/v1", model=f"m-{KEY}")
+        assert KEY not in str(caught.value)
+
+
+def test_a_model_of_ones_own_called_after_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sarag_rdf.index.extract_llm import LLMExtractor
+
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    entity = {"name": "Ada", "type": "person", "aliases": [], "information": "Ada knows Ulm."}
+    llm = QueuedLLM([{"entities": [entity]}] * 3, model=f"m-{KEY}")
+    make_graph(tmp_path / "kg", extractor=LLMExtractor(llm, 1))
+    assert '"m-***"' in nquads(tmp_path / "kg")
+    assert "quoted" not in nquads(tmp_path / "kg")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", ["TOKEN", "PASSWORD"])
+def test_a_password_that_comes_back_encoded(
+    form: str, kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """From a SPARQL endpoint: in errors, redirects, results, and in what makes no sense."""
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv(f"SARAG_SPARQL_{kind}", KEY)
+    monkeypatch.setenv("SARAG_SPARQL_USER", "reader-17")
+    coded = FORMS[form](KEY)
+    row = {"s": {"type": "literal", "value": coded}}
+    rows = json.dumps({"head": {"vars": ["s"]}, "results": {"bindings": [row]}}).encode()
+    acts = [saying(status, coded) for status in (400, 403, 404, 413, 500, 504, 307)]
+    acts += [
+        raw(200, coded.encode(), Content_Type="text/html"),
+        raw(200, coded.encode(), Content_Type="application/sparql-results+json"),
+        raw(200, b"", Content_Type=f"text/{in_header(coded)}"),
+        raw(401, b"", WWW_Authenticate=f"{in_header(coded)} realm=x"),
+    ]
+    good = raw(200, rows, Content_Type="application/sparql-results+json")
+    with playing(*acts, good) as server:
+        store = SparqlStore(Remote(f"{server.root}/query"), backoff=0.001)
+        for _ in acts:
+            with pytest.raises(SaragError) as caught:
+                store.query("SELECT ?s {}")
+            told = told_by(caught.value, caplog)
+            assert is_gone(form, f"***{told}", KEY), told
+        assert len(server.requests) == len(acts)
+        assert is_gone(form, str(store.query("SELECT ?s {}")), KEY)
+
+
+def talkative(handler: BaseHTTPRequestHandler) -> None:
+    """Answers in order, and repeats the key in all encodings in whatever there is room for."""
+    owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
+    if handler.path.endswith("/embeddings"):
+        embeddings(handler)
+    elif "entities" in owner.bodies[-1]["response_format"]["json_schema"]["name"]:
+        told = [
+            {
+                "name": f"Ada{number}",
+                "type": "person",
+                "aliases": [text for text in [encode(KEY)] if len(text) <= 200],
+                "information": f"Ada{number} is {encode(KEY)}. Ada{number} knows Ulm.",
+            }
+            for number, encode in enumerate(FORMS.values())
+        ]
+        data({"entities": told})(handler)
+    else:
+        told = [
+            {
+                "subject": f"Ada{number}",
+                "phrase": encode(KEY) if len(encode(KEY)) <= 120 else "knows",
+                "object": f"Ada{number + 1}",
+                "sentence": f"Ada{number} is {encode(KEY)}.",
+            }
+            for number, encode in enumerate(list(FORMS.values())[:-1])
+        ]
+        data({"relationships": told})(handler)
+
+
+def test_no_encoding_is_kept_in_a_graph(tmp_path: Path) -> None:
+    """Not in the store, the cache of replies, an export or a log, from a process of its own."""
+    names = " ".join(f"Ada{number} knows Ulm and is a person of that town." for number in range(40))
+    (tmp_path / "a.txt").write_text(names)
+    with playing(talkative) as server:
+        env = {"SARAG_API_KEY": KEY, "SARAG_BASE_URL": server.base_url, "SARAG_MODEL": "m"}
+        env |= {"SARAG_EMBEDDER": "openai:m", "SARAG_DEBUG": "1"}
+        commands = (
+            ("index", "a.txt", "--extractor", "llm"),
+            ("export",),
+            ("describe",),
+            ("stats",),
+        )
+        done = [run_sarag(*command, cwd=tmp_path, env=env) for command in commands]
+    assert [result.code for result in done] == [0] * 4
+    exported = nquads(tmp_path / "kg")
+    assert exported.count("***") >= len(FORMS)
+    texts = [exported, *(result.out + result.err for result in done)]
+    files = [path for path in (tmp_path / "kg").rglob("*") if path.is_file()]
+    assert any(path.name == "replies.sqlite" for path in files)
+    texts += [path.read_bytes().decode("latin-1") for path in files]
+    for form in FORMS:
+        for text in texts:
+            assert is_gone(form, f"***{text}", KEY), form
+
+
+def test_a_traceback_holds_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor do the causes of an error, which are shown when SARAG_DEBUG is set."""
+    from sarag_rdf.cli import main
+
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(main, "_run", lambda arguments: 0)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(SystemExit):
+        main.main([])
+    shown: list[str] = []
+    monkeypatch.setattr("click.echo", lambda text, **_: shown.append(text))
+    error = ValueError("outer")
+    error.__cause__ = RuntimeError(f"inner {KEY}")
+    sys.excepthook(ValueError, error, None)
+    assert "RuntimeError: inner ***" in shown[0]
+    assert "ValueError: outer" in shown[0]
 
 
 @pytest.fixture

@@ -8,7 +8,9 @@ import logging
 import os
 import sys
 import tomllib
+import traceback
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import click
@@ -16,6 +18,7 @@ import click
 from sarag_rdf import __version__
 from sarag_rdf.caches import FirstOnly, lack_of_room
 from sarag_rdf.errors import SaragError, UsageError, one_line
+from sarag_rdf.redaction import redacted
 
 COMMANDS = {
     "index": "index documents into a knowledge graph",
@@ -166,6 +169,7 @@ def main(arguments: list[str] | None = None) -> None:
         handler.addFilter(logging.Filter("sarag_rdf"))
         handler.addFilter(FirstOnly())
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
+    sys.excepthook = _show
     sys.exit(_run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -173,13 +177,20 @@ class _BesideBars(logging.Handler):
     """Writes a line of its own, though a progress bar stands on the last one."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = self.format(record)
+        text = redacted(self.format(record))
         if "tqdm" not in sys.modules:
             click.echo(text, err=True)
             return
         from tqdm import tqdm
 
         tqdm.write(text, file=sys.stderr)
+
+
+def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Write a traceback, of which the messages of all causes are a part, without secrets."""
+    click.echo(
+        redacted("".join(traceback.format_exception(kind, error, trace))), err=True, nl=False
+    )
 
 
 def _run(arguments: list[str]) -> int:
@@ -229,5 +240,5 @@ def _system_message(error: OSError) -> str:
 
 
 def _complain(message: str, code: int) -> int:
-    click.echo(f"sarag: {one_line(message)}", err=True)
+    click.echo(f"sarag: {one_line(redacted(message))}", err=True)
     return code

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.remote import MAX_REPLY, TIMEOUT, Remote, is_url
+from sarag_rdf.remote import LOADING_WAIT, MAX_REPLY, TIMEOUT, Remote, is_url
 
 if TYPE_CHECKING:
     from sarag_rdf.assemble import Endpoint
@@ -148,6 +148,12 @@ def _model_settings(timeout: str) -> list[Decorator]:
         ),
         setting("--model", help="The model at the endpoint; default: its only one."),
         setting(timeout, default=120.0, help="Seconds a request may take."),
+        setting(
+            "--loading-wait",
+            default=LOADING_WAIT,
+            type=click.FloatRange(0.0),
+            help="Seconds to wait for a server that is still loading its model.",
+        ),
         setting("--concurrency", default=4, type=click.IntRange(1), help="Calls at a time."),
         setting("--temperature", default=0.0, type=click.FloatRange(0.0), help="Of the model."),
         setting("--model-seed", default=0, type=int, help="Of what the model leaves to chance."),
@@ -173,6 +179,7 @@ def endpoint_of(options: dict[str, Any]) -> Endpoint | None:
         options["temperature"],
         options["model_seed"],
         options["max_reply"] << 20,
+        options["loading_wait"],
     )
 
 

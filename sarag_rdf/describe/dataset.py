@@ -22,7 +22,7 @@ from sarag_rdf.graph.revision import SAID_BY_HAND
 from sarag_rdf.graph.rows import GraphReader, Part
 from sarag_rdf.iris import namespace, sha256_hex
 from sarag_rdf.ports import Term
-from sarag_rdf.remote import holds_password
+from sarag_rdf.redaction import holds_password
 from sarag_rdf.vocab import (
     DCAT,
     DCTERMS,

@@ -17,6 +17,7 @@ from sarag_rdf.index.lead import lead_name
 from sarag_rdf.index.names import names_in_title, without_bracket
 from sarag_rdf.iris import Minter, normalize_name
 from sarag_rdf.ports import Term
+from sarag_rdf.redaction import redacted
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, XSD
 
@@ -98,8 +99,8 @@ class SourceGraph:
             (RDF.type, SARAG.Extraction),
             (RDF.type, PROV.Activity),
             (SARAG.extractor, _string(method.extractor)),
-            (SARAG.model, _string(method.model)),
-            (SARAG.settings, _string(_settings_text(method))),
+            (SARAG.model, _string(redacted(method.model))),
+            (SARAG.settings, _string(redacted(_settings_text(method)))),
         )
         if method.prompt_hash:
             self._add(self._extraction, (SARAG.promptHash, _string(method.prompt_hash)))

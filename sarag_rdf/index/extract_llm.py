@@ -21,7 +21,7 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.fence import fence_for
+from sarag_rdf.fence import fence_for, restored
 from sarag_rdf.index.grounding import grounded_mentions, grounded_relations
 from sarag_rdf.ports import LLM
 from sarag_rdf.resources import prompt_hash, render_prompt
@@ -194,7 +194,7 @@ class LLMExtractor:
         reply = self._llm.complete(prompt, schema, name=name, max_tokens=self._max_tokens)
         with self._lock:
             self._usage += reply.usage
-        return reply.data
+        return dict(restored(reply.data))
 
 
 _Work = Callable[[Document, threading.Event], Extraction | Exception]

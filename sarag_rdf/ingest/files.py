@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import re
 import tempfile
 import urllib.request
 from collections.abc import Iterator
@@ -17,17 +16,13 @@ from urllib.error import URLError
 
 from sarag_rdf import packed
 from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.remote import holds_password
+from sarag_rdf.redaction import holds_password, public_origin, remember_url
 
 _PACKED = frozenset({".gz", ".bz2", ".xz"})
 BROKEN = (*packed.TOO_SHORT_OR_DAMAGED, OSError)
 """What reading a packed file raises that is damaged or ends too early."""
 _CHUNK = 1 << 20
 _SECONDS = 60.0
-_SECRET = re.compile(
-    r"(?<=[?&;])([^=&;#]*(?:key|token|secret|passw|pwd|auth|sig|credential|session)[^=&;#]*)=[^&;#]*",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +53,7 @@ def input_file(where: str, max_expansion: int = packed.MAX_EXPANSION) -> Iterato
             raise UsageError(
                 "the URL of a file may hold no password: download it yourself, and import the file"
             )
+        remember_url(where)
         with tempfile.TemporaryDirectory(prefix="sarag-") as folder:
             name = where.partition("?")[0].rstrip("/").rpartition("/")[2] or "download"
             path = Path(folder) / ("download" + "".join(Path(name).suffixes[-2:]))
@@ -81,11 +77,6 @@ def _described(path: Path, origin: str, name: str) -> InputFile:
     except OSError as error:
         raise InputError(f"{origin} cannot be read: {error.strerror}") from error
     return InputFile(path, origin, plain, digest)
-
-
-def public_origin(url: str) -> str:
-    """A URL as it may be told and kept: without values of parameters that sound like secrets."""
-    return _SECRET.sub(r"\1=***", url)
 
 
 def _download(url: str, path: Path) -> None:

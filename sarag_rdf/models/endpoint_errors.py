@@ -18,6 +18,7 @@ from sarag_rdf.errors import (
     RateLimitError,
     UnparsableReplyError,
 )
+from sarag_rdf.redaction import redacted_remark
 
 _CONTEXT: Final = re.compile(
     r"context[ _](?:length|size|window)|exceeds? the (?:available|model'?s?) .{0,30}context"
@@ -28,6 +29,9 @@ _CONTEXT: Final = re.compile(
 _FILTER: Final = re.compile(r"content[ _](?:filter|management|policy)", re.IGNORECASE)
 _FORMAT: Final = re.compile(r"response_?format|json_?schema|grammar", re.IGNORECASE)
 _BOUND: Final = re.compile(r"\b(?:max|min)(?:Length|Items|imum)\b|repetitions? exceeds")
+_LOADING: Final = re.compile(
+    r"\bloading\b.{0,40}\bmodel\b|\bmodel\b.{0,100}\bloading\b", re.IGNORECASE | re.DOTALL
+)
 _REFUSED: Final = (400, 404, 415, 422, 501)
 _TOLD: Final = 200
 
@@ -45,6 +49,11 @@ def public_url(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+
+
+def is_loading(status: int, body: str) -> bool:
+    """Whether a response says that the server has not loaded its model yet."""
+    return status == 503 and _LOADING.search(body[:2000]) is not None
 
 
 def is_context_error(error: openai.APIStatusError) -> bool:
@@ -74,7 +83,7 @@ def is_refusal(error: openai.APIStatusError, request: Mapping[str, Any]) -> str:
     return "json_schema" if schema and _FORMAT.search(words) else ""
 
 
-def typed_error(error: Exception, base_url: str, key: str) -> EndpointError:
+def typed_error(error: Exception, base_url: str) -> EndpointError:
     """Return the error of this library that stands for one of the `openai` package."""
     where = public_url(base_url)
     if isinstance(error, ReplySizeError):
@@ -87,21 +96,21 @@ def typed_error(error: Exception, base_url: str, key: str) -> EndpointError:
             "concurrency, or allow a longer timeout"
         )
     if isinstance(error, openai.APIConnectionError):
-        reason = _without(key, _reason(error))
+        reason = _reason(error)
         return EndpointDownError(
             f"no connection with {where} ({reason}): start the server, or check the base URL"
         )
     if isinstance(error, openai.APIStatusError):
-        return _of_status(error, where, key)
+        return _of_status(error, where)
     return EndpointError(
         f"{where} did not answer like an OpenAI-compatible endpoint "
         f"({type(error).__name__}): check the base URL, which mostly ends in /v1"
     )
 
 
-def _of_status(error: openai.APIStatusError, where: str, key: str) -> EndpointError:
+def _of_status(error: openai.APIStatusError, where: str) -> EndpointError:
     status = error.status_code
-    said = f". It said: {_without(key, _words(error))[:_TOLD]}"
+    said = f". It said: {redacted_remark(_words(error))[:_TOLD]}"
     if status in (401, 403):
         return EndpointAuthError(
             f"{where} refused the API key ({status}): set SARAG_API_KEY to a key that is valid "
@@ -138,6 +147,11 @@ def _of_status(error: openai.APIStatusError, where: str, key: str) -> EndpointEr
             f"{where} gave up waiting for its model ({status}) after all retries: lower the "
             f"concurrency, or run the same again later{said}"
         )
+    if is_loading(status, _words(error)):
+        return EndpointDownError(
+            f"{where} is still loading its model: run the same again when it is ready, or wait "
+            f"longer with --loading-wait{said}"
+        )
     if status >= 500:
         return EndpointDownError(
             f"{where} failed with status {status} after all retries: look at the server's log, "
@@ -164,8 +178,4 @@ def _reason(error: BaseException) -> str:
     """The innermost cause, on one line."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return " ".join(str(error).split())[:_TOLD] or type(error).__name__
-
-
-def _without(key: str, text: str) -> str:
-    return text.replace(key, "***") if len(key) > 5 else text
+    return redacted_remark(" ".join(str(error).split()))[:_TOLD] or type(error).__name__

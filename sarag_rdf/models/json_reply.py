@@ -11,6 +11,8 @@ import json_repair
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
+from sarag_rdf.fence import restored
+
 _THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _MESSAGE = 300
@@ -21,10 +23,10 @@ def parse_reply(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
     Tolerated: prose or code fences around it, a ``<think>`` part before it, and slips such as
     trailing commas. Not tolerated: an object that is never closed, since what is missing would be
-    lost unseen. Raises ValueError with one line, at most some 400 characters, that a model can
-    use to do better.
+    lost unseen. Special tokens that were defused in the prompt are restored. Raises ValueError with
+    one line, at most some 400 characters, that a model can use to do better.
     """
-    data = _without_surrogates(_object(_THOUGHTS.sub("", text)))
+    data: dict[str, Any] = restored(_without_surrogates(_object(_THOUGHTS.sub("", text))))
     problem = schema_problem(data, schema)
     if problem:
         raise ValueError(problem)

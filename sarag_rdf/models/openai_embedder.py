@@ -9,14 +9,14 @@ import numpy as np
 import openai
 
 from sarag_rdf.errors import ModelError
-from sarag_rdf.models.endpoint_client import endpoint_client, endpoint_key
+from sarag_rdf.models.endpoint_client import check_model, endpoint_client, endpoint_key
 from sarag_rdf.models.endpoint_errors import typed_error
 from sarag_rdf.ports import Matrix
-from sarag_rdf.remote import MAX_REPLY
+from sarag_rdf.remote import LOADING_WAIT, MAX_REPLY
 
 
 class OpenAIEmbedder:
-    """Embeds with ``POST /embeddings``; `timeout` in seconds a request."""
+    """Embeds with ``POST /embeddings``; the arguments are those of `OpenAILLM`."""
 
     def __init__(
         self,
@@ -27,12 +27,15 @@ class OpenAIEmbedder:
         batch_size: int = 64,
         max_retries: int = 4,
         max_reply: int = MAX_REPLY,
+        loading_wait: float = LOADING_WAIT,
     ) -> None:
         self._base_url = base_url
         self._model = model
         self._batch_size = batch_size
-        self._key = endpoint_key()
-        self._client = endpoint_client(base_url, self._key, timeout, max_retries, max_reply)
+        self._client = endpoint_client(
+            base_url, endpoint_key(), timeout, max_retries, max_reply, loading_wait
+        )
+        check_model(model)
 
     @property
     def batch_size(self) -> int:
@@ -55,7 +58,7 @@ class OpenAIEmbedder:
                     model=self._model, input=batch, encoding_format="float"
                 )
             except (openai.OpenAIError, ValueError) as error:
-                raise typed_error(error, self._base_url, self._key) from None
+                raise typed_error(error, self._base_url) from None
             rows += self._vectors(reply, len(batch))
             if len(rows[0]) != len(rows[-1]):
                 raise ModelError(

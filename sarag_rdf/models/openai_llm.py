@@ -5,7 +5,8 @@ the room if the reply was cut, and one repair of a reply that violates the schem
 five adaptations to what the endpoint refuses, and each is sent at most ``max_retries + 1`` times.
 Between tries the `openai` package waits as long as Retry-After says, up to a limit of its own
 (60 s before its version 3, 120 s since; beyond that it waits its usual time, or gives up), and
-else 0.5 s doubling up to 8 s.
+else 0.5 s doubling up to 8 s. While a server says that it is loading its model (503), the request
+is sent again until `loading_wait` is over, and then no more.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from sarag_rdf.errors import (
     TruncatedReplyError,
     UnparsableReplyError,
 )
-from sarag_rdf.models.endpoint_client import endpoint_client, endpoint_key
+from sarag_rdf.fence import defused
+from sarag_rdf.models.endpoint_client import check_model, endpoint_client, endpoint_key
 from sarag_rdf.models.endpoint_errors import is_context_error, is_refusal, public_url, typed_error
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.ports import Reply
-from sarag_rdf.remote import MAX_REPLY
+from sarag_rdf.redaction import redacted_data, redacted_remark
+from sarag_rdf.remote import LOADING_WAIT, MAX_REPLY
 from sarag_rdf.types import Usage
 
 _LOG = logging.getLogger(__name__)
@@ -41,8 +44,9 @@ _Message = dict[str, str]
 class OpenAILLM:
     """An `sarag_rdf.ports.LLM`; safe to use from several threads. Makes no request when built.
 
-    `timeout` is in seconds a request, `max_reply` in bytes of an answer; `price_in` and
-    `price_out` are US dollars a million tokens. `api_key` of None means the environment's
+    `timeout` is in seconds a request, `loading_wait` in seconds for a server that is still loading
+    its model, `max_reply` in bytes of an answer; `price_in` and `price_out` are US dollars a
+    million tokens. `api_key` of None means the environment's
     SARAG_API_KEY, else its OPENAI_API_KEY, else a dummy, which local servers accept.
     """
 
@@ -59,9 +63,12 @@ class OpenAILLM:
         price_in: float = 0.0,
         price_out: float = 0.0,
         max_reply: int = MAX_REPLY,
+        loading_wait: float = LOADING_WAIT,
     ) -> None:
-        self._key = endpoint_key(api_key)
-        self._client = endpoint_client(base_url, self._key, timeout, max_retries, max_reply)
+        self._client = endpoint_client(
+            base_url, endpoint_key(api_key), timeout, max_retries, max_reply, loading_wait
+        )
+        check_model(model)
         self._url = base_url
         self._model = model
         self._temperature = temperature
@@ -95,12 +102,14 @@ class OpenAILLM:
     ) -> Reply:
         """Answer with an object that satisfies `schema`; its usage counts every try.
 
+        Secrets that the model repeats are masked in it.
+
         Raises `EndpointError` or one of its kinds; see the module for how much may be tried.
         """
         messages: list[_Message] = [{"role": "user", "content": prompt}]
         text, usage = self._text(messages, schema, name, max_tokens)
         try:
-            return Reply(parse_reply(text, schema), usage)
+            return Reply(redacted_data(parse_reply(text, schema)), usage)
         except ValueError as error:
             problem = str(error)
         _LOG.info("%s: a reply to be repaired, %s", name, problem)
@@ -114,7 +123,7 @@ class OpenAILLM:
         ]
         try:
             text, more = self._text(messages, schema, name, max_tokens)
-            return Reply(parse_reply(text, schema), usage + more)
+            return Reply(redacted_data(parse_reply(text, schema)), usage + more)
         except ContextTooLongError:
             pass
         except ValueError as error:
@@ -149,7 +158,7 @@ class OpenAILLM:
         if message.content is None and message.refusal:
             raise UnparsableReplyError(
                 f"{self._model} at {self.base_url} refused to answer '{name}': "
-                f"{message.refusal[:200]}"
+                f"{redacted_remark(message.refusal)[:200]}"
             )
         return message.content or "", usage
 
@@ -165,12 +174,12 @@ class OpenAILLM:
             except openai.APIStatusError as error:
                 refusal = "" if is_context_error(error) else is_refusal(error, request)
                 if not refusal or refusal in refused:
-                    raise typed_error(error, self._url, self._key) from None
+                    raise typed_error(error, self._url) from None
                 _LOG.warning("%s does not take %s: going on without", self.base_url, refusal)
                 refused |= {refusal}
                 self._refused |= refused
             except (openai.OpenAIError, ValueError) as error:
-                raise typed_error(error, self._url, self._key) from None
+                raise typed_error(error, self._url) from None
             else:
                 return self._checked(completion)
 
@@ -181,7 +190,7 @@ class OpenAILLM:
         told = getattr(completion, "error", None) or completion
         raise EndpointError(
             f"{self.base_url} did not answer like an OpenAI-compatible endpoint: check the base "
-            f"URL, which mostly ends in /v1. It said: {str(told)[:160]!r}"
+            f"URL, which mostly ends in /v1. It said: {redacted_remark(str(told))[:160]!r}"
         )
 
     def _request(
@@ -200,14 +209,14 @@ class OpenAILLM:
             request["seed"] = self._seed
         if "json_schema" in refused:
             request["response_format"] = {"type": "json_object"}
-            request["messages"] = [_with_schema(messages[0], schema), *messages[1:]]
+            request["messages"] = _defused([_with_schema(messages[0], schema), *messages[1:]])
             return request
         wire = _without_bounds(schema) if "schema bounds" in refused else schema
         request["response_format"] = {
             "type": "json_schema",
             "json_schema": {"name": name, "strict": True, "schema": wire},
         }
-        request["messages"] = messages
+        request["messages"] = _defused(messages)
         return request
 
     def _usage(self, completion: ChatCompletion) -> Usage:
@@ -215,6 +224,11 @@ class OpenAILLM:
         tokens_in = (counted.prompt_tokens or 0) if counted else 0
         tokens_out = (counted.completion_tokens or 0) if counted else 0
         return Usage(1, 0, tokens_in, tokens_out, self.cost(tokens_in, tokens_out))
+
+
+def _defused(messages: list[_Message]) -> list[_Message]:
+    """Replies and schemas that are sent along may hold special tokens, too."""
+    return [{**message, "content": defused(message["content"])} for message in messages]
 
 
 def _with_schema(message: _Message, schema: Mapping[str, Any]) -> _Message:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.models.sqlite_cache import SqliteCache
 from sarag_rdf.ports import LLM, Reply
+from sarag_rdf.redaction import redacted_data
 from sarag_rdf.types import Usage
 
 
@@ -17,8 +19,9 @@ class CachedLLM:
     """An `sarag_rdf.ports.LLM` that asks another one only what it has not asked before.
 
     A reply is found again under the SHA-256 of endpoint, model, settings (temperature, seed),
-    call name, prompt, schema and max_tokens; the file holds that and the reply, and no key.
-    Errors are not kept. A cached reply costs ``Usage(cached_calls=1)``.
+    call name, prompt, schema and max_tokens; the file holds that hash and the reply, from which
+    secrets that the model repeats are removed. Errors are not kept. A cached reply costs
+    ``Usage(cached_calls=1)``.
     """
 
     def __init__(self, llm: LLM, path: Path | str) -> None:
@@ -50,6 +53,7 @@ class CachedLLM:
         if data is not None:
             return Reply(data, Usage(cached_calls=1))
         reply = self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens)
+        reply = replace(reply, data=redacted_data(reply.data))
         self._cache.put_many({key: json.dumps(reply.data).encode()})
         return reply
 
@@ -63,4 +67,4 @@ class CachedLLM:
             data = json.loads(found) if found is not None else None
         except (ValueError, TypeError):
             return None
-        return data if isinstance(data, dict) else None
+        return redacted_data(data) if isinstance(data, dict) else None

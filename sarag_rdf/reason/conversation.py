@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from sarag_rdf.answers import Answer, Citation, Context, Evidence, Stage
-from sarag_rdf.fence import fence_for
+from sarag_rdf.fence import fence_for, restored
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.resources import render_prompt
@@ -111,8 +111,9 @@ class Conversation:
         text = prompt_text(prompt, question or self.question, context, **values)
         reply = self._llm.complete(text, schema, name=prompt, max_tokens=max_tokens)
         self._usage += reply.usage
-        self.say("call", prompt, reply.data)
-        return reply.data
+        data: dict[str, Any] = restored(reply.data)
+        self.say("call", prompt, data)
+        return data
 
     def say(self, kind: Any, name: str, detail: Mapping[str, Any]) -> None:
         """Add to the trace."""

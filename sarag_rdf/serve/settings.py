@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pyoxigraph as ox
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.remote import masked
+from sarag_rdf.redaction import masked
 
 TOKEN_VARIABLE = "SARAG_SERVE_TOKEN"  # noqa: S105 - the name of a variable, not a secret
 LEAST_TOKEN = 16

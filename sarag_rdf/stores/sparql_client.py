@@ -30,6 +30,7 @@ from sarag_rdf.errors import (
     RemoteTimeoutError,
     RemoteTruncatedError,
 )
+from sarag_rdf.redaction import redact_exception, redacted_body, remember
 from sarag_rdf.remote import Remote
 from sarag_rdf.stores.sparql_failures import failure, waiting_time
 
@@ -41,6 +42,10 @@ BACKOFF = 1.0
 LONGEST_WAIT = 60.0
 """Seconds that an endpoint may ask to wait before a retry; more is told as an error."""
 _CHUNK = 1 << 16
+_MOST_SAID = 40_000
+_LONGEST_SECRET = 20_000
+"""Bytes that are read of an error, and of these the last that are not shown: what the end cuts in
+two is not seen to be a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +95,6 @@ class Client:
         self._backoff = backoff
         self._token = os.environ.get("SARAG_SPARQL_TOKEN", "")
         self._opener = _opener(remote)
-        self._secrets = [self._token, *_credentials()]
-
-    def _without_secrets(self, text: str) -> str:
-        """What an endpoint says, without the credentials that it may repeat."""
-        for secret in filter(None, self._secrets):
-            text = text.replace(secret, "***")
-        return text
 
     def query(self, text: str, accept: str, *, union: bool = False) -> Response:
         """Send a query; with `union` an Oxigraph takes all graphs together for the default one."""
@@ -151,7 +149,8 @@ class Client:
                     raise
                 wait = None
             pause = self._backoff * 2**retry if wait is None else wait
-            log.info("%s asks for patience: next request in %.1f s", self.remote.query_url, pause)
+            url = self.remote.query_url.partition("?")[0]
+            log.info("%s asks for patience: next request in %.1f s", url, pause)
             time.sleep(pause)
         raise AssertionError  # the last retry returns or raises
 
@@ -161,11 +160,16 @@ class Client:
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         until = time.monotonic() + limit
         try:
-            with self._opener.open(request, timeout=limit) as response:
-                return _received(url, response, _read(url, response, until, self.remote.max_reply))
+            try:
+                with self._opener.open(request, timeout=limit) as response:
+                    body = _read(url, response, until, self.remote.max_reply)
+                    return _received(url, response, body)
+            except Exception as error:
+                redact_exception(error)
+                raise
         except urllib.error.HTTPError as error:
             with error:
-                raise failure(url, error, self._without_secrets(_beginning(error))) from error
+                raise failure(url, error, _beginning(error)) from error
         except TimeoutError as error:
             raise RemoteTimeoutError(_late(url, limit)) from error
         except http.client.IncompleteRead as error:
@@ -182,16 +186,11 @@ class Client:
             raise RemoteAuthError(f"{url} wants credentials of another kind: {error}") from error
 
 
-def _credentials() -> tuple[str, str, str]:
-    """User, password, and both as they are sent; empty where they are not set."""
-    user, password = (os.environ.get(f"SARAG_SPARQL_{n}", "") for n in ("USER", "PASSWORD"))
-    return user, password, base64.b64encode(f"{user}:{password}".encode()).decode()
-
-
 def _opener(remote: Remote) -> urllib.request.OpenerDirector:
     passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
-    user, password, _ = _credentials()
+    user, password = (os.environ.get(f"SARAG_SPARQL_{n}", "") for n in ("USER", "PASSWORD"))
     if user:
+        remember(base64.b64encode(f"{user}:{password}".encode()).decode())
         for url in filter(None, (remote.query_url, remote.update_url, remote.store_url)):
             passwords.add_password(None, url, user, password)
     return urllib.request.build_opener(
@@ -224,12 +223,14 @@ def _received(url: str, response: Any, body: bytes) -> Response:
     if length is not None and length.isdecimal() and len(body) < int(length):
         raise http.client.IncompleteRead(body, int(length) - len(body))
     framed = length is not None or "chunked" in headers.get("Transfer-Encoding", "").lower()
+    body = redacted_body(body, remark=False)
     return Response(url, headers.get_content_type(), headers, body, framed)
 
 
 def _beginning(error: urllib.error.HTTPError) -> str:
     try:
-        return error.read(20_000).decode("utf-8", "replace")
+        said = redacted_body(error.read(_MOST_SAID), remark=True)
+        return said[: _MOST_SAID - _LONGEST_SECRET].decode("utf-8", "replace")
     except (OSError, http.client.HTTPException):
         return ""
 

@@ -18,6 +18,7 @@ from sarag_rdf.errors import (
     RemoteTimeoutError,
     StoreError,
 )
+from sarag_rdf.redaction import redacted_remark
 
 _TOO_LATE = re.compile(
     r"time(d)?[ -]?out|time limit|cancell?ed|TimeoutException|S1T00", re.IGNORECASE
@@ -36,7 +37,7 @@ def failure(url: str, error: urllib.error.HTTPError, body: str) -> StoreError:
     said = f": {told}" if told else ""
     match error.code:
         case 300 | 301 | 302 | 303 | 307 | 308:
-            target = error.headers.get("Location", "another place")
+            target = redacted_remark(error.headers.get("Location", "another place"))
             return RemoteStoreError(
                 f"{url} redirects to {target}: nothing is sent there unasked; if it is the "
                 "endpoint, name that URL"

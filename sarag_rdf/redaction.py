@@ -1,0 +1,266 @@
+"""Removes the secrets of this process from text, by value and in the encodings they come back in.
+
+A secret is known from the environment (`VARIABLES`) or because it was passed to `remember`. It is
+found as it is and, character by character and in any mixture, percent-encoded, as a JSON or Python
+escape, as an HTML or XML character reference and in quoted-printable; and as a whole in
+hexadecimal and in base64 or base64url, at any offset, so that the ``user:password`` of HTTP Basic
+authentication is found by its password.
+
+Two rules keep ordinary text intact. No value of fewer than `SHORTEST` characters is looked for.
+And a value that could be an ordinary word or number (`is_distinctive`), such as the key ``ollama``
+that people set for a local server, is removed only from what a server says in an error
+(`redacted_remark`), not from replies, graphs and other messages.
+"""
+
+from __future__ import annotations
+
+import html.entities
+import logging
+import os
+import re
+from base64 import b64encode
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+MASK: Final = "***"
+VARIABLES: Final = (
+    *("SARAG_API_KEY", "OPENAI_API_KEY", "HF_TOKEN"),
+    *("SARAG_SPARQL_PASSWORD", "SARAG_SPARQL_TOKEN", "SARAG_SERVE_TOKEN"),
+)
+"""Environment variables whose values are secrets."""
+USER: Final = "SARAG_SPARQL_USER"
+"""A user name, which is kept out of messages but may well stand in data."""
+SHORTEST: Final = 6
+"""Characters of a value that is looked for at all."""
+DISTINCTIVE: Final = 8
+"""Characters of a value that is removed everywhere, if it mixes letters with something else."""
+LONG: Final = 16
+"""Characters of a value that is removed everywhere, whatever it is made of."""
+
+_PROXIES: Final = ("http_proxy", "https_proxy", "all_proxy")
+_CHUNK: Final = 256
+"""Longer secrets, such as JSON web tokens, are looked for in pieces of this size."""
+_PARAMETER: Final = re.compile(
+    r"(?<=[?&;])([^=&;#]*(?:key|token|secret|passw|pwd|auth|sig|credential|session)[^=&;#]*)"
+    r"=([^&;#]*)",
+    re.IGNORECASE,
+)
+_USER_INFO: Final = re.compile(r"(?<=://)[^\s/?#@\"'<>]*@")
+_WORD: Final = re.compile(r"[^\W\d_]+(?:[ ._-]+[^\W\d_]+)*")
+
+_remembered: deque[str] = deque(maxlen=32)
+
+
+def remember(*secrets: str) -> None:
+    """Treat these values as secrets from now on, in this process; the latest 32 are kept."""
+    for secret in secrets:
+        if secret and secret not in _remembered:
+            _remembered.append(secret)
+
+
+def remember_url(url: str) -> None:
+    """Remember the values of a URL's parameters whose names sound like secrets (``?token=...``)."""
+    remember(*(unquote(value) for _, value in _PARAMETER.findall(url)))
+
+
+def holds_password(url: str) -> bool:
+    """Whether a URL names a user, and perhaps a password, before its host."""
+    return "@" in url.partition("//")[2].partition("/")[0]
+
+
+def masked(url: str) -> str:
+    """A URL for messages, without the user and password that it may hold."""
+    return re.sub(r"//\S*@", "//", url)
+
+
+def public_origin(url: str) -> str:
+    """A URL as it may be shown and stored: without values of parameters that sound like secrets."""
+    return _PARAMETER.sub(rf"\1={MASK}", url)
+
+
+def is_distinctive(secret: str) -> bool:
+    """Whether a value cannot be mistaken for an ordinary word, compound or number."""
+    if len(secret) >= LONG:
+        return True
+    return len(secret) >= DISTINCTIVE and not (secret.isdecimal() or _WORD.fullmatch(secret))
+
+
+def redacted(text: str) -> str:
+    """Text for people and logs without distinctive secrets and without user info in URLs."""
+    return _USER_INFO.sub(f"{MASK}@", _without(text, filter(is_distinctive, _secrets())))
+
+
+def redacted_remark(text: str) -> str:
+    """What a server said in an error, without any secret of `SHORTEST` characters or more."""
+    return _USER_INFO.sub(f"{MASK}@", _without(text, _secrets()))
+
+
+def redacted_data(value: Any) -> Any:
+    """A JSON value, all of whose strings and keys are without distinctive secrets."""
+    secrets = _secrets_in_data()
+    return _in_json(value, secrets) if secrets else value
+
+
+def redacted_body(body: bytes, *, remark: bool) -> bytes:
+    """The body of an HTTP response; `remark` says that it is an error and not data."""
+    secrets = _secrets() if remark else _secrets_in_data()
+    if not secrets:
+        return body
+    text = _without(body.decode("utf-8", "surrogateescape"), secrets)
+    return text.encode("utf-8", "surrogateescape")
+
+
+def redact_exception(error: BaseException) -> None:
+    """Take what a server said out of an exception of another package, and out of its causes.
+
+    Texts among its arguments, and attributes such as `msg` of ``HTTPError``, are as of a remark.
+    """
+    found: BaseException | None = error
+    while found is not None:
+        found.args = tuple(redacted_remark(a) if isinstance(a, str) else a for a in found.args)
+        for name, value in vars(found).items():
+            if isinstance(value, str):
+                setattr(found, name, redacted_remark(value))
+        found = found.__cause__ or found.__context__
+
+
+class RedactingFilter(logging.Filter):
+    """Takes secrets out of the log records of packages that log what a server sends."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = redacted_remark(record.getMessage()), None
+        return True
+
+
+def _secrets() -> list[str]:
+    """The secrets of this moment, the longest first, since one may be a part of another."""
+    return _sorted([os.environ.get(USER, ""), *_values()])
+
+
+def _secrets_in_data() -> list[str]:
+    """Those that are removed from replies, results and what is stored."""
+    return list(filter(is_distinctive, _sorted(_values())))
+
+
+def _values() -> list[str]:
+    proxies = (
+        os.environ.get(form(name), "") for name in _PROXIES for form in (str.lower, str.upper)
+    )
+    values = [os.environ.get(name, "") for name in VARIABLES]
+    return [*values, *(_password(proxy) for proxy in proxies if "@" in proxy), *_remembered]
+
+
+def _sorted(values: Iterable[str]) -> list[str]:
+    found = {value.strip() for value in values}
+    return sorted((s for s in found if len(s) >= SHORTEST), key=lambda s: (-len(s), s))
+
+
+def _password(url: str) -> str:
+    try:
+        return unquote(urlsplit(url).password or "")
+    except ValueError:
+        return ""
+
+
+def _without(text: str, secrets: Iterable[str]) -> str:
+    for secret in secrets:
+        for pattern in _patterns(secret):
+            text = pattern.sub(MASK, text)
+    return text
+
+
+def _in_json(value: Any, secrets: Sequence[str]) -> Any:
+    if isinstance(value, str):
+        return _without(value, secrets)
+    if isinstance(value, Mapping):
+        return {_in_json(key, secrets): _in_json(item, secrets) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_in_json(item, secrets) for item in value]
+    return value
+
+
+# Every repetition in the patterns below is bounded and every pattern begins with literals, so that
+# searching takes time in proportion to the text, whatever a server sends.
+
+_SLASHES: Final = r"\\\\{0,31}"
+"""Up to 32 backslashes: JSON within JSON doubles them each time."""
+_PERCENT: Final = (r"%(?:25){0,4}", rf"{_SLASHES}u0025(?:25){{0,4}}")
+_AMPERSAND: Final = (r"&(?:amp;){0,4}", rf"{_SLASHES}u0026(?:amp;){{0,4}}")
+_FOLD: Final = r"(?:=(?:\s|\\{1,9}[rn]){1,4})?"
+"""The soft line break of quoted-printable."""
+_BREAK: Final = r"(?:(?:\s|\\{1,9}[rn]|%0[aAdD]){1,4})?"
+"""Where base64 of MIME goes on in the next line."""
+
+
+@lru_cache(maxsize=64)
+def _patterns(secret: str) -> tuple[re.Pattern[str], ...]:
+    """What finds a secret; that of its characters first, for they may be those of an escape."""
+    made = []
+    for piece in _pieces(secret):
+        data = piece.encode("utf-8", "surrogatepass")
+        made.append(_FOLD.join(map(_character, piece)))
+        made.append(r"[ :,-]?".join(_digits(f"{byte:02x}") for byte in data))
+        for offset in range(3):
+            coded = b64encode(bytes(offset) + data).decode()
+            begin, end = (0, 2, 3)[offset], (len(data) + offset) * 8 // 6
+            made.append(_BREAK.join(map(_base64_digit, coded[begin:end])))
+    return tuple(re.compile(text) for text in made)
+
+
+def _pieces(secret: str) -> list[str]:
+    """A long secret in pieces of about the same length."""
+    count = -(-len(secret) // _CHUNK)
+    places = [len(secret) * number // count for number in range(count + 1)]
+    return [secret[a:b] for a, b in pairwise(places)]
+
+
+def _character(character: str) -> str:
+    """One character in all its forms, the bare one last: others may begin with it."""
+    code, forms = ord(character), []
+    for data in {character.encode("utf-8", "surrogatepass"), *_latin(character)}:
+        hexadecimal = [_digits(f"{byte:02x}") for byte in data]
+        forms += ["".join(percent + digits for digits in hexadecimal) for percent in _PERCENT]
+        forms.append("".join(f"={digits}" for digits in hexadecimal))
+        forms.append("".join(f"{_SLASHES}x{digits}" for digits in hexadecimal))
+    units = memoryview(character.encode("utf-16-be", "surrogatepass"))
+    pairs = [_digits(units[i : i + 2].hex()) for i in range(0, len(units), 2)]
+    forms.append("".join(f"{_SLASHES}u{digits}" for digits in pairs))
+    forms.append(rf"{_SLASHES}[uUx]\{{?0{{0,6}}{_digits(f'{code:x}')}\}}?")
+    names = "|".join(_entities().get(character, ()))
+    references = rf"#0{{0,6}}{code};?|#[xX]0{{0,6}}{_digits(f'{code:x}')};?"
+    forms += [f"{start}(?:{references}{'|' + names if names else ''})" for start in _AMPERSAND]
+    literal = _SLASHES if character == "\\" else re.escape(character)
+    if not character.isalnum() and literal != _SLASHES:
+        forms.append(_SLASHES + literal)
+    forms += [r"\+", literal] if character == " " else [literal]
+    return f"(?:{'|'.join(forms)})"
+
+
+def _latin(character: str) -> list[bytes]:
+    return [character.encode("latin-1")] if ord(character) < 256 else []
+
+
+def _base64_digit(digit: str) -> str:
+    """A digit of base64 or base64url; those that are no letters or numbers in all forms."""
+    if digit in "+/":
+        return f"(?:{_character(digit)}|{_character({'+': '-', '/': '_'}[digit])})"
+    return digit
+
+
+def _digits(hexadecimal: str) -> str:
+    """Hexadecimal digits in upper or lower case."""
+    return "".join(d if d.isdecimal() else f"[{d.lower()}{d.upper()}]" for d in hexadecimal)
+
+
+@lru_cache(maxsize=1)
+def _entities() -> dict[str, list[str]]:
+    """Names of HTML's character references, with their semicolon, by character."""
+    found: dict[str, list[str]] = {}
+    for name, character in html.entities.html5.items():
+        if name.endswith(";"):
+            found.setdefault(character, []).append(name)
+    return found
