@@ -15,6 +15,7 @@ from sarag_rdf.errors import (
 )
 from sarag_rdf.graph.meta import read_meta
 from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.record import ended_before_they_began
 from sarag_rdf.graph.revision import revised
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.quarantine import read_contents, read_quarantine
@@ -87,6 +88,10 @@ class Checking:
             reader.store.apply(revised(reader, rebuild(reader)))
             done.append("derived the traversed graph anew")
         gone = self._embeddings.discard(reader, only_broken=not done)
+        times = ended_before_they_began(reader)
+        if times.insert:
+            reader.store.apply(times)
+            done.append("gave runs that ended before they began the time of their beginning as end")
         return done + [f"discarded {name}" for name in gone]
 
     def _built(self, reader: GraphReader, progress: Progress) -> str:

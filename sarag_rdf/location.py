@@ -9,16 +9,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-from sarag_rdf.errors import EmptyGraphError, NotAGraphError, UsageError, place
+from sarag_rdf.errors import (
+    EmptyGraphError,
+    NotAGraphError,
+    StoreError,
+    StoreLockedError,
+    UsageError,
+    place,
+)
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.meta import read_meta
 from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.rows import GraphReader, Part
+from sarag_rdf.index.repair import heal
 from sarag_rdf.iris import DEFAULT_BASE, Minter
 from sarag_rdf.ports import GraphStore
 from sarag_rdf.remote import Remote, is_url
 from sarag_rdf.stores import holder
-from sarag_rdf.stores.left_behind import sweep_store
+from sarag_rdf.stores.left_behind import UNFINISHED_WRITE, sweep
 from sarag_rdf.stores.oxigraph import OxigraphStore
 
 
@@ -105,11 +113,36 @@ class GraphLocation:
         store = OxigraphStore.create(self._folder / "store")
         try:
             holder.sign(self._folder)
-            sweep_store(self._folder / "store")
-            yield _journalled(store, self._minter(store))
+            sweep(self._folder)
+            reader = _journalled(store, self._minter(store))
+            self._heal(reader)
+            yield reader
         finally:
             holder.leave(self._folder)
             store.close()
+
+    def _heal(self, reader: GraphReader) -> None:
+        """Complete a write that an earlier version of the library left unfinished."""
+        assert self._folder is not None  # noqa: S101 - only a folder has such a mark
+        mark = self._folder / UNFINISHED_WRITE
+        if mark.exists():
+            heal(reader)
+            mark.unlink(missing_ok=True)
+
+    def _heal_for_reading(self) -> None:
+        """The same before reading, which needs the lock for once; raises `StoreError`."""
+        if self._folder is None or not (self._folder / UNFINISHED_WRITE).exists():
+            return
+        try:
+            with self._opened_for_writing():
+                pass
+        except StoreLockedError:  # who holds the lock heals it
+            raise
+        except StoreError as error:
+            raise StoreError(
+                f"a write to {place(self._folder)} was broken off, and the graph cannot be put in "
+                f"order here: run  sarag fsck --repair  where its folder can be written ({error})"
+            ) from error
 
     def undisturbed(self) -> AbstractContextManager[object]:
         """Keeps writers of other threads away from a graph in memory; others have snapshots."""
@@ -146,6 +179,7 @@ class GraphLocation:
             return SparqlStore(self._remote)
         assert self._folder is not None  # noqa: S101 - what is in memory is not opened
         if _holds_graph(self._folder):
+            self._heal_for_reading()
             try:
                 return OxigraphStore.open(self._folder / "store")
             except NotAGraphError:  # making it was broken off

@@ -68,7 +68,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "stores": BASE,
     "models": BASE - {"algo"},
     "assemble": STEPS | STRATEGIES | ADAPTERS,
-    "location": STEPS | {"stores"},
+    "location": STEPS | {"stores", "index"},
     "embedding": STEPS | ADAPTERS | {"assemble", "index", "inspect", "location"},
     "checking": STEPS | {"embedding", "index", "inspect", "location"},
     "quarantine": STEPS | {"index", "embedding", "location"},
@@ -80,7 +80,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "knowledge_graph": STEPS
     | STRATEGIES
     | {"stores", "assemble", "checking", "identity", "lifecycle", "linking", "shacl"},
-    "serve": STEPS | {"knowledge_graph", "context", "export", "index", "stores", "sarag_rdf"},
+    "serve": STEPS
+    | {"knowledge_graph", "location", "context", "export", "index", "stores", "shacl", "sarag_rdf"},
     "cli": {
         "serve",
         *("knowledge_graph", "assemble", "evaluate", "ports", "types", "answers", "errors"),

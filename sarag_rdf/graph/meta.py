@@ -20,12 +20,16 @@ class Meta:
 
 
 def read_meta(store: GraphStore) -> Meta | None:
-    """The graph's own description, or None for a store that holds none."""
+    """The graph's own description, or None for a store that holds none.
+
+    What other graphs say of this or any other graph of documents is no description.
+    """
     found = set()
-    for _, base, revision, model in GraphReader(store, Minter()).kept("meta"):
-        found.add(
-            Meta(base.value, revision.value if revision else "", model.value if model else "")
-        )
+    for _, base, revision, model, graph in GraphReader(store, Minter()).kept("meta"):
+        if graph.value == Minter(base.value).meta_graph:
+            found.add(
+                Meta(base.value, revision.value if revision else "", model.value if model else "")
+            )
     if len({meta.base for meta in found}) > 1:
         raise StoreError(
             "the store holds graphs of several bases: " + ", ".join(sorted(m.base for m in found))

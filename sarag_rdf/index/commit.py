@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.graph.linked import links_in_vain
-from sarag_rdf.graph.record import now
+from sarag_rdf.graph.record import ended, now
 from sarag_rdf.graph.revision import revised
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.kept import Tally
@@ -26,7 +26,7 @@ class Writer:
     reader: GraphReader
     extraction: str = ""
     _run: NamedNode = field(init=False)
-    _begun: bool = field(init=False, default=False)
+    _started: Literal | None = field(init=False, default=None)
     _tally: Tally = field(init=False, default_factory=Tally)
 
     def __post_init__(self) -> None:
@@ -66,15 +66,16 @@ class Writer:
         the quarantine graphs in `released` go, and the quads of quarantine graphs in `held` come.
         """
         tally, self._tally = self._tally, Tally()
+        started = self._started or now()
         change = refresh(self.reader, drop, insert, tally)
         replaced = dict.fromkeys((*change.drop, *(iri(quad.graph_name) for quad in insert)))
         change = replace(
             change,
             drop=(*replaced, *released),
-            insert=(*change.insert, *held, *self._run_quads(sources, removed)),
+            insert=(*change.insert, *held, *self._run_quads(sources, removed, started)),
         )
         self.reader.store.apply(revised(self.reader, change))
-        self._begun = True
+        self._started = started
         self._tally = tally
 
     def release(self, graphs: Sequence[str], held: Sequence[Quad] = ()) -> None:
@@ -87,12 +88,14 @@ class Writer:
 
         They go last, so that an entity which comes back within a run keeps its links.
         """
-        if not self._begun:
+        if self._started is None:
             return
         vain = tuple(links_in_vain(self.reader))
         nodes = [iri(quad.subject) for quad in vain if quad.predicate == OWL.annotatedSource]
         told = [self._runs(PROV.invalidated, NamedNode(node)) for node in sorted(nodes)]
-        change = Change(delete=vain, insert=(*told, self._runs(PROV.endedAtTime, now())))
+        change = Change(
+            delete=vain, insert=(*told, self._runs(PROV.endedAtTime, ended(self._started)))
+        )
         self.reader.store.apply(revised(self.reader, change) if vain else change)
 
     def _meta(self, subject: NamedNode, predicate: NamedNode, value: Term) -> Quad:
@@ -101,14 +104,16 @@ class Writer:
     def _runs(self, predicate: NamedNode, value: Term) -> Quad:
         return Quad(self._run, predicate, value, NamedNode(self.reader.minter.runs_graph))
 
-    def _run_quads(self, sources: Sequence[str], removed: Sequence[str]) -> list[Quad]:
+    def _run_quads(
+        self, sources: Sequence[str], removed: Sequence[str], started: Literal
+    ) -> list[Quad]:
         quads = [self._runs(PROV.used, NamedNode(source)) for source in sources]
         quads += [self._runs(PROV.invalidated, NamedNode(source)) for source in removed]
-        if not self._begun:
+        if self._started is None:
             quads += [
                 self._runs(RDF.type, SARAG.Run),
                 self._runs(RDF.type, PROV.Activity),
-                self._runs(PROV.startedAtTime, now()),
+                self._runs(PROV.startedAtTime, started),
             ]
             if self.extraction:
                 quads.append(self._runs(PROV.wasInformedBy, NamedNode(self.extraction)))

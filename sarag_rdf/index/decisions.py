@@ -97,16 +97,21 @@ class Decision:
 
 def read_decisions(reader: GraphReader) -> list[Decision]:
     """All decisions of a graph, in a fixed order."""
+    return decisions_of(reader.store.quads(reader.minter.decisions_graph))
+
+
+def decisions_of(quads: Iterable[Quad]) -> list[Decision]:
+    """The decisions that the quads of a decisions graph state, in a fixed order."""
     said: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for quad in reader.store.quads(reader.minter.decisions_graph):
+    for quad in quads:
         said[iri(quad.subject)][quad.predicate.value].append(text_of(quad.object))
     kinds = {node.value: kind for kind, node in PROPERTIES.items()}
     found = []
     for told in said.values():
         kind = kinds.get(_one(told, OWL.annotatedProperty))
         if kind is not None:
-            subject = said[_one(told, OWL.annotatedSource)]
-            found.append(_decision(kind, told, subject))
+            subject = said.get(_one(told, OWL.annotatedSource))
+            found.append(_decision(kind, told, subject or {}))
     return sorted(found, key=_order)
 
 

@@ -66,9 +66,40 @@ def refresh(
         kept.check(name for (name, _), _ in decided.variants.items() ^ known.variants.items())
         gone, come = _differences(reader, kept, old, new, set(decided.changed(known)), decided)
     except VariantsConcernedError:
-        gone = {quad.triple for quad in reader.store.quads(reader.minter.kg_graph)}
-        come = _derived(reader, decided, without=drop, quads=insert)
+        gone, come = _anew(reader, drop, insert, decided)
     tally.changed(old, new)
+    return _completed(reader, drop, insert, (gone, come))
+
+
+def refresh_anew(
+    reader: GraphReader,
+    drop: Sequence[str],
+    insert: Sequence[Quad],
+    decided: Decided | None = None,
+) -> Change:
+    """What `refresh` returns, at the cost of reading all evidence that stays.
+
+    The graphs in `drop` are not read, so they may hold anything.
+    """
+    if decided is None:
+        decided = Decided.of(read_decisions(reader), reader.minter)
+    gone, come = _anew(reader, drop, insert, decided)
+    if not come:
+        return Change((*drop, reader.minter.kg_graph), (), tuple(insert))
+    return _completed(reader, drop, insert, (gone, come))
+
+
+def _anew(
+    reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad], decided: Decided
+) -> _Difference:
+    gone = {quad.triple for quad in reader.store.quads(reader.minter.kg_graph)}
+    return gone, _derived(reader, decided, without=drop, quads=insert)
+
+
+def _completed(
+    reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad], difference: _Difference
+) -> Change:
+    gone, come = difference
     graph = NamedNode(reader.minter.kg_graph)
     return Change(
         drop=tuple(drop),

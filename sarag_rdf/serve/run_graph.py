@@ -1,7 +1,7 @@
 """Reads one graph for the Graph Store Protocol.
 
-Nodes that came in as blank, and are stored under IRIs of ``/.well-known/genid/``, go out as blank
-nodes again (RDF 1.1 Concepts, 3.5).
+Nodes that came in as blank, and are stored under IRIs of this graph's ``/.well-known/genid/``, go
+out as blank nodes again (RDF 1.1 Concepts, 3.5).
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from typing import Any
 
 import pyoxigraph as ox
 
+from sarag_rdf.graph.meta import read_meta
+from sarag_rdf.graph.skolem import Unskolemizer
+from sarag_rdf.iris import DEFAULT_BASE
 from sarag_rdf.serve.jobs import ReadGraphJob, Reply, RequestError
 from sarag_rdf.serve.media import GRAPHS, content_type
 from sarag_rdf.serve.run_query import accepted
 from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.skolem import blank_again
 from sarag_rdf.serve.spool import Spool
+from sarag_rdf.stores.oxigraph import OxigraphStore
 from sarag_rdf.vocab import PREFIXES
 
 
@@ -30,7 +33,9 @@ def read_graph(store: ox.Store, job: ReadGraphJob, settings: ServeSettings, spoo
     media_type = accepted(job.accept, GRAPHS)
     if not graph_exists(store, job.graph):
         raise RequestError(404, f"there is no graph {job.graph}")
-    triples = map(blank_again, _triples(store, job.graph, union=settings.union))
+    meta = read_meta(OxigraphStore(store, writable=False))
+    named = Unskolemizer(meta.base if meta else DEFAULT_BASE)
+    triples = map(named.triple, _triples(store, job.graph, union=settings.union))
     ox.serialize(triples, spool.stream, GRAPHS[media_type], prefixes=PREFIXES)
     data, path = spool.done()
     return Reply(200, content_type(media_type), data, path)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
@@ -10,101 +11,87 @@ import pyoxigraph as ox
 
 from sarag_rdf.errors import InputError, QueryError
 from sarag_rdf.guarded import Guarded
+from sarag_rdf.location import GraphLocation
+from sarag_rdf.serve.difference import Difference, compare, quads_in
 from sarag_rdf.serve.jobs import Payload, Reply, RequestError, UpdateJob, WriteGraphJob
 from sarag_rdf.serve.media import GRAPHS
 from sarag_rdf.serve.run_graph import graph_exists
 from sarag_rdf.serve.run_query import evaluate_errors
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.settle import Settler
-from sarag_rdf.serve.skolem import Skolemizer
-from sarag_rdf.stores import holder
-from sarag_rdf.stores.oxigraph import open_store
-from sarag_rdf.stores.update_guard import UpdateTraits, inspect_update, with_dataset
+from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.stores.update_guard import UpdateTraits, inspect_update, is_plain, with_dataset
+from sarag_rdf.stores.working_copy import on_copy
 
 _NO_DEFAULT = (
     "the default graph is the union of all graphs here and cannot be written or read alone: name "
     "graphs with GRAPH, WITH or USING, or start the server with --default-graph empty"
 )
-_BLANK_MARKS = ("_:", "[", "(")
-"""Without one of these an update makes no blank node."""
 
 
 def update(job: UpdateJob, settings: ServeSettings) -> Reply:
-    """Run an update; raises `RequestError`, `StoreError`."""
+    """Run an update; raises `RequestError`, `StoreError`.
+
+    It runs on a copy of the store, and what it changed there decides, so that nothing depends on
+    how its text is read here.
+    """
     text, traits = _screened(job, settings)
-    store = open_store(settings.store, writable=True)
-    holder.sign(settings.folder)
-    settler = Settler(store, settings.folder)
-    graphs = traits.graphs
-    _refuse_own(settler, graphs or ())
-    blanks = traits.loads or traits.uses_service or any(mark in text for mark in _BLANK_MARKS)
+    with _writing(settings) as (store, settler):
+        settler.refuse_own(traits.graphs or ())
+        graphs = traits.graphs if is_plain(text) else None
 
-    def change() -> Reply:
-        try:
-            store.update(text, base_iri=job.base)
-        except (SyntaxError, RuntimeError, ValueError, OSError) as error:
-            raise evaluate_errors(error) from error
-        return Reply(204)
+        def changed(copy: ox.Store) -> Difference | RequestError:
+            try:
+                copy.update(text, base_iri=job.base)
+            except (SyntaxError, RuntimeError, ValueError, OSError) as error:
+                return evaluate_errors(error)
+            return compare(store.engine, copy, graphs)
 
-    return _settled(store, settler, graphs, change, blanks=blanks)
+        difference = on_copy(store, settings.folder, changed)
+        if isinstance(difference, RequestError):
+            raise difference
+        if settings.union and None in difference.come:
+            raise RequestError(400, _NO_DEFAULT)
+        settler.write(difference)
+    return Reply(204)
 
 
 def write_graph(job: WriteGraphJob, settings: ServeSettings) -> Reply:
     """Replace, extend or drop one graph; raises `RequestError`, `StoreError`."""
     if job.graph is None and settings.union:
         raise RequestError(409, _NO_DEFAULT)
-    parsed = [quad for payload in job.payloads for quad in _parsed(payload, job)]
-    store = open_store(settings.store, writable=True)
-    holder.sign(settings.folder)
-    settler = Settler(store, settings.folder)
-    _refuse_own(settler, () if job.graph is None else (job.graph,))
-    existed = graph_exists(store, job.graph)
-    if job.action == "drop" and not existed:
-        raise RequestError(404, f"there is no graph {job.graph}")
-    name = ox.DefaultGraph() if job.graph is None else ox.NamedNode(job.graph)
-
-    def change() -> Reply:
-        if job.action == "drop":
-            store.update(f"DROP {'DEFAULT' if job.graph is None else f'GRAPH {name}'}")
-            return Reply(204)
-        old = set(settler.quads(job.graph))
-        new = set(Skolemizer(settler.base).quads(parsed))
-        made = "" if job.graph is None else f"CREATE SILENT GRAPH {name} ;\n"
-        gone = _data("DELETE", old - new if job.action == "replace" else (), job.graph)
-        store.update(made + gone + _data("INSERT", new - old, job.graph))
-        return Reply(204 if existed else 201)
-
-    graphs = frozenset() if job.graph is None else frozenset({job.graph})
-    return _settled(store, settler, graphs, change, blanks=False)
+    parsed = {quad for payload in job.payloads for quad in _parsed(payload, job)}
+    with _writing(settings) as (store, settler):
+        settler.refuse_own(() if job.graph is None else (job.graph,))
+        existed = graph_exists(store.engine, job.graph)
+        if job.action == "drop" and not existed:
+            raise RequestError(404, f"there is no graph {job.graph}")
+        old = set(quads_in(store.engine, job.graph))
+        new = {"replace": parsed, "merge": old | parsed, "drop": set[ox.Quad]()}[job.action]
+        settler.write(_difference(job, existed, old, new))
+    return Reply(204 if existed else 201)
 
 
-def _settled(
-    store: ox.Store,
-    settler: Settler,
-    graphs: frozenset[str] | None,
-    change: Callable[[], Reply],
-    *,
-    blanks: bool,
-) -> Reply:
-    """Make a change of these graphs (None: of any) and what follows from it, or nothing."""
-    evidence = graphs is None or any(map(settler.is_evidence, graphs))
-    all_graphs = [g.value for g in store.named_graphs() if isinstance(g, ox.NamedNode)]
-    kept_graphs: list[str | None] = [None, *(all_graphs if graphs is None else graphs)]
-    kept = {q for graph in kept_graphs for q in settler.quads(graph)} if evidence else set()
-    settler.begin()
-    try:
-        reply = change()
-    except RequestError:
-        settler.finish(evidence=False, blanks=False)
-        raise
-    try:
-        settler.finish(evidence=evidence, blanks=blanks)
-    except RequestError:
-        now = [g.value for g in store.named_graphs() if isinstance(g, ox.NamedNode)]
-        settler.put_back(kept, {*kept_graphs, *(now if graphs is None else ())})
-        settler.finish(evidence=True, blanks=False)
-        raise
-    return reply
+def _difference(
+    job: WriteGraphJob, existed: bool, old: set[ox.Quad], new: set[ox.Quad]
+) -> Difference:
+    difference = Difference()
+    if job.graph is not None:
+        difference.removed |= {job.graph} if job.action == "drop" else set()
+        difference.created |= set() if existed else {job.graph}
+        difference.emptied |= {job.graph} if old and not new else set()
+    if job.graph not in difference.emptied:
+        difference.add(job.graph, old - new, new - old)
+    return difference
+
+
+@contextmanager
+def _writing(settings: ServeSettings) -> Iterator[tuple[OxigraphStore, Settler]]:
+    """The store, open for writing and in order."""
+    with GraphLocation(settings.folder, None).writing() as reader:
+        store = reader.store
+        assert isinstance(store, OxigraphStore)  # noqa: S101 - that of a folder is one
+        yield store, Settler(reader, store)
 
 
 def _screened(job: UpdateJob, settings: ServeSettings) -> tuple[str, UpdateTraits]:
@@ -132,25 +119,6 @@ def _using(job: UpdateJob) -> str:
     parts = [f"USING {ox.NamedNode(iri)}" for iri in job.using]
     parts += [f"USING NAMED {ox.NamedNode(iri)}" for iri in job.using_named]
     return " ".join(parts)
-
-
-def _data(keyword: str, quads: Iterable[ox.Quad], graph: str | None) -> str:
-    """An operation on quads of one graph, so that all of a request is one transaction."""
-    lines = "\n".join(f"{quad.triple} ." for quad in quads)
-    if not lines:
-        return ""
-    inner = lines if graph is None else f"GRAPH {ox.NamedNode(graph)} {{\n{lines}\n}}"
-    return f"{keyword} DATA {{\n{inner}\n}} ;\n"
-
-
-def _refuse_own(settler: Settler, graphs: Iterable[str]) -> None:
-    for graph in graphs:
-        if settler.is_own(graph):
-            raise RequestError(
-                403,
-                f"{graph} is derived, described or imported by sarag: write to the graph of a "
-                "source, to a graph of your own, or import it anew",
-            )
 
 
 def _parsed(payload: Payload, job: WriteGraphJob) -> list[ox.Quad]:

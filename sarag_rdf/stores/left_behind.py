@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
+COPY = "write-"
+"""What the names of working copies of a store begin with; they stand in the graph's folder."""
+UNFINISHED_WRITE = "unfinished-write"
+"""A file that earlier versions put into the graph's folder while they took a write over HTTP.
 
-def sweep_store(store: Path) -> None:
-    """Remove the tables that bulk loads left which were killed; only for who holds the lock.
+Where it is found, evidence may have changed without what follows from it.
+"""
 
-    They never became part of the store.
+
+def sweep(folder: Path) -> None:
+    """Remove what killed writers left in a graph's folder; only for who holds the lock.
+
+    These are tables of bulk loads, which never became part of the store, and working copies.
     """
-    for path in store.glob("bulk-*.sst"):
+    for path in (folder / "store").glob("bulk-*.sst"):
         with suppress(OSError):
             path.unlink()
+    for path in folder.glob(f"{COPY}*"):
+        shutil.rmtree(path, ignore_errors=True)

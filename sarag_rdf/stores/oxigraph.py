@@ -27,7 +27,7 @@ from sarag_rdf.ports import Change, Table, Triples
 from sarag_rdf.stores.holder import holder_of
 
 log = logging.getLogger(__name__)
-_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4)
+_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 """Seconds between attempts."""
 _astray: list[object] = []
 """Iterators that came into another thread, where they may not even be dropped."""
@@ -38,8 +38,14 @@ _NO_RIGHT = tuple(os.strerror(number) for number in (errno.EROFS, errno.EACCES, 
 
 
 def _block(keyword: str, quads: Iterable[ox.Quad]) -> str:
-    lines = "\n".join(f"GRAPH {q.graph_name} {{ {q.triple} }}" for q in quads)
+    lines = "\n".join(map(_in_graph, quads))
     return f"{keyword} DATA {{\n{lines}\n}}" if lines else ""
+
+
+def _in_graph(quad: ox.Quad) -> str:
+    if isinstance(quad.graph_name, ox.DefaultGraph):
+        return f"{quad.triple} ."
+    return f"GRAPH {quad.graph_name} {{ {quad.triple} }}"
 
 
 def open_store(folder: Path, *, writable: bool) -> ox.Store:
@@ -168,8 +174,13 @@ class OxigraphStore:
             raise StoreError("a SELECT query was expected")
         return result
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: Change, *, create: Iterable[str] = ()) -> None:
+        """Make a change wholly or not at all; graphs to `create` exist then, even without quads.
+
+        Quads may be in the default graph, too.
+        """
         operations = [f"DROP SILENT GRAPH <{graph}>" for graph in change.drop]
+        operations += [f"CREATE SILENT GRAPH <{graph}>" for graph in create]
         operations += [_block("DELETE", change.delete), _block("INSERT", change.insert)]
         text = " ;\n".join(part for part in operations if part)
         if not text:
@@ -182,7 +193,7 @@ class OxigraphStore:
         except SyntaxError as error:
             raise QueryError(f"the change does not parse: {error}") from error
         except (OSError, RuntimeError, ValueError) as error:
-            raise self._not_written("nothing changed", error) from error
+            raise self.not_written("nothing changed", error) from error
 
     def _relieve(self, written: int) -> None:
         """Now and then move what was written from memory into files; it is safe in the log."""
@@ -207,9 +218,26 @@ class OxigraphStore:
         try:
             yield self._open_store
         except (OSError, RuntimeError, ValueError) as error:
-            raise self._not_written("part of it may be there", error) from error
+            raise self.not_written("part of it may be there", error) from error
 
-    def _not_written(self, state: str, error: Exception) -> StoreError:
+    def backup(self, folder: Path) -> None:
+        """Make a store in a folder that there is not yet, with the same content.
+
+        On the same file system the tables are hard links to those of this store, so this takes
+        milliseconds. Raises `StoreError`.
+        """
+        try:
+            self._open_store.backup(folder)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise self.not_written("nothing changed", error) from error
+
+    @property
+    def engine(self) -> ox.Store:
+        """The store itself. Raises `StoreError` after `close`."""
+        return self._open_store
+
+    def not_written(self, state: str, error: Exception) -> StoreError:
+        """The error to raise for what the engine said; raises `DiskFullError` itself."""
         _refuse_without_room(self._folder, error)
         return StoreError(f"the graph could not be written, {state}: {error}")
 

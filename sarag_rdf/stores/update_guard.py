@@ -136,6 +136,30 @@ _TOKEN = re.compile(
 )
 
 
+_ABSOLUTE = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:(?!.*/\.)[^\s]*>")
+
+
+def is_plain(text: str) -> bool:
+    """Whether the IRIs of an update can only be read in one way.
+
+    So it is without BASE, relative IRIs, segments of dots, and escapes outside of literals. Of
+    such an update `UpdateTraits.graphs` are what any engine writes to.
+    """
+    if re.search(r"\\[uU]", text):
+        return False
+    for match in _TOKEN.finditer(text):
+        found = match.group()
+        if match["iri"] and not _ABSOLUTE.fullmatch(found):
+            return False
+        if match["word"] and ("\\" in found or found.upper().endswith("BASE")):
+            return False
+        if found == "<" and text[match.end() : match.end() + 1] not in " \t\r\n":
+            return False
+        if match["other"] and found in "\\\"'":
+            return False
+    return True
+
+
 def with_dataset(text: str, clause: str) -> str:
     """The update with `clause` (USING …) for every WHERE of an operation that has templates.
 
