@@ -45,6 +45,11 @@ class GraphLocation:
         self._reading: GraphReader | None = None
         self._turn = threading.RLock()
 
+    @property
+    def over(self) -> Sequence[str]:
+        """The parts that were named when the graph was opened."""
+        return self._over
+
     def reader(self, *, or_empty: bool = False) -> GraphReader:
         """The graph as it was when first read; `or_empty` gives an empty one if there is none.
 
