@@ -12,7 +12,7 @@ from sarag_rdf import assemble
 from sarag_rdf.assemble import Endpoint
 from sarag_rdf.describe.said import Said, say
 from sarag_rdf.embedding import Embeddings
-from sarag_rdf.errors import DiskFullError, SaragError
+from sarag_rdf.errors import DiskFullError, InputError, SaragError
 from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.view import Engine
@@ -118,6 +118,8 @@ class Changes:
         self._embeddings.forget()
         with self._writing() as reader:
             planned = todo(reader)
+            if planned.refused:
+                raise InputError(planned.refused)
             self._embeddings.record(reader)
             with self._embeddings.ahead(reader) as ahead:
                 report = pipeline.run(

@@ -67,6 +67,10 @@ def indexing_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 base_option = setting("--base", help="What the IRIs of a new graph begin with (http or https).")
 
+yes_option = click.option(
+    "--yes", is_flag=True, help="Delete even more than a third of the sources."
+)
+
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="List what would be done; write nothing."
 )
@@ -163,7 +167,7 @@ def in_quarantine(count: int) -> str:
 
 
 def echo_changes(plan: Any, extractor: Extractor, options: dict[str, Any]) -> int:
-    """What would be done, a line each, and the counts: for --dry-run."""
+    """What would be done, a line each, and the counts: for --dry-run; 1 if it would be refused."""
     echo_problems((*plan.problems, *plan.quarantined))
     for planned in plan.todo:
         click.echo(f"{'update' if planned.known else 'add':6}  {one_line(planned.name)}")
@@ -177,7 +181,8 @@ def echo_changes(plan: Any, extractor: Extractor, options: dict[str, Any]) -> in
     )
     echo_left_out(plan.left_out)
     echo_estimate(plan, extractor, options)
-    return 0
+    echo_problems([plan.refused] if plan.refused else [])
+    return int(bool(plan.refused))
 
 
 def echo_report(report: Any) -> None:

@@ -46,7 +46,7 @@ class Plan:
     quarantine as they are now: they are not extracted again. `settled` are the IRIs of sources that
     are in the graph as they are now, while another version of them is in quarantine. `gone` are
     the sources that will be deleted, what they are called by IRI; `left_out` counts files that are
-    new and stay out.
+    new and stay out. `refused` says why the plan is not carried out unless it is confirmed.
     """
 
     method: Method
@@ -58,6 +58,7 @@ class Plan:
     settled: tuple[str, ...] = ()
     gone: Mapping[str, str] = field(default_factory=dict)
     left_out: int = 0
+    refused: str = ""
 
     @property
     def documents(self) -> list[Document]:
