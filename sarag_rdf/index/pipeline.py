@@ -9,7 +9,9 @@ same commit.
 
 from __future__ import annotations
 
+import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -19,6 +21,7 @@ from sarag_rdf.errors import SaragError
 from sarag_rdf.graph.record import now
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.commit import Writer
+from sarag_rdf.index.entity_types import retyping_warning, with_known_types
 from sarag_rdf.index.evidence import extraction_iri, source_quads
 from sarag_rdf.index.gate import held_problem, inspect_evidence
 from sarag_rdf.index.plan import Plan, PlannedSource, state_of
@@ -27,6 +30,8 @@ from sarag_rdf.index.read import InputProblem
 from sarag_rdf.index.remove import remove_by
 from sarag_rdf.ports import Extractor, Progress, silent
 from sarag_rdf.types import Document, Extraction, Method
+
+log = logging.getLogger(__name__)
 
 COMMIT_DOCUMENTS = 128
 COMMIT_SECONDS = 15.0
@@ -40,7 +45,8 @@ _Found = list[tuple[Document, Extraction]]
 class IndexReport:
     """What a run did; counts of sources, and of the documents (chunks) in them.
 
-    The `quarantined` sources are among the problems.
+    The `quarantined` sources are among the problems. `retyped` counts the mentions whose type was
+    not known, by the label that they had.
     """
 
     added: int = 0
@@ -53,6 +59,7 @@ class IndexReport:
     documents: int = 0
     mentions: int = 0
     relationships: int = 0
+    retyped: Counter[str] = field(default_factory=Counter)
     problems: list[InputProblem] = field(default_factory=list)
 
 
@@ -107,6 +114,8 @@ def run(
     advance(waiting)
     report.deleted = remove_by(writer, tuple(plan.gone), progress)
     writer.finish()
+    if report.retyped:
+        log.warning(retyping_warning(report.retyped))
     return report
 
 
@@ -140,8 +149,9 @@ def _commit(
     drop: list[str] = []
     insert: list[Quad] = []
     held: list[Quad] = []
-    for planned, found in batch:
+    for planned, given in batch:
         try:
+            found = [(document, with_known_types(extraction)) for document, extraction in given]
             quads = source_quads(minter, planned.source, planned.iri, method, found)
         except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
             report.problems.append(InputProblem(planned.name, _unwritable(error)))
@@ -187,3 +197,5 @@ def _count(report: IndexReport, planned: PlannedSource, found: _Found) -> None:
     report.documents += len(found)
     report.mentions += sum(len(e.mentions) for _, e in found)
     report.relationships += sum(len(e.relations) for _, e in found)
+    for _, extraction in found:
+        report.retyped.update(extraction.retyped)
