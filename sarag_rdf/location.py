@@ -45,6 +45,13 @@ class GraphLocation:
         self._reading: GraphReader | None = None
         self._turn = threading.RLock()
 
+    def is_new(self) -> bool:
+        """Whether there is no graph yet, and writing would make one; never so in memory."""
+        self._refuse_other_folder()
+        if self._folder is not None:
+            return not _holds_graph(self._folder)
+        return self._memory is None and read_meta(self.reader(or_empty=True).store) is None
+
     @property
     def over(self) -> Sequence[str]:
         """The parts that were named when the graph was opened."""

@@ -19,7 +19,7 @@ from sarag_rdf.cli.options import (
     setting,
     sparql_write_options,
 )
-from sarag_rdf.errors import UsageError, one_line
+from sarag_rdf.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
 
 if TYPE_CHECKING:
     from sarag_rdf.knowledge_graph import KnowledgeGraph
@@ -129,7 +129,11 @@ def echo_problems(problems: Any) -> None:
 
 def echo_counts(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     """A line that tells what the graph holds now."""
-    counts = kg.stats()
+    try:
+        counts = kg.stats()
+    except (EmptyGraphError, NotAGraphError):
+        click.echo(f"{options['kg']}: no graph was made, for there was nothing to index")
+        return
     click.echo(
         f"{options['kg']}: {counts['sources']} sources, {counts['documents']} documents, "
         f"{counts['entities']} entities, {counts['relationships']} relationships, "

@@ -16,26 +16,27 @@ from sarag_rdf.types import ENTITY_TYPES, EntityType, Extraction, Mention
 
 _NAMES: dict[EntityType, str] = {
     "person": """
-        per, person, people, human, human being, individual, character, fictional character, figure,
-        man, woman, child, name, author, artist, actor, actress, athlete, player, politician,
-        scientist, researcher, writer, poet, painter, musician, singer, composer, director, king,
-        queen, emperor, president, minister, philosopher, engineer, leader, officer, deity, saint
+        per, person, people, human, human being, individual, character, fictional character,
+        figure, man, woman, child, name, author, artist, actor, actress, athlete, player,
+        politician, scientist, researcher, writer, poet, painter, musician, singer, composer,
+        director, king, queen, emperor, president, minister, philosopher, engineer, leader,
+        officer, deity, saint
     """,
     "organization": """
         org, organization, organisation, organizational, company, corporation, business,
-        enterprise, firm, brand, startup, institution, institute, university, college, school, faculty,
-        department, agency, ministry, government, government agency, authority, association,
-        society, club, team, band, music group, musical group, orchestra, party, political party, union,
-        committee, council, court, bank, museum, hospital, laboratory, lab, newspaper, publisher,
-        ngo, foundation, army, military unit, league, church, group
+        enterprise, firm, brand, startup, institution, institute, university, college, school,
+        faculty, department, agency, ministry, government, government agency, authority,
+        association, society, club, team, band, music group, musical group, orchestra, party,
+        political party, union, committee, council, court, bank, museum, hospital, laboratory,
+        lab, newspaper, publisher, ngo, foundation, army, military unit, league, church, group
     """,
     "geopolitical": """
         gpe, geopolitical, geopolitical entity, loc, location, place, geo, geographic entity,
         geographical entity, geographical feature, geographic feature, landform, region, area,
-        country, nation, sovereign state, state, province, county, district, municipality, canton,
-        city, town, village, settlement, capital, neighborhood, neighbourhood, suburb, continent,
-        island, mountain, mountain range, peak, valley, river, lake, sea, ocean, bay, desert,
-        forest, park, street, territory, empire, kingdom, administrative area
+        country, nation, sovereign state, state, province, county, district, municipality,
+        canton, city, town, village, settlement, capital, neighborhood, neighbourhood, suburb,
+        continent, island, mountain, mountain range, peak, valley, river, lake, sea, ocean, bay,
+        desert, forest, park, street, territory, empire, kingdom, administrative area
     """,
 }
 _TYPES: dict[str, EntityType] = {

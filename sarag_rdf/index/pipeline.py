@@ -78,13 +78,7 @@ def run(
     done before it has been committed. What has to go goes last. Progress tells of documents once
     they are in the graph.
     """
-    report = IndexReport(
-        unchanged=plan.unchanged,
-        left_out=plan.left_out,
-        duplicates=plan.duplicates,
-        quarantined=len(plan.quarantined),
-        problems=[*plan.problems, *plan.quarantined],
-    )
+    report = report_of(plan)
     writer = Writer(reader, extraction_iri(reader.minter, plan.method))
     if plan.settled:
         writer.release([reader.minter.quarantine_graph(iri) for iri in plan.settled])
@@ -117,6 +111,17 @@ def run(
     if report.retyped:
         log.warning(retyping_warning(report.retyped))
     return report
+
+
+def report_of(plan: Plan) -> IndexReport:
+    """What a plan says before anything of it is carried out."""
+    return IndexReport(
+        unchanged=plan.unchanged,
+        left_out=plan.left_out,
+        duplicates=plan.duplicates,
+        quarantined=len(plan.quarantined),
+        problems=[*plan.problems, *plan.quarantined],
+    )
 
 
 def _extracted(

@@ -12,6 +12,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.assemble import Endpoint
 from sarag_rdf.index.entity_types import nearest_type
+from sarag_rdf.knowledge_graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.types import ENTITY_TYPES, Document, Extraction, Mention, Method, Source
 from tests.fault_server import completion, playing
@@ -50,7 +51,7 @@ def test_a_type_that_is_known_stays() -> None:
     assert [nearest_type(type_) for type_ in ENTITY_TYPES] == list(ENTITY_TYPES)
 
 
-def types(kg: sarag_rdf.KnowledgeGraph) -> dict[str, str]:
+def types(kg: KnowledgeGraph) -> dict[str, str]:
     text = """PREFIX sarag: <https://w3id.org/sarag/ontology#>
         SELECT DISTINCT ?name ?type { ?m sarag:name ?name ; sarag:entityType ?type }"""
     return {name.value: type_.value for name, type_ in kg.query(text).rows}  # type: ignore[union-attr]
