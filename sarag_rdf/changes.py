@@ -12,7 +12,8 @@ from sarag_rdf import assemble
 from sarag_rdf.assemble import Endpoint
 from sarag_rdf.describe.said import Said, say
 from sarag_rdf.embedding import Embeddings
-from sarag_rdf.errors import DiskFullError, SaragError
+from sarag_rdf.errors import DiskFullError, InputError, SaragError
+from sarag_rdf.graph.meta import read_meta
 from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.graph.view import Engine
@@ -114,10 +115,18 @@ class Changes:
     def _carry_out(
         self, todo: Callable[[GraphReader], Plan], extractor: Extractor, progress: Progress
     ) -> pipeline.IndexReport:
-        """Plan and index under one lock."""
+        """Plan and index under one lock; where there is nothing to index no graph is made."""
         self._embeddings.forget()
+        if self._location.is_new():
+            first = todo(self._location.reader(or_empty=True))
+            self._location.forget()
+            if not first.todo:
+                return pipeline.report_of(first)
+            todo = _once(first, todo)
         with self._writing() as reader:
             planned = todo(reader)
+            if planned.refused:
+                raise InputError(planned.refused)
             self._embeddings.record(reader)
             with self._embeddings.ahead(reader) as ahead:
                 report = pipeline.run(
@@ -216,3 +225,8 @@ class Changes:
             concurrency = self._endpoint.concurrency if self._endpoint else 4
             return assemble.make_extractor(extractor, self.llm, concurrency=concurrency)
         return extractor
+
+
+def _once(planned: Plan, todo: Callable[[GraphReader], Plan]) -> Callable[[GraphReader], Plan]:
+    """The plan that was made of a graph that is not there, if there is none even now."""
+    return lambda reader: planned if read_meta(reader.store) is None else todo(reader)

@@ -71,11 +71,11 @@ class Checking:
         advance(1)
         findings += fsck.check_shapes(reader)
         advance(1)
-        broken, notes = self._embeddings.check(reader, deep=not findings)
+        broken = self._embeddings.check(reader, deep=not findings)
         findings += [found.finding for found in broken]
         advance(2)
         counts = stats(reader)
-        return FsckReport(tuple(findings), (*fsck.strangers(reader, graphs), *notes), counts=counts)
+        return FsckReport(tuple(findings), tuple(fsck.strangers(reader, graphs)), counts=counts)
 
     def _repaired(self, reader: GraphReader) -> list[str]:
         """Make anew what is derived, delete what is broken of caches; what was done."""

@@ -159,21 +159,19 @@ class Embeddings:
             if vectors.is_kept():
                 _ = assemble.make_view(reader, vectors, "memory").network
 
-    def check(self, reader: GraphReader, *, deep: bool) -> tuple[list[Broken], list[str]]:
-        """What is broken of all that is kept, and notes of what is kept for another revision.
+    def check(self, reader: GraphReader, *, deep: bool) -> list[Broken]:
+        """What is broken of all that is kept.
 
         With `deep` arrays are made anew to compare: for a graph that is in order.
         """
         meta = read_meta(reader.store) or Meta("")
         broken = [Broken(path.name, fault) for path, fault in self._faults().items()]
-        notes: list[str] = []
         for scope in self._scopes(reader) if meta.revision else ():
-            more, told = check_kept(scope, self._store(scope), meta.revision, meta.embedding_model)
+            more = check_kept(scope, self._store(scope), meta.revision, meta.embedding_model)
             if deep and not more:
                 more = self._unlike(scope, meta)
             broken += more
-            notes += told
-        return broken, notes
+        return broken
 
     def discard(self, reader: GraphReader, *, only_broken: bool) -> list[str]:
         """Delete what is kept, or what of it is broken; broken databases are renamed.
@@ -193,7 +191,7 @@ class Embeddings:
                 gone.append(path.name)
         for scope in self._scopes(reader) if meta.revision else ():
             store = self._store(scope)
-            broken, _ = check_kept(scope, store, meta.revision, meta.embedding_model)
+            broken = check_kept(scope, store, meta.revision, meta.embedding_model)
             broken = broken or self._unlike(scope, meta)
             names = [one.name for one in broken] if only_broken else store.names()
             for name in dict.fromkeys(names):

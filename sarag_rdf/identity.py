@@ -19,6 +19,7 @@ from sarag_rdf.index.holdings import Holdings
 from sarag_rdf.index.merge_rules import NEAR, RULES, propose
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.link.match import EXACT, Match
+from sarag_rdf.link.review import review_table
 from sarag_rdf.link.sssom import read_table
 from sarag_rdf.location import GraphLocation
 
@@ -79,10 +80,19 @@ class Identity:
             for row in rows
         ]
 
+    def review(self, rows: Sequence[Match]) -> str:
+        """Proposals as tab-separated values, with a column `decision` for ``accept``."""
+        return review_table(self._location.own(), rows)
+
+    def reviewed(self, path: Path) -> list[Match]:
+        """The rows of a table; raises `InputError`. Those not accepted are no links."""
+        return read_table(path)
+
     def merge_rows(self, rows: Sequence[Match] | Path) -> list[Decision]:
         """Merge what rows, or a reviewed table, say to be the same: subjects become objects.
 
-        Rows that were merged before are passed over. Raises what `merge` raises, and merges none.
+        Rows that were merged before are passed over, and so are those of a review table that say
+        nothing or ``reject`` under `decision`. Raises what `merge` raises, and merges none.
         """
         chosen = read_table(rows) if isinstance(rows, Path) else rows
         told = [

@@ -15,7 +15,7 @@ from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.export.parts import Parts
 from sarag_rdf.export.rdf import write_parts
 from sarag_rdf.graph.meta import Meta, read_meta
-from sarag_rdf.graph.parts import Imported, imported_graphs, searched
+from sarag_rdf.graph.parts import Imported, dataset_graphs, imported_graphs, is_whole, searched
 from sarag_rdf.graph.question import question_of
 from sarag_rdf.graph.rows import DOCUMENTS
 from sarag_rdf.identity import Identity
@@ -122,12 +122,24 @@ class KnowledgeGraph(LifeCycle):
         view = self._embeddings.view(self._location.reading())
         return assemble.make_reasoner(reasoner, gather, llm or self.llm(), view)
 
-    def query(self, text: str, *, allow_service: bool = False) -> Table | Triples | bool:
-        """Run SPARQL over the union of all graphs, or over the data set that the query names."""
+    def query(
+        self, text: str, *, over: Sequence[str] = (), allow_service: bool = False
+    ) -> Table | Triples | bool:
+        """Run SPARQL over the parts in `over`, or over the data set that the query names.
+
+        `over` names ``documents``, imported graphs, or ``all``; by default they are those that the
+        graph was opened with, or the documents. Their union is the default graph of the query;
+        GRAPH reaches every named graph. Raises `UsageError` for an unknown name.
+        """
         traits = inspect_query(text)
         if not allow_service:
             refuse_network(traits)
-        return self._location.reader().store.query(text, union=not traits.names_dataset)
+        reader, over = self._location.reader(), over or self._location.over
+        if traits.names_dataset:
+            return reader.store.query(text)
+        if reader.over is not None or is_whole(reader, over):  # the graph of another kind is one
+            return reader.store.query(text, union=True)
+        return reader.store.query(text, default_graphs=dataset_graphs(reader, over))
 
     def export(self, format_: str, output: IO[bytes], *, rdf12: bool = False, **parts: Any) -> None:
         """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml.

@@ -27,7 +27,8 @@ class LifeCycle(Changes):
     """The methods of `KnowledgeGraph` that follow documents as they change; see `Changes.index`.
 
     Each has a plan beside it, which tells what would be done: nothing is written, and no model is
-    asked. `options` are those of `index`: words, overlap, and what reading takes.
+    asked; `refused` says why it would not be carried out without `yes`. `options` are those of
+    `index` (words, overlap, and what reading takes) and `yes`.
     """
 
     def update(
@@ -41,7 +42,8 @@ class LifeCycle(Changes):
         """Bring in anew what the graph holds and what has changed; nothing else is added.
 
         The unit is the file: its new records are added, changed ones replaced, and those that are
-        gone from it deleted. Raises `NotAGraphError` without a graph.
+        gone from it deleted. Raises `NotAGraphError` without a graph, and `InputError` if more than
+        a third of the files' sources would be deleted, unless `yes` confirms it.
         """
         made = self.extractor(extractor)
         self._there()
@@ -70,8 +72,9 @@ class LifeCycle(Changes):
         """Make the sources that come from a folder match it: add, update, and last delete.
 
         These are all sources that were made of a path; with `root` those below the folder's place
-        in it. What is there and cannot be read keeps its older version. A folder that
-        holds none of what there is raises `InputError`, unless `delete_all` says so.
+        in it. What is there and cannot be read keeps its older version. Raises `InputError`,
+        before anything is written, if more than a third of these sources would be deleted, unless
+        `yes` confirms it.
         """
         made = self.extractor(extractor)
         return self._carry_out(
@@ -125,12 +128,13 @@ def _update(
     inputs: Inputs | Iterable[Inputs],
     method: Method,
     *,
+    yes: bool = False,
     words: int = 500,
     overlap: int = 200,
     **reading: Any,
 ) -> Plan:
     placed = place_inputs(inputs, **reading)
-    return plan_update(reader, placed, method, words=words, overlap=overlap)
+    return plan_update(reader, placed, method, yes=yes, words=words, overlap=overlap)
 
 
 def _sync(
@@ -140,7 +144,7 @@ def _sync(
     *,
     words: int = 500,
     overlap: int = 200,
-    delete_all: bool = False,
+    yes: bool = False,
     **reading: Any,
 ) -> Plan:
     prefix, placed = place_folder(folder, **reading)
@@ -150,7 +154,7 @@ def _sync(
         method,
         prefix=prefix,
         folder=str(folder),
-        delete_all=delete_all,
+        yes=yes,
         words=words,
         overlap=overlap,
     )

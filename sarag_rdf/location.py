@@ -53,6 +53,18 @@ class GraphLocation:
         self._reading: GraphReader | None = None
         self._turn = threading.RLock()
 
+    def is_new(self) -> bool:
+        """Whether there is no graph yet, and writing would make one; never so in memory."""
+        self._refuse_other_folder()
+        if self._folder is not None:
+            return not _holds_graph(self._folder)
+        return self._memory is None and read_meta(self.reader(or_empty=True).store) is None
+
+    @property
+    def over(self) -> Sequence[str]:
+        """The parts that were named when the graph was opened."""
+        return self._over
+
     def reader(self, *, or_empty: bool = False) -> GraphReader:
         """The graph as it was when first read; `or_empty` gives an empty one if there is none.
 

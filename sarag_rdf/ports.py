@@ -65,45 +65,43 @@ class GraphStore(Protocol):
     @property
     def is_shared(self) -> bool:
         """Whether graphs of others may stand beside those of sarag."""
-        ...
 
-    def query(self, text: str, *, union: bool = False) -> Table | Triples | bool:
+    def query(
+        self, text: str, *, union: bool = False, default_graphs: Sequence[str] | None = None
+    ) -> Table | Triples | bool:
         """Run a query; with `union` the default graph is the union of all named graphs.
 
+        With `default_graphs` it is the union of these, and GRAPH still reaches all named graphs.
         Results are complete when the method returns. Raises `QueryError` for a text that does
         not parse, `StoreError` otherwise.
         """
-        ...
 
     def select(self, text: str, key: str) -> Table:
         """All rows of a SELECT query, however many: in pages by `key` where a store has limits.
 
         `key` is a variable of the result that is always bound. Raises what `query` raises.
         """
-        ...
 
     def apply(self, change: Change) -> None:
         """Make a change wholly or not at all; an endpoint can only make it step by step."""
-        ...
 
     def load(self, quads: Iterable[Quad]) -> None:
         """Add many quads fast; unlike a change, part of them may be there if it fails."""
-        ...
 
     def load_ntriples(self, data: bytes, graph: str) -> None:
         """Add N-Triples without blank nodes to a graph, as `load` does.
 
         Raises SyntaxError, with line and offset, for data that does not parse.
         """
-        ...
 
     def quads(self, graph: str | None = None) -> Iterator[Quad]:
         """All quads, or those of one graph, in an unspecified order."""
-        ...
+
+    def graphs(self) -> list[str]:
+        """IRIs of all named graphs, sorted."""
 
     def close(self) -> None:
         """Give the store free; a second call does nothing."""
-        ...
 
 
 class Embedder(Protocol):

@@ -86,10 +86,15 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What an extractor found in one document; every relation's ends are among the mentions."""
+    """What an extractor found in one document; every relation's ends are among the mentions.
+
+    A type of a mention that is none of `ENTITY_TYPES` is taken for the nearest of them. `retyped`
+    has a label for each mention of which that has been done.
+    """
 
     mentions: tuple[Mention, ...] = ()
     relations: tuple[Relation, ...] = ()
+    retyped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -84,6 +85,14 @@ def environment(**settings: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIXES)}
     path = os.pathsep.join(filter(None, [str(ROOT), kept.get("PYTHONPATH")]))
     return {**kept, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", **settings}
+
+
+def interruptible() -> None:
+    """For `preexec_fn`: SIGINT ends the child, though this process may ignore it.
+
+    It does after ``nohup make test &``, and programs inherit the signals that are ignored.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def run_sarag(

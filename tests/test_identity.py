@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -292,6 +293,46 @@ def test_rules_tell_pairs_that_can_be_reviewed_and_undone(
     assert stored(people) == before
     with pytest.raises(UsageError, match="there is no rule"):
         people.identity.proposals("guess")
+
+
+def test_a_rule_merges_only_what_a_reviewer_accepts(
+    people: KnowledgeGraph, tmp_path: Path, sarag: Sarag
+) -> None:
+    """From the table that a rule writes to the decisions in a spreadsheet and back."""
+    before = stored(people)
+    people.close()
+    where = ["--kg", str(tmp_path / "kg")]
+    sarag("merge", "--rule", "same-words", *where).fails(2, "--review FILE", "--accept FILE")
+    path = tmp_path / "pairs.tsv"
+    assert (
+        "1 would be merged" in sarag("merge", "--rule", "same-words", "--review", path, *where).out
+    )
+    assert stored(people) == before
+    [row] = list(csv.DictReader(path.open(encoding="utf-8-sig"), delimiter="\t"))
+    assert (row["decision"], row["subject_label"], row["object_label"]) == (
+        "", "Smith, John", "John Smith",
+    )  # fmt: skip
+    assert int(row["subject_documents"]) > 0
+    assert "Smith" in row["subject_sample"]
+    assert row["subject_id"].startswith("https://")
+
+    def decided(decision: str) -> Path:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            table = csv.DictWriter(file, row.keys(), delimiter="\t", quoting=csv.QUOTE_ALL)
+            table.writeheader()
+            table.writerow({**row, "decision": decision})
+        return path
+
+    for decision in ("", "reject"):
+        done = sarag("merge", "--accept", decided(decision), *where)
+        assert (done.code, done.out.partition(":")[0]) == (0, "0 merged, 1 rows left out")
+    sarag("merge", "--accept", decided("maybe"), *where).fails(1, "line 2: decision is 'maybe'")
+    assert stored(people) == before
+    accepted = sarag("merge", "--accept", decided("Accept"), *where)
+    assert accepted.out == "1 merged, 0 rows left out\n"
+    people.reload()
+    [made] = people.identity.decisions()
+    assert (made.name, made.rule) == ("smith john", "same-words")
 
 
 def test_what_a_run_decided_is_undone_together(people: KnowledgeGraph) -> None:

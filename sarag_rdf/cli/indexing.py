@@ -19,7 +19,7 @@ from sarag_rdf.cli.options import (
     setting,
     sparql_write_options,
 )
-from sarag_rdf.errors import UsageError, one_line
+from sarag_rdf.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
 
 if TYPE_CHECKING:
     from sarag_rdf.knowledge_graph import KnowledgeGraph
@@ -66,6 +66,10 @@ def indexing_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 base_option = setting("--base", help="What the IRIs of a new graph begin with (http or https).")
+
+yes_option = click.option(
+    "--yes", is_flag=True, help="Delete even more than a third of the sources."
+)
 
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="List what would be done; write nothing."
@@ -125,7 +129,11 @@ def echo_problems(problems: Any) -> None:
 
 def echo_counts(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     """A line that tells what the graph holds now."""
-    counts = kg.stats()
+    try:
+        counts = kg.stats()
+    except (EmptyGraphError, NotAGraphError):
+        click.echo(f"{options['kg']}: no graph was made, for there was nothing to index")
+        return
     click.echo(
         f"{options['kg']}: {counts['sources']} sources, {counts['documents']} documents, "
         f"{counts['entities']} entities, {counts['relationships']} relationships, "
@@ -163,7 +171,7 @@ def in_quarantine(count: int) -> str:
 
 
 def echo_changes(plan: Any, extractor: Extractor, options: dict[str, Any]) -> int:
-    """What would be done, a line each, and the counts: for --dry-run."""
+    """What would be done, a line each, and the counts: for --dry-run; 1 if it would be refused."""
     echo_problems((*plan.problems, *plan.quarantined))
     for planned in plan.todo:
         click.echo(f"{'update' if planned.known else 'add':6}  {one_line(planned.name)}")
@@ -177,7 +185,8 @@ def echo_changes(plan: Any, extractor: Extractor, options: dict[str, Any]) -> in
     )
     echo_left_out(plan.left_out)
     echo_estimate(plan, extractor, options)
-    return 0
+    echo_problems([plan.refused] if plan.refused else [])
+    return int(bool(plan.refused))
 
 
 def echo_report(report: Any) -> None:

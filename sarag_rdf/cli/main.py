@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from sarag_rdf import __version__
 from sarag_rdf.caches import FirstOnly, lack_of_room
@@ -212,7 +213,8 @@ def _run(arguments: list[str]) -> int:
         hint = ""
         if isinstance(error, click.UsageError) and error.ctx is not None:
             hint = f" (see {error.ctx.command_path} --help)"
-        return _complain(error.format_message().rstrip(".") + hint, error.exit_code)
+        message = _of_settings(error) or error.format_message()
+        return _complain(message.rstrip(".") + hint, error.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -229,6 +231,22 @@ def _run(arguments: list[str]) -> int:
             1,
         )
     return result if isinstance(result, int) else 0
+
+
+def _of_settings(error: click.ClickException) -> str:
+    """What to say of a value that comes from the settings file; empty for any other error."""
+    if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None:
+        return ""
+    name = error.param.name or ""
+    if error.ctx.get_parameter_source(name) is not ParameterSource.DEFAULT_MAP:
+        return ""
+    path = error.ctx.find_root().params.get("config") or Path("sarag.toml")
+    keys = {option.lstrip("-").replace("-", "_") for option in error.param.opts}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        key = line.partition("=")[0].strip().strip("\"'")
+        if key.replace("-", "_") in keys:
+            return f"{path}, line {number}: {key}: {error.message}"
+    return f"{path}: {name}: {error.message}"
 
 
 def _system_message(error: OSError) -> str:

@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 @click.argument("entities", nargs=-1, metavar="[KEPT OTHER]")
 @kg_option
 @embedder_option
-@click.option("--rule", metavar="NAME", help="Merge by a rule: same-words, initials or near.")
+@click.option("--rule", metavar="NAME", help="Find pairs by a rule: same-words, initials or near.")
 @click.option("--least", default=0.9, type=click.FloatRange(0, 1), help="Cosine, for near.")
-@click.option("--dry-run", is_flag=True, help="With --rule: only tell what it would merge.")
+@click.option("--dry-run", is_flag=True, help="With --rule: only list the pairs.")
 @click.option(
-    "--review", type=click.Path(path_type=Path), help="With --rule: write it here, as SSSOM."
+    "--review",
+    type=click.Path(path_type=Path),
+    help="With --rule: write the pairs to this table, to be decided on.",
 )
-@click.option("--accept", type=click.Path(path_type=Path), help="Merge the rows of this table.")
+@click.option(
+    "--accept", type=click.Path(path_type=Path), help="Merge the accepted rows of this table."
+)
 @click.option("--note", default="", help="Why, in words.")
 @click.option("--list", "listing", is_flag=True, help="List all decisions.")
 @click.option("--undo", metavar="WHAT", help="Undo by a name, a rule, a decision's or run's IRI.")
@@ -37,8 +41,9 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
 
     What is merged is told of names, so it holds for documents that come later, and it can be
     undone. Only the two are merged: what was merged with one of them is not merged with the other.
-    With --rule a rule finds the pairs; --dry-run tells them, --review writes them to a table that
-    --accept merges, less the rows that were deleted.
+    With --rule a rule finds the pairs: --dry-run lists them, and --review writes them to a table of
+    tab-separated values. Whoever reviews it in a spreadsheet writes accept under decision; then
+    --accept merges these rows.
     """
     named = {
         "entities": bool(entities),
@@ -50,16 +55,21 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
     chosen = [name for name, given in named.items() if given]
     if len(chosen) != 1 or len(entities) not in (0, 2):
         raise UsageError("give KEPT and OTHER, or one of --rule, --accept, --list, --undo")
-    if options["dry_run"] and chosen != ["rule"]:
-        raise UsageError("--dry-run goes with --rule alone")
+    for option in ("dry_run", "review"):
+        if options[option] and chosen != ["rule"]:
+            raise UsageError(f"--{option.replace('_', '-')} goes with --rule alone")
+    if chosen == ["rule"] and not (options["dry_run"] or options["review"]):
+        raise UsageError(
+            "a rule merges nothing by itself: write its pairs to a table with --review FILE, "
+            "decide there, and merge with --accept FILE; --dry-run lists them"
+        )
     with open_graph(options) as kg:
         if chosen == ["entities"]:
             show_decisions(kg, [kg.identity.merge(*entities, note=options["note"])])
         elif chosen == ["rule"]:
             _by_rule(kg, options)
         elif chosen == ["accept"]:
-            made = kg.identity.merge_rows(options["accept"])
-            click.echo(f"{len(made)} merged")
+            _accept(kg, options["accept"])
         elif chosen == ["list"]:
             show_decisions(kg, kg.identity.decisions())
         else:
@@ -75,16 +85,21 @@ def undo(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
 
 def _by_rule(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     rows = kg.identity.proposals(options["rule"], least=options["least"])
-    if options["review"] is not None:
-        with written_to(options["review"]) as stream:
-            stream.write(kg.links.table(rows, f"merges/{options['rule']}").encode())
-    elif options["dry_run"]:
+    if options["dry_run"]:
         for row in rows:
             click.echo(f"{row.subject_label}  ->  {row.object_label}  ({row.confidence:g})")
-    else:
-        kg.identity.merge_rows(rows)
-    would = "would be" if options["review"] is not None or options["dry_run"] else "were"
-    click.echo(f"{len(rows)} {would} merged by {options['rule']}")
+    if options["review"] is not None:
+        with written_to(options["review"]) as stream:
+            stream.write(kg.identity.review(rows).encode())
+    click.echo(f"{len(rows)} would be merged by {options['rule']}")
+
+
+def _accept(kg: KnowledgeGraph, table: Path) -> None:
+    rows = kg.identity.reviewed(table)
+    made = kg.identity.merge_rows(rows)
+    left_out = sum(not row.is_link for row in rows)
+    hint = ": write accept under decision to merge a row" if left_out and not made else ""
+    click.echo(f"{len(made)} merged, {left_out} rows left out{hint}")
 
 
 def show_decisions(kg: KnowledgeGraph, decisions: Sequence[Any]) -> None:

@@ -52,6 +52,12 @@ over_option = setting(
     help="What is searched: documents, or the name of an imported graph; may be given several "
     "times. Default: all, with the links between them.",
 )
+query_over_option = setting(
+    "--over",
+    multiple=True,
+    help="What is asked: documents, the name of an imported graph, or all; may be given several "
+    "times. Default: documents. A query with FROM names its own data set.",
+)
 expansion_option = setting(
     "--max-expansion",
     default=200,

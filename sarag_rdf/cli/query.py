@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sarag_rdf.cli.options import kg_option, open_graph, sparql_options
+from sarag_rdf.cli.options import kg_option, open_graph, query_over_option, sparql_options
 from sarag_rdf.errors import QueryError, UsageError
 from sarag_rdf.export.results import RESULT_FORMATS, serialize_results
 from sarag_rdf.ports import Triples
@@ -22,6 +22,7 @@ from sarag_rdf.ports import Triples
 @click.argument("sparql", required=False)
 @click.option("--file", "-f", "file", type=click.Path(path_type=Path), help="Read the query here.")
 @kg_option
+@query_over_option
 @sparql_options
 @click.option(
     "--format", "format_", type=click.Choice(RESULT_FORMATS), help="Default: table, turtle."
@@ -29,9 +30,10 @@ from sarag_rdf.ports import Triples
 @click.option("--allow-service", is_flag=True, help="Let SERVICE reach the network.")
 @click.option("--no-prefixes", is_flag=True, help="Do not declare the usual prefixes.")
 def command(sparql: str | None, file: Path | None, **options: Any) -> int:
-    """Run SPARQL over the union of all graphs, or over the data set that it names.
+    """Run SPARQL over the documents' graphs, those of --over, or the data set that it names.
 
-    Oxigraph finds a triple once for each graph that it stands in: SELECT DISTINCT finds it once.
+    Imported graphs are asked only if --over, FROM or GRAPH names them. Oxigraph finds a triple once
+    for each graph that it stands in: SELECT DISTINCT finds it once.
     The query is an argument, a --file, or standard input (-). Prefixes sarag:, skos:, rdf:,
     rdfs:, prov:, dcterms:, schema:, owl:, xsd:, void:, dcat:, foaf:, sssom:, semapv: are declared
     already.

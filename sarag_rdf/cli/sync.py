@@ -13,6 +13,7 @@ from sarag_rdf.cli.indexing import (
     follow,
     indexing_options,
     reading_arguments,
+    yes_option,
 )
 
 
@@ -20,15 +21,16 @@ from sarag_rdf.cli.indexing import (
 @click.argument("folder", type=click.Path(path_type=Path))
 @indexing_options
 @base_option
-@click.option("--delete-all", is_flag=True, help="Delete even all that there is.")
+@yes_option
 @dry_run_option
 def command(folder: Path, **options: Any) -> int:
     """Make the sources that come from a folder match it: add, update, delete.
 
     These are all sources in the graph that have a path; with --root, those whose paths lie below
-    the folder's. What is there and cannot be read keeps its older version.
+    the folder's. What is there and cannot be read keeps its older version. If more than a third of
+    them would be deleted, --yes has to confirm it.
     """
-    arguments = {**reading_arguments(options), "delete_all": options["delete_all"]}
+    arguments = {**reading_arguments(options), "yes": options["yes"]}
     return follow(
         options,
         lambda kg, extractor: kg.plan_sync(folder, extractor=extractor, **arguments),

@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.rows import DOCUMENTS, GraphReader, Part
 
+ALL = "all"
+"""Stands for all parts."""
 LINKS = "links"
 COMPLETE = "complete"
 """State of an imported graph that can be read."""
@@ -43,16 +45,12 @@ def imported_graphs(reader: GraphReader) -> list[Imported]:
 
 
 def searched(reader: GraphReader, over: Sequence[str] = ()) -> GraphReader:
-    """The reader of the parts named in `over`, or of all that there are.
+    """The reader of the parts named in `over` (`ALL` for all), or of all that there are.
 
     Several parts are read with the links between them. Raises `UsageError` for an unknown name.
     """
     imported = {i.name: i for i in imported_graphs(reader)}
-    for name in over:
-        if name != DOCUMENTS and (name not in imported or imported[name].state != COMPLETE):
-            raise UsageError(_unknown(name, imported))
-    complete = [name for name, i in imported.items() if i.state == COMPLETE]
-    wanted = list(dict.fromkeys(over)) or [DOCUMENTS, *complete]
+    wanted = _wanted(over or [ALL], imported)
     if wanted == [DOCUMENTS]:
         return reader
     parts = [reader.own if name == DOCUMENTS else _part(reader, imported[name]) for name in wanted]
@@ -60,6 +58,44 @@ def searched(reader: GraphReader, over: Sequence[str] = ()) -> GraphReader:
         graphs = {"links": reader.minter.links_graph}
         parts.append(Part(LINKS, LINKS, graphs, reader.store))
     return replace(reader, over=tuple(parts))
+
+
+def dataset_graphs(reader: GraphReader, over: Sequence[str] = ()) -> list[str]:
+    """The named graphs of the parts in `over`, sorted: the default graph of a query over them.
+
+    Without `over` they are those of the documents: every graph that was not imported, among them
+    the links, the decisions and the descriptions of the data set and its runs. Several imported
+    graphs come with the links, too. Raises `UsageError` for an unknown name.
+    """
+    imported = {i.name: i for i in imported_graphs(reader)}
+    wanted = _wanted(over or [DOCUMENTS], imported)
+    found = {imported[name].graph for name in wanted if name != DOCUMENTS}
+    if len(wanted) > 1:
+        found.add(reader.minter.links_graph)
+    if DOCUMENTS in wanted:
+        others = {i.graph for i in imported.values()}
+        found.update(graph for graph in reader.store.graphs() if graph not in others)
+    return sorted(found)
+
+
+def is_whole(reader: GraphReader, over: Sequence[str] = ()) -> bool:
+    """Whether `dataset_graphs` would give all graphs: their union is asked far faster.
+
+    Raises what that raises.
+    """
+    imported = {i.name: i for i in imported_graphs(reader)}
+    return {DOCUMENTS, *imported}.issubset(_wanted(over or [DOCUMENTS], imported))
+
+
+def _wanted(over: Sequence[str], imported: dict[str, Imported]) -> list[str]:
+    """The names of parts in `over`, each once; `ALL` stands for those that are complete."""
+    for name in over:
+        known = name in (ALL, DOCUMENTS) or name in imported
+        if not known or (name in imported and imported[name].state != COMPLETE):
+            raise UsageError(_unknown(name, imported))
+    if ALL in over:
+        return [DOCUMENTS, *(name for name, i in imported.items() if i.state == COMPLETE)]
+    return list(dict.fromkeys(over))
 
 
 def _part(reader: GraphReader, imported: Imported) -> Part:
@@ -70,7 +106,7 @@ def _part(reader: GraphReader, imported: Imported) -> Part:
 def _unknown(name: str, imported: dict[str, Imported]) -> str:
     if name in imported:
         return f"the import of '{name}' is not complete: run the same  sarag import  again"
-    names = [DOCUMENTS, *imported]
+    names = [ALL, DOCUMENTS, *imported]
     near = get_close_matches(name, names, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
     return f"there is no graph '{name}' here: choose of {', '.join(names)}{hint}"

@@ -22,6 +22,7 @@ from sarag_rdf.errors import (
     UsageError,
 )
 from sarag_rdf.fence import fence_for, restored
+from sarag_rdf.index.entity_types import nearest_type
 from sarag_rdf.index.grounding import grounded_mentions, grounded_relations
 from sarag_rdf.ports import LLM
 from sarag_rdf.resources import prompt_hash, render_prompt
@@ -71,7 +72,8 @@ def entities_schema(most: int = MAX_ENTITIES) -> dict[str, Any]:
     """The schema of the first reply; every string and array in it is bounded."""
     entity = _object(
         name=_string(200),
-        type={"type": "string", "enum": list(ENTITY_TYPES)},
+        # Servers that enforce no schema give other types, too: see `entity_types`.
+        type={"anyOf": [{"type": "string", "enum": list(ENTITY_TYPES)}, _string(60)]},
         aliases=_array(_string(200), 12),
         information=_string(1500),
     )
@@ -169,12 +171,16 @@ class LLMExtractor:
             return Extraction()
         schema = entities_schema(most_items(document, MAX_ENTITIES))
         found = self._ask("entities", entities_prompt(document), schema)
+        labels = [entity["type"] for entity in found["entities"]]
+        retyped = tuple(label for label in labels if label not in ENTITY_TYPES)
+        entities = [
+            {**entity, "type": nearest_type(entity["type"])} for entity in found["entities"]
+        ]
         dropped: Counter[str] = Counter()
-        text = document.titled_text
-        mentions = grounded_mentions(found["entities"], text, document.text, dropped)
+        mentions = grounded_mentions(entities, document.titled_text, document.text, dropped)
         self._discard(dropped)
         if len(mentions) < 2:
-            return Extraction(mentions)
+            return Extraction(mentions, (), retyped)
         if stop.is_set():
             raise CancelledError
         names = [mention.name for mention in mentions]
@@ -184,7 +190,7 @@ class LLMExtractor:
         dropped = Counter()
         relations = grounded_relations(found["relationships"], mentions, dropped)
         self._discard(dropped)
-        return Extraction(mentions, relations)
+        return Extraction(mentions, relations, retyped)
 
     def _discard(self, counts: Counter[str]) -> None:
         with self._lock:

@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from sarag_rdf.errors import InputError
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.holdings import Holdings
 from sarag_rdf.index.plan import Plan, plan
@@ -32,19 +31,30 @@ def plan_update(
     placed: Iterable[Placed | Source | InputProblem],
     method: Method,
     *,
+    yes: bool = False,
     words: int = 500,
     overlap: int = 200,
 ) -> Plan:
     """What has changed of the files that the graph holds, and what is gone from them.
 
-    A file that it does not hold is a problem if it was named, else it is `left_out`.
+    A file that it does not hold is a problem if it was named, else it is `left_out`. The plan is
+    refused if it deletes more than a third of the files' sources, unless `yes`.
     """
     holdings, seen = Holdings(reader), _Seen()
     known = _known(reader, holdings, placed, seen)
     todo = plan(reader, known, method, words=words, overlap=overlap)
     files = sorted(seen.files - seen.troubled)
-    gone = [iri for file in files for iri in holdings.of_file(file) if iri not in seen.sources]
-    return replace(todo, gone=holdings.names(gone), left_out=len(seen.left_out))
+    held = [iri for file in files for iri in holdings.of_file(file)]
+    gone = [iri for iri in held if iri not in seen.sources]
+    todo = replace(todo, gone=holdings.names(gone), left_out=len(seen.left_out))
+    if yes or not _too_many(len(gone), len(held)):
+        return todo
+    whose = f"of these {len(held)} sources" if len(held) > 1 else "the only source"
+    return replace(
+        todo,
+        refused=f"{len(gone)} {whose} would be deleted, more than a third: if they are meant to "
+        "go, confirm it with --yes; --dry-run lists them",
+    )
 
 
 def plan_sync(
@@ -54,13 +64,13 @@ def plan_sync(
     *,
     prefix: str = "",
     folder: str = "the folder",
-    delete_all: bool = False,
+    yes: bool = False,
     words: int = 500,
     overlap: int = 200,
 ) -> Plan:
     """What makes the sources below `prefix` match a folder: all that was read, and nothing else.
 
-    Raises `InputError` if all that there is would be deleted, but for `delete_all`.
+    The plan is refused if it deletes more than a third of these sources, unless `yes`.
     """
     holdings, seen = Holdings(reader), _Seen()
     outcomes = (_watched(reader, holdings, found, seen) for found in placed)
@@ -68,20 +78,28 @@ def plan_sync(
     kept = {iri for place in seen.troubled for iri in holdings.at(place)} | seen.sources
     held = set(holdings.below(prefix))
     gone = holdings.names(iri for iri in holdings.below(prefix) if iri not in kept)
-    if gone and held.isdisjoint(kept) and not delete_all:
-        raise InputError(_all_gone(folder, len(gone), is_empty=not seen.sources))
-    return replace(todo, gone=gone)
+    todo = replace(todo, gone=gone)
+    if yes or not _too_many(len(gone), len(held)):
+        return todo
+    return replace(todo, refused=_refusal(folder, len(gone), len(held), is_empty=not seen.sources))
 
 
-def _all_gone(folder: str, count: int, *, is_empty: bool) -> str:
+def _too_many(gone: int, held: int) -> bool:
+    """Whether so many deletions are more likely a mistake: more than a third of what is held."""
+    return 3 * gone > held
+
+
+def _refusal(folder: str, gone: int, held: int, *, is_empty: bool) -> str:
+    confirm = "If they are meant to go, confirm it with --yes; --dry-run lists them"
     if is_empty:
         return (
-            f"{folder} holds no document, and all {count} sources that come from it would be "
-            "deleted: is its disk there? If so, --delete-all deletes them"
+            f"{folder} holds no document, and all {held} sources that come from it would be "
+            f"deleted: is its disk mounted? {confirm}"
         )
+    which = f"{gone} of the {held} sources" if gone < held else f"all {held} sources"
     return (
-        f"{folder} holds none of the {count} sources of the graph, which would all be deleted: is "
-        "it the folder that they came from (--root)? If so, --delete-all deletes them"
+        f"{which} that come from {folder} would be deleted, more than a third: is it the folder "
+        f"that they came from (--root)? {confirm}"
     )
 
 

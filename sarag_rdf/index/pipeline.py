@@ -9,6 +9,7 @@ same commit.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -20,6 +21,7 @@ from sarag_rdf.errors import SaragError
 from sarag_rdf.graph.record import now
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.index.commit import Writer
+from sarag_rdf.index.entity_types import retyping_warning, with_known_types
 from sarag_rdf.index.evidence import SourceGraph, extraction_iri, source_graph
 from sarag_rdf.index.gate import held_problem, inspect_evidence
 from sarag_rdf.index.plan import Plan, PlannedSource, state_of
@@ -28,6 +30,8 @@ from sarag_rdf.index.read import InputProblem
 from sarag_rdf.index.remove import remove_by
 from sarag_rdf.ports import Extractor, Progress, silent
 from sarag_rdf.types import Document, Extraction, Method
+
+log = logging.getLogger(__name__)
 
 COMMIT_DOCUMENTS = 128
 COMMIT_SECONDS = 15.0
@@ -43,6 +47,7 @@ class IndexReport:
 
     The `quarantined` sources are among the problems. `discarded` counts, by reason, what was
     extracted and is not in the graph: repeated relationships, names that the text does not hold.
+    `retyped` counts the mentions whose type was not known, by the label that they had.
     """
 
     added: int = 0
@@ -56,6 +61,7 @@ class IndexReport:
     mentions: int = 0
     relationships: int = 0
     discarded: Counter[str] = field(default_factory=Counter)
+    retyped: Counter[str] = field(default_factory=Counter)
     problems: list[InputProblem] = field(default_factory=list)
 
 
@@ -74,13 +80,7 @@ def run(
     done before it has been committed. What has to go goes last. Progress tells of documents once
     they are in the graph.
     """
-    report = IndexReport(
-        unchanged=plan.unchanged,
-        left_out=plan.left_out,
-        duplicates=plan.duplicates,
-        quarantined=len(plan.quarantined),
-        problems=[*plan.problems, *plan.quarantined],
-    )
+    report = report_of(plan)
     writer = Writer(reader, extraction_iri(reader.minter, plan.method))
     if plan.settled:
         writer.release([reader.minter.quarantine_graph(iri) for iri in plan.settled])
@@ -112,7 +112,20 @@ def run(
     report.discarded += _discarded(extractor) - before
     report.deleted = remove_by(writer, tuple(plan.gone), progress)
     writer.finish()
+    if report.retyped:
+        log.warning(retyping_warning(report.retyped))
     return report
+
+
+def report_of(plan: Plan) -> IndexReport:
+    """What a plan says before anything of it is carried out."""
+    return IndexReport(
+        unchanged=plan.unchanged,
+        left_out=plan.left_out,
+        duplicates=plan.duplicates,
+        quarantined=len(plan.quarantined),
+        problems=[*plan.problems, *plan.quarantined],
+    )
 
 
 def _extracted(
@@ -145,8 +158,9 @@ def _commit(
     drop: list[str] = []
     insert: list[Quad] = []
     held: list[Quad] = []
-    for planned, found in batch:
+    for planned, given in batch:
         try:
+            found = [(document, with_known_types(extraction)) for document, extraction in given]
             graph = source_graph(minter, planned.source, planned.iri, method, found)
         except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
             report.problems.append(InputProblem(planned.name, _unwritable(error)))
@@ -199,3 +213,5 @@ def _count(report: IndexReport, planned: PlannedSource, found: _Found, graph: So
     report.mentions += sum(len(e.mentions) for _, e in found)
     report.relationships += graph.relationships
     report.discarded += graph.discarded
+    for _, extraction in found:
+        report.retyped.update(extraction.retyped)

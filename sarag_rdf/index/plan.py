@@ -46,7 +46,9 @@ class Plan:
     quarantine as they are now: they are not extracted again. `settled` are the IRIs of sources that
     are in the graph as they are now, while another version of them is in quarantine. `gone` are
     the sources that will be deleted, what they are called by IRI; `left_out` counts files that are
-    new and stay out.
+    new and stay out. `duplicates` are inputs that were read before, and those with the text of
+    another: these are indexed under their own names. `refused` says why the plan is not carried
+    out unless it is confirmed.
     """
 
     method: Method
@@ -58,6 +60,7 @@ class Plan:
     settled: tuple[str, ...] = ()
     gone: Mapping[str, str] = field(default_factory=dict)
     left_out: int = 0
+    refused: str = ""
 
     @property
     def documents(self) -> list[Document]:
@@ -87,6 +90,7 @@ def plan(
     quarantined: dict[str, str] = {}
     settled: list[str] = []
     known: set[str] = set()
+    texts: dict[str, str] = {}
     unchanged = duplicates = 0
     for item, iri, before in _looked_up(reader, inputs):
         if isinstance(item, InputProblem):
@@ -95,6 +99,7 @@ def plan(
             duplicates += 1
         else:
             state = state_of(item, extraction)
+            duplicates += iri not in seen and texts.setdefault(state[0], iri) != iri
             known |= {iri} if before else set()
             if iri in seen and seen[iri] == state:
                 duplicates += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from pyoxigraph import NamedNode
@@ -38,6 +38,11 @@ CANDIDATES: Mapping[str, tuple[str, ...]] = {
 }
 """Properties that name and describe things in common vocabularies."""
 _STATEMENT_PROPERTY = "http://wikiba.se/ontology#statementProperty"
+_OF_WIKIBASE = (
+    *(f"http://wikiba.se/ontology#{name}" for name in ("rank", "statements", "propertyType")),
+    *(f"http://www.wikidata.org/prop/direct/{number}" for number in ("P31", "P279")),
+)
+"""By some of these a dump of a Wikibase is known that holds no labels."""
 _NAMED = {
     "skos": f"{_SKOS}prefLabel",
     "wikibase": f"{_RDFS}label",
@@ -53,16 +58,21 @@ class Seen:
 
     kind: str
     paths: Mapping[str, Sequence[str]]
+    is_named: bool = True
 
 
 def asked_for(wanted: Mapping[str, Sequence[str]]) -> frozenset[str]:
     """Properties whose use in a graph decides how it is read."""
     candidates = {iri for iris in (*CANDIDATES.values(), *wanted.values()) for iri in iris}
-    return frozenset({_STATEMENT_PROPERTY, *_OURS, *candidates})
+    return frozenset({_STATEMENT_PROPERTY, *_OF_WIKIBASE, *_OURS, *candidates})
 
 
-def seen_as(kind: str, used: Container[str], wanted: Mapping[str, Sequence[str]]) -> Seen:
-    """How a graph is read that uses these properties; raises `InputError` if nothing is named."""
+def seen_as(kind: str, used: Set[str], wanted: Mapping[str, Sequence[str]]) -> Seen:
+    """How a graph is read that uses these properties; raises `InputError` if nothing is named.
+
+    The dump of a Wikibase may leave names out: it can still be asked by SPARQL.
+    """
+    of_wikibase = kind == "wikibase" and not {_STATEMENT_PROPERTY, *_OF_WIKIBASE}.isdisjoint(used)
     if any(iri in used for iri in _OURS):
         raise InputError("this is a graph that sarag made: import it with --as sarag")
     if kind == "wikibase" and _STATEMENT_PROPERTY not in used:
@@ -73,9 +83,10 @@ def seen_as(kind: str, used: Container[str], wanted: Mapping[str, Sequence[str]]
         if found:
             paths[role] = found
     named = paths.get("label", ()) if kind == "rdf" else [_NAMED[kind]]
-    if not any(iri in used for iri in named):
+    is_named = any(iri in used for iri in named)
+    if not (is_named or of_wikibase):
         raise InputError(_nothing(kind))
-    return Seen(kind, paths)
+    return Seen(kind, paths, is_named)
 
 
 def used_in(reader: GraphReader, graph: str, properties: Iterable[str]) -> set[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.parts import COMPLETE
+from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
 from sarag_rdf.graph.rows import DOCUMENTS, GraphReader
 from sarag_rdf.ports import Term
 from sarag_rdf.vocab import DCTERMS, RDF, SARAG, VOID, XSD
@@ -25,10 +25,10 @@ _ROLES = {
 def import_name(wanted: str | None, file_name: str) -> str:
     """The name that was given, or one made of the file's; raises `UsageError`."""
     name = wanted or re.sub(r"[^a-z0-9]+", "-", file_name.partition(".")[0].lower()).strip("-")
-    if not _NAME.fullmatch(name) or name in (DOCUMENTS, "links"):
+    if not _NAME.fullmatch(name) or name in (ALL, DOCUMENTS, LINKS):
         raise UsageError(
             f"'{name}' cannot be the name of a graph: give --name with lower case letters, "
-            "digits, '-', '_' and '.'; 'documents' and 'links' are taken"
+            "digits, '-', '_' and '.'; 'all', 'documents' and 'links' are taken"
         )
     return name
 

@@ -115,7 +115,7 @@ def _loaded(
     seen = seen_as(order.kind, used, order.paths)
     complete = replace(entry, kind=seen.kind, state=COMPLETE, triples=size, paths=seen.paths)
     _write(reader, entry.name, complete)
-    warnings = []
+    warnings = [] if seen.is_named else [_nameless(entry.name)]
     circle = broader_cycle(reader, graph.value) if seen.kind == "skos" else []
     if circle:
         shown = " -> ".join(f"<{node}>" for node in [*circle, circle[0]])
@@ -145,6 +145,13 @@ def _load_triples(
             return
         done += batch.count
         yield done
+
+
+def _nameless(name: str) -> str:
+    return (
+        "nothing in it has a name (rdfs:label): SPARQL can ask it (sarag query --over "
+        f"{name}), but a search finds nothing in it by name"
+    )
 
 
 def _empty(file: InputFile, order: Order) -> str:

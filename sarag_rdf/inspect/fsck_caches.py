@@ -33,12 +33,9 @@ class Broken:
         return Finding(CACHES, f"{self.name}: {self.why}", REPAIR)
 
 
-def check_kept(
-    reader: GraphReader, store: VectorStore, revision: str, model: str
-) -> tuple[list[Broken], list[str]]:
-    """What of the indexes and arrays is broken, and notes of those of another revision."""
+def check_kept(reader: GraphReader, store: VectorStore, revision: str, model: str) -> list[Broken]:
+    """What of the indexes and arrays is broken; those of an older revision are replaced in use."""
     broken: list[Broken] = []
-    notes: list[str] = []
     for name in store.names():
         key = store.key_of(name)
         of_index = name in KINDS
@@ -46,12 +43,12 @@ def check_kept(
         if not key:
             broken.append(Broken(name, "cannot be read"))
         elif key != wanted:
-            notes.append(f"{name} is kept for an older revision or another model")
+            continue
         elif of_index:
             broken += _of_index(reader, store, name, key)
         elif store.load_arrays(name, key) is None:
             broken.append(Broken(name, "cannot be read"))
-    return broken, notes
+    return broken
 
 
 def check_arrays(

@@ -54,6 +54,8 @@ class Match:
     comment: str = ""
     negated: bool = False
     line: int = field(default=0, compare=False)
+    accepted: bool = True
+    """False for a row of a review table that nobody has accepted."""
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -63,7 +65,7 @@ class Match:
     @property
     def is_link(self) -> bool:
         """Whether it says that the two are linked."""
-        return not self.negated and self.predicate != NO_MAPPING
+        return self.accepted and not self.negated and self.predicate != NO_MAPPING
 
 
 def quads_of(minter: Minter, match: Match) -> list[Quad]:

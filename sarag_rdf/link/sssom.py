@@ -35,6 +35,9 @@ COLUMNS = (
     "comment",
 )
 REQUIRED = ("subject_id", "predicate_id", "object_id", "mapping_justification")
+DECISION = "decision"
+"""Column of a review table: rows are left out unless it says accept."""
+_DECISIONS = {"accept": True, "reject": False, "": False}
 UNKNOWN_LICENSE = "https://w3id.org/sssom/license/unspecified"
 _SHOWN = 5
 
@@ -49,7 +52,7 @@ def write_table(
     listed = list(matches)
     ends = (iri for m in listed for iri in (m.subject, m.predicate, m.object, m.justification))
     curie_map = prefixes_for(ends, prefixes)
-    rows = [_cells(match, Curies(curie_map)) for match in listed]
+    rows = [cells(match, Curies(curie_map)) for match in listed]
     used = [c for c in COLUMNS if c in REQUIRED or any(row[c] for row in rows)]
     buffer = io.StringIO()
     for key, value in header.items():
@@ -63,7 +66,9 @@ def write_table(
     return buffer.getvalue()
 
 
-def _cells(match: Match, curies: Curies) -> dict[str, str]:
+def cells(match: Match, curies: Curies | None = None) -> dict[str, str]:
+    """A row, by the names of the columns; without `curies` IRIs are written in full."""
+    curies = curies or Curies({})
     return {
         "subject_id": curies.shorten(match.subject),
         "subject_label": _line(match.subject_label),
@@ -159,6 +164,9 @@ def _match(names: Sequence[str], cells: Sequence[str], curies: Curies, line: int
     modifier = row.get("predicate_modifier", "")
     if modifier not in ("", "Not"):
         raise ValueError(f"predicate_modifier is '{modifier}', where only Not may stand")
+    decision = row.get(DECISION, "accept").casefold()
+    if decision not in _DECISIONS:
+        raise ValueError(f"{DECISION} is '{decision}': write accept or reject, or leave it empty")
     return Match(
         curies.expand(row["subject_id"]),
         predicate,
@@ -174,6 +182,7 @@ def _match(names: Sequence[str], cells: Sequence[str], curies: Curies, line: int
         row.get("comment", ""),
         negated=modifier == "Not",
         line=line,
+        accepted=_DECISIONS[decision],
     )
 
 

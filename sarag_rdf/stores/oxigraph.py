@@ -8,9 +8,10 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pyoxigraph as ox
 
@@ -24,6 +25,7 @@ from sarag_rdf.errors import (
     place,
 )
 from sarag_rdf.ports import Change, Table, Triples
+from sarag_rdf.stores.excerpt import Excerpt
 from sarag_rdf.stores.holder import holder_of
 
 log = logging.getLogger(__name__)
@@ -121,6 +123,7 @@ class OxigraphStore:
         self._writable = writable
         self._folder = folder
         self._in_memory = 0
+        self._excerpt = Excerpt()
 
     @classmethod
     def in_memory(cls) -> OxigraphStore:
@@ -154,9 +157,15 @@ class OxigraphStore:
             raise StoreError("this graph has been closed: open it again")
         return self._store
 
-    def query(self, text: str, *, union: bool = False) -> Table | Triples | bool:
+    def query(
+        self, text: str, *, union: bool = False, default_graphs: Sequence[str] | None = None
+    ) -> Table | Triples | bool:
         try:
-            result = self._open_store.query(text, use_default_graph_as_union=union)
+            store = self._open_store
+            dataset: dict[str, Any] = {"use_default_graph_as_union": union}
+            if default_graphs is not None:
+                store, dataset = self._excerpt.place(store, text, default_graphs)
+            result = store.query(text, **dataset)
             if isinstance(result, ox.QueryBoolean):
                 return bool(result)
             if isinstance(result, ox.QueryTriples):
@@ -187,6 +196,7 @@ class OxigraphStore:
             return
         if not self._writable:
             raise StoreError("this graph was opened for reading only")
+        self._excerpt.forget()
         try:
             self._open_store.update(text)
             self._relieve(len(change.insert) + len(change.delete))
@@ -215,6 +225,7 @@ class OxigraphStore:
     def _loading(self) -> Iterator[ox.Store]:
         if not self._writable:
             raise StoreError("this graph was opened for reading only")
+        self._excerpt.forget()
         try:
             yield self._open_store
         except (OSError, RuntimeError, ValueError) as error:
@@ -257,7 +268,12 @@ class OxigraphStore:
                 _astray.append(found)
                 raise StoreError("quads are read in the thread that asked for them: make a list")
 
+    def graphs(self) -> list[str]:
+        names = self._open_store.named_graphs()
+        return sorted(name.value for name in names if isinstance(name, ox.NamedNode))
+
     def close(self) -> None:
+        self._excerpt.forget()
         store, self._store = self._store, None
         if store is not None and self._writable:
             with suppress(OSError):

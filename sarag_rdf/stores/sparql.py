@@ -10,8 +10,9 @@ import pyoxigraph as ox
 from sarag_rdf.errors import RemoteStoreError, RemoteTruncatedError, StoreError
 from sarag_rdf.ports import Change, Table, Triples
 from sarag_rdf.remote import Remote
+from sarag_rdf.stores.excerpt import uses_graph
 from sarag_rdf.stores.query_guard import inspect_query
-from sarag_rdf.stores.sparql_client import BACKOFF, Client
+from sarag_rdf.stores.sparql_client import BACKOFF, Client, DataSet
 from sarag_rdf.stores.sparql_pages import beyond, page, query_form, solutions_of, text_of
 from sarag_rdf.stores.sparql_results import (
     ACCEPT_ROWS,
@@ -24,6 +25,8 @@ from sarag_rdf.stores.sparql_write import add, write
 
 PAGE = 10_000
 """Rows a page: Virtuoso sorts no more at a time."""
+_AS_IT_IS: DataSet = {}
+"""The endpoint's own data set."""
 UNSUSPICIOUS = 100
 """No endpoint cuts results below this: fewer rows are taken as whole without asking again."""
 
@@ -55,12 +58,15 @@ class SparqlStore:
             raise StoreError("this graph was opened for reading only")
         return self._open_client
 
-    def query(self, text: str, *, union: bool = False) -> Table | Triples | bool:
+    def query(
+        self, text: str, *, union: bool = False, default_graphs: Sequence[str] | None = None
+    ) -> Table | Triples | bool:
+        dataset = self._dataset(text, union, default_graphs)
         form = query_form(text)
         if form in ("CONSTRUCT", "DESCRIBE"):
-            return self._triples(text, union=union)
-        result, limit = self._rows(text, union=union)
-        if isinstance(result, Table) and self._is_short(text, result, limit, union=union):
+            return self._triples(text, dataset)
+        result, limit = self._rows(text, dataset)
+        if isinstance(result, Table) and self._is_short(text, result, limit, dataset):
             raise RemoteTruncatedError(
                 f"{self._url} gave {len(result.rows)} rows and has more: ask for parts, "
                 "with ORDER BY, LIMIT and a FILTER on what the last part ended with"
@@ -91,58 +97,71 @@ class SparqlStore:
         self.load(ox.Quad(t.subject, t.predicate, t.object, name) for t in triples)
 
     def quads(self, graph: str | None = None) -> Iterator[ox.Quad]:
-        names = [graph] if graph is not None else self._graphs()
+        names = [graph] if graph is not None else self.graphs()
         for name in names:
             node = ox.NamedNode(name)
             rows = self.select(f"SELECT ?s ?p ?o WHERE {{ GRAPH {node} {{ ?s ?p ?o }} }}", "s").rows
             yield from (ox.Quad(s, p, o, node) for s, p, o in rows)
 
-    def close(self) -> None:
-        self._client = None
-
-    def _graphs(self) -> list[str]:
+    def graphs(self) -> list[str]:
         # With DISTINCT instead, Virtuoso 7.2.5 may never answer.
         rows = self.select("SELECT ?g WHERE { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g", "g").rows
         return sorted(row[0].value for row in rows)
 
-    def _rows(self, text: str, *, union: bool = False) -> tuple[Table | bool, int | None]:
+    def close(self) -> None:
+        self._client = None
+
+    def _dataset(self, text: str, union: bool, default_graphs: Sequence[str] | None) -> DataSet:
+        """The parameters that choose what a query sees.
+
+        Oxigraph takes all graphs for the default one if it is asked to; the protocol hides from
+        GRAPH what is not named once a default graph is.
+        """
+        if default_graphs is None:
+            return {"union-default-graph": ["true"]} if union else {}
+        named = self.graphs() if uses_graph(text) else []
+        return {"default-graph-uri": list(default_graphs), "named-graph-uri": named}
+
+    def _rows(self, text: str, dataset: DataSet = _AS_IT_IS) -> tuple[Table | bool, int | None]:
         """One answer as it came, and the limit at which it was cut if the endpoint says so."""
-        response = self._open_client.query(text, ACCEPT_ROWS, union=union)
+        response = self._open_client.query(text, ACCEPT_ROWS, dataset)
         return read_rows(response), announced_limit(response)
 
-    def _triples(self, text: str, *, union: bool) -> Triples:
-        response = self._open_client.query(text, ACCEPT_TRIPLES, union=union)
+    def _triples(self, text: str, dataset: DataSet) -> Triples:
+        response = self._open_client.query(text, ACCEPT_TRIPLES, dataset)
         result, limit = read_triples(response), announced_limit(response)
-        if limit is not None or self._lacks(text, len(result.triples), union=union):
+        if limit is not None or self._lacks(text, len(result.triples), dataset):
             raise RemoteTruncatedError(
                 f"{self._url} gave {len(result.triples)} triples and has more: ask for parts"
             )
         return result
 
-    def _lacks(self, text: str, count: int, *, union: bool) -> bool:
+    def _lacks(self, text: str, count: int, dataset: DataSet) -> bool:
         """Whether triples are missing: not every endpoint says so, but rows of theirs tell."""
         if count < UNSUSPICIOUS:
             return False
         select = solutions_of(text)
         if select is None:
             return count % 100 == 0
-        rows, limit = self._rows(select, union=union)
-        return not isinstance(rows, Table) or self._is_short(select, rows, limit, union=union)
+        rows, limit = self._rows(select, dataset)
+        return not isinstance(rows, Table) or self._is_short(select, rows, limit, dataset)
 
-    def _is_short(self, text: str, table: Table, limit: int | None, *, union: bool) -> bool:
+    def _is_short(self, text: str, table: Table, limit: int | None, dataset: DataSet) -> bool:
         """The same for a query of any form: one with FROM cannot stand in a further query."""
         if len(table.rows) >= UNSUSPICIOUS and inspect_query(text).names_dataset:
             return limit is not None or len(table.rows) % 1000 == 0
-        return self._is_cut(text, table, limit, union=union)
+        return self._is_cut(text, table, limit, dataset)
 
-    def _is_cut(self, text: str, table: Table, limit: int | None, *, union: bool = False) -> bool:
+    def _is_cut(
+        self, text: str, table: Table, limit: int | None, dataset: DataSet = _AS_IT_IS
+    ) -> bool:
         """Whether there is more than was given, as the endpoint says or as one more query shows."""
         count = len(table.rows)
         if limit is not None and count >= limit:
             return True
         if count < UNSUSPICIOUS:
             return False
-        further, _ = self._rows(beyond(text, count), union=union)
+        further, _ = self._rows(beyond(text, count), dataset)
         return not isinstance(further, Table) or bool(further.rows)
 
     def _pages(

@@ -14,7 +14,7 @@ import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -46,6 +46,9 @@ _MOST_SAID = 40_000
 _LONGEST_SECRET = 20_000
 """Bytes that are read of an error, and of these the last that are not shown: what the end cuts in
 two is not seen to be a secret."""
+
+DataSet = Mapping[str, Sequence[str]]
+"""Parameters of the protocol that choose what a query sees, with their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,25 +99,23 @@ class Client:
         self._token = os.environ.get("SARAG_SPARQL_TOKEN", "")
         self._opener = _opener(remote)
 
-    def query(self, text: str, accept: str, *, union: bool = False) -> Response:
-        """Send a query; with `union` an Oxigraph takes all graphs together for the default one."""
-        more = {"union-default-graph": "true"} if union else {}
-        return self._form(self.remote.query_url, text, accept, more, update=False)
+    def query(self, text: str, accept: str, dataset: DataSet) -> Response:
+        """Send a query, with parameters that choose what it sees."""
+        return self._form(self.remote.query_url, text, accept, dataset, update=False)
 
     def update(self, text: str) -> Response:
         """Send an update."""
         return self._form(self.remote.update_url, text, "*/*", {}, update=True)
 
-    def _form(
-        self, url: str, text: str, accept: str, more: dict[str, str], *, update: bool
-    ) -> Response:
+    def _form(self, url: str, text: str, accept: str, more: DataSet, *, update: bool) -> Response:
         wrapper = SPARQLWrapper(url, updateEndpoint=url, agent=user_agent())
         wrapper.setMethod(POST)
         wrapper.setRequestMethod(URLENCODED)
         wrapper.setOnlyConneg(True)
         wrapper.addCustomHttpHeader("Accept", accept)
-        for name, value in more.items():
-            wrapper.addParameter(name, value)
+        for name, values in more.items():
+            for value in values:
+                wrapper.addParameter(name, value)
         wrapper.queryString = text
         wrapper.queryType = "INSERT" if update else "SELECT"
         return self._patiently(wrapper._createRequest, idempotent=not update)

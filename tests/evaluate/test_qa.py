@@ -32,7 +32,7 @@ from sarag_rdf.evaluate.plot_answers import write_answer_plot
 from sarag_rdf.evaluate.qa import Parts
 from sarag_rdf.evaluate.table import WIDTH
 from sarag_rdf.types import Source
-from tests.command import Result, Sarag, environment, run_sarag
+from tests.command import Result, Sarag, environment, interruptible, run_sarag
 from tests.evaluate.fixed import Fixed, without_models
 from tests.evaluate.sample import CORPUS, QUESTIONS, musique, write
 from tests.evaluate.scripted import Scripted
@@ -628,7 +628,7 @@ def test_interrupt_ends_the_program_though_the_endpoint_hangs(tmp_path: Path) ->
         process = subprocess.Popen(
             [sys.executable, "-m", "sarag_rdf", *arguments],
             cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True,
+            text=True, preexec_fn=interruptible,
         )  # fmt: skip
         try:
             deadline = time.monotonic() + 120

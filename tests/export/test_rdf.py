@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 import pytest
@@ -214,9 +214,9 @@ class WatchedStore(OxigraphStore):
         super().__init__(ox.Store())
         self.events = events
 
-    def query(self, text: str, *, union: bool = False) -> Table | Triples | bool:
+    def query(self, text: str, **dataset: Any) -> Table | Triples | bool:
         self.events.append("query")
-        return super().query(text, union=union)
+        return super().query(text, **dataset)
 
 
 class WatchedStream(io.RawIOBase):

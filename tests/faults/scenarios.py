@@ -116,7 +116,7 @@ SCENARIOS = (
         "indexing documents",
     ),
     Scenario("update", _changed_documents, ("update", "docs", *OPENIE), weight=3),
-    Scenario("sync", _other_folder, ("sync", "docs", *OPENIE), weight=3),
+    Scenario("sync", _other_folder, ("sync", "docs", "--yes", *OPENIE), weight=3),
     Scenario(
         "delete",
         _old_documents,

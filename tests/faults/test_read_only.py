@@ -34,7 +34,7 @@ READING: tuple[tuple[str, ...], ...] = (
 )
 WRITING: tuple[tuple[str, ...], ...] = (
     ("index", "docs", *OPENIE),
-    ("sync", "docs", *OPENIE),
+    ("sync", "docs", "--yes", *OPENIE),
     ("delete", "0001.txt"),
     ("import", "--drop", "x"),
 )

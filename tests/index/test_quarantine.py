@@ -107,7 +107,6 @@ BROKEN: dict[str, tuple[Meetings, str]] = {
         Meetings(relation=Relation("Cid", "met " * 2000, "Bea")),
         "... 8,000 characters)",
     ),
-    "unknown type": (Meetings(Mention("Dan", "dragon")), "(found: dragon)"),  # type: ignore[arg-type]
     "long name": (Meetings(Mention("D" * 1001, descriptions=("x",))), "at most 1,000 characters"),
     "control character": (Meetings(Mention("D\x00n")), "(found: D\\x00n)"),
     "control character in an alias": (Meetings(Mention("Dan", aliases=("D\x1b[2J",))), "\\x1b[2J"),

@@ -86,7 +86,7 @@ def test_our_own_json_comes_back(folder: Path) -> None:
 def test_json_is_filtered(folder: Path) -> None:
     path = exported(folder, "wikibase-json")
     with opened(folder) as kg:
-        plain = kg.import_graph(path, "wikibase", name="all").triples
+        plain = kg.import_graph(path, "wikibase", name="whole").triples
         fewer = kg.import_graph(path, "wikibase", name="few", properties=["P1"]).triples
         assert 0 < fewer < plain
         with pytest.raises(UsageError, match="are for JSON dumps"):

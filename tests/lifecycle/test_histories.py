@@ -99,7 +99,7 @@ class Player:
             path.parent.mkdir(exist_ok=True)
             path.write_text(self._pool[key][version], encoding="utf-8")
         options: dict[str, Any] = {"extractor": self._extractor, "language": "en"}
-        report = self.kg.sync(self._folder, delete_all=True, **options)
+        report = self.kg.sync(self._folder, yes=True, **options)
         assert (report.problems, report.deleted) == ([], len(self.now.keys() - payload.keys()))
         self.now = dict(payload)
 

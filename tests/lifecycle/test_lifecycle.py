@@ -113,7 +113,7 @@ def test_update_of_a_file_of_records(kg: KnowledgeGraph, docs: Path) -> None:
         ["notes.jsonl#3"],
         ["notes.jsonl#1"],
     )
-    report = call(kg, "update", docs / "notes.jsonl")
+    report = call(kg, "update", docs / "notes.jsonl", yes=True)
     assert (report.added, report.updated, report.deleted, report.unchanged) == (1, 0, 1, 1)
     assert keys(kg) == ["notes.jsonl#2", "notes.jsonl#3", *ALL[2:]]
 
@@ -343,15 +343,15 @@ def test_what_cannot_be_read_is_not_taken_for_gone(
 def test_an_empty_folder_is_refused(kg: KnowledgeGraph, docs: Path) -> None:
     empty = docs.parent / "empty"
     empty.mkdir()
-    for method in ("sync", "plan_sync"):
-        with pytest.raises(InputError, match="holds no document, and all 5 sources"):
-            call(kg, method, empty)
+    with pytest.raises(InputError, match="holds no document, and all 5 sources"):
+        call(kg, "sync", empty)
+    assert "holds no document, and all 5 sources" in call(kg, "plan_sync", empty).refused
     (empty / "other.txt").write_text("Zoe met Ada.")
-    with pytest.raises(InputError, match="holds none of the 5 sources"):
+    with pytest.raises(InputError, match="all 5 sources that come from"):
         call(kg, "sync", empty)
     (empty / "other.txt").unlink()
     assert keys(kg) == ALL
-    assert call(kg, "sync", empty, delete_all=True).deleted == 5
+    assert call(kg, "sync", empty, yes=True).deleted == 5
     assert call(kg, "sync", empty).deleted == 0
     assert names(kg) == {"Zoe", "Ada"}
     with pytest.raises(UsageError, match="there is no folder"):
@@ -361,9 +361,42 @@ def test_an_empty_folder_is_refused(kg: KnowledgeGraph, docs: Path) -> None:
 def test_with_a_root_only_what_is_below_is_touched(kg: KnowledgeGraph, docs: Path) -> None:
     (docs / "polish/gdansk.txt").unlink()
     (docs / "ulm.txt").unlink()
-    report = call(kg, "sync", docs / "polish", root=docs)
+    report = call(kg, "sync", docs / "polish", root=docs, yes=True)
     assert (report.deleted, report.unchanged) == (1, 1)
     assert keys(kg) == [key for key in ALL if key != "polish/gdansk.txt"]
+
+
+def test_more_than_a_third_goes_only_when_confirmed(kg: KnowledgeGraph, docs: Path) -> None:
+    """One file that matches does not make another folder the right one."""
+    other = write(docs.parent / "other", {"ulm.txt": DOCS["ulm.txt"], "new.txt": "Eva."})
+    before = set(reader(kg).store.quads())
+    with pytest.raises(InputError, match=r"^4 of the 5 sources that come from .*--root.*--yes"):
+        call(kg, "sync", other)
+    assert set(reader(kg).store.quads()) == before
+    plan = call(kg, "plan_sync", other)
+    assert (len(plan.gone), len(plan.todo)) == (4, 1)
+    assert "4 of the 5 sources" in plan.refused
+    assert not call(kg, "plan_sync", other, yes=True).refused
+    report = call(kg, "sync", other, yes=True)
+    assert (report.added, report.deleted) == (1, 4)
+
+
+@pytest.mark.parametrize(("gone", "refused"), [(1, False), (2, False), (3, True)])
+def test_a_third_goes_unasked(docs: Path, gone: int, refused: bool) -> None:
+    kg = opened()
+    folder = write(docs.parent / "six", {f"{n}.txt": f"Ada met number {n}." for n in range(6)})
+    call(kg, "index", folder)
+    for number in range(gone):
+        (folder / f"{number}.txt").unlink()
+    assert bool(call(kg, "plan_sync", folder).refused) is refused
+
+
+def test_an_update_that_empties_a_file_is_confirmed(kg: KnowledgeGraph, docs: Path) -> None:
+    (docs / "notes.jsonl").write_text('{"id": 1, "text": "Ada met Boris."}\n')
+    with pytest.raises(InputError, match=r"^1 of these 2 sources would be deleted.*--yes"):
+        call(kg, "update", docs / "notes.jsonl")
+    assert keys(kg) == ALL
+    assert call(kg, "update", docs / "notes.jsonl", yes=True).deleted == 1
 
 
 def test_a_commit_that_fails_deletes_nothing(kg: KnowledgeGraph, docs: Path) -> None:
@@ -459,10 +492,12 @@ def test_commands_fail_in_one_line(sarag: Sarag, tmp_path: Path) -> None:
     sarag("delete", "nic.txt", "london.txt").fails(2, "nothing was deleted", "mean nyc.txt?")
     sarag("sync", "nowhere").fails(2, "there is no folder nowhere")
     (tmp_path / "empty").mkdir()
-    sarag("sync", "empty").fails(1, "empty holds no document", "--delete-all")
-    sarag("sync", "empty", "--dry-run").fails(1, "empty holds no document", "--delete-all")
+    sarag("sync", "empty").fails(1, "empty holds no document", "--yes")
+    planned = sarag("sync", "empty", "--dry-run")
+    planned.fails(1, "empty holds no document", "--yes")
+    assert planned.out.count("delete  ") == 8
     assert json.loads(sarag("stats", "--json").out)["sources"] == 8
-    emptied = sarag("sync", "empty", "--delete-all")
+    emptied = sarag("sync", "empty", "--yes")
     assert (emptied.code, emptied.out.splitlines()[0]) == (
         0,
         "0 added, 0 updated, 8 deleted, 0 unchanged, 0 duplicates, 0 not indexed",

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.command import environment
+from tests.command import environment, interruptible
 
 TOKEN = "a-token-of-the-tests"
 _PATIENCE = 60.0
@@ -150,6 +150,7 @@ def serving(kg: Path, *options: str, env: Mapping[str, str] | None = None) -> It
         stdout=subprocess.PIPE,
         stderr=log,
         text=True,
+        preexec_fn=interruptible,
     )
     try:
         yield _started(process, kg.parent / "stderr.txt")

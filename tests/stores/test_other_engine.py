@@ -96,7 +96,7 @@ def test_a_graph_with_other_vectors_is_searched_alike(client: QdrantClient, tmp_
         lambda kg: kg.index(files, root=files, extractor=CapitalExtractor()),
         lambda kg: kg.delete(["warsaw.md", "ulm.md"]),
         lambda kg: kg.say(title="Physicists"),
-        lambda kg: kg.sync(files, root=files, extractor=CapitalExtractor()),
+        lambda kg: kg.sync(files, root=files, yes=True, extractor=CapitalExtractor()),
     ]
     collections = set[str]()
     for number, step in enumerate(steps):

@@ -29,6 +29,8 @@ FORMATS: dict[str, Format] = {
     ".xlsx": Format(office.read, _OOXML + "spreadsheetml.sheet", is_text=False),
     ".epub": Format(office.read, "application/epub+zip", is_text=False),
 }
+RDF_SUFFIXES = frozenset({".jsonld", ".ttl", ".nt", ".nq", ".trig", ".rdf", ".owl"})
+"""Files that hold graphs, which ``sarag import`` takes."""
 
 
 def stdin_format(name: str) -> Format:

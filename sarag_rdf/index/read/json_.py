@@ -22,6 +22,11 @@ def read(opened: Opened) -> Iterator[Record | Fault]:
     One object with a text is the sole record of its file.
     """
     value = _parsed(read_decoded(opened))
+    if _is_linked_data(value):
+        raise UnreadableError(
+            "is JSON-LD, a graph and no document: import it with  sarag import FILE --as rdf "
+            "--format jsonld"
+        )
     if isinstance(value, dict):
         yield from _records(value, "the object", is_sole=True)
         return
@@ -110,6 +115,15 @@ def _is_sentences(value: object) -> bool:
 
 def _string(value: object) -> str:
     return "" if value is None else str(value)
+
+
+def _is_linked_data(value: Any) -> bool:
+    """Whether a file holds JSON-LD and no texts: an object with its keywords, or a list of such."""
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(v, dict) and _is_linked_data(v) for v in value)
+    if not isinstance(value, dict) or any(value.get(key) is not None for key in TEXT_KEYS):
+        return False
+    return not {"@context", "@graph", "@id"}.isdisjoint(value)
 
 
 def _kind(value: object) -> str:

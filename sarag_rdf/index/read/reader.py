@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import stat
 import string
 import sys
@@ -22,7 +23,7 @@ from sarag_rdf.index.read.contract import (
     Record,
     UnreadableError,
 )
-from sarag_rdf.index.read.formats import FORMATS, stdin_format
+from sarag_rdf.index.read.formats import FORMATS, RDF_SUFFIXES, stdin_format
 from sarag_rdf.index.read.keys import path_of_key
 from sarag_rdf.index.read.language import AUTO, checked_language, language_of
 from sarag_rdf.index.read.text import clean, clean_line, fault_of
@@ -202,6 +203,10 @@ class _Run:
     def _file(self, path: Path, key: str) -> Iterator[Outcome]:
         name = shown(path)
         form = FORMATS.get(path.suffix.lower())
+        if path.suffix.lower() in RDF_SUFFIXES:
+            call = f"sarag import {shlex.quote(name)} --as rdf"
+            yield InputProblem(name, f"is a graph and no document: import it with  {call}")
+            return
         if form is None:
             kinds = " ".join(FORMATS)
             kind = shown(Path(path.suffix)) if path.suffix else "no suffix"

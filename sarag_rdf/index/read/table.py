@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import csv
+import logging
 from collections.abc import Iterator
 from typing import TextIO
 
 from sarag_rdf.index.read.contract import ID_KEYS, TEXT_KEYS, Fault, Opened, Record, UnreadableError
 from sarag_rdf.index.read.text import bounded_lines, clean_line, text_stream, undecodable
+from sarag_rdf.index.read.walk import shown
 
+log = logging.getLogger(__name__)
+
+_SHOWN = 20
 _REPAIR = "quote fields that hold quotes or line breaks, and double the quotes inside"
 
 
@@ -29,6 +34,7 @@ def _read(opened: Opened, dialect: str) -> Iterator[Record | Fault]:
         rows = _rows(reader, limit)
         header = _header(rows)
         text, title, identifier = _columns(header)
+        _tell_of_the_rest(opened, header, {text, title, identifier})
         for row in rows:
             where = f"line {reader.line_num}"
             if isinstance(row, Fault):
@@ -70,11 +76,25 @@ def _columns(header: list[str]) -> tuple[int, int | None, int | None]:
         for keys in (TEXT_KEYS, ("title",), ID_KEYS)
     )
     if text is None:
-        found = ", ".join(f"'{name[:60]}'" for name in header[:20])
+        found = ", ".join(f"'{name[:60]}'" for name in header[:_SHOWN])
         raise UnreadableError(
-            f"has no text column (columns found: {found}): name one of them 'text'"
+            f"has no text column (columns found: {found}): rename the one that holds the texts to "
+            "'text', and perhaps others to 'title' and 'id'; further columns are not indexed"
         )
     return text, title, identifier
+
+
+def _tell_of_the_rest(opened: Opened, header: list[str], used: set[int | None]) -> None:
+    rest = [repr(name[:60]) for n, name in enumerate(header) if n not in used and name]
+    if rest:
+        more = ", ..." if len(rest) > _SHOWN else ""
+        log.warning(
+            "%s: %s not indexed: only the columns 'text', 'title' and 'id' are read (%s%s)",
+            shown(opened.path) if opened.path else "standard input",
+            "1 column is" if len(rest) == 1 else f"{len(rest)} columns are",
+            ", ".join(rest[:_SHOWN]),
+            more,
+        )
 
 
 def _rows(reader: Iterator[list[str]], limit: int) -> Iterator[list[str] | Fault]:
