@@ -189,7 +189,7 @@ class Gate:
             )
         if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
             return _line("send the body as it is, without a Content-Encoding", 415)
-        if not may_ask(scope["path"], scope["query_string"], headers, self._settings):
+        if not may_ask(scope, headers, self._settings):
             return _line(REFUSAL, 403)
         if scope["method"] != "OPTIONS":
             return None

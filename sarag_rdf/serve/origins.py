@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from starlette.types import Scope
+
 from sarag_rdf.serve.settings import ServeSettings
 
 _NO_WORK = ("/docs", "/openapi.json", "/static/")
@@ -20,13 +22,12 @@ REFUSAL = (
 )
 
 
-def may_ask(
-    path: str, query: bytes, headers: Mapping[bytes, bytes], settings: ServeSettings
-) -> bool:
+def may_ask(scope: Scope, headers: Mapping[bytes, bytes], settings: ServeSettings) -> bool:
     """Whether a request comes from no page, from one of this server, or from one that may ask."""
+    path = scope["path"]
     if path == "/" or path.startswith(_NO_WORK) or not _is_foreign(headers, settings):
         return True
-    if path in ("/sparql", "/sparql/") and not query and _is_link(headers):
+    if path == "/sparql" and not scope["query_string"] and _is_link(scope, headers):
         return True  # leads to the editor page
     if settings.cors == "*":
         return path != _PAID
@@ -51,8 +52,9 @@ def _is_own(origin: bytes, host: bytes, settings: ServeSettings) -> bool:
     return bool(named) and named in (host.decode("latin-1").lower(), public)
 
 
-def _is_link(headers: Mapping[bytes, bytes]) -> bool:
+def _is_link(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
     return (
-        headers.get(b"sec-fetch-mode") == b"navigate"
+        bool(scope["method"] == "GET")
+        and headers.get(b"sec-fetch-mode") == b"navigate"
         and headers.get(b"sec-fetch-dest") == b"document"
     )
