@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import anyio
 import numpy as np
@@ -194,19 +194,19 @@ def answered(reply: Reply) -> Response:
         headers["Content-Type"] = reply.media_type
     if not reply.path:
         return Response(reply.head, reply.status, headers)
-    descriptor = os.open(reply.path, os.O_RDONLY)
-    Path(reply.path).unlink()
-    headers["Content-Length"] = str(len(reply.head) + os.fstat(descriptor).st_size)
-    return StreamingResponse(_pieces(reply.head, descriptor), reply.status, headers)
+    path = Path(reply.path)
+    stream = path.open("rb", buffering=0)
+    path.unlink()
+    headers["Content-Length"] = str(len(reply.head) + os.fstat(stream.fileno()).st_size)
+    return StreamingResponse(_pieces(reply.head, stream), reply.status, headers)
 
 
-async def _pieces(head: bytes, descriptor: int) -> AsyncIterator[bytes]:
-    try:
+async def _pieces(head: bytes, stream: IO[bytes]) -> AsyncIterator[bytes]:
+    """The head and the rest; an answer that nobody takes closes its file when it is dropped."""
+    with stream:
         yield head
-        while piece := await anyio.to_thread.run_sync(os.read, descriptor, PIECE):
+        while piece := await anyio.to_thread.run_sync(stream.read, PIECE):
             yield piece
-    finally:
-        os.close(descriptor)
 
 
 async def run(

@@ -24,7 +24,7 @@ REFUSAL = (
 
 def may_ask(scope: Scope, headers: Mapping[bytes, bytes], settings: ServeSettings) -> bool:
     """Whether a request comes from no page, from one of this server, or from one that may ask."""
-    path = scope["path"]
+    path: str = scope["path"]
     if path == "/" or path.startswith(_NO_WORK) or not _is_foreign(headers, settings):
         return True
     if path == "/sparql" and not scope["query_string"] and _is_link(scope, headers):
