@@ -96,7 +96,6 @@ def test_a_body_that_does_not_come_is_given_up(server: Running) -> None:
         wire.sendall(f"{head}Content-Length: 100\r\n\r\nASK".encode())
         answer = wire.recv(1000)
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b"too slowly" in answer
     assert time.monotonic() - begun < BODY_PATIENCE * 10
 
 
