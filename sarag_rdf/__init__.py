@@ -54,6 +54,7 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     llm: LLM | None = None,
     engine: Engine = "auto",
     vectors: ChooseVectors | None = None,
+    keep_vectors: bool = True,
 ) -> KnowledgeGraph:
     """Open the knowledge graph in a folder (made when something is indexed), or another one.
 
@@ -70,6 +71,8 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     callable that is given a name of the parts that are searched (``documents``, or 16 digits of a
     digest; the same for all graphs) and the `sarag_rdf.ports.VectorStore` that would be used, and
     returns the one to be used. It may be called often. ``examples/qdrant_vectors.py`` is one.
+    keep_vectors: whether vectors of new texts, such as questions, are added to the graph's cache;
+    if not, the latest of them are held in memory.
     """
     from sarag_rdf.assemble import Endpoint
     from sarag_rdf.knowledge_graph import KnowledgeGraph
@@ -85,4 +88,5 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
         llm=llm,
         engine=engine,
         vectors=vectors,
+        keep_vectors=keep_vectors,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ from sarag_rdf.retrieve.ppr import Ppr
 from sarag_rdf.retrieve.rrf import Rrf
 from sarag_rdf.retrieve.sarag import Sarag
 from sarag_rdf.retrieve.sarag_paper import PRESETS, SaragPaper
-from sarag_rdf.spec import Spec
+from sarag_rdf.spec import Spec, greatest_values
 from sarag_rdf.types import Query
 
 RETRIEVERS: dict[str, Callable[..., Retriever]] = {
@@ -212,8 +213,8 @@ def make_retriever(name: str, view: GraphView, options: Mapping[str, Any]) -> Re
 
 
 def _check(name: str, made: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    """Raise `UsageError` for an option that does not exist, or a value of another kind."""
-    takes = _options(made)
+    """Raise `UsageError` for an option that does not exist, or a value that it does not take."""
+    takes, most = _options(made), greatest_values(made)
     for option, value in options.items():
         if option not in takes:
             raise UsageError(f"{name} does not take {option}: it takes {', '.join(takes)}")
@@ -228,6 +229,10 @@ def _check(name: str, made: Callable[..., Any], options: Mapping[str, Any]) -> N
             kind = "a whole number" if whole else "a number"
         if not fits and value is not default:
             raise UsageError(f"{name} takes {kind} as {option}, not '{value}'")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"{name} takes a finite number as {option}, not '{value}'")
+        if value is not None and option in most and value > most[option]:
+            raise UsageError(f"{name} takes {option} of at most {most[option]:,}")
 
 
 def _options(made: Callable[..., Any]) -> dict[str, Any]:

@@ -45,10 +45,13 @@ class Changes:
         llm: LLM | None = None,
         engine: Engine = "auto",
         vectors: ChooseVectors | None = None,
+        keep_vectors: bool = True,
     ) -> None:
         """See `sarag_rdf.open`."""
         self._location = GraphLocation(location, base, over)
-        self._embeddings = Embeddings(self._location, embedder, endpoint, engine, vectors)
+        self._embeddings = Embeddings(
+            self._location, embedder, endpoint, engine, vectors, keep=keep_vectors
+        )
         self._endpoint = endpoint
         self._llm = llm
 

@@ -50,7 +50,8 @@ DATABASES = ("embeddings.sqlite", "replies.sqlite")
 class Embeddings:
     """The embedder that was named; else the one that the graph was embedded with; else the default.
 
-    Vectors are kept in the graph's cache and rebuilt when the graph or the model is another.
+    Vectors are kept in the graph's cache and rebuilt when the graph or the model is another; those
+    of new texts are added to it only with `keep`.
     """
 
     def __init__(
@@ -60,6 +61,8 @@ class Embeddings:
         endpoint: Endpoint | None,
         engine: Engine = "auto",
         vectors: ChooseVectors | None = None,
+        *,
+        keep: bool = True,
     ) -> None:
         self._location = location
         self._wanted = embedder
@@ -67,7 +70,7 @@ class Embeddings:
         if engine not in get_args(Engine):
             raise UsageError(f"there is no engine '{engine}': give {', '.join(get_args(Engine))}")
         self._engine: Engine = engine
-        self._choose = vectors
+        self._choose, self._keep = vectors, keep
         self._model: Embedder | None = None
         self._embedder: CachedEmbedder | None = None
         self._view: GraphView | None = None
@@ -251,7 +254,8 @@ class Embeddings:
                 name = made or (recorded if recorded != DEFAULT_MODEL else None)
                 made = assemble.make_embedder(name, self._endpoint)
             self._model = made
-            self._embedder = CachedEmbedder(made, self._location.cache("embeddings.sqlite"))
+            path = self._location.cache(DATABASES[0])
+            self._embedder = CachedEmbedder(made, path, keep=self._keep)
         return self._embedder
 
     def _store(self, reader: GraphReader) -> VectorStore:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sarag_rdf
-from sarag_rdf.assemble import CONTEXTS, REASONERS, Endpoint, make_counter
+from sarag_rdf.assemble import CONTEXTS, REASONERS, RETRIEVERS, Endpoint, make_counter
 from sarag_rdf.errors import ModelError, UsageError
 from sarag_rdf.knowledge_graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.remote import Remote
-from sarag_rdf.spec import Spec
+from sarag_rdf.spec import Spec, greatest_values
 from tests.command import Sarag
 from tests.sample_graph import SOURCES, CapitalExtractor, make_graph
 
@@ -29,7 +30,7 @@ def kg() -> Iterator[KnowledgeGraph]:
         yield kg
 
 
-def problem(kg: KnowledgeGraph, **options: str | int) -> str:
+def problem(kg: KnowledgeGraph, **options: str | int | float) -> str:
     with pytest.raises(UsageError) as raised:
         kg.ask(QUESTION, **options)  # type: ignore[arg-type]
     return str(raised.value)
@@ -94,12 +95,35 @@ def test_unknown_names_are_told_with_those_that_exist(kg: KnowledgeGraph) -> Non
         ({"context": "whole:budget=all"}, "whole takes a whole number as budget, not 'all'"),
         ({"context": "whole:budget=0"}, "a budget is at least 1 token"),
         ({"budget": 0}, "a budget is at least 1 token"),
+        ({"n": 10**9}, "sarag takes n of at most 10"),
+        ({"k": 10**400}, "sarag takes k of at most 1,000"),
+        ({"gain": float("inf")}, "sarag takes a finite number as gain, not 'inf'"),
+        ({"retriever": "khop", "n": 11}, "khop takes n of at most 10"),
+        ({"retriever": "sarag-paper", "n": 11}, "sarag-paper takes n of at most 10"),
+        ({"retriever": "rrf", "k": 10**400}, "rrf takes k of at most 1,000"),
+        ({"context": "graph-walk:hops=1000000000"}, "graph-walk takes hops of at most 10"),
+        ({"reasoner": "decompose:most=11"}, "decompose takes most of at most 10"),
+        ({"budget": 10**7}, "whole takes budget of at most 1,000,000"),
     ],
 )
 def test_options_that_cannot_work(
-    kg: KnowledgeGraph, options: dict[str, str | int], message: str
+    kg: KnowledgeGraph, options: dict[str, str | int | float], message: str
 ) -> None:
     assert problem(kg, **options) == message
+
+
+@pytest.mark.parametrize(
+    "made", [*RETRIEVERS.values(), *(build for build, _ in CONTEXTS.values()), *REASONERS.values()]
+)
+def test_every_number_is_bounded(made: Callable[..., object]) -> None:
+    """Whole numbers by a greatest value; `limit` by the graph, since it takes documents away."""
+    numbers = {
+        parameter.name
+        for parameter in inspect.signature(made).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY
+        and (type(parameter.default) is int or parameter.name == "budget")
+    }
+    assert numbers <= greatest_values(made).keys()
 
 
 @pytest.mark.parametrize("name", REASONERS)

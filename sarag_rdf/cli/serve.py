@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+import sarag_rdf
 from sarag_rdf.cli.options import (
     embedder_option,
+    endpoint_of,
     kg_option,
     model_options,
-    open_graph,
     over_option,
 )
 from sarag_rdf.errors import UsageError
 from sarag_rdf.remote import Remote
+
+if TYPE_CHECKING:
+    from sarag_rdf.knowledge_graph import KnowledgeGraph
+    from sarag_rdf.serve.settings import ServeSettings
 
 _LIMITS = click.FloatRange(0.0, min_open=True)
 
@@ -68,11 +76,25 @@ _LIMITS = click.FloatRange(0.0, min_open=True)
     help="Queries at a time.",
 )
 @click.option(
+    "--question-timeout",
+    default=120.0,
+    show_default=True,
+    type=_LIMITS,
+    help="Seconds until a question to /search or /ask is killed.",
+)
+@click.option(
+    "--question-workers",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1, 256),
+    help="Questions at a time; each process holds models of its own.",
+)
+@click.option(
     "--queue",
     default=16,
     show_default=True,
     type=click.IntRange(0),
-    help="Queries that may wait; others get 503.",
+    help="Queries that may wait, and as many questions; others get 503.",
 )
 @click.option(
     "--default-graph",
@@ -111,6 +133,8 @@ def command(**options: Any) -> int:
         max_rows=options["max_rows"],
         max_body=options["max_body"] << 20,
         workers=options["workers"],
+        question_timeout=options["question_timeout"],
+        question_workers=options["question_workers"],
         queue=options["queue"],
         union=options["dataset"] == "union",
         token=token_from_environment(writable=options["writable"]),
@@ -121,13 +145,23 @@ def command(**options: Any) -> int:
     )
     if not options["quiet"]:
         logging.getLogger("sarag_rdf.serve").setLevel(logging.INFO)
-    try:
-        with open_graph({**options, "timeout": options["model_timeout"]}) as kg:
-            serve(settings, kg, lambda url: _announce(url, settings.public_url))
-    except KeyboardInterrupt:
-        pass
+    opening = _opening(settings, options)
+    with suppress(KeyboardInterrupt):
+        serve(settings, opening, lambda url: _announce(url, settings.public_url))
     click.echo("sarag: stopped", err=True)
     return 0
+
+
+def _opening(settings: ServeSettings, options: dict[str, Any]) -> Callable[[], KnowledgeGraph]:
+    """Opens the graph that is searched, here or in another process."""
+    return partial(
+        sarag_rdf.open,
+        settings.folder,
+        over=options["over"],
+        embedder=options["embedder"],
+        endpoint=endpoint_of({**options, "timeout": options["model_timeout"]}),
+        keep_vectors=settings.writable,
+    )
 
 
 def _folder(location: str | Path) -> Path:

@@ -17,6 +17,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.ports import CountTokens
+from sarag_rdf.spec import Count, Hops, Tokens
 from sarag_rdf.types import Document, Retrieved
 
 LONG = 5
@@ -70,9 +71,9 @@ class GraphWalk:
         count: CountTokens,
         reader: GraphReader,
         *,
-        budget: int = 4000,
-        hops: int = 3,
-        documents: int = 20,
+        budget: Tokens = 4000,
+        hops: Hops = 3,
+        documents: Count = 20,
     ) -> None:
         if hops < 0 or documents < 1:
             raise UsageError("graph-walk needs hops of at least 0 and documents of at least 1")

@@ -14,6 +14,7 @@ from sarag_rdf.context.sentences import sentence_spans
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.relevance import Scale
 from sarag_rdf.ports import CountTokens, Embedder, WordIndex
+from sarag_rdf.spec import Count, Tokens
 from sarag_rdf.types import Document, Retrieved
 
 WORDS = 0.6
@@ -40,8 +41,8 @@ class Selected:
         embedder: Embedder,
         word_index: Callable[[Sequence[str]], WordIndex],
         *,
-        budget: int = 400,
-        documents: int = 10,
+        budget: Tokens = 400,
+        documents: Count = 10,
     ) -> None:
         if documents < 1:
             raise UsageError("a context needs documents of at least 1")

@@ -6,6 +6,7 @@ from sarag_rdf.answers import Context, Excerpt, Section
 from sarag_rdf.context.budget import Budget
 from sarag_rdf.errors import UsageError
 from sarag_rdf.ports import CountTokens
+from sarag_rdf.spec import Count, Tokens
 from sarag_rdf.types import Retrieved
 
 
@@ -19,9 +20,9 @@ class Whole:
         self,
         count: CountTokens,
         *,
-        budget: int | None = None,
-        documents: int = 10,
-        relationships: int = 30,
+        budget: Tokens | None = None,
+        documents: Count = 10,
+        relationships: Count = 30,
     ) -> None:
         if documents < 1 or relationships < 0:
             raise UsageError("a context needs documents of at least 1, relationships of at least 0")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -17,17 +18,28 @@ Progress = Callable[[int], None]
 
 
 _SLICE = 512
+LATEST = 4096
+"""Vectors that are held in memory where they are not kept."""
 
 
 class CachedEmbedder:
     """An Embedder in front of another; its cache can be deleted at any time."""
 
     def __init__(
-        self, embedder: Embedder, path: Path | None, *, slice_size: int | None = None
+        self,
+        embedder: Embedder,
+        path: Path | None,
+        *,
+        slice_size: int | None = None,
+        keep: bool = True,
     ) -> None:
-        """What is done is kept slice by slice: by default what the embedder takes in one call."""
+        """What is done is kept slice by slice: by default what the embedder takes in one call.
+
+        Unless `keep`, the file is only read, and the latest `LATEST` vectors are held in memory.
+        """
         self._embedder = embedder
-        self._cache = SqliteCache(path or ":memory:", what="embedding cache")
+        self._cache = SqliteCache(path or ":memory:", what="embedding cache", writable=keep)
+        self._latest: OrderedDict[bytes, bytes] | None = None if keep else OrderedDict()
         self._slice_size = slice_size or int(getattr(embedder, "batch_size", _SLICE))
 
     @property
@@ -37,7 +49,7 @@ class CachedEmbedder:
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Matrix:
         """Embed texts, each distinct one once; what is done is kept if the rest is interrupted."""
         keys = [self._key(text) for text in texts]
-        found = self._cache.get_many(dict.fromkeys(keys))
+        found = self._found(dict.fromkeys(keys))
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         if progress:
             progress(len(texts) - len(missing))
@@ -46,13 +58,26 @@ class CachedEmbedder:
         while batch := list(islice(pending, self._slice_size)):
             vectors = self._embedder.embed([text for _, text in batch])
             new = {key: row.tobytes() for (key, _), row in zip(batch, vectors, strict=True)}
-            self._cache.put_many(new)
+            self._put(new)
             found |= new
             if progress:
                 progress(len(batch))
         if not keys:
             return self._embedder.embed([])
         return np.stack([np.frombuffer(found[key], dtype=np.float32) for key in keys])
+
+    def _found(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        latest = {} if self._latest is None else self._latest
+        found = {key: latest[key] for key in keys if key in latest}
+        return found | self._cache.get_many(key for key in keys if key not in found)
+
+    def _put(self, new: dict[bytes, bytes]) -> None:
+        if self._latest is None:
+            self._cache.put_many(new)
+            return
+        self._latest |= new
+        while len(self._latest) > LATEST:
+            self._latest.popitem(last=False)
 
     def _key(self, text: str) -> bytes:
         framed = f"{self.name}\0{text}".encode("utf-8", "surrogatepass")

@@ -61,8 +61,12 @@ class SqliteCache:
     ``:memory:`` keeps nothing after `close`.
     """
 
-    def __init__(self, path: Path | str, *, what: str) -> None:
-        """`what` names the cache in warnings: "reply cache"."""
+    def __init__(self, path: Path | str, *, what: str, writable: bool = True) -> None:
+        """`what` names the cache in warnings: "reply cache".
+
+        One that is not `writable` is read if it is there, and otherwise left alone.
+        """
+        self._writable = writable
         self._path = Path(path)
         self._what = what
         self._lock = threading.Lock()
@@ -72,6 +76,8 @@ class SqliteCache:
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """The entries there are for the keys."""
         found: dict[bytes, bytes] = {}
+        if not self._writable and not self._path.is_file():
+            return found
         pending = iter(keys)
         with self._lock:
             while batch := list(islice(pending, _BATCH)):
@@ -109,7 +115,7 @@ class SqliteCache:
             try:
                 return self._execute(text, rows)
             except (sqlite3.Error, sqlite3.Warning, TypeError, ValueError) as error:
-                if not self._is_damaged(error):
+                if not self._writable or not self._is_damaged(error):
                     raise
                 self._set_aside()
                 return self._execute(text, rows)
@@ -137,6 +143,9 @@ class SqliteCache:
         return []
 
     def _open(self) -> sqlite3.Connection:
+        if not self._writable:
+            location = f"file:{quote(str(self._path))}?mode=ro"
+            return sqlite3.connect(location, uri=True, timeout=30, check_same_thread=False)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         database = sqlite3.connect(
             self._path, timeout=30, isolation_level=None, check_same_thread=False

@@ -5,13 +5,14 @@ from __future__ import annotations
 from sarag_rdf.answers import Answer
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import Conversation, schema_of, text_of
+from sarag_rdf.spec import Tokens
 from sarag_rdf.types import Query
 
 
 class ClosedBook:
     """One call without any retrieval; the answer cites nothing."""
 
-    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: int = 512) -> None:
+    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: Tokens = 512) -> None:
         self._gather, self._llm, self._max_tokens = gather, llm, max_tokens
 
     def answer(self, query: Query) -> Answer:

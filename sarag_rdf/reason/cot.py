@@ -13,6 +13,7 @@ from sarag_rdf.reason.conversation import (
     schema_of,
     text_of,
 )
+from sarag_rdf.spec import Hops, Tokens
 from sarag_rdf.types import Query
 
 
@@ -24,7 +25,9 @@ class Cot:
     call is made if the question itself retrieves nothing.
     """
 
-    def __init__(self, gather: Gather, llm: LLM, *, steps: int = 3, max_tokens: int = 1024) -> None:
+    def __init__(
+        self, gather: Gather, llm: LLM, *, steps: Hops = 3, max_tokens: Tokens = 1024
+    ) -> None:
         if steps < 1:
             raise UsageError("cot needs steps of at least 1")
         self._gather, self._llm = gather, llm

@@ -20,6 +20,7 @@ from sarag_rdf.reason.conversation import (
     told,
 )
 from sarag_rdf.reason.single import brief_answer, looked_up, reasoned_answer
+from sarag_rdf.spec import Hops, Tokens
 from sarag_rdf.types import Query
 
 _REFERENCE = re.compile(r"#(\d+)")
@@ -41,11 +42,11 @@ class Decompose:
         gather: Gather,
         llm: LLM,
         *,
-        most: int = 4,
+        most: Hops = 4,
         merge: bool = False,
         chain: bool = False,
         brief: bool = False,
-        max_tokens: int = 1024,
+        max_tokens: Tokens = 1024,
     ) -> None:
         if most < 1:
             raise UsageError("decompose needs most of at least 1")

@@ -19,6 +19,7 @@ from sarag_rdf.reason.conversation import (
     text_of,
     told,
 )
+from sarag_rdf.spec import Tokens
 from sarag_rdf.types import Query
 
 STEPS = 5
@@ -27,7 +28,7 @@ STEPS = 5
 class GenericCot:
     """One call that splits the question, answers the parts, and then the whole."""
 
-    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: int = 1024) -> None:
+    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: Tokens = 1024) -> None:
         self._gather, self._llm, self._max_tokens = gather, llm, max_tokens
 
     def answer(self, query: Query) -> Answer:

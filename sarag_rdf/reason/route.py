@@ -10,6 +10,7 @@ from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import Conversation, from_evidence, schema_of
 from sarag_rdf.reason.generic_cot import generic_cot_answer
 from sarag_rdf.reason.sparql_cot import sparql_cot_answer
+from sarag_rdf.spec import Tokens
 from sarag_rdf.types import Query
 
 TYPES = ("bridge", "comparison", "inference")
@@ -22,7 +23,7 @@ class Route:
     answers, and where that abstains one with the other prompt over the same evidence.
     """
 
-    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: int = 1024) -> None:
+    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: Tokens = 1024) -> None:
         self._gather, self._llm, self._max_tokens = gather, llm, max_tokens
 
     def answer(self, query: Query) -> Answer:

@@ -7,6 +7,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import Conversation, schema_of, text_of, told
 from sarag_rdf.reason.single import looked_up
+from sarag_rdf.spec import Hops, Tokens
 from sarag_rdf.types import Query
 
 
@@ -16,7 +17,9 @@ class SelfAsk:
     It ends early with an answer, or with a follow-up question that is empty or was asked before.
     """
 
-    def __init__(self, gather: Gather, llm: LLM, *, steps: int = 3, max_tokens: int = 512) -> None:
+    def __init__(
+        self, gather: Gather, llm: LLM, *, steps: Hops = 3, max_tokens: Tokens = 512
+    ) -> None:
         if steps < 1:
             raise UsageError("self-ask needs steps of at least 1")
         self._gather, self._llm = gather, llm

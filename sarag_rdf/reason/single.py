@@ -21,6 +21,7 @@ from sarag_rdf.reason.conversation import (
     schema_of,
     text_of,
 )
+from sarag_rdf.spec import Tokens
 from sarag_rdf.types import Query
 
 
@@ -28,7 +29,7 @@ class Single:
     """Reasons, then answers; with `brief` it answers at once, which suits small models."""
 
     def __init__(
-        self, gather: Gather, llm: LLM, *, brief: bool = False, max_tokens: int = 1024
+        self, gather: Gather, llm: LLM, *, brief: bool = False, max_tokens: Tokens = 1024
     ) -> None:
         """`max_tokens` limits the reply, reasoning included."""
         self._gather, self._llm = gather, llm

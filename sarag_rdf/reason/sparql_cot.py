@@ -17,13 +17,14 @@ from sarag_rdf.reason.conversation import (
     schema_of,
     text_of,
 )
+from sarag_rdf.spec import Tokens
 from sarag_rdf.types import Query
 
 
 class SparqlCot:
     """One call: a query of at most four triple patterns, its bindings in the context, an answer."""
 
-    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: int = 1024) -> None:
+    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: Tokens = 1024) -> None:
         self._gather, self._llm, self._max_tokens = gather, llm, max_tokens
 
     def answer(self, query: Query) -> Answer:

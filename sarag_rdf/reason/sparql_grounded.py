@@ -22,6 +22,7 @@ from sarag_rdf.reason.conversation import (
     text_of,
 )
 from sarag_rdf.reason.sparql_cot import query_and_bindings, sparql_cot_reply
+from sarag_rdf.spec import Tokens
 from sarag_rdf.types import Query
 
 GIVEN = 5
@@ -43,7 +44,7 @@ class SparqlGrounded:
     """
 
     def __init__(
-        self, gather: Gather, llm: LLM, grounder: Grounds, *, max_tokens: int = 1024
+        self, gather: Gather, llm: LLM, grounder: Grounds, *, max_tokens: Tokens = 1024
     ) -> None:
         self._gather, self._llm, self._grounder = gather, llm, grounder
         self._max_tokens = max_tokens

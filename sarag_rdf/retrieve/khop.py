@@ -14,6 +14,7 @@ from sarag_rdf.graph.outcome import document_cosines, listed
 from sarag_rdf.graph.seeds import nearest_seeds
 from sarag_rdf.graph.subgraph import neighbourhood
 from sarag_rdf.graph.view import GraphView
+from sarag_rdf.spec import Count, Hops
 from sarag_rdf.types import Query, Retrieved, Subgraph
 
 
@@ -21,7 +22,7 @@ class Khop:
     """The documents that describe an entity near a seed, by similarity to the question."""
 
     def __init__(
-        self, view: GraphView, *, k: int = 10, n: int = 2, limit: int | None = None
+        self, view: GraphView, *, k: Count = 10, n: Hops = 2, limit: int | None = None
     ) -> None:
         """Seeds are the entities of the `k` nearest descriptions; `n` hops lead away from them."""
         if k < 1 or n < 0:

@@ -28,6 +28,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.outcome import document_cosines, listed
 from sarag_rdf.graph.view import GraphView
 from sarag_rdf.ports import Vector
+from sarag_rdf.spec import Count, Weight
 from sarag_rdf.types import Query, Retrieved
 
 DOCUMENT = 0.5
@@ -49,9 +50,9 @@ class Ppr:
         self,
         view: GraphView,
         *,
-        k: int = 5,
+        k: Count = 5,
         damping: float = 0.5,
-        weight: float = 0.05,
+        weight: Weight = 0.05,
         synonyms: float = 0.8,
         limit: int | None = None,
     ) -> None:

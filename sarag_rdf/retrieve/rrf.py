@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.outcome import document_cosines, listed
 from sarag_rdf.graph.view import GraphView
+from sarag_rdf.spec import Count
 from sarag_rdf.types import Query, Retrieved
 
 Floats = NDArray[np.float64]
@@ -22,7 +23,7 @@ Floats = NDArray[np.float64]
 class Rrf:
     """Fusion of the cosines of all documents with BM25 of those that share a word."""
 
-    def __init__(self, view: GraphView, *, k: int = 60, limit: int | None = None) -> None:
+    def __init__(self, view: GraphView, *, k: Count = 60, limit: int | None = None) -> None:
         """`k`, at least 0, lessens what the first ranks count; 60 is the paper's."""
         if k < 0:
             raise UsageError("rrf needs k of at least 0")

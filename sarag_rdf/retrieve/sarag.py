@@ -24,6 +24,7 @@ from sarag_rdf.graph.relevance import MASK, WORDS, Relevance, Scale, promising
 from sarag_rdf.graph.seeds import Topics, named_entities
 from sarag_rdf.graph.view import GraphView
 from sarag_rdf.ports import Vector
+from sarag_rdf.spec import Count, Hops, Weight
 from sarag_rdf.types import Query, Retrieved
 
 FEW = 30
@@ -40,11 +41,11 @@ class Sarag:
         self,
         view: GraphView,
         *,
-        k: int = 3,
-        n: int = 2,
+        k: Count = 3,
+        n: Hops = 2,
         c: float = 0.98,
         decay: float = 0.15,
-        gain: float = 0.4,
+        gain: Weight = 0.4,
         limit: int | None = None,
         explain: bool = True,
     ) -> None:

@@ -12,6 +12,7 @@ from sarag_rdf.graph.outcome import ScoredDocument, ranked_documents, retrieved
 from sarag_rdf.graph.seeds import nearest_seeds
 from sarag_rdf.graph.subgraph import neighbourhood, relationships_among
 from sarag_rdf.graph.view import GraphView
+from sarag_rdf.spec import Count, Hops
 from sarag_rdf.types import SAME_AS, Link, Query, Retrieved, Subgraph
 
 PRESETS: dict[str, dict[str, int]] = {"musique": {"k": 3, "n": 4}, "2wiki": {"k": 10, "n": 3}}
@@ -30,8 +31,8 @@ class SaragPaper:
         self,
         view: GraphView,
         *,
-        k: int = 3,
-        n: int = 4,
+        k: Count = 3,
+        n: Hops = 4,
         c: float = 0.4,
         tau_a: float = 0.5,
         tau_d: float = 0.45,

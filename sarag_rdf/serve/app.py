@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
+from contextlib import ExitStack, asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,19 +18,26 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sarag_rdf.errors import EmptyGraphError
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.serve.answering import OpenGraph, answer_questions
 from sarag_rdf.serve.exchange import failed
 from sarag_rdf.serve.graph_store import PATH, graph_store
 from sarag_rdf.serve.jobs import RequestError
+from sarag_rdf.serve.origins import REFUSAL, may_ask
 from sarag_rdf.serve.pages import STATIC, docs, editor, openapi
-from sarag_rdf.serve.pool import Pool
-from sarag_rdf.serve.questions import Desk, ask, search
+from sarag_rdf.serve.pool import Pool, Work
+from sarag_rdf.serve.questions import ask, search
+from sarag_rdf.serve.scratch import scratch_folder
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.sparql import sparql, update
+from sarag_rdf.serve.worker import work as sparql_work
 
 log = logging.getLogger(__name__)
 
+MOST_REQUESTS = 256
+"""Requests that are being read or answered at a time; connections without one do not count."""
+_GRACE = 1.0
+"""Seconds in which a question whose client has gone may end, so that its models stay loaded."""
+_LONGEST_LOGGED = 200
 _STORE_METHODS = ["GET", "PUT", "POST", "DELETE"]
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -56,51 +62,48 @@ def routes() -> list[BaseRoute]:
     ]
 
 
-def make_app(settings: ServeSettings, kg: KnowledgeGraph) -> ASGIApp:
-    """The application of one server; its processes live as long as it runs."""
+def make_app(settings: ServeSettings, base: str, open_graph: OpenGraph) -> Gate:
+    """The application of one server; its processes live as long as it runs.
 
-    base = _base_of(kg)
+    `base` is what the graph's own IRIs begin with; `open_graph` opens it in a process for
+    questions.
+    """
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        with tempfile.TemporaryDirectory(prefix="sarag-serve-") as folder:
+        with scratch_folder() as folder, ExitStack() as pools:
+
+            def pool(work: Work, *arguments: object, **options: Any) -> Pool:
+                made = Pool(work, folder, settings, *arguments, queue=settings.queue, **options)
+                pools.callback(made.close)
+                return made
+
             state = app.state
-            state.settings, state.folder = settings, Path(folder)
-            state.base = base
-            state.readers = Pool(
-                settings,
-                state.folder,
-                size=settings.workers,
-                seconds=settings.timeout,
-                option="--timeout",
+            state.settings, state.folder, state.base = settings, folder, base
+            state.readers = pool(
+                sparql_work, size=settings.workers, seconds=settings.timeout, option="--timeout"
             )
-            state.writer = Pool(
-                settings,
-                state.folder,
+            state.writer = pool(
+                sparql_work,
                 size=int(settings.writable),
                 seconds=settings.write_timeout,
                 option="--write-timeout",
             )
-            state.desk = Desk(kg, settings)
-            try:
-                yield
-            finally:
-                state.desk.close()
-                state.readers.close()
-                state.writer.close()
+            state.questions = pool(
+                answer_questions,
+                open_graph,
+                size=settings.question_workers,
+                seconds=settings.question_timeout,
+                option="--question-timeout",
+                lazy=True,
+                grace=_GRACE,
+            )
+            yield
 
     errors: dict[Any, Any] = {RequestError: failed, HTTPException: _refused}
     app = Starlette(routes=routes(), lifespan=lifespan, exception_handlers=errors)
     app.router.redirect_slashes = False
     return Gate(app, settings)
-
-
-def _base_of(kg: KnowledgeGraph) -> str:
-    """What the graph's own IRIs begin with; empty for a graph that does not say it."""
-    try:
-        return kg.meta().base
-    except EmptyGraphError:
-        return ""
 
 
 async def _refused(_: Request, error: Exception) -> Response:
@@ -115,11 +118,17 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 
 class Gate:
-    """Stands in front of everything: checks the name of the host, answers OPTIONS, logs."""
+    """Stands in front of everything: refuses what needs no reading, answers OPTIONS, logs."""
 
     def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
         self._app = app
         self._settings = settings
+        self._active = 0
+        self._ended = asyncio.Event()
+
+    def end(self) -> None:
+        """Answer with 503 what has not been answered yet: the server stops."""
+        self._ended.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -135,23 +144,53 @@ class Gate:
                 message["headers"] = [*message["headers"], *self._headers()]
             await send(message)
 
-        response = self._answer(scope)
-        await (response or self._app)(scope, receive, sending)
-        path = scope["path"].encode("unicode_escape").decode()
+        self._active += 1
+        try:
+            response = self._answer(scope) or await self._run(scope, receive, sending)
+            if response is not None and not status:
+                await response(scope, receive, sending)
+        finally:
+            self._active -= 1
+        path = scope["path"][:_LONGEST_LOGGED].encode("unicode_escape").decode()
         log.info("%s %s %d %.3f s", scope["method"], path, status, time.monotonic() - begun)
+
+    async def _run(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
+        """Run the application; what to answer instead if the server stops meanwhile."""
+        working = asyncio.ensure_future(self._app(scope, receive, send))
+        ended = asyncio.ensure_future(self._ended.wait())
+        try:
+            await asyncio.wait({working, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                await working
+                return None
+            working.cancel()
+            await asyncio.wait({working})
+        finally:
+            ended.cancel()
+            working.cancel()
+        return _line("the server is stopping: try again later", 503, Connection="close")
 
     def _answer(self, scope: Scope) -> Response | None:
         """The answer to what needs no route, or None."""
         headers = dict(scope["headers"])
+        if self._active > MOST_REQUESTS:
+            return _line("too many requests at a time: try again", 503, Retry_After="2")
         if self._settings.hosts and _name(headers.get(b"host", b"")) not in self._settings.hosts:
-            return PlainTextResponse(
+            return _line(
                 "this server goes by the names of this machine alone: call it localhost, or start "
-                "it with --host or --public-url\n",
+                "it with --host or --public-url",
                 421,
             )
-        foreign = headers.get(b"sec-fetch-site") == b"cross-site"
-        if foreign and headers.get(b"sec-fetch-mode") != b"navigate" and not self._settings.cors:
-            return PlainTextResponse("pages of other origins may not ask here: see --cors\n", 403)
+        if b"transfer-encoding" in headers and b"content-length" in headers:
+            return _line(
+                "the request has a Content-Length and a Transfer-Encoding: send one of them",
+                400,
+                Connection="close",
+            )
+        if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+            return _line("send the body as it is, without a Content-Encoding", 415)
+        if not may_ask(scope, headers, self._settings):
+            return _line(REFUSAL, 403)
         if scope["method"] != "OPTIONS":
             return None
         allow = "GET, HEAD, POST, OPTIONS"
@@ -177,6 +216,11 @@ class Gate:
             if self._settings.cors != "*":
                 found.append((b"vary", b"Origin"))
         return found
+
+
+def _line(text: str, status: int, **headers: str) -> Response:
+    said = {name.replace("_", "-"): value for name, value in headers.items()}
+    return PlainTextResponse(f"{text}\n", status, said)
 
 
 def _name(host: bytes) -> str | None:

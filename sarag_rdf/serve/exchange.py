@@ -7,16 +7,18 @@ import hmac
 import logging
 import os
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote_to_bytes
+from typing import IO, Any, Literal
 
 import anyio
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
+from sarag_rdf.errors import one_line
 from sarag_rdf.serve.jobs import Reply, RequestError
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.spool import PIECE
@@ -24,6 +26,17 @@ from sarag_rdf.serve.spool import PIECE
 log = logging.getLogger(__name__)
 _DRAIN, _PATIENCE = 16 << 20, 2.0
 """Bytes and seconds of a body beyond the limit that are read and dropped."""
+BODY_PATIENCE, SLOWEST = 10.0, 16 << 10
+"""A body may take that many seconds, and one more for so many bytes of it."""
+MOST_PARAMETERS = 1000
+"""Parameters of a query string or form."""
+_SHORT = 1 << 14
+"""Bytes of parameters that are parsed on the event loop."""
+_PIECE = 1 << 16
+_DIGITS = np.full(256, 16, dtype=np.uint8)
+"""What each byte stands for as a hexadecimal digit; 16 for none."""
+for _value, _digit in enumerate(b"0123456789abcdef"):
+    _DIGITS[[_digit, ord(chr(_digit).upper())]] = _value
 
 
 def settings_of(request: Request) -> ServeSettings:
@@ -38,41 +51,70 @@ def public_url(request: Request, path: str) -> str:
     return base + path
 
 
+async def parsed(data: bytes) -> list[tuple[str, str]]:
+    """`parameters`, with long ones in a thread, so that other requests go on."""
+    if len(data) <= _SHORT:
+        return parameters(data)
+    return await anyio.to_thread.run_sync(parameters, data)
+
+
 def parameters(data: bytes) -> list[tuple[str, str]]:
-    """Names and values of a query string or form; raises `RequestError` for bad escapes."""
-    found = []
-    for part in data.split(b"&"):
-        if part:
-            name, _, value = part.partition(b"=")
-            found.append((_decoded(name), _decoded(value)))
-    return found
+    """Names and values of a query string or form; raises `RequestError` (400) for bad ones."""
+    if data.count(b"&") >= MOST_PARAMETERS:
+        raise RequestError(400, f"the request has more than {MOST_PARAMETERS} parameters")
+    pairs = (part.partition(b"=") for part in data.split(b"&") if part)
+    return [(_decoded(name), _decoded(value)) for name, _, value in pairs]
 
 
 def _decoded(data: bytes) -> str:
+    """Text in percent-encoding, piece by piece: memory grows with its size and no faster."""
     plain = data.replace(b"+", b" ")
-    pieces = plain.split(b"%")[1:]
-    hexadecimal = b"0123456789abcdefABCDEF"
-    if any(len(p) < 2 or p[0] not in hexadecimal or p[1] not in hexadecimal for p in pieces):
-        raise RequestError(400, "the parameters hold a '%' without two hexadecimal digits")
+    pieces, begin = [], 0
+    while begin < len(plain):
+        end = begin + _PIECE
+        cut = plain.find(b"%", end - 2, end)  # an escape may not be cut in two
+        end = cut if cut >= 0 else end
+        pieces.append(_unescaped(plain[begin:end]))
+        begin = end
     try:
-        return unquote_to_bytes(plain).decode("utf-8")
+        return b"".join(pieces).decode("utf-8")
     except UnicodeDecodeError as error:
         raise RequestError(400, "the parameters are not UTF-8 text") from error
 
 
-def query_string(request: Request) -> list[tuple[str, str]]:
+def _unescaped(data: bytes) -> bytes:
+    """The bytes that percent-encoded ones stand for; as arrays, since there may be millions."""
+    if b"%" not in data:
+        return data
+    found = np.frombuffer(data + b"  ", dtype=np.uint8).copy()
+    at = np.flatnonzero(found[:-2] == ord("%"))
+    high, low = _DIGITS[found[at + 1]], _DIGITS[found[at + 2]]
+    if (high > 15).any() or (low > 15).any():
+        raise RequestError(400, "the parameters hold a '%' without two hexadecimal digits")
+    found[at] = high * 16 + low
+    kept = np.ones(len(found), dtype=bool)
+    kept[at + 1] = kept[at + 2] = kept[-2:] = False
+    return found[kept].tobytes()
+
+
+async def query_string(request: Request) -> list[tuple[str, str]]:
     """The parameters of the URL."""
-    return parameters(request.scope["query_string"])
+    return await parsed(request.scope["query_string"])
+
+
+def shows_token(request: Request) -> bool:
+    """Whether the server is writable and the request shows its token."""
+    token = settings_of(request).token
+    scheme, _, shown = request.headers.get("authorization", "").partition(" ")
+    right = hmac.compare_digest(shown.strip().encode(), token.encode())
+    return bool(token) and scheme.lower() == "bearer" and right
 
 
 def require_token(request: Request) -> None:
     """Raise `RequestError` unless the server is writable and the request shows its token."""
-    token = settings_of(request).token
-    if not token:
+    if not settings_of(request).writable:
         raise RequestError(403, "this server is read only: start it with --writable to write")
-    scheme, _, shown = request.headers.get("authorization", "").partition(" ")
-    right = hmac.compare_digest(shown.strip().encode(), token.encode())
-    if scheme.lower() != "bearer" or not right:
+    if not shows_token(request):
         raise RequestError(
             401, "writing needs the header  Authorization: Bearer TOKEN", WWW_Authenticate="Bearer"
         )
@@ -100,21 +142,33 @@ async def body_file(request: Request) -> AsyncIterator[Path]:
 
 
 async def _parts(request: Request, limit: int | None) -> AsyncIterator[bytes]:
+    """The body as it comes. Raises `RequestError`: 413, or 408 if it comes too slowly."""
     most = settings_of(request).max_body if limit is None else limit
     too_large = RequestError(413, f"the body is larger than {most} bytes", Connection="close")
     said = request.headers.get("content-length", "0")
     stream = request.stream()
     size = int(said) if said.isdigit() else 0
     if size <= most:
-        size = 0
-        async for part in stream:
+        size, begun = 0, time.monotonic()
+        while True:
+            allowed = begun + BODY_PATIENCE + size / SLOWEST - time.monotonic()
+            try:
+                async with asyncio.timeout(allowed):
+                    part = await anext(stream, None)
+            except TimeoutError:
+                raise RequestError(
+                    408,
+                    f"the body comes too slowly: send at least {SLOWEST >> 10} KiB a second",
+                    Connection="close",
+                ) from None
+            if part is None:
+                return
             size += len(part)
             if size > most:
                 break
             yield part
-    if size > most:
-        await _drain(stream)
-        raise too_large
+    await _drain(stream)
+    raise too_large
 
 
 async def _drain(stream: AsyncIterator[bytes]) -> None:
@@ -130,8 +184,7 @@ async def _drain(stream: AsyncIterator[bytes]) -> None:
 def failed(_: Request, error: Exception) -> Response:
     """One line of text, with the status."""
     assert isinstance(error, RequestError)  # noqa: S101 - it is registered for these
-    line = " ".join(str(error).split())
-    return PlainTextResponse(f"{line}\n", error.status, dict(error.headers))
+    return PlainTextResponse(f"{one_line(str(error))}\n", error.status, dict(error.headers))
 
 
 def answered(reply: Reply) -> Response:
@@ -141,29 +194,31 @@ def answered(reply: Reply) -> Response:
         headers["Content-Type"] = reply.media_type
     if not reply.path:
         return Response(reply.head, reply.status, headers)
-    descriptor = os.open(reply.path, os.O_RDONLY)
-    Path(reply.path).unlink()
-    headers["Content-Length"] = str(len(reply.head) + os.fstat(descriptor).st_size)
-    return StreamingResponse(_pieces(reply.head, descriptor), reply.status, headers)
+    path = Path(reply.path)
+    stream = path.open("rb", buffering=0)
+    path.unlink()
+    headers["Content-Length"] = str(len(reply.head) + os.fstat(stream.fileno()).st_size)
+    return StreamingResponse(_pieces(reply.head, stream), reply.status, headers)
 
 
-async def _pieces(head: bytes, descriptor: int) -> AsyncIterator[bytes]:
-    try:
+async def _pieces(head: bytes, stream: IO[bytes]) -> AsyncIterator[bytes]:
+    """The head and the rest; an answer that nobody takes closes its file when it is dropped."""
+    with stream:
         yield head
-        while piece := await anyio.to_thread.run_sync(os.read, descriptor, PIECE):
+        while piece := await anyio.to_thread.run_sync(stream.read, PIECE):
             yield piece
-    finally:
-        os.close(descriptor)
 
 
-async def run(request: Request, job: Any, *, writes: bool = False) -> Response:
-    """The answer of a worker to a job, which ends when the client hangs up."""
-    state = request.app.state
-    working = asyncio.ensure_future((state.writer if writes else state.readers).run(job))
+async def run(
+    request: Request, job: Any, *, pool: Literal["readers", "writer", "questions"] = "readers"
+) -> Response:
+    """The answer of a worker to a job; unless it writes, it ends when the client hangs up."""
+    client = request.client.host if request.client else ""
+    working = asyncio.ensure_future(getattr(request.app.state, pool).run(job, client))
     gone = asyncio.ensure_future(_hung_up(request))
     try:
         await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done() and not writes:
+        if not working.done() and pool != "writer":
             raise RequestError(499, "the client hung up")
         return answered(await working)
     finally:

@@ -34,16 +34,16 @@ _ACTIONS = {"PUT": "replace", "POST": "merge", "DELETE": "drop"}
 async def graph_store(request: Request) -> Response:
     """GET, HEAD, PUT, POST and DELETE of one graph; POST to the service itself makes a new one."""
     new = request.method == "POST" and not _names_graph(request)
-    graph = _fresh(request) if new else _graph(request)
+    graph = _fresh(request) if new else await _graph(request)
     if request.method in ("GET", "HEAD"):
         return await run(request, ReadGraphJob(graph, request.headers.get("accept", "")))
     require_token(request)
     base = graph or public_url(request, PATH)
     if request.method == "DELETE":
-        return await run(request, WriteGraphJob("drop", graph, base), writes=True)
+        return await run(request, WriteGraphJob("drop", graph, base), pool="writer")
     async with _payloads(request) as payloads:
         job = WriteGraphJob(_ACTIONS[request.method], graph, base, payloads)
-        response = await run(request, job, writes=True)
+        response = await run(request, job, pool="writer")
     if new and graph:
         response.headers["Location"] = graph
     return response
@@ -53,10 +53,10 @@ def _names_graph(request: Request) -> bool:
     return bool(request.path_params.get("path")) or bool(request.scope["query_string"])
 
 
-def _graph(request: Request) -> str | None:
+async def _graph(request: Request) -> str | None:
     """The graph's IRI, None for the default graph; raises `RequestError`."""
     path = request.path_params.get("path")
-    found = query_string(request)
+    found = await query_string(request)
     if path:
         if found:
             raise RequestError(400, "the graph is named twice: by the path and by parameters")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from sarag_rdf.errors import SaragError
 
@@ -74,6 +74,15 @@ class DescribeJob:
 
     endpoint: str
     accept: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionJob:
+    """A question to `search` for, or to `ask`, with the options of the method of that name."""
+
+    method: Literal["search", "ask"]
+    question: str
+    options: dict[str, Any]
 
 
 ReadJob = QueryJob | ReadGraphJob | DescribeJob

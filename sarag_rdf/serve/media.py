@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pyoxigraph as ox
+
+from sarag_rdf.serve.jobs import RequestError
 
 TABLES: dict[str, str] = {
     "application/sparql-results+json": "json",
@@ -54,18 +56,29 @@ def choose(accept: str, offered: Mapping[str, object]) -> str | None:
     """The media type of those offered that an Accept header likes best, or None.
 
     Quality counts first, then how precisely the header names the type, then the order of the
-    offer (RFC 9110, 12.5.1). An empty header accepts anything.
+    offer (RFC 9110, 12.5.1). An empty header accepts anything. The time taken grows with the
+    length of the header, not with its square.
     """
-    ranges = list(_ranges(accept)) or [("*/*", 1.0)]
+    qualities = _qualities(accept) or {"*/*": 1.0}
     best: tuple[float, int, int] | None = None
     chosen = None
     for place, media_type in enumerate(offered):
-        fits = [(_precision(r, media_type), quality) for r, quality in ranges]
-        precision, quality = max(fits, key=lambda fit: fit[0])
-        rank = (quality, precision, -place)
-        if precision >= 0 and quality > 0 and (best is None or rank > best):
+        ranges = (media_type, media_type.partition("/")[0] + "/*", "*/*")
+        found = next((range_ for range_ in ranges if range_ in qualities), None)
+        if found is None or not qualities[found] > 0:
+            continue
+        rank = (qualities[found], -ranges.index(found), -place)
+        if best is None or rank > best:
             best, chosen = rank, media_type
     return chosen
+
+
+def accepted(accept: str, offered: Mapping[str, object]) -> str:
+    """The media type of the answer; raises `RequestError` (406) if the client takes none."""
+    media_type = choose(accept, offered)
+    if media_type is None:
+        raise RequestError(406, f"this answer can be had as {', '.join(offered)}")
+    return media_type
 
 
 def content_type(media_type: str) -> str:
@@ -73,18 +86,12 @@ def content_type(media_type: str) -> str:
     return f"{media_type}; charset=utf-8" if media_type.startswith("text/") else media_type
 
 
-def _ranges(accept: str) -> Iterator[tuple[str, float]]:
+def _qualities(accept: str) -> dict[str, float]:
+    """Quality of each media range in an Accept header; where one is repeated, the first counts."""
+    found: dict[str, float] = {}
     for part in accept.split(","):
         name = base_type(part)
-        if name:
+        if name and name not in found:
             quality = _QUALITY.search(part)
-            yield name, float(quality.group(1)) if quality else 1.0
-
-
-def _precision(range_: str, media_type: str) -> int:
-    """2 for the type itself, 1 for its kind, 0 for any, -1 for another."""
-    if range_ == media_type:
-        return 2
-    if range_ == "*/*":
-        return 0
-    return 1 if range_ == media_type.partition("/")[0] + "/*" else -1
+            found[name] = float(quality.group(1)) if quality else 1.0
+    return found

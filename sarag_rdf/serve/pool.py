@@ -3,136 +3,180 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import multiprocessing
+from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
-from sarag_rdf.serve.jobs import Job, Refusal, Reply, RequestError
-from sarag_rdf.serve.settings import ServeSettings
+from sarag_rdf.serve.jobs import Refusal, Reply, RequestError
 from sarag_rdf.serve.spool import sweep
-from sarag_rdf.serve.worker import work
+from sarag_rdf.serve.turns import QueueFullError, Turns
 
-log = logging.getLogger(__name__)
+Work = Callable[..., None]
+"""What a process runs, given its end of the pipe, the folder for answers, and more."""
 _START = 60.0
 """Seconds that a new process may take until it is ready."""
 
 
 class _Worker:
-    """One process with its pipe."""
+    """One process with its pipe, started when it is first needed or told to."""
 
-    def __init__(self, settings: ServeSettings, folder: Path) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._folder = folder
-        self._pipe: Connection
-        self._pipe, other = context.Pipe()
-        self._process: BaseProcess = context.Process(
-            target=work, args=(other, settings, str(folder)), daemon=True
-        )
-        self._process.start()
-        other.close()
+    def __init__(self, work: Work, folder: Path, arguments: tuple[Any, ...]) -> None:
+        self._work, self._folder, self._arguments = work, folder, arguments
+        self._pipe: Connection | None = None
+        self._process: BaseProcess
         self._ready = False
 
-    async def run(self, job: Job, seconds: float) -> Reply | Refusal | None:
+    def start(self) -> Connection:
+        """Start the process, if that has not been done, and return the pipe to it."""
+        if self._pipe is None:
+            context = multiprocessing.get_context("spawn")
+            pipe, other = context.Pipe()
+            arguments = (other, str(self._folder), *self._arguments)
+            self._process = context.Process(target=self._work, args=arguments, daemon=True)
+            self._process.start()
+            other.close()
+            self._pipe = pipe
+        return self._pipe
+
+    async def run(self, job: object, seconds: float) -> Reply | Refusal | None:
         """What the process answers; None if it died. Raises `TimeoutError`."""
+        pipe = self.start()
         try:
             if not self._ready:
-                await self._receive(_START)
+                await _receive(pipe, _START)
                 self._ready = True
-            self._pipe.send((job, seconds))
-            answer: Reply | Refusal = await self._receive(seconds)
+            pipe.send((job, seconds))
+            answer: Reply | Refusal = await _receive(pipe, seconds)
         except (EOFError, OSError) as error:
             if isinstance(error, TimeoutError):
                 raise
             return None
         return answer
 
-    async def _receive(self, seconds: float) -> Reply | Refusal:
-        loop = asyncio.get_running_loop()
-        readable = asyncio.Event()
-        loop.add_reader(self._pipe.fileno(), readable.set)
+    async def ends_within(self, seconds: float) -> bool:
+        """Whether a job whose client is gone ends by itself in that time; its answer is dropped."""
+        if self._pipe is None or not self._ready or not seconds:
+            return False
         try:
-            await asyncio.wait_for(readable.wait(), seconds)
-        finally:
-            loop.remove_reader(self._pipe.fileno())
-        answer: Reply | Refusal = self._pipe.recv()
-        return answer
+            answer = await _receive(self._pipe, seconds)
+        except (EOFError, OSError):
+            return False
+        if isinstance(answer, Reply) and answer.path:
+            Path(answer.path).unlink(missing_ok=True)
+        return True
 
     def kill(self) -> None:
         """End the process at once, and remove what it left."""
+        if self._pipe is None:
+            return
         self._process.kill()
         self._process.join()
         self._pipe.close()
         sweep(self._folder, self._process.pid or 0)
 
 
+async def _receive(pipe: Connection, seconds: float) -> Any:
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(pipe.fileno(), readable.set)
+    try:
+        async with asyncio.timeout(seconds):
+            await readable.wait()
+    finally:
+        loop.remove_reader(pipe.fileno())
+    return pipe.recv()
+
+
 class Pool:
-    """Runs jobs in `size` processes; as many as `queue` may wait for one."""
+    """Runs jobs in `size` processes; as many as `queue` may wait for one, clients in turn."""
 
     def __init__(
-        self, settings: ServeSettings, folder: Path, *, size: int, seconds: float, option: str
+        self,
+        work: Work,
+        folder: Path,
+        *arguments: Any,
+        size: int,
+        queue: int,
+        seconds: float,
+        option: str,
+        lazy: bool = False,
+        grace: float = 0.0,
     ) -> None:
-        """`option` of the command line sets the seconds that a job may take."""
-        self._settings = settings
-        self._folder = folder
-        self._seconds = seconds
-        self._option = option
-        self._waiting = 0
-        self._all = {self._made() for _ in range(size)}
-        self._idle: asyncio.Queue[_Worker] = asyncio.Queue()
-        for worker in self._all:
-            self._idle.put_nowait(worker)
+        """Processes run ``work(pipe, folder, *arguments)``, of picklable values.
 
-    def _made(self) -> _Worker:
-        return _Worker(self._settings, self._folder)
+        `option` of the command line sets the `seconds` that a job may take. `lazy` processes start
+        with their first job. A job whose client has hung up may still end within `grace` seconds,
+        where starting a process again costs more than that.
+        """
+        self._made = partial(_Worker, work, folder, arguments)
+        self._seconds, self._option, self._grace = seconds, option, grace
+        self._turns = Turns(size, queue)
+        self._idle = [self._made() for _ in range(size)]
+        self._all = set(self._idle)
+        self._ending: set[asyncio.Task[None]] = set()
+        for worker in () if lazy else self._idle:
+            worker.start()
 
-    async def run(self, job: Job) -> Reply:
+    async def run(self, job: object, client: str = "") -> Reply:
         """The answer to a job. Raises `RequestError`: what the job raised, 503 or 504.
 
         Who is cancelled while a job runs leaves no process at work.
         """
-        worker = await self._taken()
-        done = False
+        try:
+            await self._turns.take(client, self._seconds)
+        except QueueFullError:
+            raise RequestError(
+                503, "too many requests at a time: try again", Retry_After="2"
+            ) from None
+        except TimeoutError:
+            raise RequestError(503, "too busy: try again", Retry_After="5") from None
+        worker = self._idle.pop()
         try:
             answer = await worker.run(job, self._seconds)
-            done = answer is not None
         except TimeoutError:
+            self._give_back(worker, sound=False)
             raise RequestError(
                 504,
                 f"stopped: it took longer than {self._seconds:g} seconds; ask for less, or start "
                 f"the server with a higher {self._option}",
             ) from None
-        finally:
-            self._give_back(worker, sound=done)
+        except BaseException:
+            ending = asyncio.ensure_future(self._end(worker))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+            raise
+        self._give_back(worker, sound=answer is not None)
         if answer is None:
             raise RequestError(503, "the worker process ended: it may have run out of memory")
         if isinstance(answer, Refusal):
             raise RequestError(answer.status, answer.message, **answer.headers)
         return answer
 
-    async def _taken(self) -> _Worker:
-        if self._idle.empty() and self._waiting >= self._settings.queue:
-            raise RequestError(503, "too many requests at a time: try again", Retry_After="2")
-        self._waiting += 1
-        try:
-            return await asyncio.wait_for(self._idle.get(), self._seconds)
-        except TimeoutError:
-            raise RequestError(503, "too busy: try again", Retry_After="5") from None
-        finally:
-            self._waiting -= 1
+    async def _end(self, worker: _Worker) -> None:
+        """Let a job that nobody waits for end, or end it with its process."""
+        self._give_back(worker, sound=await worker.ends_within(self._grace))
 
     def _give_back(self, worker: _Worker, *, sound: bool) -> None:
         """Let the next job have a worker, or a new one in its place."""
-        if not sound and worker in self._all:
+        if worker not in self._all:
+            return  # the pool was closed meanwhile
+        if not sound:
             self._all.remove(worker)
             worker.kill()
             worker = self._made()
             self._all.add(worker)
-        self._idle.put_nowait(worker)
+            worker.start()
+        self._idle.append(worker)
+        self._turns.give_back()
 
     def close(self) -> None:
         """Kill all processes."""
+        for ending in self._ending:
+            ending.cancel()
         for worker in self._all:
             worker.kill()
         self._all.clear()

@@ -15,12 +15,11 @@ from sarag_rdf.graph.meta import read_meta
 from sarag_rdf.graph.skolem import Unskolemizer
 from sarag_rdf.iris import DEFAULT_BASE
 from sarag_rdf.serve.jobs import ReadGraphJob, Reply, RequestError
-from sarag_rdf.serve.media import GRAPHS, content_type
-from sarag_rdf.serve.run_query import accepted
+from sarag_rdf.serve.media import GRAPHS, accepted, content_type
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.spool import Spool
+from sarag_rdf.serve.triples import write_triples
 from sarag_rdf.stores.oxigraph import OxigraphStore
-from sarag_rdf.vocab import PREFIXES
 
 
 def graph_exists(store: ox.Store, graph: str | None) -> bool:
@@ -36,7 +35,7 @@ def read_graph(store: ox.Store, job: ReadGraphJob, settings: ServeSettings, spoo
     meta = read_meta(OxigraphStore(store, writable=False))
     named = Unskolemizer(meta.base if meta else DEFAULT_BASE)
     triples = map(named.triple, _triples(store, job.graph, union=settings.union))
-    ox.serialize(triples, spool.stream, GRAPHS[media_type], prefixes=PREFIXES)
+    write_triples(triples, media_type, spool)
     data, path = spool.done()
     return Reply(200, content_type(media_type), data, path)
 

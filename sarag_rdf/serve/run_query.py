@@ -12,11 +12,11 @@ import pyoxigraph as ox
 from sarag_rdf.errors import QueryError
 from sarag_rdf.serve import tables
 from sarag_rdf.serve.jobs import QueryJob, Reply, RequestError
-from sarag_rdf.serve.media import GRAPHS, TABLES, choose, content_type
+from sarag_rdf.serve.media import GRAPHS, TABLES, accepted, content_type
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.spool import Spool
+from sarag_rdf.serve.triples import write_triples
 from sarag_rdf.stores.query_guard import inspect_query, refuse_network
-from sarag_rdf.vocab import PREFIXES
 
 MAX_ROWS = "X-SPARQL-MaxRows"
 TRUNCATED = "X-SPARQL-Truncated"
@@ -50,14 +50,6 @@ def run_query(store: ox.Store, job: QueryJob, settings: ServeSettings, spool: Sp
     if isinstance(result, ox.QueryTriples):
         return _triples(result, job, settings, spool)
     return _rows(result, job, settings, spool)
-
-
-def accepted(accept: str, offered: dict[str, Any]) -> str:
-    """The media type of the answer; raises `RequestError` (406) if the client takes none."""
-    media_type = choose(accept, offered)
-    if media_type is None:
-        raise RequestError(406, f"this answer can be had as {', '.join(offered)}")
-    return media_type
 
 
 def evaluate_errors(error: Exception) -> RequestError:
@@ -95,11 +87,8 @@ def _rows(found: ox.QuerySolutions, job: QueryJob, settings: ServeSettings, spoo
     media_type = accepted(job.accept, TABLES)
     format_ = TABLES[media_type]
     variables = [variable.value for variable in found.variables]
-    limited = Limited(map(tuple, found), settings.max_rows)
-    try:
-        spool.extend(tables.rows(variables, limited, format_))
-    except (RuntimeError, ValueError) as error:
-        raise evaluate_errors(error) from error
+    limited = Limited(map(tuple, _evaluated(found)), settings.max_rows)
+    spool.extend(tables.rows(variables, limited, format_))
     spool.write(tables.tail(format_))
     head = tables.head(variables, format_, job.help_url if limited.truncated else "")
     rest, path = spool.done()
@@ -109,14 +98,19 @@ def _rows(found: ox.QuerySolutions, job: QueryJob, settings: ServeSettings, spoo
 
 def _triples(found: ox.QueryTriples, job: QueryJob, settings: ServeSettings, spool: Spool) -> Reply:
     media_type = accepted(job.accept, GRAPHS)
-    limited = Limited(found, settings.max_rows)
-    try:
-        ox.serialize(limited, spool.stream, GRAPHS[media_type], prefixes=PREFIXES)
-    except (RuntimeError, ValueError) as error:
-        raise evaluate_errors(error) from error
+    limited = Limited(_evaluated(found), settings.max_rows)
+    write_triples(limited, media_type, spool)
     data, path = spool.done()
     headers = _limit_headers(settings, limited.truncated)
     return Reply(200, content_type(media_type), data, path, headers)
+
+
+def _evaluated(found: Iterator[_Item]) -> Iterator[_Item]:
+    """The results of a query; raises `RequestError` (400) where it cannot be evaluated further."""
+    try:
+        yield from found
+    except (RuntimeError, ValueError) as error:
+        raise evaluate_errors(error) from error
 
 
 def _limit_headers(settings: ServeSettings, truncated: bool) -> dict[str, str]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 from collections.abc import Callable
 
 import uvicorn
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.knowledge_graph import KnowledgeGraph
-from sarag_rdf.serve.app import make_app
+from sarag_rdf.errors import EmptyGraphError, UsageError
+from sarag_rdf.serve.answering import OpenGraph
+from sarag_rdf.serve.app import Gate, make_app
 from sarag_rdf.serve.settings import ServeSettings
+from sarag_rdf.serve.wire import FIELDS, LINE, BoundedProtocol
 
-_LONGEST_LINE = 1 << 20
-"""Bytes of a request line with its headers: a query by GET may be long."""
+_MOMENT, _GRACEFUL = 1.0, 3
+"""Seconds after an interrupt until requests are answered with 503, and until they are dropped."""
 
 
 def listen(settings: ServeSettings) -> socket.socket:
@@ -41,31 +43,54 @@ def listen(settings: ServeSettings) -> socket.socket:
     return opened
 
 
-def serve(settings: ServeSettings, kg: KnowledgeGraph, ready: Callable[[str], None]) -> None:
+class _Server(uvicorn.Server):
+    """Ends soon: what runs has a moment to finish, then it is answered with 503."""
+
+    def __init__(self, config: uvicorn.Config, gate: Gate) -> None:
+        super().__init__(config)
+        self._gate = gate
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().call_later(_MOMENT, self._gate.end)
+        await super().shutdown(sockets)
+
+
+def serve(settings: ServeSettings, open_graph: OpenGraph, ready: Callable[[str], None]) -> None:
     """Serve until interrupted; `ready` is called with the URL when requests are taken.
 
+    `open_graph` is called here once, and in each process for questions: it must be picklable.
     Raises `UsageError`, `StoreError`.
     """
-    kg.reload()
+    base = _base_of(open_graph)
     listening = listen(settings)
     port = listening.getsockname()[1]
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    gate = make_app(settings, base, open_graph)
     config = uvicorn.Config(
-        make_app(settings, kg),
+        gate,
         loop="asyncio",
-        http="h11",
+        http=BoundedProtocol,
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        h11_max_incomplete_event_size=_LONGEST_LINE,
-        timeout_graceful_shutdown=1,
+        h11_max_incomplete_event_size=LINE + FIELDS,
+        timeout_graceful_shutdown=_GRACEFUL,
         timeout_keep_alive=15,
-        limit_concurrency=512,
     )
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     ready(f"http://{host}:{port}")
     with listening:
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config, gate).run(sockets=[listening])
+
+
+def _base_of(open_graph: OpenGraph) -> str:
+    """What the graph's own IRIs begin with; empty for a graph that does not say it."""
+    with open_graph() as kg:
+        kg.reload()
+        try:
+            return kg.meta().base
+        except EmptyGraphError:
+            return ""

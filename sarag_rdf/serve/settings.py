@@ -21,9 +21,10 @@ LEAST_TOKEN = 16
 class ServeSettings:
     """Options of a server; times in seconds, `max_rows` in rows or triples, 0 for no limit.
 
-    `union` makes the default graph of queries the union of all graphs; `token` is what a writer
-    must show, empty for a server that is read only; `cors` is an origin that browsers may read
-    from; `public_url` is where the server is reached through a proxy; `max_body` in bytes.
+    As many as `queue` queries may wait, as many writes, and as many questions. `union` makes the
+    default graph of queries the union of all graphs; `token` is what a writer must show, empty for
+    a server that is read only; `cors` is an origin that browsers may read from; `public_url` is
+    where the server is reached through a proxy; `max_body` in bytes.
     """
 
     folder: Path
@@ -34,6 +35,8 @@ class ServeSettings:
     max_rows: int = 100_000
     max_body: int = 64 << 20
     workers: int = 2
+    question_timeout: float = 120.0
+    question_workers: int = 2
     queue: int = 16
     union: bool = True
     token: str = field(default="", repr=False)

@@ -10,11 +10,13 @@ from starlette.responses import RedirectResponse, Response
 
 from sarag_rdf.serve.exchange import (
     body_of,
-    parameters,
+    parsed,
     public_url,
     query_string,
     require_token,
     run,
+    settings_of,
+    shows_token,
 )
 from sarag_rdf.serve.jobs import DescribeJob, QueryJob, RequestError, UpdateJob
 from sarag_rdf.serve.media import GRAPHS, base_type, charset, choose
@@ -30,19 +32,19 @@ Parameters = Sequence[tuple[str, str]]
 
 async def sparql(request: Request) -> Response:
     """``/sparql``: queries, updates, and the description of the service when there is neither."""
-    found = query_string(request)
+    found = await query_string(request)
     if request.method in ("GET", "HEAD"):
         if _has(found, "update"):
             raise RequestError(405, "an update needs POST", Allow="POST")
         return await _query_or_description(request, found)
     media_type, body = await _posted(request)
     if media_type == UPDATE:
-        return await _update(request, body, found)
+        return await _update(request, _text(body), found)
     if media_type == QUERY:
         if _has(found, "query"):
             raise RequestError(400, "there are two queries: one in the URL, one in the body")
-        return await _query(request, body, found)
-    form = [*found, *parameters(body.encode())]
+        return await _query(request, _text(body), found)
+    form = [*found, *await parsed(body)]
     if _has(form, "update"):
         if _has(form, "query"):
             raise RequestError(400, "the request has a query and an update: send one of them")
@@ -52,13 +54,14 @@ async def sparql(request: Request) -> Response:
 
 async def update(request: Request) -> Response:
     """``/update``: updates alone."""
+    require_token(request)
     media_type, body = await _posted(request)
-    found = query_string(request)
+    found = await query_string(request)
     if media_type == UPDATE:
-        return await _update(request, body, found)
+        return await _update(request, _text(body), found)
     if media_type == QUERY:
         raise RequestError(415, f"a query goes to /sparql; an update has the type {UPDATE}")
-    form = [*found, *parameters(body.encode())]
+    form = [*found, *await parsed(body)]
     return await _update(request, _single(form, "update"), form)
 
 
@@ -67,11 +70,14 @@ async def _query_or_description(request: Request, found: Parameters) -> Response
         return await _query(request, _single(found, "query"), found)
     accept = _accept(request)
     if choose(accept, {"text/html": 0, **GRAPHS}) == "text/html" and "text/html" in accept:
-        return RedirectResponse(public_url(request, "/"), 303)
+        editor = settings_of(request).public_url + "/"  # without a host: the client may name any
+        return RedirectResponse(editor, 303)
     return await run(request, DescribeJob(public_url(request, "/sparql"), accept))
 
 
 async def _query(request: Request, text: str, found: Parameters) -> Response:
+    if len(text) > _MOST_TEXT:
+        raise RequestError(413, f"the query is longer than {_MOST_TEXT} characters")
     job = QueryJob(
         text,
         _accept(request),
@@ -88,11 +94,15 @@ async def _update(request: Request, text: str, found: Parameters) -> Response:
     using = _graphs(found, "using-graph-uri") or ()
     named = _graphs(found, "using-named-graph-uri") or ()
     job = UpdateJob(text, public_url(request, "/sparql"), using, named)
-    return await run(request, job, writes=True)
+    return await run(request, job, pool="writer")
 
 
-async def _posted(request: Request) -> tuple[str, str]:
-    """Media type and text of a body; raises `RequestError` (400, 413, 415)."""
+async def _posted(request: Request) -> tuple[str, bytes]:
+    """Media type and content of a body; raises `RequestError` (400, 401, 403, 413, 415).
+
+    Before anything of an update is read, the request must show the token; a form without it is
+    read as far as a query may go.
+    """
     said = request.headers.get("content-type", "")
     media_type = base_type(said)
     if media_type not in (FORM, QUERY, UPDATE):
@@ -101,11 +111,15 @@ async def _posted(request: Request) -> tuple[str, str]:
         )
     if charset(said) not in ("", "utf-8", "utf8", "us-ascii"):
         raise RequestError(415, "send the body as UTF-8: SPARQL has no other charset")
-    limit = None if media_type == UPDATE else _MOST_TEXT
-    if media_type != QUERY and request.app.state.settings.writable:
-        limit = None
+    if media_type == UPDATE:
+        require_token(request)
+    may_write = media_type != QUERY and shows_token(request)
+    return media_type, await body_of(request, None if may_write else _MOST_TEXT)
+
+
+def _text(body: bytes) -> str:
     try:
-        return media_type, (await body_of(request, limit)).decode("utf-8")
+        return body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RequestError(400, "the body is not UTF-8 text") from error
 

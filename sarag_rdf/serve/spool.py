@@ -10,7 +10,8 @@ import os
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, cast
+from types import TracebackType
+from typing import IO, Self, cast
 
 IN_MEMORY = 1 << 16
 """Bytes up to which an answer goes through the pipe itself."""
@@ -18,7 +19,11 @@ PIECE = 1 << 17
 
 
 class Spool:
-    """Takes bytes; holds them in memory up to `IN_MEMORY`, beyond that in a file of `folder`."""
+    """Takes bytes; holds them in memory up to `IN_MEMORY`, beyond that in a file of `folder`.
+
+    Use it in a ``with`` block: unless `done` was called, leaving the block closes and removes the
+    file.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -26,6 +31,20 @@ class Spool:
         self._waiting = 0
         self._descriptor = -1
         self._path = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            Path(self._path).unlink(missing_ok=True)
+        self._descriptor, self._parts = -1, []
 
     def write(self, data: bytes) -> int:
         self._parts.append(bytes(data))
@@ -39,7 +58,7 @@ class Spool:
 
     @property
     def stream(self) -> IO[bytes]:
-        """The spool for who asks for a stream and only writes to it."""
+        """The spool as a stream, for code that only writes to it."""
         return cast("IO[bytes]", self)
 
     def extend(self, parts: Iterable[bytes]) -> None:
@@ -53,6 +72,7 @@ class Spool:
             return b"".join(self._parts), ""
         self._pour()
         os.close(self._descriptor)
+        self._descriptor = -1
         return b"", self._path
 
     def _pour(self) -> None:

@@ -216,3 +216,11 @@ def test_the_description_has_every_parameter(server: Running) -> None:
         named = {parameter["name"] for parameter in paths[path]["get"]["parameters"]}
         body = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
         assert named == body["properties"].keys() == {"q", *types}
+        for parameter in paths[path]["get"]["parameters"]:
+            name, schema = parameter["name"], parameter["schema"]
+            if name == "q" or types[name].kind is str:
+                continue
+            ranges = (types[name].least, types[name].most)
+            assert (schema["minimum"], schema["maximum"]) == ranges, name
+            written = body["properties"][name]
+            assert (written["minimum"], written["maximum"]) == ranges, name

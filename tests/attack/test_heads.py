@@ -1,0 +1,130 @@
+"""What a client sends before a request is whole, or instead of one."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from sarag_rdf.serve.wire import FIELDS, HEAD_SECONDS, LINE, LINES, MOST_CONNECTIONS, Head
+from tests.sample_graph import make_graph
+from tests.serve.running import JSON, Running, serving
+
+GET = b"GET /sparql?query=ASK%7B%7D HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    kg = make_graph(tmp_path_factory.mktemp("heads") / "kg")
+    with serving(kg, "--max-body", "1", "--writable") as running:
+        yield running
+
+
+def status(answer: bytes) -> bytes:
+    return answer.split(b" ")[1] if answer.startswith(b"HTTP/1.1 ") else answer[:50]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [b"Accept: " + b"a/b, " * FIELDS, b"X: 1\r\n" * (LINES + 1), b"X: " + b"a" * FIELDS],
+    ids=["long", "many", "one"],
+)
+def test_large_heads_are_refused(server: Running, fields: bytes) -> None:
+    assert status(server.raw(GET + fields + b"\r\n\r\n")) == b"431"
+    assert server.query("ASK {}").status == 200
+
+
+def test_a_large_head_that_follows_another_request_is_refused(server: Running) -> None:
+    following = GET + b"X: 1\r\n" * 10_000 + b"\r\n"
+    answer = server.raw(GET + b"\r\n" + following)
+    assert answer.count(b"HTTP/1.1 200") == 1
+    assert answer.count(b"HTTP/1.1 431") == 1
+
+
+def test_long_queries_still_come_by_get(server: Running) -> None:
+    assert server.query("ASK {} #" + "x" * (LINE // 2)).status == 200
+
+
+def test_a_head_is_measured_however_it_is_cut() -> None:
+    whole = GET + b"Accept: */*\r\n\r\nbody\n\n\n" + b"x" * FIELDS
+    for size in (1, 2, 3, 7, len(whole)):
+        head = Head()
+        assert all(head.fits(whole[at : at + size]) for at in range(0, len(GET) + 10, size))
+    for size in (1, 3, 1000):
+        head, long = Head(), GET + b"a: b\r\n" * (LINES + 1)
+        assert not all(head.fits(long[at : at + size]) for at in range(0, len(long), size))
+
+
+def test_accept_is_read_in_linear_time() -> None:
+    """Twice as long a header takes about twice, not four times, as many steps."""
+    from sarag_rdf.serve import media
+
+    class Counted(str):
+        calls = 0
+
+        def split(self, *arguments: object) -> list[str]:
+            Counted.calls += 1
+            return str(self).split(",")
+
+    found = media.choose(
+        Counted(", ".join(f"a/b{n}" for n in range(20_000)) + ", text/csv"), media.TABLES
+    )
+    assert found == "text/csv"
+    assert Counted.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", b"400"),
+        (b"Content-Encoding: gzip\r\nContent-Length: 5\r\n", b"415"),
+        (b"Content-Encoding: identity\r\nContent-Length: 5\r\n", b"415"),  # of no type
+        (b"Content-Length: 5\r\nContent-Length: 6\r\n", b"400"),
+        (b"Content-Length: -5\r\n", b"400"),
+        (b"Transfer-Encoding: gzip, chunked\r\n", b"400"),
+    ],
+)
+def test_ambiguous_framing_is_refused(server: Running, head: bytes, expected: bytes) -> None:
+    body = b"0\r\n\r\nGET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    start = b"POST /sparql HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    answer = server.raw(start + head + b"\r\n" + body)
+    assert status(answer) == expected
+    if expected == b"400":
+        assert answer.count(b"\r\n\r\n") == 1  # what follows is not taken for a request
+
+
+def test_no_host_that_a_client_names_is_redirected_to(tmp_path: Path) -> None:
+    with serving(make_graph(tmp_path / "kg"), "--host", "0.0.0.0") as server:
+        got = server.ask("GET", "/sparql", Accept="text/html", Host="evil.example")
+        assert (got.status, got.headers["location"]) == (303, "/")
+
+
+def test_silent_connections_lock_nobody_out(server: Running) -> None:
+    with ExitStack() as wires:
+        silent = [_connected(server, wires) for _ in range(MOST_CONNECTIONS + 30)]
+        assert server.query("ASK {}", JSON).status == 200
+        slow = _connected(server, wires)
+        slow.sendall(GET)
+        begun = time.monotonic()
+        slow.settimeout(HEAD_SECONDS * 10)
+        assert status(slow.recv(1000)) == b"408"
+        assert time.monotonic() - begun < HEAD_SECONDS * 10
+        for wire in silent:  # ended by then: by the time limit, or to make room
+            wire.settimeout(HEAD_SECONDS * 10)
+            assert _is_ended(wire)
+    assert server.query("ASK {}").status == 200
+
+
+def _connected(server: Running, wires: ExitStack) -> socket.socket:
+    return wires.enter_context(socket.create_connection((server.host, server.port)))
+
+
+def _is_ended(wire: socket.socket) -> bool:
+    try:
+        return wire.recv(1) == b""
+    except ConnectionResetError:
+        return True

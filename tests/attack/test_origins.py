@@ -1,0 +1,152 @@
+"""Pages of other origins, in a real browser and as a browser would say where it comes from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+
+from tests.export.chromium import open_browser
+from tests.fault_server import playing, send
+from tests.sample_graph import make_graph
+from tests.serve.running import Running, serving
+
+PATHS = ("/search?q=Ada", "/ask?q=Ada", "/sparql?query=ASK%7B%7D", "/rdf-graph-store?default")
+CROSS, SAME = {"Sec_Fetch_Site": "cross-site"}, {"Sec_Fetch_Site": "same-site"}
+LINK = {**CROSS, "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}
+FRAME = {**CROSS, "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "iframe"}
+
+
+@pytest.fixture(scope="module")
+def kg(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_graph(tmp_path_factory.mktemp("origins") / "kg")
+
+
+@pytest.fixture(scope="module")
+def server(kg: Path) -> Iterator[Running]:
+    with serving(kg) as running:
+        yield running
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        CROSS,
+        SAME,
+        LINK,
+        FRAME,
+        {"Origin": "null"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "http://localhost:1"},
+        {**SAME, "Origin": "http://127.0.0.1:1"},
+    ],
+)
+def test_no_page_of_another_origin_has_anything_run(
+    server: Running, path: str, headers: dict[str, str]
+) -> None:
+    server.ask("GET", path, token=False, **headers).is_line(403, "--cors")
+    kind = "application/x-www-form-urlencoded"
+    server.ask(
+        "POST", path.partition("?")[0], "query=ASK{}", token=False, Content_Type=kind, **headers
+    ).is_line(403)
+
+
+def test_own_pages_and_programs_may(server: Running) -> None:
+    path = "/sparql?query=ASK%7B%7D"
+    own = f"http://127.0.0.1:{server.port}"
+    said: list[dict[str, str]] = [
+        {},
+        {"Sec_Fetch_Site": "none"},
+        {"Sec_Fetch_Site": "same-origin", "Origin": own},
+        {"Origin": own},
+    ]
+    for headers in said:
+        assert server.ask("GET", path, token=False, **headers).status == 200, headers
+
+
+def test_links_lead_to_pages_and_to_no_work(server: Running) -> None:
+    for path in ("/", "/docs", "/openapi.json"):
+        assert server.ask("GET", path, token=False, **LINK).status == 200
+    got = server.ask("GET", "/sparql", token=False, Accept="text/html", **LINK)
+    assert (got.status, got.headers["location"]) == (303, "/")
+
+
+def test_who_may_ask_can_be_set(kg: Path) -> None:
+    app, other = "https://app.example", "https://other.example"
+    with serving(kg, "--cors", app) as server:
+        for path in ("/sparql?query=ASK%7B%7D", "/ask?q=Ada&retriever=bm25"):
+            assert server.ask("GET", path, token=False, **CROSS, Origin=app).status == 200
+            server.ask("GET", path, token=False, **CROSS, Origin=other).is_line(403)
+            server.ask("GET", path, token=False, **FRAME).is_line(403)
+    with serving(kg, "--cors", "*") as server:
+        path = "/sparql?query=ASK%7B%7D"
+        assert server.ask("GET", path, token=False, **CROSS, Origin=other).status == 200
+        assert server.ask("GET", path, token=False, **LINK).status == 200
+        server.ask("GET", "/ask?q=Ada", token=False, **CROSS, Origin=other).is_line(403)
+
+
+def test_behind_a_proxy_the_public_origin_is_its_own(kg: Path) -> None:
+    with serving(kg, "--public-url", "https://data.example.org/kg") as server:
+        path = "/sparql?query=ASK%7B%7D"
+        own = {"Origin": "https://data.example.org"}
+        assert server.ask("GET", path, token=False, **own).status == 200
+        server.ask("GET", path, token=False, Origin="https://evil.example").is_line(403)
+
+
+PAGE = """<!doctype html><title>other</title><body><script>
+const server = "{url}", paths = {paths};
+for (const path of paths) {{
+  fetch(server + path, {{mode: "no-cors"}}).catch(() => 0);
+  const frame = document.createElement("iframe");
+  frame.src = server + path;
+  document.body.append(frame);
+  new Image().src = server + path + "&image";
+}}
+const target = document.createElement("iframe");
+target.name = "target";
+document.body.append(target);
+const form = document.createElement("form");
+form.method = "post";
+form.target = "target";
+form.action = server + "/sparql";
+form.innerHTML = "<input name=query value='ASK {{}}'>";
+document.body.append(form);
+form.submit();
+</script>"""
+
+
+@pytest.mark.browser
+def test_in_a_browser_no_other_page_has_anything_run(server: Running, tmp_path: Path) -> None:
+    """A page on another local port is same-site; one from a file is cross-site."""
+    page = PAGE.format(url=server.url, paths=list(PATHS)).encode()
+
+    def show(handler: BaseHTTPRequestHandler) -> None:
+        send(handler, 200, page, **{"Content-Type": "text/html; charset=utf-8"})
+
+    def asked() -> list[str]:
+        lines = server.log.read_text().splitlines()[before:]
+        return [line for line in lines if any(f" {p.partition('?')[0]} " in line for p in PATHS)]
+
+    before = len(server.log.read_text().splitlines())
+    each = 3 * len(PATHS) + 1
+    with playing(show) as other, open_browser(tmp_path) as tab:
+        for number, url in enumerate([other.root, None], start=1):
+            if url:
+                tab.visit(url)
+            else:
+                (tmp_path / "page.html").write_bytes(page)
+                tab.visit((tmp_path / "page.html").as_uri())
+            deadline = time.monotonic() + 60
+            while len(asked()) < number * each and time.monotonic() < deadline:
+                tab.run("1")
+                time.sleep(0.05)
+            assert len(asked()) >= number * each, asked()
+        refused = asked()
+        tab.visit(server.url + "/")  # its own page still asks
+        tab.run("fetch('/sparql?query=ASK%7B%7D').then(r => document.title = r.status); 1")
+        assert tab.until("document.title === '200'")
+    assert all(" 403 " in line for line in refused), refused
