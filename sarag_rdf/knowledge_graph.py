@@ -36,7 +36,8 @@ from sarag_rdf.ports import (
     silent,
 )
 from sarag_rdf.shacl.report import ValidationReport
-from sarag_rdf.stores.query_guard import inspect_query, refuse_network
+from sarag_rdf.stores.query_check import check_query
+from sarag_rdf.stores.query_guard import refuse_network
 from sarag_rdf.types import Retrieved
 
 
@@ -124,7 +125,7 @@ class KnowledgeGraph(LifeCycle):
 
     def query(self, text: str, *, allow_service: bool = False) -> Table | Triples | bool:
         """Run SPARQL over the union of all graphs, or over the data set that the query names."""
-        traits = inspect_query(text)
+        traits = check_query(text)
         if not allow_service:
             refuse_network(traits)
         return self._location.reader().store.query(text, union=not traits.names_dataset)

@@ -16,6 +16,7 @@ from sarag_rdf.serve.media import GRAPHS, TABLES, choose, content_type
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.spool import Spool
 from sarag_rdf.stores.query_guard import inspect_query, refuse_network
+from sarag_rdf.stores.query_tokens import undeclared_prefix
 from sarag_rdf.vocab import PREFIXES
 
 MAX_ROWS = "X-SPARQL-MaxRows"
@@ -60,10 +61,11 @@ def accepted(accept: str, offered: dict[str, Any]) -> str:
     return media_type
 
 
-def evaluate_errors(error: Exception) -> RequestError:
-    """What the engine said, as an error of the request."""
+def evaluate_errors(error: Exception, sparql: str = "") -> RequestError:
+    """What the engine said of `sparql`, as an error of the request."""
     text = textwrap.shorten(str(error), _MESSAGE, placeholder=" ...")
     if isinstance(error, SyntaxError):
+        text = undeclared_prefix(sparql) or text
         return RequestError(400, f"the text does not parse: {text}")
     return RequestError(400, f"this cannot be evaluated: {text}")
 
@@ -88,7 +90,7 @@ def _evaluate(store: ox.Store, job: QueryJob, settings: ServeSettings) -> Any:
     try:
         return store.query(job.text, base_iri=job.base, use_default_graph_as_union=union, **graphs)
     except (SyntaxError, RuntimeError, ValueError) as error:
-        raise evaluate_errors(error) from error
+        raise evaluate_errors(error, job.text) from error
 
 
 def _rows(found: ox.QuerySolutions, job: QueryJob, settings: ServeSettings, spool: Spool) -> Reply:
