@@ -23,7 +23,8 @@ FOUNDATION = {
     "spec",
     "remote",
     "packed",
-    "guarded",
+    "plain_xml",
+    "sandbox",
     "caches",
 }
 BASE = FOUNDATION | {"ports", "resources", "terms", "fence", "algo"}
@@ -41,7 +42,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "spec": {"errors"},
     "vocab": set(),
     "packed": {"errors"},
-    "guarded": {"errors"},
+    "plain_xml": {"errors"},
+    "sandbox": {"errors"},
     "caches": {"errors"},
     "iris": {"errors"},
     "remote": {"errors", "iris"},
