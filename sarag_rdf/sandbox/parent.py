@@ -87,6 +87,7 @@ class _Child:
     """A process, and the parent's end of the connection to it."""
 
     def __init__(self) -> None:
+        path = _search_path()
         own, other = socket.socketpair()
         with own, other:
             self._process = subprocess.Popen(  # noqa: S603 - this very interpreter
@@ -95,10 +96,11 @@ class _Child:
                 stdout=subprocess.DEVNULL,
                 stderr=None if os.environ.get("SARAG_DEBUG") else subprocess.DEVNULL,
                 pass_fds=(other.fileno(),),
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(_search_path())},
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
             )
             self._connection = Connection(own.detach())
         self.usable = False
+        self.search_path = path
         self._await_start()
 
     def _await_start(self) -> None:
@@ -175,7 +177,10 @@ def _borrowed() -> Iterator[_Child]:
     """A child that nobody else uses; ended afterwards if it cannot take another task."""
     with _lock:
         child = _idle.pop() if _idle else None
-    if child is None or not child.is_alive:
+    if child is not None and not (child.is_alive and child.search_path == _search_path()):
+        child.end()
+        child = None
+    if child is None:
         child = _Child()
     try:
         yield child
