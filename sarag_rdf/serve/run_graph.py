@@ -13,11 +13,10 @@ import pyoxigraph as ox
 
 from sarag_rdf.serve.jobs import ReadGraphJob, Reply, RequestError
 from sarag_rdf.serve.media import GRAPHS, content_type
-from sarag_rdf.serve.run_query import accepted
+from sarag_rdf.serve.run_query import accepted, serialize
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.skolem import blank_again
 from sarag_rdf.serve.spool import Spool
-from sarag_rdf.vocab import PREFIXES
 
 
 def graph_exists(store: ox.Store, graph: str | None) -> bool:
@@ -31,7 +30,7 @@ def read_graph(store: ox.Store, job: ReadGraphJob, settings: ServeSettings, spoo
     if not graph_exists(store, job.graph):
         raise RequestError(404, f"there is no graph {job.graph}")
     triples = map(blank_again, _triples(store, job.graph, union=settings.union))
-    ox.serialize(triples, spool.stream, GRAPHS[media_type], prefixes=PREFIXES)
+    serialize(triples, spool, GRAPHS[media_type])
     data, path = spool.done()
     return Reply(200, content_type(media_type), data, path)
 

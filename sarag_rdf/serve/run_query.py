@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import QueryError
+from sarag_rdf.errors import QueryError, UsageError
+from sarag_rdf.export.xml_predicates import expressible
 from sarag_rdf.serve import tables
 from sarag_rdf.serve.jobs import QueryJob, Reply, RequestError
 from sarag_rdf.serve.media import GRAPHS, TABLES, choose, content_type
@@ -113,12 +114,22 @@ def _triples(found: ox.QueryTriples, job: QueryJob, settings: ServeSettings, spo
     media_type = accepted(job.accept, GRAPHS)
     limited = Limited(found, settings.max_rows)
     try:
-        ox.serialize(limited, spool.stream, GRAPHS[media_type], prefixes=PREFIXES)
+        serialize(limited, spool, GRAPHS[media_type])
     except (RuntimeError, ValueError) as error:
         raise evaluate_errors(error) from error
     data, path = spool.done()
     headers = _limit_headers(settings, limited.truncated)
     return Reply(200, content_type(media_type), data, path, headers)
+
+
+def serialize(triples: Iterable[ox.Triple], spool: Spool, format_: ox.RdfFormat) -> None:
+    """Write triples; raises `RequestError` (406) for one that the format cannot express."""
+    if format_ == ox.RdfFormat.RDF_XML:
+        triples = expressible(triples, PREFIXES)
+    try:
+        ox.serialize(triples, spool.stream, format_, prefixes=PREFIXES)
+    except UsageError as error:
+        raise RequestError(406, str(error)) from error
 
 
 def _limit_headers(settings: ServeSettings, truncated: bool) -> dict[str, str]:
