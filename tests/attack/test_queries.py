@@ -29,7 +29,7 @@ REPEATED: dict[str, Callable[[int], str]] = {
     "negations in parentheses": lambda n: (
         "ASK{FILTER(" + ("!" * (n // 20) + "(") * 20 + "1" + ")" * 21 + "}"
     ),
-    "negations behind less than": lambda n: "ASK{FILTER(1<" + "!" * n + "1||1>2)}",
+    "negations behind less than": lambda n: "ASK{FILTER(1<" + "!" * n + "1>2)}",
     "sums": lambda n: "ASK{FILTER(1" + "+1" * n + ")}",
     "disjunctions": lambda n: "ASK{FILTER(?x" + "||?x" * n + ")}",
     "comparisons": lambda n: "ASK{FILTER(1" + "=(1" * n + ")" * n + ")}",
@@ -156,7 +156,7 @@ def test_tokens_are_those_of_the_grammar() -> None:
 
 def test_tokens_take_time_that_grows_with_the_text() -> None:
     """Each character is looked at a bounded number of times: these would take hours otherwise."""
-    for piece in ("\\'", '"', "'''", "<a", "a.a-", "e:.", "_:a.", "\\", "@", "1.1e", "#\r"):
+    for piece in ("\\'", '"', "'''", "<a", "a.a-", "e:.", "_:a.", "\\", "@", "1.1e"):
         assert list(tokens(piece * (1_000_000 // len(piece))))
 
 
