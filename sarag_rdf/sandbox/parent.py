@@ -17,7 +17,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -68,7 +68,7 @@ def stream(
     limits: Limits,
     *arguments: _Arguments.args,
     **_: _Arguments.kwargs,
-) -> Iterator[_Result]:
+) -> Generator[_Result, None, None]:
     """The items of an iterator that a function of this package returns in a child process.
 
     The child works ahead by as much as the connection holds. Raises what `run` raises.
