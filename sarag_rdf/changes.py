@@ -21,7 +21,7 @@ from sarag_rdf.index import pipeline
 from sarag_rdf.index.inputs import Inputs, read_inputs
 from sarag_rdf.index.plan import Plan, plan
 from sarag_rdf.index.repair import repair
-from sarag_rdf.ingest.order import Order
+from sarag_rdf.ingest.order import MAX_SECONDS, Order
 from sarag_rdf.ingest.restore import exported_base, restore
 from sarag_rdf.ingest.run import ImportReport, forget_import, run_import
 from sarag_rdf.location import GraphLocation
@@ -188,16 +188,18 @@ class Changes:
         embed: bool = True,
         progress: Progress = silent,
         max_expansion: int = MAX_EXPANSION,
+        max_seconds: float = MAX_SECONDS,
     ) -> int:
         """Make the graph anew from its TriG or N-Quads export; how many quads it has.
 
         The graph must be empty. It can be indexed further. `format` is that of the export, where
-        the suffix does not tell it.
+        the suffix does not tell it. `max_expansion` and `max_seconds` are those of `Order`.
         """
-        base = exported_base(str(where), format, max_expansion)
+        limits = (max_expansion, max_seconds)
+        base = exported_base(str(where), format, *limits)
         self._embeddings.forget()
         with self._writing() as reader:
-            count = restore(reader.store, str(where), base, format, progress, max_expansion)
+            count = restore(reader.store, str(where), base, format, progress, *limits)
         if embed:
             with self._writing() as reader:
                 self._embeddings.build(searched(reader), progress)

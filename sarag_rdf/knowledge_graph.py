@@ -36,7 +36,8 @@ from sarag_rdf.ports import (
     silent,
 )
 from sarag_rdf.shacl.report import ValidationReport
-from sarag_rdf.stores.query_guard import inspect_query, refuse_network
+from sarag_rdf.stores.query_check import check_query
+from sarag_rdf.stores.query_guard import refuse_network
 from sarag_rdf.types import Retrieved
 
 
@@ -131,7 +132,7 @@ class KnowledgeGraph(LifeCycle):
         graph was opened with, or the documents. Their union is the default graph of the query;
         GRAPH reaches every named graph. Raises `UsageError` for an unknown name.
         """
-        traits = inspect_query(text)
+        traits = check_query(text)
         if not allow_service:
             refuse_network(traits)
         reader, over = self._location.reader(), over or self._location.over

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.errors import StoreError
 from sarag_rdf.ports import Term
+
+DEEPEST_TERM = 100
+"""Triple terms within triple terms that are stored or sent: the engine calls itself for each."""
+
+
+def is_deep(statement: Quad | Triple) -> bool:
+    """Whether triple terms are nested more than `DEEPEST_TERM` deep in a statement."""
+    term, depth = statement.object, 0
+    while isinstance(term, Triple) and depth <= DEEPEST_TERM:
+        term, depth = term.object, depth + 1
+    return depth > DEEPEST_TERM
 
 
 def iri(term: object) -> str:

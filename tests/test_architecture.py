@@ -24,7 +24,8 @@ FOUNDATION = {
     "spec",
     "remote",
     "packed",
-    "guarded",
+    "plain_xml",
+    "sandbox",
     "caches",
 }
 BASE = FOUNDATION | {"ports", "resources", "terms", "fence", "algo"}
@@ -43,7 +44,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "spec": {"errors"},
     "vocab": set(),
     "packed": {"errors"},
-    "guarded": {"errors"},
+    "plain_xml": {"errors"},
+    "sandbox": {"errors"},
     "caches": {"errors"},
     "iris": {"errors", "redaction"},
     "remote": {"errors", "iris", "redaction"},

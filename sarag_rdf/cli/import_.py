@@ -16,6 +16,7 @@ from sarag_rdf.cli.options import (
     json_option,
     kg_option,
     open_graph,
+    seconds_option,
 )
 from sarag_rdf.errors import UsageError
 
@@ -55,6 +56,7 @@ def _many(name: str, help_: str) -> Decorator:
 @_many("--description", "rdf: IRI of a property that holds descriptions.")
 @click.option("--no-vectors", is_flag=True, help="Make the vectors with the first search.")
 @expansion_option
+@seconds_option
 @click.option("--list", "list_", is_flag=True, help="List what has been imported.")
 @click.option("--drop", metavar="NAME", help="Drop an imported graph.")
 @kg_option
@@ -103,6 +105,7 @@ def _restore(kg: Any, file: str, options: dict[str, Any]) -> int:
             embed=not options["no_vectors"],
             progress=progress,
             max_expansion=options["max_expansion"],
+            max_seconds=options["max_seconds"],
         )
     finally:
         end()
@@ -130,6 +133,7 @@ def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
             properties=options["property"],
             entity_base=options["entity_base"],
             max_expansion=options["max_expansion"],
+            max_seconds=options["max_seconds"],
             **{role: options[role] for role in ("label", "alias", "description")},
         )
     finally:

@@ -16,6 +16,7 @@ from sarag_rdf.cli.options import (
     expansion_option,
     kg_option,
     open_graph,
+    seconds_option,
     setting,
     sparql_write_options,
 )
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from sarag_rdf.knowledge_graph import KnowledgeGraph
     from sarag_rdf.ports import Extractor, Progress
 
-_READING = ("words", "overlap", "root", "language", "max_chars", "max_file", "max_expansion")
+_READING = (
+    *("words", "overlap", "root", "language"),
+    *("max_chars", "max_file", "max_expansion", "max_seconds"),
+)
 
 
 def indexing_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,6 +58,7 @@ def indexing_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Largest file of records (.jsonl, .csv, .tsv), in MiB.",
         ),
         expansion_option,
+        seconds_option,
         embedder_option,
         endpoint_options,
         click.option(

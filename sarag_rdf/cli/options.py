@@ -64,6 +64,12 @@ expansion_option = setting(
     type=click.IntRange(1),
     help="Times its own size that a packed file or an archive may hold.",
 )
+seconds_option = setting(
+    "--max-seconds",
+    default=120.0,
+    type=click.FloatRange(0.0, min_open=True),
+    help="Seconds that reading a document may take, or reading RDF without a further statement.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

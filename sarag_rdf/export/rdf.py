@@ -16,6 +16,7 @@ import pyoxigraph as ox
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.export.parts import Chosen, Parts, choose, graph_names, of_entities
+from sarag_rdf.export.rdfxml import expressible
 from sarag_rdf.export.reifiers import check_rdf12, reifiers
 from sarag_rdf.graph.rows import GraphReader
 from sarag_rdf.ports import GraphStore
@@ -130,7 +131,7 @@ def write_rdf(
     """Write the chosen graphs, or all, to a binary stream.
 
     `base` gives the names of its own prefixes. With `rdf12` relationships are reifiers, too.
-    Raises `UsageError` for an unknown format.
+    Raises `UsageError` for an unknown format, and for a predicate that RDF/XML cannot express.
     """
     if format_ not in FORMATS:
         raise UsageError(f"unknown format '{format_}': choose one of {', '.join(FORMATS)}")
@@ -140,6 +141,8 @@ def write_rdf(
         items = sorted_quads(store, chosen, rdf12=rdf12)
     else:
         items = sorted_triples(store, chosen, rdf12=rdf12)
+        if format_ == "rdfxml":
+            items = expressible(items, prefixes)
     ox.serialize(items, output, FORMATS[format_], prefixes=prefixes)
 
 

@@ -16,6 +16,7 @@ from urllib.error import URLError
 
 from sarag_rdf import packed
 from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.ports import Advance
 from sarag_rdf.redaction import holds_password, public_origin, remember_url
 
 _PACKED = frozenset({".gz", ".bz2", ".xz"})
@@ -39,6 +40,17 @@ class InputFile:
     def suffix(self) -> str:
         """The last suffix of the name, in lower case, with its dot."""
         return Path(self.name).suffix.lower()
+
+
+class Told:
+    """Turns positions in a file into progress."""
+
+    def __init__(self, advance: Advance) -> None:
+        self._advance, self._position = advance, 0
+
+    def __call__(self, position: int) -> None:
+        self._advance(position - self._position)
+        self._position = position
 
 
 @contextmanager

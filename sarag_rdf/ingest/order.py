@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO
 
 from pyoxigraph import Triple
 
@@ -14,8 +13,10 @@ from sarag_rdf.ingest.files import InputFile, unpacked
 from sarag_rdf.ingest.triples import Reading, read_triples
 from sarag_rdf.iris import is_iri
 from sarag_rdf.packed import MAX_EXPANSION
-from sarag_rdf.ports import Advance, Progress
 from sarag_rdf.wikibase.vocabulary import WIKIDATA
+
+MAX_SECONDS = 120.0
+"""That reading a file may take by default without coming to a further statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,8 @@ class Order:
     of the entities and statements of a JSON dump that are kept, by their last part (Q5, P19).
     entity_base: what the IRIs of entities begin with, which a JSON dump does not say; Wikidata's if
     it is not given. label, alias, description: IRIs of the properties that say so in RDF of no
-    known kind. max_expansion: times its own size that a packed file may hold.
+    known kind. max_expansion: times its own size that a packed file may hold. max_seconds: that
+    reading may take without coming to a further triple.
 
     Raises `UsageError` for what should be an IRI and is none.
     """
@@ -45,12 +47,15 @@ class Order:
     alias: Sequence[str] = ()
     description: Sequence[str] = ()
     max_expansion: int = MAX_EXPANSION
+    max_seconds: float = MAX_SECONDS
 
     def __post_init__(self) -> None:
         given = [self.base_iri, self.entity_base, *self.label, *self.alias, *self.description]
         for iri in given:
             if iri and not is_iri(iri):
                 raise UsageError(f"{iri!r} is not an absolute IRI: give one, https://...")
+        if not self.max_seconds > 0:
+            raise UsageError(f"max_seconds is {self.max_seconds:g}: give a number above 0")
 
     @property
     def settings(self) -> str:
@@ -96,40 +101,21 @@ class Order:
 
 
 def triples_of(
-    file: InputFile, order: Order, genid: str, what: str, progress: Progress
+    file: InputFile, order: Order, genid: str, consumed: Callable[[int], None]
 ) -> Iterator[Triple]:
-    """The triples of a file, with progress in its bytes; blank nodes become IRIs below `genid`.
+    """The triples of a file; blank nodes become IRIs below `genid`.
 
-    Raises `InputError`, `UsageError`.
+    `consumed` is told how many bytes of the file have been read. Raises `InputError`, `UsageError`.
     """
-    advance = progress(what, file.path.stat().st_size)
     if order.kind == "wikibase" and file.suffix == ".json" and order.format is None:
-        told = _Told(advance)
-        yield from dump_triples(file, order.dump, told)
+        yield from dump_triples(file, order.dump, consumed)
         return
     if order.types or order.properties or order.entity_base:
         raise UsageError("--type, --property and --entity-base are for JSON dumps of Wikibase")
     with unpacked(file) as (stream, raw):
         triples = read_triples(file, stream, order.rdf, genid)
-        yield from _counted(triples, raw, _Told(advance))
-
-
-class _Told:
-    """Turns positions in a file into progress."""
-
-    def __init__(self, advance: Advance) -> None:
-        self._advance, self._position = advance, 0
-
-    def __call__(self, position: int) -> None:
-        self._advance(position - self._position)
-        self._position = position
-
-
-def _counted(
-    triples: Iterator[Triple], raw: IO[bytes], told: Callable[[int], None]
-) -> Iterator[Triple]:
-    for number, triple in enumerate(triples):
-        if number % 10_000 == 0:
-            told(raw.tell())
-        yield triple
-    told(raw.tell())
+        for number, triple in enumerate(triples):
+            if number % 10_000 == 0:
+                consumed(raw.tell())
+            yield triple
+        consumed(raw.tell())

@@ -8,8 +8,10 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat
 
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.graph.meta import read_meta
-from sarag_rdf.ingest.files import InputFile, input_file, unpacked
-from sarag_rdf.ingest.triples import Reading, rdf_format, read_quads
+from sarag_rdf.ingest.apart import quads_apart
+from sarag_rdf.ingest.files import InputFile, Told, input_file
+from sarag_rdf.ingest.order import MAX_SECONDS
+from sarag_rdf.ingest.triples import Reading, rdf_format
 from sarag_rdf.iris import Minter
 from sarag_rdf.packed import MAX_EXPANSION
 from sarag_rdf.ports import Change, GraphStore, Progress, silent
@@ -20,11 +22,13 @@ _DATASETS = (RdfFormat.TRIG, RdfFormat.N_QUADS)
 
 
 def exported_base(
-    where: str, format_: str | None = None, max_expansion: int = MAX_EXPANSION
+    where: str,
+    format_: str | None = None,
+    max_expansion: int = MAX_EXPANSION,
+    max_seconds: float = MAX_SECONDS,
 ) -> str:
     """The base IRI of the graph that a file is an export of; raises `InputError`, `UsageError`."""
-    with input_file(where, max_expansion) as file, unpacked(file) as (stream, _):
-        reading = Reading(format_)
+    with input_file(where, max_expansion) as file:
         if rdf_format(file, format_) not in _DATASETS:
             raise UsageError(
                 f"{file.name} cannot hold named graphs: restore from TriG or N-Quads, "
@@ -32,7 +36,7 @@ def exported_base(
             )
         bases = {
             str(getattr(quad.object, "value", ""))
-            for quad in _checked(file, read_quads(file, stream, reading))
+            for quad in _checked(file, quads_apart(file, Reading(format_), max_seconds))
             if quad.predicate == SARAG.baseIRI
         }
     if len(bases) != 1:
@@ -50,6 +54,7 @@ def restore(
     format_: str | None = None,
     progress: Progress = silent,
     max_expansion: int = MAX_EXPANSION,
+    max_seconds: float = MAX_SECONDS,
 ) -> int:
     """Load an export, which was read to its end before, into an empty store; how many quads.
 
@@ -59,24 +64,25 @@ def restore(
     """
     before = read_meta(store)
     if before is not None:
-        if before.revision and (before.base, before.revision) == (base, _revision(where, format_)):
+        if before.revision and (before.base, before.revision) == (
+            base,
+            _revision(where, format_, max_expansion, max_seconds),
+        ):
             return sum(1 for _ in store.quads())
         raise UsageError("the graph holds something already: restore into another folder")
     _clear(store)
     meta = NamedNode(Minter(base).meta_graph)
     last: list[Quad] = []
     count = 0
-    with input_file(where, max_expansion) as file, unpacked(file) as (stream, raw):
-        advance = progress("restoring bytes", file.path.stat().st_size)
+    with input_file(where, max_expansion) as file:
+        told = Told(progress("restoring bytes", file.path.stat().st_size))
 
         def others() -> Iterator[Quad]:
             nonlocal count
-            told = 0
-            for count, quad in enumerate(read_quads(file, stream, Reading(format_)), start=1):
-                if count % 10_000 == 0:
-                    position = raw.tell()
-                    advance(position - told)
-                    told = position
+            quads = quads_apart(file, Reading(format_), max_seconds)
+            for quad, position in quads:
+                count += 1
+                told(position)
                 if quad.graph_name == meta:
                     last.append(quad)
                 else:
@@ -88,11 +94,11 @@ def restore(
     return count - len(last) + len(kept)
 
 
-def _revision(where: str, format_: str | None) -> str:
+def _revision(where: str, format_: str | None, max_expansion: int, max_seconds: float) -> str:
     """The revision of the graph that a file is an export of."""
-    with input_file(where) as file, unpacked(file) as (stream, _):
-        quads = read_quads(file, stream, Reading(format_))
-        return next((text_of(q.object) for q in quads if q.predicate == SARAG.revision), "")
+    with input_file(where, max_expansion) as file:
+        quads = quads_apart(file, Reading(format_), max_seconds)
+        return next((text_of(q.object) for q, _ in quads if q.predicate == SARAG.revision), "")
 
 
 def _clear(store: GraphStore) -> None:
@@ -113,8 +119,8 @@ def _without_missing(store: GraphStore, meta: list[Quad]) -> list[Quad]:
     return [quad for quad in meta if quad.subject not in missing]
 
 
-def _checked(file: InputFile, quads: Iterator[Quad]) -> Iterator[Quad]:
-    for quad in quads:
+def _checked(file: InputFile, quads: Iterator[tuple[Quad, int]]) -> Iterator[Quad]:
+    for quad, _ in quads:
         if isinstance(quad.graph_name, DefaultGraph):
             raise InputError(f"{file.name} holds triples outside of named graphs: it is no export")
         for term in (quad.subject, quad.object, quad.graph_name):

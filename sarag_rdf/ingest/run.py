@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
-from pyoxigraph import NamedNode, Quad, Triple
+from pyoxigraph import NamedNode
 
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.graph.parts import COMPLETE
 from sarag_rdf.graph.revision import revised
 from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.ingest.files import InputFile, input_file
+from sarag_rdf.ingest.apart import BLOCK, triples_apart
+from sarag_rdf.ingest.files import InputFile, Told, input_file
 from sarag_rdf.ingest.kinds import KINDS, asked_for, broader_cycle, seen_as, used_in
 from sarag_rdf.ingest.lines import is_plain, load_lines
-from sarag_rdf.ingest.order import Order, triples_of
+from sarag_rdf.ingest.order import Order
 from sarag_rdf.ingest.registry import Entry, entry_of, import_name, stored
 from sarag_rdf.ports import Change, GraphStore, Progress, silent
 from sarag_rdf.resources import query_file
@@ -93,8 +93,11 @@ def _resumed(reader: GraphReader, before: Entry | None, entry: Entry) -> int:
 
 def _read_through(reader: GraphReader, file: InputFile, order: Order, progress: Progress) -> None:
     """Read a file to its end, so that one that is broken or of no use replaces nothing."""
-    triples = triples_of(file, order, _genid(reader), "checking bytes", progress)
-    used = {triple.predicate.value for triple in triples}
+    told = Told(progress("checking bytes", file.path.stat().st_size))
+    used: set[str] = set()
+    for block in triples_apart(file, order, _genid(reader)):
+        used |= block.predicates
+        told(block.position)
     if not used:
         raise InputError(_empty(file, order))
     seen_as(order.kind, used, order.paths)
@@ -135,16 +138,23 @@ def _load_triples(
     progress: Progress,
 ) -> Iterator[int]:
     """Load a file behind its first `done` triples; yields how many have been loaded."""
-    triples = triples_of(file, order, genid, "importing bytes", progress)
-    for _ in islice(triples, done):
-        pass
-    while True:
-        batch = _Batch(islice(triples, BATCH), NamedNode(graph))
-        store.load(batch)
-        if not batch.count:
-            return
-        done += batch.count
-        yield done
+    told = Told(progress("importing bytes", file.path.stat().st_size))
+    held: list[bytes] = []
+    read = loaded = 0
+    for block in triples_apart(file, order, genid, min(BLOCK, BATCH)):
+        told(block.position)
+        read += block.count
+        if read <= done:
+            continue
+        held.append(block.data)
+        if read - max(done, loaded) >= BATCH:
+            store.load_ntriples(b"".join(held), graph)
+            held.clear()
+            loaded = read
+            yield read
+    if held:
+        store.load_ntriples(b"".join(held), graph)
+        yield read
 
 
 def _nameless(name: str) -> str:
@@ -158,18 +168,6 @@ def _empty(file: InputFile, order: Order) -> str:
     if order.is_filtered:
         return f"{file.name} holds no triples that are kept: see --language, --type, --property"
     return f"{file.name} holds no triples"
-
-
-class _Batch(Iterator[Quad]):
-    """Triples as quads of one graph, counted."""
-
-    def __init__(self, triples: Iterator[Triple], graph: NamedNode) -> None:
-        self._triples, self._graph, self.count = triples, graph, 0
-
-    def __next__(self) -> Quad:
-        triple = next(self._triples)
-        self.count += 1
-        return Quad(triple.subject, triple.predicate, triple.object, self._graph)
 
 
 def _genid(reader: GraphReader) -> str:

@@ -10,9 +10,10 @@ from typing import IO, cast
 import pyoxigraph as ox
 
 from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.guarded import Guarded
 from sarag_rdf.ingest.files import BROKEN, InputFile
 from sarag_rdf.iris import sha256_hex
+from sarag_rdf.plain_xml import PlainXml
+from sarag_rdf.terms import DEEPEST_TERM, is_deep
 
 FORMATS = {
     ".ttl": ox.RdfFormat.TURTLE,
@@ -71,8 +72,15 @@ def read_quads(file: InputFile, stream: IO[bytes], reading: Reading) -> Iterator
     """Quads of a file as they stand in it; raises `InputError` with line and column."""
     format_ = rdf_format(file, reading.format)
     try:
-        guarded = cast("IO[bytes]", Guarded(stream, format_, file.name))
-        yield from ox.parse(input=guarded, format=format_, base_iri=reading.base_iri)
+        if format_ == ox.RdfFormat.RDF_XML:
+            stream = cast("IO[bytes]", PlainXml(stream, file.name))
+        for quad in ox.parse(input=stream, format=format_, base_iri=reading.base_iri):
+            if is_deep(quad):
+                raise InputError(
+                    f"{file.name} nests triple terms more than {DEEPEST_TERM} deep: export it as "
+                    "RDF 1.1"
+                )
+            yield quad
     except SyntaxError as error:
         raise complaint(file, error, reading.first_line) from error
     except MemoryError as error:

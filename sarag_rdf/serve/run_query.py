@@ -17,6 +17,7 @@ from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.spool import Spool
 from sarag_rdf.serve.triples import write_triples
 from sarag_rdf.stores.query_guard import inspect_query, refuse_network
+from sarag_rdf.stores.query_tokens import undeclared_prefix
 
 MAX_ROWS = "X-SPARQL-MaxRows"
 TRUNCATED = "X-SPARQL-Truncated"
@@ -52,10 +53,11 @@ def run_query(store: ox.Store, job: QueryJob, settings: ServeSettings, spool: Sp
     return _rows(result, job, settings, spool)
 
 
-def evaluate_errors(error: Exception) -> RequestError:
-    """What the engine said, as an error of the request."""
+def evaluate_errors(error: Exception, sparql: str = "") -> RequestError:
+    """What the engine said of `sparql`, as an error of the request."""
     text = textwrap.shorten(str(error), _MESSAGE, placeholder=" ...")
     if isinstance(error, SyntaxError):
+        text = undeclared_prefix(sparql) or text
         return RequestError(400, f"the text does not parse: {text}")
     return RequestError(400, f"this cannot be evaluated: {text}")
 
@@ -80,7 +82,7 @@ def _evaluate(store: ox.Store, job: QueryJob, settings: ServeSettings) -> Any:
     try:
         return store.query(job.text, base_iri=job.base, use_default_graph_as_union=union, **graphs)
     except (SyntaxError, RuntimeError, ValueError) as error:
-        raise evaluate_errors(error) from error
+        raise evaluate_errors(error, job.text) from error
 
 
 def _rows(found: ox.QuerySolutions, job: QueryJob, settings: ServeSettings, spool: Spool) -> Reply:

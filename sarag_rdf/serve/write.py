@@ -10,8 +10,8 @@ from typing import IO, cast
 import pyoxigraph as ox
 
 from sarag_rdf.errors import InputError, QueryError
-from sarag_rdf.guarded import Guarded
 from sarag_rdf.location import GraphLocation
+from sarag_rdf.plain_xml import PlainXml
 from sarag_rdf.serve.difference import Difference, compare, quads_in
 from sarag_rdf.serve.jobs import Payload, Reply, RequestError, UpdateJob, WriteGraphJob
 from sarag_rdf.serve.media import GRAPHS
@@ -22,6 +22,7 @@ from sarag_rdf.serve.settle import Settler
 from sarag_rdf.stores.oxigraph import OxigraphStore
 from sarag_rdf.stores.update_guard import UpdateTraits, inspect_update, is_plain, with_dataset
 from sarag_rdf.stores.working_copy import on_copy
+from sarag_rdf.terms import DEEPEST_TERM, is_deep
 
 _NO_DEFAULT = (
     "the default graph is the union of all graphs here and cannot be written or read alone: name "
@@ -126,15 +127,17 @@ def _parsed(payload: Payload, job: WriteGraphJob) -> list[ox.Quad]:
     name = ox.DefaultGraph() if job.graph is None else ox.NamedNode(job.graph)
     format_ = GRAPHS[payload.media_type]
     try:
-        with Path(payload.path).open("rb") as stream:
+        with Path(payload.path).open("rb") as body:
+            is_xml = format_ == ox.RdfFormat.RDF_XML
+            stream = cast("IO[bytes]", PlainXml(body, "the body")) if is_xml else body
             quads = ox.parse(
-                input=cast("IO[bytes]", Guarded(stream, format_, "the body")),
+                input=stream,
                 format=format_,
                 base_iri=job.base,
                 without_named_graphs=True,
                 rename_blank_nodes=True,
             )
-            return [ox.Quad(q.subject, q.predicate, q.object, name) for q in quads]
+            found = [ox.Quad(q.subject, q.predicate, q.object, name) for q in quads]
     except InputError as error:
         raise RequestError(400, str(error)) from error
     except MemoryError as error:
@@ -142,3 +145,6 @@ def _parsed(payload: Payload, job: WriteGraphJob) -> list[ox.Quad]:
     except (SyntaxError, ValueError) as error:
         said = " ".join(str(error).split())
         raise RequestError(400, f"the {payload.media_type} does not parse: {said}") from error
+    if any(map(is_deep, found)):
+        raise RequestError(400, f"the body nests triple terms more than {DEEPEST_TERM} deep")
+    return found

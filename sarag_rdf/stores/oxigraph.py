@@ -27,6 +27,7 @@ from sarag_rdf.errors import (
 from sarag_rdf.ports import Change, Table, Triples
 from sarag_rdf.stores.excerpt import Excerpt
 from sarag_rdf.stores.holder import holder_of
+from sarag_rdf.stores.query_tokens import undeclared_prefix
 
 log = logging.getLogger(__name__)
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
@@ -173,7 +174,8 @@ class OxigraphStore:
             names = tuple(v.value for v in result.variables)
             return Table(names, [tuple(row) for row in result])
         except SyntaxError as error:
-            raise QueryError(f"the SPARQL query does not parse: {error}") from error
+            reason = undeclared_prefix(text) or error
+            raise QueryError(f"the SPARQL query does not parse: {reason}") from error
         except (OSError, RuntimeError, ValueError) as error:
             raise StoreError(f"the query failed: {error}") from error
 

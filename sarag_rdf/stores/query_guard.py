@@ -11,7 +11,8 @@ from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from sarag_rdf.errors import QueryError
-from sarag_rdf.stores.query_size import COMMENT_OR_STRING, check_size
+from sarag_rdf.stores.query_size import check_size
+from sarag_rdf.stores.query_tokens import keywords
 
 _ESCAPE = re.compile(r"\\u[0-9a-f]{4}(?:[0-9a-f]{4})?", re.IGNORECASE)
 """What rdflib replaces before it parses."""
@@ -61,8 +62,7 @@ def inspect_query(text: str) -> QueryTraits:
     except Exception:  # noqa: BLE001 - pyparsing and rdflib raise many kinds; Oxigraph decides
         lines = text.replace("\r", "\n")
         hidden = _ESCAPE.search(lines) is not None
-        words = set(re.findall(r"\w+", COMMENT_OR_STRING.sub(" ", lines).upper()))
-        return QueryTraits("FROM" in words, "SERVICE" in upper or hidden)
+        return QueryTraits("FROM" in keywords(lines), "SERVICE" in upper or hidden)
     return QueryTraits("DatasetClause" in names, "ServiceGraphPattern" in names)
 
 

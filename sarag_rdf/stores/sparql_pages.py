@@ -12,7 +12,7 @@ from typing import Any
 
 from pyoxigraph import Literal
 
-from sarag_rdf.stores.query_size import COMMENT_OR_STRING
+from sarag_rdf.stores.query_tokens import tokens
 
 _PROLOGUE = re.compile(
     r"(?:\s+|\#[^\n\r]*|BASE\s*<[^<>\s]*>|PREFIX\s*[^\s:<>]*:\s*<[^<>\s]*>)*", re.IGNORECASE
@@ -86,8 +86,11 @@ def beyond(text: str, count: int) -> str:
 def solutions_of(text: str) -> str | None:
     """The SELECT of the solutions that a CONSTRUCT makes its triples of; None for a DESCRIBE."""
     prologue, construct = split_prologue(text)
-    bare = COMMENT_OR_STRING.sub(lambda match: "." * len(match.group()), construct)
-    template = re.match(r"CONSTRUCT\s*(\{[^{}]*\})?", bare, re.IGNORECASE)
-    if template is None:
+    found = tokens(construct)
+    first, second = next(found, None), next(found, None)
+    if first is None or first.text.upper() != "CONSTRUCT":
         return None
-    return f"{prologue}\nSELECT * {construct[template.end() :]}"
+    end = len(first.text)
+    if second is not None and second.text == "{":
+        end = next((token.offset + 1 for token in found if token.text == "}"), end)
+    return f"{prologue}\nSELECT * {construct[end:]}"

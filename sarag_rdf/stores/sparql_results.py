@@ -10,8 +10,11 @@ import pyoxigraph as ox
 
 from sarag_rdf.errors import RemoteStoreError, RemoteTimeoutError, RemoteTruncatedError
 from sarag_rdf.ports import Table, Triples
+from sarag_rdf.sandbox import EndedError
 from sarag_rdf.stores.sparql_client import Response
 from sarag_rdf.stores.sparql_failures import brief
+from sarag_rdf.stores.triples_apart import parse_apart
+from sarag_rdf.terms import DEEPEST_TERM
 
 ROWS = "application/sparql-results+json"
 TRIPLES = "application/n-triples"
@@ -43,7 +46,7 @@ def read_rows(response: Response) -> Table | bool:
         raise _unexpected(response)
     try:
         data = json.loads(response.body.decode("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _broken(response) from error
     try:
         return _result(data)
@@ -65,9 +68,13 @@ def read_triples(response: Response) -> Triples:
             "the triples are all there: select rows instead"
         )
     try:
-        return Triples([quad.triple for quad in ox.parse(response.body, syntax)])
+        return Triples(parse_apart(response.body, syntax))
     except (SyntaxError, ValueError) as error:
         raise _broken(response) from error
+    except EndedError as error:
+        raise RemoteStoreError(
+            f"{response.url} gave an answer that {error}: ask for less, or for rows"
+        ) from error
 
 
 def _result(data: Any) -> Table | bool:
@@ -85,15 +92,21 @@ def _result(data: Any) -> Table | bool:
     return Table(variables, rows)
 
 
-def _term(value: dict[str, Any]) -> Any:
-    """A term of the SPARQL results in JSON; Virtuoso has a type of its own for typed literals."""
+def _term(value: dict[str, Any], depth: int = 0) -> Any:
+    """A term of the SPARQL results in JSON; Virtuoso has a type of its own for typed literals.
+
+    It stands in so many triple terms; raises ValueError if these are too many.
+    """
     kind, text = value["type"], value["value"]
     if kind == "uri":
         return ox.NamedNode(text)
     if kind == "bnode":
         return ox.BlankNode(re.sub(r"\W", "-", text).strip("-") or "b")
     if kind == "triple":
-        return ox.Triple(*(_term(text[part]) for part in ("subject", "predicate", "object")))
+        if depth == DEEPEST_TERM:
+            raise ValueError("triple terms are nested too deeply")
+        parts = ("subject", "predicate", "object")
+        return ox.Triple(*(_term(text[part], depth + 1) for part in parts))
     if kind not in ("literal", "typed-literal"):
         raise ValueError(kind)
     if "xml:lang" in value:

@@ -16,6 +16,7 @@ from rdflib.term import URIRef
 from sarag_rdf.errors import QueryError
 from sarag_rdf.stores.query_guard import node_names, readings
 from sarag_rdf.stores.query_size import check_size
+from sarag_rdf.stores.query_tokens import undeclared_prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def inspect_update(text: str, base: str) -> UpdateTraits:
             parsed = _thinned(parseUpdate(reading))
             operations += getattr(translateUpdate(parsed, base=base), "algebra", [])
         except Exception as error:
-            said = " ".join(str(error).split())
+            said = undeclared_prefix(reading) or " ".join(str(error).split())
             raise QueryError(f"the update does not parse as SPARQL 1.1: {said}") from error
     names = node_names(operations)
     targets = [target for operation in operations for target in _targets(operation)]

@@ -296,3 +296,28 @@ def test_what_has_no_lasting_name_is_refused(quad: ox.Quad, format_: str) -> Non
 def test_empty_graph(format_: str) -> None:
     data = rdf_bytes(OxigraphStore.in_memory(), format_)
     assert list(ox.parse(data, format=FORMATS[format_])) == []
+
+
+@pytest.mark.parametrize(
+    "predicate", ["urn:1", "http://e.example/", "http://e.example/a#", "http://e.example/a?b=1"]
+)
+def test_a_predicate_that_rdf_xml_cannot_express(predicate: str) -> None:
+    """The engine writes it as an element without a name, which is not well-formed."""
+    name = ox.NamedNode("urn:g")
+    quad = ox.Quad(ox.NamedNode("urn:s"), ox.NamedNode(predicate), ox.Literal("x"), name)
+    store = filled([quad])
+    with pytest.raises(UsageError) as caught:
+        rdf_bytes(store, "rdfxml")
+    assert f"cannot express the predicate <{predicate}>" in str(caught.value)
+    assert predicate.encode() in rdf_bytes(store, "turtle")
+
+
+@pytest.mark.parametrize(
+    "predicate", ["http://e.example/1a", "urn:a:b1", "http://e.example/a.b-c", "urn:\u00e9"]
+)
+def test_a_predicate_that_ends_with_a_name(predicate: str) -> None:
+    name = ox.NamedNode("urn:g")
+    quad = ox.Quad(ox.NamedNode("urn:s"), ox.NamedNode(predicate), ox.Literal("x"), name)
+    written = rdf_bytes(filled([quad]), "rdfxml")
+    assert ET.fromstring(written).tag.endswith("RDF")
+    assert union(ox.parse(written, format=ox.RdfFormat.RDF_XML)) == union([quad])

@@ -12,7 +12,6 @@ import sys
 import unicodedata
 import zipfile
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
@@ -696,45 +695,81 @@ def docx(folder: Path) -> Path:
 
 
 def test_documents_need_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "markitdown", None)
+    fake_markitdown(monkeypatch, tmp_path / "none", "raise ImportError")
     install = "pip install 'sarag-rdf[documents]'"
     assert install in problem(write(tmp_path, "a.pdf", b"%PDF-1.7"))
-    fake_markitdown(monkeypatch, RuntimeError("MissingDependencyException: pdfminer"))
+    missing = converting("raise RuntimeError('MissingDependencyException: pdfminer')")
+    fake_markitdown(monkeypatch, tmp_path / "half", missing)
     assert install in problem(docx(tmp_path))
 
 
-def fake_markitdown(monkeypatch: pytest.MonkeyPatch, result: object) -> None:
-    class MarkItDown:
-        def convert_local(self, path: Path) -> object:
-            if isinstance(result, Exception):
-                raise result
-            return result
+def fake_markitdown(monkeypatch: pytest.MonkeyPatch, folder: Path, source: str) -> None:
+    """A converter that the process which reads documents finds before any other."""
+    folder.mkdir()
+    write(folder, "markitdown.py", source)
+    monkeypatch.syspath_prepend(folder)
 
-    module = ModuleType("markitdown")
-    monkeypatch.setattr(module, "MarkItDown", MarkItDown, raising=False)
-    monkeypatch.setitem(sys.modules, "markitdown", module)
+
+def converting(body: str) -> str:
+    return f"""
+import time
+from types import SimpleNamespace
+
+class MarkItDown:
+    def convert_local(self, path):
+        {body}
+"""
+
+
+def converting_to(markdown: str, title: str | None = None) -> str:
+    return converting(f"return SimpleNamespace(markdown={markdown!r}, title={title!r})")
 
 
 def test_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = docx(tmp_path)
-    fake_markitdown(monkeypatch, SimpleNamespace(markdown="# Head\r\n\r\nText.\x0c", title=None))
+    fake_markitdown(monkeypatch, tmp_path / "1", converting_to("# Head\r\n\r\nText.\x0c"))
     (source,) = sources(path)
     assert (source.title, source.text) == ("Head", "Text. ")
-    fake_markitdown(monkeypatch, SimpleNamespace(markdown="Text.", title=" The\nTitle "))
+    fake_markitdown(monkeypatch, tmp_path / "2", converting_to("Text.", " The\nTitle "))
     (source,) = sources(path)
     assert (source.title, source.text) == ("The Title", "Text.")
 
 
 def test_bad_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = docx(tmp_path)
-    fake_markitdown(monkeypatch, ValueError("broken\nzip"))
+    fake_markitdown(monkeypatch, tmp_path / "1", converting("raise ValueError('broken\\nzip')"))
     assert "cannot be converted (ValueError: broken zip)" in problem(path)
-    fake_markitdown(monkeypatch, SimpleNamespace(markdown="", title=None))
+    fake_markitdown(monkeypatch, tmp_path / "2", converting_to(""))
     assert "only white space" in problem(path)
-    fake_markitdown(monkeypatch, SimpleNamespace(markdown="word " * 10, title=None))
+    fake_markitdown(monkeypatch, tmp_path / "3", converting_to("word " * 10))
     assert "--max-chars" in problem(path, max_chars=20)
     os.truncate(path, 1 << 40)
     assert "--max-chars" in problem(path)
+
+
+@pytest.mark.parametrize(
+    ("body", "seconds", "message"),
+    [
+        (
+            "time.sleep(600)",
+            1.0,
+            "took more than 1 seconds to read: leave it out, or raise --max-seconds",
+        ),
+        ("import os; os.abort()", 120.0, "made its parser crash (SIGABRT): leave it out"),
+        ("bytes(1 << 50)", 120.0, "of memory to read: leave it out"),
+    ],
+)
+def test_a_converter_that_does_not_end_or_crashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, seconds: float, message: str
+) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    docx(folder)
+    write(folder, "b.txt", "Ada was born.")
+    fake_markitdown(monkeypatch, tmp_path / "fake", converting(body))
+    bad, good = outcomes(folder, max_seconds=seconds)
+    assert message in str(bad)
+    assert isinstance(good, Source)
 
 
 # Standard input

@@ -157,6 +157,13 @@ def test_a_format_that_is_not_offered(server: Running) -> None:
     server.query("SELECT * {}", "text/turtle").is_line(406, "application/sparql-results+json")
     server.query(TYPES, "text/csv").is_line(406, "text/turtle")
     server.query(TYPES, "image/png, */*;q=0").is_line(406)
+    made = "CONSTRUCT { <urn:a> <urn:1> 1 } WHERE {}"
+    server.query(made, "application/rdf+xml").is_line(406, "<urn:1>", "Turtle")
+    assert server.query(made, "text/turtle").status == 200
+
+
+def test_a_prefix_that_is_not_declared(server: Running) -> None:
+    server.query("SELECT ?x {\n?x a ex:P}").is_line(400, "prefix ex: is not declared (line 2)")
 
 
 def test_head_and_options(server: Running) -> None:

@@ -13,6 +13,8 @@ from sarag_rdf.packed import MAX_EXPANSION
 TEXT_KEYS = ("text", "paragraph_text", "content", "passage", "body")
 """Where a record's text may stand, in order of preference."""
 ID_KEYS = ("id", "_id")
+MAX_SECONDS = 120.0
+"""That a parser may take for one file by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Record:
 class Opened:
     """An input opened for reading: standard input has neither `path` nor `size` (bytes).
 
-    An archive may hold `max_expansion` times its size.
+    An archive may hold `max_expansion` times its size; its parser may take `max_seconds`.
     """
 
     handle: io.BufferedReader
@@ -73,12 +75,12 @@ class Opened:
     path: Path | None = None
     size: int | None = None
     max_expansion: int = MAX_EXPANSION
+    max_seconds: float = MAX_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
     """How files of one kind are read: lazily, and if `is_streamed` line by line.
-
     Reading raises `UnreadableError`, OSError or UnicodeDecodeError when an input must be given up.
     """
 

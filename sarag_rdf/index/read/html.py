@@ -11,6 +11,7 @@ from bs4.dammit import EncodingDetector
 from bs4.element import NavigableString, PageElement
 from bs4.exceptions import ParserRejectedMarkup
 
+from sarag_rdf.index.read.apart import apart
 from sarag_rdf.index.read.contract import Opened, Record, UnreadableError
 from sarag_rdf.index.read.text import checked, clean, clean_line, decode, encoding_of, read_bytes
 
@@ -24,6 +25,8 @@ _BLOCKS = (
     "tfoot", "thead", "tr", "ul",
 )
 # fmt: on
+_SHORT = 4_096
+"""Characters that are parsed in this process: no parser takes long for them."""
 _BREAK = "\x1e"
 """Stands for a line break while white space is folded; a cleaned text has none of its own."""
 _MARKS = {**dict.fromkeys(_BLOCKS, _BREAK), "br": _BREAK, "td": " ", "th": " "}
@@ -32,14 +35,27 @@ _MARKS = {**dict.fromkeys(_BLOCKS, _BREAK), "br": _BREAK, "td": " ", "th": " "}
 def read(opened: Opened) -> Iterator[Record]:
     """Yield the page's text, its title (or first h1) and its declared language."""
     source = clean(checked(_decode(read_bytes(opened)), opened.max_chars))
+    yield _parsed(source) if len(source) <= _SHORT else apart(opened, _parsed, source)
+
+
+def _parsed(source: str) -> Record:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the parser's guesses at what else this might be
-            soup = BeautifulSoup(source, "html.parser")
+            soup = BeautifulSoup(_ended(source), "html.parser")
     except (ParserRejectedMarkup, AssertionError) as error:
         reason = clean_line(str(error)) or type(error).__name__
         raise UnreadableError(f"is not HTML that can be parsed ({reason}): repair it") from None
-    yield Record(*_text_and_title(soup), language=_language(soup))
+    return Record(*_text_and_title(soup), language=_language(soup))
+
+
+def _ended(source: str) -> str:
+    """The same with what can begin no tag or comment, since none ends after it, as text.
+
+    The parser takes it for text, too, but looks through all the rest for each of its marks.
+    """
+    end = source.rfind(">") + 1
+    return source[:end] + source[end:].replace("<", "&lt;")
 
 
 def _text_and_title(soup: BeautifulSoup) -> tuple[str, str]:

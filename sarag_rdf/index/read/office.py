@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sarag_rdf.index.read.apart import apart
 from sarag_rdf.index.read.contract import Opened, Record, UnreadableError
 from sarag_rdf.index.read.markdown import split_title
 from sarag_rdf.index.read.text import EMPTY, check_size, checked, clean, clean_line
@@ -29,19 +30,24 @@ def read(opened: Opened) -> Iterator[Record]:
     # The converter takes what it does not recognise for plain text, so this is asked before.
     if not _is_genuine(opened, opened.path):
         raise UnreadableError(f"is not a {opened.path.suffix.lower()} file: {_REPAIR}")
+    markdown, titled = apart(opened, _converted, opened.path)
+    title, text = split_title(clean(checked(markdown, opened.max_chars)))
+    yield Record(text, clean_line(titled) or title)
+
+
+def _converted(path: Path) -> tuple[str, str]:
+    """A file as Markdown, and its own title if it has one."""
     converter = _converter()
     try:
-        result = converter.convert_local(opened.path)
-    except OSError:
+        result = converter.convert_local(path)
+    except (OSError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001 - whatever five parsers raise on a broken file
         reason = clean_line(f"{type(error).__name__}: {error}")
         if "MissingDependency" in reason:
             raise UnreadableError(_INSTALL) from None
         raise UnreadableError(f"cannot be converted ({reason[:200]}): {_REPAIR}") from None
-    source = clean(checked(str(result.markdown or ""), opened.max_chars))
-    title, text = split_title(source)
-    yield Record(text, clean_line(result.title or "") or title)
+    return str(result.markdown or ""), str(result.title or "")
 
 
 def _is_genuine(opened: Opened, path: Path) -> bool:

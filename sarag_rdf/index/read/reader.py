@@ -15,6 +15,7 @@ from typing import BinaryIO, cast
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.index.read.contract import (
+    MAX_SECONDS,
     Duplicate,
     Fault,
     Format,
@@ -62,6 +63,7 @@ def read_paths(
     max_chars: int = MAX_CHARS,
     max_file: int = MAX_FILE,
     max_expansion: int = MAX_EXPANSION,
+    max_seconds: float = MAX_SECONDS,
     language: str = AUTO,
     stdin_format: str = "txt",
     stdin: BinaryIO | None = None,
@@ -74,7 +76,8 @@ def read_paths(
     `root` is what keys are relative to; without it a folder is its own root, and a file's root
     is its folder. `max_chars` bounds one text; formats that are not read line by line must not
     hold more in all, and the others no more than `max_file` MiB; an archive holds no more than
-    `max_expansion` times its size. `language` is a BCP 47 tag, or "auto": what a file declares,
+    `max_expansion` times its size. A parser of HTML, PDF and the like may take `max_seconds` for a
+    file. `language` is a BCP 47 tag, or "auto": what a file declares,
     else what is detected. Line ends become line feeds, and characters that XML 1.0 forbids blanks,
     before offsets are counted (`sarag_rdf.index.read.text`).
 
@@ -86,6 +89,7 @@ def read_paths(
         max_chars=max_chars,
         max_file=max_file,
         max_expansion=max_expansion,
+        max_seconds=max_seconds,
         language=language,
         stdin_format=stdin_format,
         stdin=stdin,
@@ -100,6 +104,7 @@ def read_placed(
     max_chars: int = MAX_CHARS,
     max_file: int = MAX_FILE,
     max_expansion: int = MAX_EXPANSION,
+    max_seconds: float = MAX_SECONDS,
     language: str = AUTO,
     stdin_format: str = "txt",
     stdin: BinaryIO | None = None,
@@ -107,10 +112,12 @@ def read_placed(
     """The same as `read_paths`, with the place of each outcome."""
     if max_chars < 1:
         raise UsageError(f"max_chars is {max_chars}: give a number of characters above 0")
+    if not max_seconds > 0:
+        raise UsageError(f"max_seconds is {max_seconds:g}: give a number above 0")
     if sum(path == STDIN for path in paths) > 1:
         raise UsageError("standard input (-) can be read only once: name it once")
     root = None if root is None else Path(root)
-    sizes = _Sizes(max_chars, max_file, max_expansion)
+    sizes = _Sizes(max_chars, max_file, max_expansion, max_seconds)
     run = _Run(sizes, checked_language(language), root, _format_of_stdin(stdin_format))
     prefixes = [prefix_below(path, root) for path in paths]
     return run.read(list(zip(paths, prefixes, strict=True)), stdin)
@@ -138,11 +145,18 @@ def prefix_below(path: Path, root: Path | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """Characters of a text, MiB of a file of records, times its size that an archive may hold."""
+    """Characters of a text, MiB of a file of records, times the size of an archive, seconds."""
 
     chars: int
     file: int
     expansion: int
+    seconds: float
+
+    def opened(
+        self, handle: io.BufferedReader, path: Path | None = None, size: int | None = None
+    ) -> Opened:
+        """An input with these limits."""
+        return Opened(handle, self.chars, path, size, self.expansion, self.seconds)
 
 
 @dataclass(slots=True)
@@ -193,9 +207,8 @@ class _Run:
         if not isinstance(handle, io.BufferedReader):
             handle = io.BufferedReader(cast("io.RawIOBase", given))
         try:
-            yield from self._records(
-                Opened(handle, self.sizes.chars), self.stdin_format, "standard input", ""
-            )
+            opened = self.sizes.opened(handle)
+            yield from self._records(opened, self.stdin_format, "standard input", "")
         finally:
             if handle is not given:
                 handle.detach()
@@ -230,9 +243,7 @@ class _Run:
                 yield InputProblem(name, message)
                 return
             with path.open("rb") as handle:
-                opened = Opened(
-                    handle, self.sizes.chars, path, status.st_size, self.sizes.expansion
-                )
+                opened = self.sizes.opened(handle, path, status.st_size)
                 yield from self._records(opened, form, name, key)
         except OSError as error:
             yield InputProblem(name, reason(error))

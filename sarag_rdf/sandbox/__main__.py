@@ -1,0 +1,122 @@
+"""The child process: runs one task after another until its parent is gone.
+
+Started as ``python -P -m sarag_rdf.sandbox FD``, where FD is a socket to the parent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from typing import Any
+
+from sarag_rdf.errors import SaragError
+from sarag_rdf.sandbox.protocol import Kind, Limits
+
+_GRACE = 5.0
+"""Seconds after its time limit at which a child ends itself, should its parent not have done so."""
+_LARGE = 512 << 20
+"""Bytes of peak memory after which a child is replaced, so that it does not keep what it took."""
+
+
+def main(descriptor: int) -> None:
+    """Answer the tasks of the parent; returns when the parent closes the connection."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    _die_with_parent()
+    connection = Connection(descriptor)
+    connection.send((Kind.READY, None))
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            function, arguments, limits = connection.recv()
+            _answer(connection, function, arguments, limits)
+
+
+def _die_with_parent() -> None:
+    """Have the system end this process when the parent's end of standard input closes.
+
+    The signal does its work while a native parser holds the interpreter's lock, too.
+    """
+    with contextlib.suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def _answer(
+    connection: Connection, function: Callable[..., Any], arguments: tuple[Any, ...], limits: Limits
+) -> None:
+    _limit_memory(limits.memory)
+    try:
+        with _alarm(limits):
+            result = function(*arguments)
+        if isinstance(result, Iterator):
+            _stream(connection, result, limits)
+            result = None
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
+        _send_error(connection, error)
+    else:
+        connection.send((Kind.DONE, (result, _peak_memory() > _LARGE)))
+
+
+def _stream(connection: Connection, items: Iterator[Any], limits: Limits) -> None:
+    """Send items as they come; the time that the parent takes to receive them does not count."""
+    end = object()
+    while True:
+        with _alarm(limits):
+            item = next(items, end)
+        if item is end:
+            return
+        connection.send((Kind.ITEM, item))
+
+
+def _send_error(connection: Connection, error: Exception) -> None:
+    if not isinstance(error, SaragError):
+        error.add_note(f"in the child process:\n{traceback.format_exc()}")
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    try:
+        connection.send((Kind.FAILED, error))
+    except BrokenPipeError:
+        raise
+    except Exception:  # noqa: BLE001 - an exception that cannot be pickled
+        connection.send((Kind.FAILED, RuntimeError(f"{type(error).__name__}: {error}")))
+
+
+@contextlib.contextmanager
+def _alarm(limits: Limits) -> Iterator[None]:
+    """End this process after the time limit, though nobody be left to do it."""
+    signal.setitimer(signal.ITIMER_REAL, limits.seconds + _GRACE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _limit_memory(size: int) -> None:
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        soft = size if hard == resource.RLIM_INFINITY else min(size, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _peak_memory() -> int:
+    """Bytes of memory that this process has had at most."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak << 10
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,72 @@
+"""The tokens of SPARQL, as the terminals of its grammar have them.
+
+One thing the terminals do not tell: whether ``<`` begins an IRI or compares two terms. Here it
+begins an IRI wherever one could stand, so what a query really does is for the engine to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+_TOKEN: Final = re.compile(
+    r"""(?P<blank>\s+|\#[^\n\r]*)
+    |(?P<string>'''(?:[^'\\]|\\.|'(?!''))*'''|\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"\"\"
+        |'(?:[^'\\\n\r]|\\.)*'|\"(?:[^\"\\\n\r]|\\.)*\")
+    |(?P<unended>['"].*)
+    |(?P<iri><(?:[^\x00-\x20<>"{}|^`\\]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*>)
+    |(?P<variable>[?$]\w+)
+    |(?P<label>_:\w(?:[\w.\-·]*[\w\-·])?)
+    |(?P<name>(?P<prefix>(?:[^\W\d_](?:[\w.\-·]{0,200}[\w\-·])?)?):
+        (?:(?:[\w:]|%[0-9A-Fa-f]{2}|\\[^\s\w])
+           (?:[\w:\-·]|%[0-9A-Fa-f]{2}|\\[^\s\w]|\.+(?=[\w:\-·%\\]))*)?)
+    |(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)
+    |(?P<word>[^\W\d]\w*)
+    |(?P<language>@[a-zA-Z]+(?:-+[a-zA-Z0-9]+)*)
+    |(?P<open><<\(?|\{\|?|[(\[])
+    |(?P<close>\)>>|>>|\|?\}|[)\]])
+    |(?P<symbol>\^\^|&&|\|\||[!<>]=|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Token(NamedTuple):
+    """A token: its kind (the name of a group above), its text, the offset of its first character.
+
+    White space and comments are none; a string that does not end is the last. `prefix` is that of
+    a prefixed name, without its colon.
+    """
+
+    kind: str
+    text: str
+    offset: int
+    prefix: str = ""
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The tokens of a query or update, well-formed or not."""
+    for match in _TOKEN.finditer(text):
+        kind = str(match.lastgroup)
+        if kind != "blank":
+            yield Token(kind, match.group(), match.start(), match["prefix"] or "")
+
+
+def keywords(text: str) -> set[str]:
+    """The words of a query that are no part of a term, in upper case."""
+    return {token.text.upper() for token in tokens(text) if token.kind == "word"}
+
+
+def undeclared_prefix(text: str) -> str | None:
+    """What is wrong with a text that uses a prefix before it is declared; None if none does."""
+    declared: set[str] = set()
+    before = ""
+    for token in tokens(text):
+        if token.kind == "name":
+            if before == "PREFIX":
+                declared.add(token.prefix)
+            elif token.prefix not in declared:
+                line = text.count("\n", 0, token.offset) + 1
+                return f"prefix {token.prefix}: is not declared (line {line})"
+        before = token.text.upper() if token.kind == "word" else ""
+    return None
