@@ -31,6 +31,7 @@ def _without_terms(triples: Iterable[ox.Triple]) -> Iterator[ox.Triple]:
     for triple in triples:
         if isinstance(triple.object, ox.Triple):
             raise UsageError(
-                "JSON-LD cannot express triple terms: choose another format, such as Turtle (text/turtle)"
+                "JSON-LD cannot express triple terms: choose another format, such as Turtle "
+                "(text/turtle)"
             )
         yield triple
