@@ -102,7 +102,7 @@ _LIMITS = click.FloatRange(0.0, min_open=True)
     default="union",
     show_default=True,
     type=click.Choice(["union", "empty"]),
-    help="What a query without FROM and GRAPH reads: all graphs, or the unnamed one.",
+    help="What a query without FROM and GRAPH reads: the graphs of --over, or the unnamed one.",
 )
 @click.option(
     "--writable", is_flag=True, help="Take writes from who shows the token in SARAG_SERVE_TOKEN."
@@ -137,6 +137,7 @@ def command(**options: Any) -> int:
         question_workers=options["question_workers"],
         queue=options["queue"],
         union=options["dataset"] == "union",
+        over=options["over"],
         token=token_from_environment(writable=options["writable"]),
         allow_service=options["allow_service"],
         allow_load=options["allow_load"],

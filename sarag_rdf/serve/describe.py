@@ -28,8 +28,9 @@ def describe(snapshot: Snapshot, job: DescribeJob, settings: ServeSettings) -> R
     """The description in the format that was asked for."""
     media_type = accepted(job.accept, GRAPHS)
     graphs = _graphs(snapshot)
-    triples = list(_service(job.endpoint, settings))
-    triples += _dataset(snapshot, job.endpoint, graphs, union=settings.union)
+    union = settings.union and snapshot.is_whole(settings.over)
+    triples = list(_service(job.endpoint, settings, union=union))
+    triples += _dataset(snapshot, job.endpoint, graphs, union=union)
     prefixes = {**PREFIXES, "sd": SD.base, "formats": FORMATS.base}
     data = ox.serialize(triples, format=GRAPHS[media_type], prefixes=prefixes)
     return Reply(200, content_type(media_type), data or b"")
@@ -46,7 +47,7 @@ def _graphs(snapshot: Snapshot) -> list[tuple[Any, int]]:
     return _counted[snapshot.stamp]
 
 
-def _service(endpoint: str, settings: ServeSettings) -> Iterator[ox.Triple]:
+def _service(endpoint: str, settings: ServeSettings, *, union: bool) -> Iterator[ox.Triple]:
     service = ox.NamedNode(endpoint + "#service")
     yield ox.Triple(service, RDF.type, SD.Service)
     yield ox.Triple(service, SD.endpoint, ox.NamedNode(endpoint))
@@ -59,7 +60,7 @@ def _service(endpoint: str, settings: ServeSettings) -> Iterator[ox.Triple]:
         yield ox.Triple(service, SD.resultFormat, FORMATS[name])
     for name in _RDF if settings.writable else ():
         yield ox.Triple(service, SD.inputFormat, FORMATS[name])
-    features = [SD.UnionDefaultGraph] if settings.union else []
+    features = [SD.UnionDefaultGraph] if union else []
     features += [SD.BasicFederatedQuery] if settings.allow_service else []
     features += [SD.DereferencesURIs] if settings.allow_load and settings.writable else []
     features += [SD.EmptyGraphs]

@@ -21,6 +21,7 @@ class RequestError(SaragError):
 class QueryJob:
     """A query; graphs are None where the protocol names no data set.
 
+    `over` names the parts of the graph that are asked then, none for those of the server.
     `help_url` is where a client reads about the limit of rows.
     """
 
@@ -28,6 +29,7 @@ class QueryJob:
     accept: str
     base: str
     help_url: str = ""
+    over: tuple[str, ...] = ()
     default_graphs: tuple[str, ...] | None = None
     named_graphs: tuple[str, ...] | None = None
 

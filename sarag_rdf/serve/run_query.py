@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import QueryError
+from sarag_rdf.errors import QueryError, UsageError
 from sarag_rdf.serve import tables
 from sarag_rdf.serve.jobs import QueryJob, Reply, RequestError
 from sarag_rdf.serve.media import GRAPHS, TABLES, accepted, content_type
 from sarag_rdf.serve.settings import ServeSettings
+from sarag_rdf.serve.snapshot import Snapshot
 from sarag_rdf.serve.spool import Spool
 from sarag_rdf.serve.triples import write_triples
 from sarag_rdf.stores.query_guard import inspect_query, refuse_network
@@ -41,9 +42,9 @@ class Limited(Iterable[_Item]):
         self.truncated = next(self._items, None) is not None
 
 
-def run_query(store: ox.Store, job: QueryJob, settings: ServeSettings, spool: Spool) -> Reply:
+def run_query(snapshot: Snapshot, job: QueryJob, settings: ServeSettings, spool: Spool) -> Reply:
     """The answer to a query; raises `RequestError`, `StoreError`."""
-    result = _evaluate(store, job, settings)
+    result = _evaluate(snapshot, job, settings)
     if isinstance(result, ox.QueryBoolean):
         media_type = accepted(job.accept, TABLES)
         data = tables.boolean(bool(result), TABLES[media_type])
@@ -62,8 +63,11 @@ def evaluate_errors(error: Exception, sparql: str = "") -> RequestError:
     return RequestError(400, f"this cannot be evaluated: {text}")
 
 
-def _evaluate(store: ox.Store, job: QueryJob, settings: ServeSettings) -> Any:
-    """The data set of the protocol counts before that of the query (SPARQL 1.1 Protocol, 2.1.4)."""
+def _evaluate(snapshot: Snapshot, job: QueryJob, settings: ServeSettings) -> Any:
+    """The data set of the protocol counts before that of the query (SPARQL 1.1 Protocol, 2.1.4).
+
+    Where neither names one, it is the union of some parts of the graph.
+    """
     try:
         traits = inspect_query(job.text)
     except QueryError as error:
@@ -74,13 +78,19 @@ def _evaluate(store: ox.Store, job: QueryJob, settings: ServeSettings) -> Any:
         except QueryError as error:
             raise RequestError(403, str(error)) from error
     named = job.default_graphs is not None or job.named_graphs is not None
-    graphs: dict[str, Any] = {}
+    store, graphs = snapshot.store(), dict[str, Any]()
+    if named and job.over:
+        raise RequestError(400, "the data set is named twice: by 'over' and by IRIs of graphs")
     if named:
         graphs["default_graph"] = [ox.NamedNode(iri) for iri in job.default_graphs or ()]
         graphs["named_graphs"] = [ox.NamedNode(iri) for iri in job.named_graphs or ()]
-    union = settings.union and not named and not traits.names_dataset
+    elif not traits.names_dataset and (settings.union or job.over):
+        try:
+            store, graphs = snapshot.place(job.text, job.over or settings.over)
+        except UsageError as error:
+            raise RequestError(400, str(error)) from error
     try:
-        return store.query(job.text, base_iri=job.base, use_default_graph_as_union=union, **graphs)
+        return store.query(job.text, base_iri=job.base, **graphs)
     except (SyntaxError, RuntimeError, ValueError) as error:
         raise evaluate_errors(error, job.text) from error
 

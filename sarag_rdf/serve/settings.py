@@ -22,9 +22,9 @@ class ServeSettings:
     """Options of a server; times in seconds, `max_rows` in rows or triples, 0 for no limit.
 
     As many as `queue` queries may wait, as many writes, and as many questions. `union` makes the
-    default graph of queries the union of all graphs; `token` is what a writer must show, empty for
-    a server that is read only; `cors` is an origin that browsers may read from; `public_url` is
-    where the server is reached through a proxy; `max_body` in bytes.
+    default graph of queries the union of the parts in `over`, by default the documents; `token` is
+    what a writer must show, empty for a server that is read only; `cors` is an origin that browsers
+    may read from; `public_url` is where the server is reached through a proxy; `max_body` in bytes.
     """
 
     folder: Path
@@ -39,6 +39,7 @@ class ServeSettings:
     question_workers: int = 2
     queue: int = 16
     union: bool = True
+    over: tuple[str, ...] = ()
     token: str = field(default="", repr=False)
     allow_service: bool = False
     allow_load: bool = False

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyoxigraph as ox
 
 from sarag_rdf.graph.meta import Meta, read_meta
+from sarag_rdf.graph.parts import dataset_graphs, is_whole
+from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.iris import Minter
+from sarag_rdf.stores.excerpt import Excerpt
 from sarag_rdf.stores.oxigraph import OxigraphStore, open_store
 
 Stamp = frozenset[tuple[str, int, int]]
@@ -36,12 +42,13 @@ class Snapshot:
         self.folder = folder
         self._stamp: Stamp | None = None
         self._store: ox.Store | None = None
+        self._excerpt = Excerpt()
 
     def store(self) -> ox.Store:
         """The store as it is now; raises `StoreError`."""
         stamp = stamp_of(self.folder)
         if self._store is None or stamp != self._stamp:
-            self._store = None
+            self.forget()
             self._store, self._stamp = open_store(self.folder, writable=False), stamp
         return self._store
 
@@ -54,6 +61,30 @@ class Snapshot:
         """What the graph says of itself."""
         return read_meta(OxigraphStore(self.store(), writable=False))
 
+    def is_whole(self, over: Sequence[str]) -> bool:
+        """Whether `over` names all parts of the graph; raises `UsageError` for an unknown name."""
+        reader = self._reader()
+        return reader is None or is_whole(reader, over)
+
+    def place(self, text: str, over: Sequence[str]) -> tuple[ox.Store, dict[str, Any]]:
+        """The store to ask, and the union of the parts in `over` as its data set.
+
+        The data set is keyword arguments of `pyoxigraph.Store.query`. Raises `StoreError`,
+        `UsageError` for an unknown name.
+        """
+        reader, store = self._reader(), self.store()
+        if reader is None or is_whole(reader, over):
+            return store, {"use_default_graph_as_union": True}
+        return self._excerpt.place(store, text, dataset_graphs(reader, over))
+
+    def _reader(self) -> GraphReader | None:
+        """A reader of the graph; None for a store that does not describe itself."""
+        meta = self.meta()
+        if meta is None:
+            return None
+        return GraphReader(OxigraphStore(self.store(), writable=False), Minter(meta.base))
+
     def forget(self) -> None:
         """Close the snapshot: a writer comes."""
         self._store, self._stamp = None, None
+        self._excerpt.forget()

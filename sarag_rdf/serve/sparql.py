@@ -83,6 +83,7 @@ async def _query(request: Request, text: str, found: Parameters) -> Response:
         _accept(request),
         public_url(request, "/sparql"),
         public_url(request, "/docs#limits"),
+        tuple(value for name, value in found if name == "over"),
         _graphs(found, "default-graph-uri"),
         _graphs(found, "named-graph-uri"),
     )

@@ -132,7 +132,7 @@ def _run(job: Job, settings: ServeSettings, snapshot: Snapshot, folder: Path) ->
 def _read(job: ReadJob, settings: ServeSettings, snapshot: Snapshot, folder: Path) -> Reply:
     with Spool(folder) as spool:
         if isinstance(job, QueryJob):
-            return run_query(snapshot.store(), job, settings, spool)
+            return run_query(snapshot, job, settings, spool)
         if isinstance(job, ReadGraphJob):
             return read_graph(snapshot.store(), job, settings, spool)
         return describe(snapshot, job, settings)

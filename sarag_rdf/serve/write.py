@@ -28,6 +28,7 @@ _NO_DEFAULT = (
     "the default graph is the union of all graphs here and cannot be written or read alone: name "
     "graphs with GRAPH, WITH or USING, or start the server with --default-graph empty"
 )
+_TOO_DEEP = f"nests triple terms more than {DEEPEST_TERM} deep"
 
 
 def update(job: UpdateJob, settings: ServeSettings) -> Reply:
@@ -51,6 +52,8 @@ def update(job: UpdateJob, settings: ServeSettings) -> Reply:
         difference = on_copy(store, settings.folder, changed)
         if isinstance(difference, RequestError):
             raise difference
+        if any(is_deep(quad) for quads in difference.come.values() for quad in quads):
+            raise RequestError(400, f"the update {_TOO_DEEP}")
         if settings.union and None in difference.come:
             raise RequestError(400, _NO_DEFAULT)
         settler.write(difference)
@@ -146,5 +149,5 @@ def _parsed(payload: Payload, job: WriteGraphJob) -> list[ox.Quad]:
         said = " ".join(str(error).split())
         raise RequestError(400, f"the {payload.media_type} does not parse: {said}") from error
     if any(map(is_deep, found)):
-        raise RequestError(400, f"the body nests triple terms more than {DEEPEST_TERM} deep")
+        raise RequestError(400, f"the body {_TOO_DEEP}")
     return found

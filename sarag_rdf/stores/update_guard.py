@@ -16,7 +16,7 @@ from rdflib.term import URIRef
 from sarag_rdf.errors import QueryError
 from sarag_rdf.stores.query_guard import node_names, readings
 from sarag_rdf.stores.query_size import check_size
-from sarag_rdf.stores.query_tokens import undeclared_prefix
+from sarag_rdf.stores.query_tokens import tokens, undeclared_prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +129,6 @@ def _reads_default(node: object) -> bool:
     return any(_reads_default(part) for part in parts)
 
 
-_TOKEN = re.compile(
-    r"(?P<skip>\s+|\#[^\n\r]*)"
-    r"|(?P<text>'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\")"
-    r"|(?P<iri><[^<>\"{}|^`\\\s]*>)|(?P<word>[^\s{}<>\"'\#;]+)|(?P<other>.)",
-    re.DOTALL,
-)
-
-
 _ABSOLUTE = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:(?!.*/\.)[^\s]*>")
 
 
@@ -148,15 +140,16 @@ def is_plain(text: str) -> bool:
     """
     if re.search(r"\\[uU]", text):
         return False
-    for match in _TOKEN.finditer(text):
-        found = match.group()
-        if match["iri"] and not _ABSOLUTE.fullmatch(found):
+    for token in tokens(text):
+        if token.kind == "iri" and not _ABSOLUTE.fullmatch(token.text):
             return False
-        if match["word"] and ("\\" in found or found.upper().endswith("BASE")):
+        if token.kind == "name" and "\\" in token.text:
             return False
-        if found == "<" and text[match.end() : match.end() + 1] not in " \t\r\n":
+        if token.kind == "word" and token.text.upper() == "BASE":
             return False
-        if match["other"] and found in "\\\"'":
+        if token.text == "<" and text[token.offset + 1 : token.offset + 2] not in " \t\r\n":
+            return False
+        if token.kind == "unended" or token.text == "\\":
             return False
     return True
 
@@ -167,20 +160,20 @@ def with_dataset(text: str, clause: str) -> str:
     ``DELETE WHERE`` becomes its long form, which alone can name a data set.
     """
     parts: list[str] = []
-    depth, block, last, shorthand = 0, 0, "", False
-    for match in _TOKEN.finditer(text):
-        found = match.group()
-        word = found.upper() if match["word"] and depth == 0 else ""
+    end, depth, block, last, shorthand = 0, 0, 0, "", False
+    for token in tokens(text):
+        parts.append(text[end : token.offset])
+        found, end = token.text, token.offset + len(token.text)
+        word = found.upper() if token.kind == "word" and depth == 0 else ""
         if found == "{" and depth == 0:
             block = len(parts)
-        depth += (found == "{") - (found == "}")
+        depth += (found in ("{", "{|")) - (found in ("}", "|}"))
         if word == "WHERE":
             shorthand = last == "DELETE"
             found = "" if shorthand else f"{clause} {found}"
         parts.append(found)
-        if match["other"] == "}" and depth == 0 and shorthand:
+        if found == "}" and depth == 0 and shorthand:
             parts.append(f" {clause} WHERE {''.join(parts[block:])}")
             shorthand = False
-        if not match["skip"]:
-            last = word
-    return "".join(parts)
+        last = word
+    return "".join((*parts, text[end:]))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.client import HTTPException
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import quote
 
@@ -26,7 +27,7 @@ from sarag_rdf.stores.oxigraph import OxigraphStore
 from sarag_rdf.terms import iri
 from sarag_rdf.types import Source
 from tests.command import run_sarag
-from tests.fault_server import playing
+from tests.fault_server import playing, send
 from tests.sample_graph import BASE, graph_of, insert, make_graph, quads_of
 from tests.serve.running import Got, Running, all_end, serving
 from tests.serve.test_questions import endpoint as model
@@ -474,3 +475,21 @@ def test_a_clean_slate_can_be_filled_in_the_same_update(
     got.is_line(403, KG)
     assert set(_contents(kg)) == {graph}
     is_in_order(kg, endpoint)
+
+
+def test_no_update_stores_terms_that_are_too_deep(kg: Path, endpoint: dict[str, str]) -> None:
+    def nested(depth: int) -> bytes:
+        term = "<urn:o>"
+        for _ in range(depth):
+            term = f"<<( <urn:s> <urn:p> {term} )>>"
+        return f"<urn:s> <urn:p> {term} .".encode()
+
+    def files(handler: BaseHTTPRequestHandler) -> None:
+        send(handler, 200, nested(int(handler.path[1:])), **{"Content-Type": TURTLE})
+
+    with playing(files) as web, serving(kg, "--writable", "--allow-load", env=endpoint) as server:
+        load = f"LOAD <{web.root}/{{}}> INTO GRAPH <{OTHER}>"
+        assert server.update(load.format(100)).status == 204
+        before = lines(kg)
+        server.update(load.format(101)).is_line(400, "100 deep")
+        assert lines(kg) == before

@@ -123,3 +123,13 @@ def test_many_triples_are_looked_at_in_time_that_grows_with_them() -> None:
     assert (found.graphs, found.uses_default) == (frozenset({"urn:g"}), True)
     none = inspect_update("INSERT DATA { GRAPH <urn:g> { } }", "")
     assert (none.graphs, none.uses_default) == (frozenset(), False)
+
+
+def test_an_escaped_number_sign_begins_no_comment() -> None:
+    """A reader that takes it for one misses the WHERE, and with it the data set."""
+    store = ox.Store()
+    a, b, one, two = map(ox.NamedNode, ("http://a", "http://b", "http://e/1#", "http://e/2"))
+    store.extend([ox.Quad(one, two, one, a), ox.Quad(one, two, two, b)])
+    text = "PREFIX e: <http://e/> DELETE { GRAPH <http://b> { e:1\\# ?p ?o } } WHERE { ?s ?p ?o }"
+    store.update(with_dataset(text, "USING <http://a>"))
+    assert len(list(store.quads_for_pattern(None, None, None, b))) == 1
