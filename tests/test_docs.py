@@ -271,6 +271,16 @@ def test_examples_in_docstrings_are_true(module: str) -> None:
     assert found.failed == 0
 
 
+def test_every_promise_names_a_test_that_exists() -> None:
+    page = (ROOT / "docs" / "security.md").read_text("utf-8")
+    promises = [line for line in page.splitlines() if line.startswith("| ") and "::" in line]
+    assert len(promises) > 50
+    named = re.findall(r"`([\w/]+\.py)::(\w+)`", page)
+    assert len(named) >= len(promises)
+    for file, name in named:
+        assert f"\ndef {name}(" in (ROOT / "tests" / file).read_text("utf-8"), f"{file}::{name}"
+
+
 @cache
 def example_graph() -> sarag_rdf.knowledge_graph.KnowledgeGraph:
     kg = sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None)
