@@ -163,12 +163,10 @@ def _fitting(option: click.Parameter, key: str, value: str | list[Any]) -> str |
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit: 0 done, 1 failed, 2 wrong usage, 3 no answer in the evidence."""
-    logging.basicConfig(
-        format="sarag: %(message)s", level=logging.WARNING, handlers=[_BesideBars()]
-    )
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(logging.Filter("sarag_rdf"))
-        handler.addFilter(FirstOnly())
+    handler = _BesideBars()
+    handler.addFilter(logging.Filter("sarag_rdf"))
+    handler.addFilter(FirstOnly())
+    logging.basicConfig(format="sarag: %(message)s", level=logging.WARNING, handlers=[handler])
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     sys.excepthook = _show
     sys.exit(_run(sys.argv[1:] if arguments is None else arguments))

@@ -49,10 +49,10 @@ def plan_update(
     todo = replace(todo, gone=holdings.names(gone), left_out=len(seen.left_out))
     if yes or not _too_many(len(gone), len(held)):
         return todo
-    whose = f"of these {len(held)} sources" if len(held) > 1 else "the only source"
+    whose = f"{len(gone)} of these {len(held)} sources" if len(held) > 1 else "the only source"
     return replace(
         todo,
-        refused=f"{len(gone)} {whose} would be deleted, more than a third: if they are meant to "
+        refused=f"{whose} would be deleted, more than a third: if they are meant to "
         "go, confirm it with --yes; --dry-run lists them",
     )
 

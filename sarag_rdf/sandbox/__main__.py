@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from sarag_rdf.errors import SaragError
@@ -109,7 +110,15 @@ def _limit_memory(size: int) -> None:
 
 
 def _peak_memory() -> int:
-    """Bytes of memory that this process has had at most."""
+    """Bytes of memory that this process has had at most.
+
+    Linux lets a new process start with the peak of its parent in `getrusage`, so it is asked for
+    that of this program alone.
+    """
+    with contextlib.suppress(OSError, StopIteration, ValueError):
+        status = Path("/proc/self/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) << 10
     try:
         import resource
     except ImportError:

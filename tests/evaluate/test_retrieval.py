@@ -448,7 +448,7 @@ def test_files_that_cannot_be_used(
 def test_settings_reach_the_command(evaluate: Evaluate, tmp_path: Path) -> None:
     """Those of models do; the graph of other commands, and their limit, do not."""
     (tmp_path / "sarag.toml").write_text('kg = "mine"\nlimit = 1\nprice-in = "much"')
-    evaluate().fails(2, "--price-in")
+    evaluate().fails(2, "sarag.toml, line 3: price-in")
     (tmp_path / "sarag.toml").write_text('kg = "mine"\nlimit = 1\n')
     assert len(evaluate.json()["questions"]) == 3
     assert not (tmp_path / "mine").exists()

@@ -138,4 +138,4 @@ def test_only_stores_and_workers_hold_results_of_the_engine() -> None:
         if any(isinstance(node, ast.Attribute) and node.attr in lazy for node in nodes):
             holding.add(str(path.relative_to(ROOT / "sarag_rdf")))
     assert "stores/oxigraph.py" in holding
-    assert {path for path in holding if not path.startswith("serve/")} == {"stores/oxigraph.py"}
+    assert {path.partition("/")[0] for path in holding} == {"serve", "stores"}

@@ -112,7 +112,7 @@ def test_records_that_became_one_object(tmp_path: Path, before: str) -> None:
     kg = indexed(tmp_path, {"a.json": before, "b.json": '{"text": "Ada."}'})
     write(tmp_path, {"a.json": '{"text": "Ada met Boris."}', "b.json": before})
     for name, deleted in (("a.json", 1), ("b.json", 1)):
-        report = call(kg, "update", tmp_path / name)
+        report = call(kg, "update", tmp_path / name, yes=True)
         assert (report.added, report.deleted) == (1, deleted)
     key = "b.json#1" if "[" in before else "b.json#x"
     assert keys(kg) == ["a.json", key]

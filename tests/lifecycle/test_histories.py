@@ -64,7 +64,8 @@ class Player:
         self._extractor = extractor
         self._folder = folder
         self.kg = sarag_rdf.open(where, embedder=HashEmbedder(), endpoint=None)
-        self.kg.index([], extractor=extractor)
+        self.kg.index([source("first", "Ada.")], extractor=extractor)
+        self.kg.delete(["first"])
         self.now: dict[str, int] = {}
 
     def play(self, step: Step) -> None:

@@ -432,13 +432,13 @@ def test_commands_list_what_they_will_do_and_do_it(sarag: Sarag, tmp_path: Path)
     listed = sarag("sync", "docs", "--dry-run")
     assert listed.out.splitlines() == [
         *(f"add     {key}" for key in sorted(POOL)),
-        "would be 8 added, 0 updated, 0 deleted, 0 unchanged, 0 duplicates, 0 not readable",
+        "would be 8 added, 0 updated, 0 deleted, 0 unchanged, 2 duplicates, 0 not readable",
     ]
     assert not (tmp_path / "kg").exists()
     done = sarag("sync", "docs")
     assert (done.code, done.out.splitlines()[0]) == (
         0,
-        "8 added, 0 updated, 0 deleted, 0 unchanged, 0 duplicates, 0 not indexed",
+        "8 added, 0 updated, 0 deleted, 0 unchanged, 2 duplicates, 0 not indexed",
     )
     write(tmp_path / "docs", {"london.txt": POOL["london.txt"][1], "new.txt": POOL["nyc.txt"][2]})
     (tmp_path / "docs" / "babbage.txt").unlink()
