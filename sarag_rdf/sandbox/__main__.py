@@ -33,7 +33,10 @@ def main(descriptor: int) -> None:
     connection.send((Kind.READY, None))
     with contextlib.suppress(EOFError, OSError):
         while True:
-            function, arguments, limits = connection.recv()
+            function, arguments, limits, folder = connection.recv()
+            if folder is not None:  # paths may be relative to the caller's current folder
+                with contextlib.suppress(OSError):
+                    os.chdir(folder)
             _answer(connection, function, arguments, limits)
 
 

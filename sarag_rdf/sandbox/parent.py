@@ -117,8 +117,11 @@ class _Child:
 
     def begin(self, function: Callable[..., Any], arguments: Any, limits: Limits) -> None:
         self.usable = False
+        folder = None
+        with contextlib.suppress(OSError):  # it may have been deleted
+            folder = os.getcwd()  # noqa: PTH109 - a string is sent
         try:
-            self._connection.send((function, arguments, limits))
+            self._connection.send((function, arguments, limits, folder))
         except OSError as error:
             raise self._death() from error
 

@@ -28,6 +28,32 @@ def test_the_tasks_of_one_thread_share_a_child() -> None:
     assert os.getpid() not in numbers
 
 
+def test_a_child_works_where_its_caller_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A child that is used again, too, so that relative paths mean the same."""
+    children = set()
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        assert run(victims.folder, LIMITS) == str(tmp_path / name)
+        children.add(run(victims.number, LIMITS))
+    assert len(children) == 1
+
+
+def test_a_child_of_a_large_process_is_used_again() -> None:
+    """The peak memory that Linux reports for a new process begins with that of its parent."""
+    code = (
+        "from sarag_rdf.sandbox import Limits, run\n"
+        "from tests.attack import victims\n"
+        "large = bytearray(b'x') * (700 << 20)\n"
+        "limits = Limits(seconds=120, memory=2 << 30)\n"
+        "print(len({run(victims.number, limits) for _ in range(3)}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True
+    )
+    assert done.stdout == "1\n"
+
+
 @pytest.mark.parametrize(
     ("victim", "limits", "message"),
     [

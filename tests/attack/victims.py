@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 
 def number() -> int:
     return os.getpid()
+
+
+def folder() -> str:
+    return str(Path.cwd())
 
 
 def crash() -> None:

@@ -445,7 +445,7 @@ def test_commands_list_what_they_will_do_and_do_it(sarag: Sarag, tmp_path: Path)
     before = files_of(tmp_path / "kg" / "store")
     assert sarag("update", "docs", "--dry-run").out.splitlines() == [
         "update  london.txt",
-        "would be 0 added, 1 updated, 0 deleted, 6 unchanged, 0 duplicates, 0 not readable",
+        "would be 0 added, 1 updated, 0 deleted, 6 unchanged, 2 duplicates, 0 not readable",
         "1 new file left out: sarag index or sarag sync adds it",
     ]
     assert sarag("sync", "docs", "--dry-run").out.splitlines()[:3] == [
@@ -467,7 +467,7 @@ def test_commands_list_what_they_will_do_and_do_it(sarag: Sarag, tmp_path: Path)
     assert sarag("update", "docs", "docs/new.txt", "--strict").code == 1
     assert sarag("update", "docs/new.txt").code == 1
     assert sarag("sync", "docs").out.splitlines()[0] == (
-        "1 added, 0 updated, 1 deleted, 7 unchanged, 0 duplicates, 0 not indexed"
+        "1 added, 0 updated, 1 deleted, 7 unchanged, 2 duplicates, 0 not indexed"
     )
     assert sarag("delete", "un/", "nyc.txt").out.splitlines()[0] == "3 deleted"
     assert json.loads(sarag("stats", "--json").out)["sources"] == 5

@@ -153,7 +153,8 @@ def test_an_imported_graph_is_only_read(kg: Path, tmp_path: Path) -> None:
         graph.import_graph(skos, "skos")
         (imported,) = graph.imports()
     with serving(kg, "--writable") as server:
-        assert server.values("SELECT ?l { <http://t.example/1> ?p ?l FILTER(isLiteral(?l)) }")
+        label = "<http://t.example/1> ?p ?l FILTER(isLiteral(?l))"
+        assert server.values(f"SELECT ?l {{ GRAPH ?g {{ {label} }} }}")
         server.update(f"DROP GRAPH <{imported.graph}>").is_line(403, "import it again")
         server.ask("DELETE", store(imported.graph), token=True).is_line(403)
         assert server.update("CLEAR ALL").status == 204
