@@ -137,7 +137,7 @@ def echo_counts(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     try:
         counts = kg.stats()
     except (EmptyGraphError, NotAGraphError):
-        click.echo(f"{options['kg']}: no graph was made, for there was nothing to index")
+        click.echo(f"{options['kg']}: no graph was made: there was nothing to index")
         return
     click.echo(
         f"{options['kg']}: {counts['sources']} sources, {counts['documents']} documents, "

@@ -43,6 +43,7 @@ class Snapshot:
         self._stamp: Stamp | None = None
         self._store: ox.Store | None = None
         self._excerpt = Excerpt()
+        self._asked: tuple[frozenset[str], list[str] | None] | None = None
 
     def store(self) -> ox.Store:
         """The store as it is now; raises `StoreError`."""
@@ -63,8 +64,7 @@ class Snapshot:
 
     def is_whole(self, over: Sequence[str]) -> bool:
         """Whether `over` names all parts of the graph; raises `UsageError` for an unknown name."""
-        reader = self._reader()
-        return reader is None or is_whole(reader, over)
+        return self._graphs(self.store(), over) is None
 
     def place(self, text: str, over: Sequence[str]) -> tuple[ox.Store, dict[str, Any]]:
         """The store to ask, and the union of the parts in `over` as its data set.
@@ -72,19 +72,30 @@ class Snapshot:
         The data set is keyword arguments of `pyoxigraph.Store.query`. Raises `StoreError`,
         `UsageError` for an unknown name.
         """
-        reader, store = self._reader(), self.store()
-        if reader is None or is_whole(reader, over):
+        store = self.store()
+        graphs = self._graphs(store, over)
+        if graphs is None:
             return store, {"use_default_graph_as_union": True}
-        return self._excerpt.place(store, text, dataset_graphs(reader, over))
+        return self._excerpt.place(store, text, graphs)
 
-    def _reader(self) -> GraphReader | None:
-        """A reader of the graph; None for a store that does not describe itself."""
-        meta = self.meta()
-        if meta is None:
-            return None
-        return GraphReader(OxigraphStore(self.store(), writable=False), Minter(meta.base))
+    def _graphs(self, store: ox.Store, over: Sequence[str]) -> list[str] | None:
+        """The graphs of the parts in `over`, None for all; kept while the same parts are asked.
+
+        A store that does not describe itself has no parts.
+        """
+        wanted = frozenset(over)
+        if self._asked is None or self._asked[0] != wanted:
+            port = OxigraphStore(store, writable=False)
+            meta = read_meta(port)
+            reader = GraphReader(port, Minter(meta.base)) if meta else None
+            graphs = None
+            if reader is not None and not is_whole(reader, over):
+                graphs = dataset_graphs(reader, over)
+            self._asked = wanted, graphs
+        return self._asked[1]
 
     def forget(self) -> None:
         """Close the snapshot: a writer comes."""
         self._store, self._stamp = None, None
         self._excerpt.forget()
+        self._asked = None
