@@ -36,23 +36,20 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 import sarag_rdf
-from sarag_rdf.algo import rounds as algo_rounds
-from sarag_rdf.algo.network import Groups, Network, Rows
-from sarag_rdf.algo.rounds import Rates, Weigh
-from sarag_rdf.algo.spreading import Spreading, spread
-from sarag_rdf.algo.traversal import NetworkTraversal
 from sarag_rdf.errors import SaragError
-from sarag_rdf.evaluate.bootstrap import paired_interval
-from sarag_rdf.evaluate.corpus import Corpus, read_corpus
-from sarag_rdf.evaluate.measures import figures, mean
-from sarag_rdf.evaluate.questions import read_questions
-from sarag_rdf.evaluate.trouble import Judged, judged
-from sarag_rdf.graph import relevance
-from sarag_rdf.graph.view import GraphView
+from sarag_rdf.evaluation.corpus import Corpus, read_corpus
+from sarag_rdf.evaluation.problems import Judged, judged
+from sarag_rdf.evaluation.questions import read_questions
+from sarag_rdf.evaluation.statistics import figures, mean, paired_interval
+from sarag_rdf.network import spreading as algo_rounds
+from sarag_rdf.network.edges import Groups, Network, Rows
+from sarag_rdf.network.spreading import Rates, Spreading, Weigh, spread
+from sarag_rdf.network.traversal import NetworkTraversal
 from sarag_rdf.ports import Table, Vector
-from sarag_rdf.retrieve import sarag
+from sarag_rdf.retrieve import relevance, sarag
 from sarag_rdf.retrieve.sarag import Sarag
-from sarag_rdf.stores.exact_index import ExactIndex
+from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.vectors.index import ExactIndex
 from sarag_rdf.vocab import SARAG
 
 KS = (2, 5, 10)

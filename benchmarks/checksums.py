@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sarag_rdf.stores import checked
+from sarag_rdf.vectors import files
 
 WIDTH = 384
 
@@ -28,17 +28,17 @@ def main(megabytes: int) -> None:
                 file.write(block[: rows - begin].tobytes())
         size = path.stat().st_size
         started = time.perf_counter()
-        said = checked.digest(path)
+        said = files.digest(path)
         print(
             f"taken when written    {time.perf_counter() - started:.2f} s for {size / 1e9:.2f} GB"
         )
         started = time.perf_counter()
-        checked.check(path, said)
+        files.check(path, said)
         print(f"opened: {time.perf_counter() - started:.2f} s")
         with path.open("ab") as file:
             file.write(block[:100].tobytes())
         started = time.perf_counter()
-        checked.check(path, checked.digest(path, known=said, unchanged=size))
+        files.check(path, files.digest(path, known=said, unchanged=size))
         print(f"100 rows appended: {time.perf_counter() - started:.2f} s")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     print(f"peak memory: {peak} MB")

@@ -21,9 +21,9 @@ from statistics import fmean
 
 import sarag_rdf
 from sarag_rdf.errors import SaragError
-from sarag_rdf.evaluate.coverage import any_holds
-from sarag_rdf.evaluate.questions import read_questions
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.evaluation.questions import read_questions
+from sarag_rdf.evaluation.scores import any_holds
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.types import Query
 
 SYSTEMS = (("dense", "whole"), ("sarag", "whole"), ("sarag", "graph-walk"), ("sarag", "selected"))

@@ -27,17 +27,17 @@ from typing import Any, get_args
 import pytest
 
 import sarag_rdf
+from sarag_rdf.endpoints import Remote
 from sarag_rdf.errors import SaragError
-from sarag_rdf.graph.network import load_network
-from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.graph.view import Engine
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.remote import Remote
+from sarag_rdf.network.load import load_network
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from sarag_rdf.resources import query_file, query_names
-from sarag_rdf.stores.oxigraph import OxigraphStore
-from sarag_rdf.stores.sparql import SparqlStore
+from sarag_rdf.retrieve.view import Engine
 from tests.remote.sample import seeds
 from tests.servers import Server, oxigraph_server, virtuoso_server
 

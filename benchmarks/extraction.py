@@ -6,7 +6,7 @@ OpenAI-compatible endpoint, or spaCy and rules, which need none::
     python benchmarks/extraction.py --reference OPENIE_JSON --base-url http://127.0.0.1:8080/v1
     python benchmarks/extraction.py --reference OPENIE_JSON --extractor spacy --limit 300
 
-OPENIE_JSON is in the format that `sarag_rdf.index.extract_openie` describes. ``--cache FILE``
+OPENIE_JSON is in the format that `sarag_rdf.extract.openie` describes. ``--cache FILE``
 keeps replies, so that a second run costs nothing; ``--show 2`` prints two extractions in full;
 ``--json OUT`` writes figures and extractions to a file. The key, if the endpoint asks for one, is
 read from OPENAI_API_KEY.
@@ -32,14 +32,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sarag_rdf.errors import InputError, SaragError, UsageError
-from sarag_rdf.index.describe import split_sentences
-from sarag_rdf.index.extract_llm import LLMExtractor
-from sarag_rdf.index.extract_spacy import SpacyExtractor
-from sarag_rdf.index.grounding import Words
+from sarag_rdf.extract.llm import LLMExtractor, Words
+from sarag_rdf.extract.sentences import split_sentences
+from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
 from sarag_rdf.iris import normalize_name
-from sarag_rdf.models.endpoint_client import endpoint_model
+from sarag_rdf.models.caches import CachedLLM
+from sarag_rdf.models.client import endpoint_model
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.models.reply_cache import CachedLLM
 from sarag_rdf.types import Document, Extraction, Method, Usage
 
 NOTE = (

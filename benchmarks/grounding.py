@@ -19,12 +19,11 @@ import time
 from pathlib import Path
 
 import sarag_rdf
-from sarag_rdf.algo.pattern import PatternError, parse_patterns
 from sarag_rdf.errors import SaragError
-from sarag_rdf.evaluate.coverage import any_holds
-from sarag_rdf.evaluate.questions import Question, read_questions
-from sarag_rdf.graph.bindings import Grounding
-from sarag_rdf.graph.grounding import Grounder
+from sarag_rdf.evaluation.questions import Question, read_questions
+from sarag_rdf.evaluation.scores import any_holds
+from sarag_rdf.reason.grounding import Grounder, Grounding
+from sarag_rdf.reason.patterns import PatternError, parse_patterns
 from sarag_rdf.retrieve.sarag import Sarag
 
 

@@ -28,12 +28,12 @@ from typing import Any
 from unittest import mock
 
 import sarag_rdf
-from sarag_rdf.index import commit, pipeline
-from sarag_rdf.index.inputs import read_inputs
+from sarag_rdf.index import commit, run
+from sarag_rdf.index.plan import read_inputs
+from sarag_rdf.models.caches import SqliteCache
 from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
-from sarag_rdf.models.sqlite_cache import SqliteCache
 from sarag_rdf.ports import Extractor
-from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.types import Document, Extraction, Source
 
 
@@ -120,8 +120,8 @@ def used() -> float:
 def timed_stages(clock: Clock) -> Iterator[None]:
     """Puts clocks on the stages of indexing."""
     places: list[tuple[Any, str, str]] = [
-        (pipeline, "source_quads", "evidence"),
-        (pipeline, "inspect_evidence", "validation"),
+        (run, "source_quads", "evidence"),
+        (run, "inspect_evidence", "validation"),
         (commit, "refresh", "what follows"),
         (OxigraphStore, "apply", "writing the store"),
         (SqliteCache, "get_many", "embedding cache"),

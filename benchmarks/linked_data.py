@@ -25,7 +25,7 @@ from urllib.parse import quote
 import pyoxigraph as ox
 
 import sarag_rdf
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 
 LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")

@@ -26,14 +26,14 @@ from pyoxigraph import Quad
 
 import sarag_rdf
 from sarag_rdf.errors import SaragError
-from sarag_rdf.index import gate, pipeline
-from sarag_rdf.index.extract_openie import OpenIEExtractor
-from sarag_rdf.index.extract_spacy import SpacyExtractor
-from sarag_rdf.index.inputs import read_inputs
+from sarag_rdf.extract.openie import OpenIEExtractor
+from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
+from sarag_rdf.index import quarantine, run
+from sarag_rdf.index.plan import read_inputs
 from sarag_rdf.inspect.validate import ENGINES, Engine
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Extractor
-from sarag_rdf.shacl.report import ValidationReport
+from sarag_rdf.rdf.shacl.report import ValidationReport
 from sarag_rdf.types import Source
 
 CORPUS = Path(__file__).parent.parent / "examples" / "corpus"
@@ -48,7 +48,7 @@ class Gate:
 
     def __call__(self, evidence: Iterable[Quad]) -> ValidationReport:
         begin = time.process_time()
-        report = gate.inspect_evidence(evidence)
+        report = quarantine.inspect_evidence(evidence)
         self.seconds += time.process_time() - begin
         self.triples += report.triples
         return report
@@ -87,7 +87,7 @@ def measure(
     sources: list[Source], extractor: Extractor, engines: Sequence[Engine] = ENGINES
 ) -> None:
     timed = Gate()
-    patched: Any = pipeline
+    patched: Any = run
     patched.inspect_evidence = timed
     next(iter(extractor.extract([])), None)
     with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:

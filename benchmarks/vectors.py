@@ -24,12 +24,11 @@ from statistics import median
 
 import numpy as np
 
-from sarag_rdf.algo.clusters import EACH, SHARE
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.ports import Matrix, VectorIndex, silent
-from sarag_rdf.stores.exact_index import ExactIndex
-from sarag_rdf.stores.matrix_file import release
-from sarag_rdf.stores.vectors import FolderVectors
+from sarag_rdf.vectors.files import release
+from sarag_rdf.vectors.index import EACH, SHARE, ExactIndex
+from sarag_rdf.vectors.store import FolderVectors
 
 BLOCK = 10_000
 KIND = "document"

@@ -11,10 +11,9 @@ import time
 from pathlib import Path
 
 import sarag_rdf
-from sarag_rdf.cli.progress import bars
-from sarag_rdf.cli.show import show_retrieved
-from sarag_rdf.export.picture_html import activation_html
-from sarag_rdf.export.picture_png import write_activation_png
+from sarag_rdf.cli.output import bars, show_retrieved
+from sarag_rdf.picture.html import activation_html
+from sarag_rdf.picture.png import write_activation_png
 
 HERE = Path(__file__).parent
 OUT = Path("demo")

@@ -12,19 +12,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from sarag_rdf import answers, errors, types
-from sarag_rdf.answers import Answer
+from sarag_rdf import errors, types
+from sarag_rdf.endpoints import Remote
 from sarag_rdf.errors import SaragError
-from sarag_rdf.remote import Remote
-from sarag_rdf.types import Document, Query, Retrieved, Source
+from sarag_rdf.types import Answer, Document, Query, Retrieved, Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sarag_rdf.assemble import Endpoint
-    from sarag_rdf.graph.view import Engine
-    from sarag_rdf.knowledge_graph import KnowledgeGraph
+    from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.kg.registry import Endpoint
     from sarag_rdf.ports import LLM, ChooseVectors, Embedder
+    from sarag_rdf.retrieve.view import Engine
 
 __version__ = "0.1.0"
 
@@ -74,8 +73,8 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     keep_vectors: whether vectors of new texts, such as questions, are added to the graph's cache;
     if not, the latest of them are held in memory.
     """
-    from sarag_rdf.assemble import Endpoint
-    from sarag_rdf.knowledge_graph import KnowledgeGraph
+    from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.kg.registry import Endpoint
 
     if endpoint == "environment":
         endpoint = Endpoint.from_environment()

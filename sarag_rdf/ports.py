@@ -13,8 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.answers import Answer, Context, Evidence
-from sarag_rdf.types import Document, Extraction, Method, Query, Retrieved, Usage
+from sarag_rdf.types import (
+    Answer,
+    Context,
+    Document,
+    Evidence,
+    Extraction,
+    Method,
+    Query,
+    Retrieved,
+    Usage,
+)
 
 Vector = NDArray[np.float32]
 """Shape (d,), unit length."""
@@ -120,7 +129,7 @@ class Embedder(Protocol):
 class VectorIndex(Protocol):
     """Similarities of one kind of node (descriptions, relationships, documents, entities).
 
-    `sarag_rdf.stores.any_index.AnyIndex` makes all of it of `iris` and two methods.
+    `sarag_rdf.vectors.index.AnyIndex` makes all of it of `iris` and two methods.
     """
 
     @property

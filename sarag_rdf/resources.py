@@ -163,4 +163,4 @@ def prompt_hash(*names: str) -> str:
 
 def template_text(name: str) -> str:
     """Text of a packaged HTML template, ``prompts``' neighbour ``export/<name>``."""
-    return (_PACKAGE / "export" / name).read_text(encoding="utf-8")
+    return (_PACKAGE / "picture" / name).read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ import pyoxigraph as ox
 import sarag_rdf
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Embedder, Extractor
-from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.terms import iri
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
 from tests.fault_server import FaultServer, send

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf import assemble
-from sarag_rdf.graph.question import MAX_WORDS as MAX_QUESTION_WORDS
-from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.kg import registry
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.retrieve.question import MAX_WORDS as MAX_QUESTION_WORDS
 from tests.command import Sarag, run_sarag
 from tests.fault_server import FaultServer
 from tests.sample_graph import CapitalExtractor, files_of, make_graph, nquads, quads_of
@@ -40,7 +40,7 @@ def named(command: tuple[str, ...]) -> str:
 @pytest.fixture(autouse=True)
 def models(sarag: Sarag, embedding_server: FaultServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small models: capitalised words are mentions, and word counts are embeddings."""
-    monkeypatch.setattr(assemble, "make_extractor", lambda *_, **__: CapitalExtractor())
+    monkeypatch.setattr(registry, "make_extractor", lambda *_, **__: CapitalExtractor())
     monkeypatch.setenv("SARAG_BASE_URL", embedding_server.base_url)
     monkeypatch.setenv("SARAG_EMBEDDER", "openai:one")
     monkeypatch.setenv("SARAG_MODEL", "none")

@@ -22,7 +22,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.cli.main import cli
-from sarag_rdf.cli.show import show_table
+from sarag_rdf.cli.output import show_table
 from sarag_rdf.errors import MissingDependencyError
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Triples
@@ -134,7 +134,7 @@ def test_marked_commands_run(page: Path, sarag: Sarag, tmp_path: Path) -> None:
 
 
 def skip_without_models() -> None:
-    from sarag_rdf.index.extract_spacy import load_pipeline
+    from sarag_rdf.extract.spacy.pipeline import load_pipeline
     from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, _packaged_path
 
     try:
@@ -282,7 +282,7 @@ def test_every_promise_names_a_test_that_exists() -> None:
 
 
 @cache
-def example_graph() -> sarag_rdf.knowledge_graph.KnowledgeGraph:
+def example_graph() -> sarag_rdf.kg.graph.KnowledgeGraph:
     kg = sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None)
     try:
         kg.index(ROOT / "examples" / "corpus", extractor="spacy")

@@ -18,8 +18,8 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.index.read import read_paths
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.read import read_paths
 from sarag_rdf.redaction import public_origin
 from sarag_rdf.types import Source
 from tests.command import environment
@@ -108,7 +108,7 @@ def test_very_many_files(tmp_path: Path) -> None:
 _PEAK = """
 import resource, sys
 from pathlib import Path
-from sarag_rdf.index.read import read_paths
+from sarag_rdf.read import read_paths
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for found in read_paths([Path(sys.argv[1])]):
     print(found)

@@ -19,8 +19,8 @@ from sarag_rdf.iris import Minter
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Table, Term, Triples
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.resources import QueryFile, query_file, query_names
-from sarag_rdf.stores.oxigraph import OxigraphStore
 from sarag_rdf.types import Source
 from tests.sample_graph import SOURCES, make_graph
 

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from sarag_rdf import redaction
 from sarag_rdf.errors import EndpointError, UsageError
 from sarag_rdf.iris import Minter
+from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.fakes import QueuedLLM
-from sarag_rdf.models.reply_cache import CachedLLM
 from sarag_rdf.redaction import (
     is_distinctive,
     redacted,

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from sarag_rdf.endpoints import Remote
 from sarag_rdf.errors import EndpointError, SaragError, UsageError
-from sarag_rdf.models.endpoint_client import endpoint_model
+from sarag_rdf.models.client import endpoint_model
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.remote import Remote
-from sarag_rdf.stores.sparql import SparqlStore
+from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from tests.command import Sarag, run_sarag
 from tests.fault_server import FaultServer, Play, completion, data, failure, playing, raw, send
 from tests.index.test_resume import chat
@@ -302,7 +302,7 @@ def test_a_model_called_after_the_key_is_refused(monkeypatch: pytest.MonkeyPatch
 def test_a_model_of_ones_own_called_after_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sarag_rdf.index.extract_llm import LLMExtractor
+    from sarag_rdf.extract.llm import LLMExtractor
 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     entity = {"name": "Ada", "type": "person", "aliases": [], "information": "Ada knows Ulm."}

@@ -93,7 +93,7 @@ def test_contents(wheel: Path) -> None:
         wanted |= {f"sarag_rdf/_data/{path.relative_to(ROOT).as_posix()}" for path in found}
     for suffix in (
         "prompts/answer.j2",
-        "export/activation.html.j2",
+        "picture/activation.html.j2",
         "serve/static/editor.html",
         "serve/static/editor.js",
         "serve/static/page.css",

@@ -7,12 +7,6 @@ from typing import Any
 
 import click
 
-from sarag_rdf.cli.asking import (
-    reasoning_arguments,
-    reasoning_options,
-    retrieval_options,
-    retriever_arguments,
-)
 from sarag_rdf.cli.options import (
     embedder_option,
     endpoint_options,
@@ -20,6 +14,10 @@ from sarag_rdf.cli.options import (
     kg_option,
     open_graph,
     over_option,
+    reasoning_arguments,
+    reasoning_options,
+    retrieval_options,
+    retriever_arguments,
     sparql_options,
 )
 
@@ -46,13 +44,13 @@ def command(question: str, **options: Any) -> int:
     With an endpoint a model answers and cites documents; it says so when the evidence does not
     suffice (exit code 3). Without one the evidence is printed, and is no answer.
     """
-    from sarag_rdf.cli.show import show_answer
+    from sarag_rdf.cli.output import show_answer
 
     with open_graph(options) as kg:
         arguments = {**reasoning_arguments(options), **retriever_arguments(options)}
         answer = kg.ask(question, **arguments)
     if options["as_json"]:
-        from sarag_rdf.context.report import answer_to_dict
+        from sarag_rdf.kg.report import answer_to_dict
 
         click.echo(json.dumps(answer_to_dict(answer), ensure_ascii=False, indent=2))
     else:

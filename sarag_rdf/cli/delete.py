@@ -30,7 +30,7 @@ def command(sources: tuple[str, ...], *, dry_run: bool, **options: Any) -> int:
     A SOURCE is its IRI, or its path below the indexed folder. The path of a file of records stands
     for them all, and a path that ends in / for all that lies below. The files are not touched.
     """
-    from sarag_rdf.cli.progress import bars
+    from sarag_rdf.cli.output import bars
 
     with open_graph(options) as kg:
         if dry_run:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from sarag_rdf.cli.files import written_to
 from sarag_rdf.cli.options import kg_option, open_graph, setting
+from sarag_rdf.cli.output import written_to
 
 SAID = ("title", "description", "license", "publisher", "homepage")
 

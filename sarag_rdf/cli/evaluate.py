@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sarag_rdf.cli import (
-    evaluate_activation,
-    evaluate_compare,
-    evaluate_qa,
-    evaluate_retrieval,
-)
+from sarag_rdf.cli import evaluate_activation, evaluate_compare, evaluate_qa, evaluate_retrieval
 
 
 @click.group(

@@ -58,7 +58,7 @@ def command(question: str, **options: Any) -> None:
             f"{len(found.relationships):>14}  {titles or '-'}"
         )
     if options["plot"]:
-        from sarag_rdf.evaluate.plot_activation import write_activation_plot
+        from sarag_rdf.evaluation.plots import write_activation_plot
 
         write_activation_plot(curves, f"{name}: {question}", options["plot"])
         click.echo(f"sarag: picture written to {options['plot']}", err=True)

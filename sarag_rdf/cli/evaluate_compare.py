@@ -37,12 +37,12 @@ def command(**options: Any) -> None:
     docs/evaluation.md for the criteria.
     """
     import sarag_rdf
-    from sarag_rdf import assemble
-    from sarag_rdf.evaluate import compare_table
-    from sarag_rdf.evaluate.compare import Pairs, compare_all, pairs_of, report
-    from sarag_rdf.evaluate.judge import settings_of
-    from sarag_rdf.evaluate.qa import Parts
-    from sarag_rdf.evaluate.row_file import RowFile
+    from sarag_rdf.evaluation import compare
+    from sarag_rdf.evaluation.compare import Pairs, compare_all, pairs_of, report
+    from sarag_rdf.evaluation.jobs import RowFile
+    from sarag_rdf.evaluation.judge import settings_of
+    from sarag_rdf.evaluation.qa import Parts
+    from sarag_rdf.kg import registry
 
     labels = [Parts.parse(part).label for part in options["systems"].split(",")]
     if len(labels) != 2 or labels[0] == labels[1]:
@@ -55,7 +55,7 @@ def command(**options: Any) -> None:
         pairs = found.pairs[: options["limit"]]
         if not pairs:
             raise InputError(f"no question was answered by both {labels[0]} and {labels[1]}")
-        llm = assemble.make_llm(endpoint_of(options), None)
+        llm = registry.make_llm(endpoint_of(options), None)
         with showing_progress() as progress:
             records = compare_all(
                 pairs, llm, kept, threads=options["concurrency"], progress=progress
@@ -71,5 +71,5 @@ def command(**options: Any) -> None:
     }
     data = report(Pairs(pairs, found.failed, found.unpaired), records, setting)
     write_json(options["json_file"], data)
-    for line in compare_table.lines(data):
+    for line in compare.lines(data):
         click.echo(line)

@@ -23,10 +23,9 @@ from sarag_rdf.cli.options import endpoint_of, endpoint_options
 from sarag_rdf.errors import InputError, SaragError, UsageError
 
 if TYPE_CHECKING:
-    from sarag_rdf.evaluate.account import Meter
-    from sarag_rdf.evaluate.corpus import Corpus
-    from sarag_rdf.evaluate.qa import Parts, System
-    from sarag_rdf.knowledge_graph import KnowledgeGraph
+    from sarag_rdf.evaluation.corpus import Corpus
+    from sarag_rdf.evaluation.qa import Meter, Parts, System
+    from sarag_rdf.kg.graph import KnowledgeGraph
     from sarag_rdf.ports import LLM
 
 
@@ -66,16 +65,14 @@ def command(**options: Any) -> None:
     --timings.
     """
     import sarag_rdf
-    from sarag_rdf import assemble
-    from sarag_rdf.evaluate import qa_report, qa_table
-    from sarag_rdf.evaluate.account import Meter
-    from sarag_rdf.evaluate.corpus import read_corpus
-    from sarag_rdf.evaluate.judge import judge_all, settings_of
-    from sarag_rdf.evaluate.marks import cases_for_judge
-    from sarag_rdf.evaluate.qa import ask_all
-    from sarag_rdf.evaluate.questions import read_questions
-    from sarag_rdf.evaluate.row_file import RowFile
-    from sarag_rdf.evaluate.trouble import judged, troubles
+    from sarag_rdf.evaluation import qa_report
+    from sarag_rdf.evaluation.corpus import read_corpus
+    from sarag_rdf.evaluation.jobs import RowFile
+    from sarag_rdf.evaluation.judge import cases_for_judge, judge_all, settings_of
+    from sarag_rdf.evaluation.problems import judged, troubles
+    from sarag_rdf.evaluation.qa import Meter, ask_all
+    from sarag_rdf.evaluation.questions import read_questions
+    from sarag_rdf.kg import registry
 
     systems = _systems(options["systems"])
     baseline = _baseline(options["baseline"], systems)
@@ -83,7 +80,7 @@ def command(**options: Any) -> None:
         raise UsageError(f"{options['plot']}: the name of a plot ends in .png")
     check_outputs(options["rows"], options["json_file"], options["timings"], options["plot"])
     _check_reasoners(systems)
-    llm = assemble.make_llm(endpoint_of(options), None)
+    llm = registry.make_llm(endpoint_of(options), None)
     corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
     asked = chosen(file.questions, options["limit"], options["seed"])
     questions = [question for question in asked if question.has_answer]
@@ -135,14 +132,14 @@ def command(**options: Any) -> None:
     write_json(options["timings"], times)
     if options["plot"]:
         _draw(data, options["plot"])
-    for line in qa_table.lines(data, times):
+    for line in qa_report.lines(data, times):
         click.echo(line)
 
 
 def _systems(text: str) -> list[Parts]:
     """The systems, each once, all of whose parts have names that are known."""
-    from sarag_rdf.assemble import CONTEXTS, REASONERS, RETRIEVERS
-    from sarag_rdf.evaluate.qa import Parts
+    from sarag_rdf.evaluation.qa import Parts
+    from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS
 
     systems = {}
     for label in text.split(","):
@@ -172,7 +169,7 @@ def _baseline(wanted: str | None, systems: list[Parts]) -> str:
 
 def _check_reasoners(systems: list[Parts]) -> None:
     """Before anything is indexed."""
-    from sarag_rdf.assemble import reasoner_spec
+    from sarag_rdf.kg.registry import reasoner_spec
 
     for parts in systems:
         with _named(parts):
@@ -188,7 +185,7 @@ def _named(parts: Parts) -> Iterator[None]:
 
 
 def _system(kg: KnowledgeGraph, parts: Parts, meter: Meter, options: Mapping[str, Any]) -> System:
-    from sarag_rdf.evaluate.qa import System
+    from sarag_rdf.evaluation.qa import System
 
     with _named(parts):
         gather = kg.gather(
@@ -207,7 +204,7 @@ def _depends(
 ) -> dict[str, Any]:
     """A graph in a folder is known by its revision, another one by what it was made from."""
     import sarag_rdf
-    from sarag_rdf.evaluate.depends import depends_on
+    from sarag_rdf.evaluation.judge import depends_on
 
     meta = kg.meta()
     graph: dict[str, Any] = {"embedder": meta.embedding_model}
@@ -238,7 +235,7 @@ def _kept_or_lost(rows: Path | None) -> Iterator[None]:
 
 
 def _draw(data: Mapping[str, Any], path: Path) -> None:
-    from sarag_rdf.evaluate.plot_answers import write_answer_plot
+    from sarag_rdf.evaluation.plots import write_answer_plot
 
     results = data["results"]
     judged = data["judge"] is not None

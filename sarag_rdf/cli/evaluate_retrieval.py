@@ -22,8 +22,8 @@ from sarag_rdf.cli.options import endpoint_options
 from sarag_rdf.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from sarag_rdf.evaluate.retrieval import Outcome
-    from sarag_rdf.spec import Spec
+    from sarag_rdf.evaluation.retrieval import Outcome
+    from sarag_rdf.options import Spec
 
 CURVE = 20
 """Documents up to which --plot draws at least."""
@@ -59,11 +59,11 @@ def command(**options: Any) -> None:
     are printed, and written with --timings.
     """
     import sarag_rdf
-    from sarag_rdf.evaluate import report, table
-    from sarag_rdf.evaluate.corpus import read_corpus
-    from sarag_rdf.evaluate.questions import read_questions
-    from sarag_rdf.evaluate.retrieval import Cutoffs, evaluate
-    from sarag_rdf.evaluate.trouble import judged, troubles
+    from sarag_rdf.evaluation import retrieval_report, tables
+    from sarag_rdf.evaluation.corpus import read_corpus
+    from sarag_rdf.evaluation.problems import judged, troubles
+    from sarag_rdf.evaluation.questions import read_questions
+    from sarag_rdf.evaluation.retrieval import Cutoffs, evaluate
 
     methods = _methods(options["methods"])
     baseline = _baseline(options["baseline"], methods)
@@ -83,7 +83,7 @@ def command(**options: Any) -> None:
                 "corpus, or leave --kg out"
             )
         encoding, outcomes = evaluate(kg, corpus, questions, methods, asked, progress)
-        setting = report.setting(
+        setting = retrieval_report.setting(
             corpus, file, questions, cutoffs,
             methods=[method.label for method in methods],
             baseline=baseline,
@@ -95,19 +95,19 @@ def command(**options: Any) -> None:
             version=sarag_rdf.__version__,
             trouble=trouble,
         )  # fmt: skip
-    data = report.report(corpus, questions, outcomes, cutoffs, setting)
-    times = report.timings(encoding, outcomes)
+    data = retrieval_report.report(corpus, questions, outcomes, cutoffs, setting)
+    times = retrieval_report.timings(encoding, outcomes)
     write_json(options["json_file"], data)
     write_json(options["timings"], times)
     if options["plot"]:
         _draw(outcomes, curve, options["plot"])
-    for line in table.lines(data, times, cutoffs):
+    for line in tables.lines(data, times, cutoffs):
         click.echo(line)
 
 
 def _methods(text: str) -> list[Spec]:
-    from sarag_rdf.assemble import RETRIEVERS, ranking_options
-    from sarag_rdf.spec import Spec
+    from sarag_rdf.kg.registry import RETRIEVERS, ranking_options
+    from sarag_rdf.options import Spec
 
     methods = []
     for label in dict.fromkeys(text.split(",")):
@@ -129,8 +129,8 @@ def _baseline(wanted: str | None, methods: list[Spec]) -> str:
 
 
 def _draw(outcomes: list[Outcome], curve: range | tuple[()], path: Path) -> None:
-    from sarag_rdf.evaluate.measures import mean
-    from sarag_rdf.evaluate.plot_recall import write_recall_plot
+    from sarag_rdf.evaluation.plots import write_recall_plot
+    from sarag_rdf.evaluation.statistics import mean
 
     curves = {
         outcome.method: [mean([row.figures for row in outcome.rows], f"R@{k}") for k in curve]

@@ -16,9 +16,9 @@ from sarag_rdf.cli.options import Decorator, embedder_option, open_graph
 from sarag_rdf.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from sarag_rdf.evaluate.corpus import Corpus
-    from sarag_rdf.evaluate.questions import Question
-    from sarag_rdf.knowledge_graph import KnowledgeGraph
+    from sarag_rdf.evaluation.corpus import Corpus
+    from sarag_rdf.evaluation.questions import Question
+    from sarag_rdf.kg.graph import KnowledgeGraph
 
 _PROBLEMS = 3
 
@@ -124,7 +124,7 @@ def graph_of(options: dict[str, Any], corpus: Corpus) -> Iterator[tuple[Knowledg
 @contextmanager
 def showing_progress() -> Iterator[Callable[[str, int], Callable[[int], None]]]:
     """A Progress on standard error."""
-    from sarag_rdf.cli.progress import bars
+    from sarag_rdf.cli.output import bars
 
     progress, end = bars()
     try:

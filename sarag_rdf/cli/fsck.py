@@ -16,7 +16,7 @@ from sarag_rdf.cli.options import (
     open_graph,
     sparql_write_options,
 )
-from sarag_rdf.cli.show import echo_violations
+from sarag_rdf.cli.output import echo_violations
 
 
 @click.command(name="fsck", epilog="Example:  sarag fsck --kg kg --repair")

@@ -92,7 +92,7 @@ def command(file: str | None, **options: Any) -> int:
 
 
 def _restore(kg: Any, file: str, options: dict[str, Any]) -> int:
-    from sarag_rdf.cli.progress import bars
+    from sarag_rdf.cli.output import bars
 
     given = [name for name in _NOT_RESTORED if options[name.lstrip("-").replace("-", "_")]]
     if given:
@@ -115,7 +115,7 @@ def _restore(kg: Any, file: str, options: dict[str, Any]) -> int:
 
 
 def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
-    from sarag_rdf.cli.progress import bars
+    from sarag_rdf.cli.output import bars
 
     progress, end = bars()
     try:

@@ -23,7 +23,7 @@ from sarag_rdf.cli.options import (
 from sarag_rdf.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
 
 if TYPE_CHECKING:
-    from sarag_rdf.knowledge_graph import KnowledgeGraph
+    from sarag_rdf.kg.graph import KnowledgeGraph
     from sarag_rdf.ports import Extractor, Progress
 
 _READING = (
@@ -115,7 +115,7 @@ def extractor_of(kg: KnowledgeGraph, options: dict[str, Any]) -> Extractor:
 
 def with_bars(work: Callable[[Progress], Any], extractor: Extractor) -> Any:
     """Run with bars of progress, after a line that tells the extractor."""
-    from sarag_rdf.cli.progress import bars
+    from sarag_rdf.cli.output import bars
 
     method = extractor.method
     click.echo(f"sarag: indexing with {method.extractor} ({method.model})", err=True)

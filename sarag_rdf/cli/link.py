@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.cli.files import written_to
 from sarag_rdf.cli.options import (
     embedder_option,
     endpoint_only,
@@ -16,10 +15,11 @@ from sarag_rdf.cli.options import (
     open_graph,
     sparql_options,
 )
+from sarag_rdf.cli.output import written_to
 from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
-    from sarag_rdf.knowledge_graph import KnowledgeGraph
+    from sarag_rdf.kg.graph import KnowledgeGraph
 
 
 @click.command(

@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from sarag_rdf import __version__
-from sarag_rdf.caches import FirstOnly, lack_of_room
+from sarag_rdf.cache_errors import FirstOnly, lack_of_room
 from sarag_rdf.errors import SaragError, UsageError, one_line
 from sarag_rdf.redaction import redacted
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from sarag_rdf.cli.files import written_to
 from sarag_rdf.cli.options import kg_option, open_graph
+from sarag_rdf.cli.output import written_to
 
 
 @click.command(name="mappings", epilog="Example:  sarag mappings --output links.sssom.tsv")

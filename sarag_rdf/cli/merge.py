@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.cli.files import written_to
 from sarag_rdf.cli.options import embedder_option, kg_option, open_graph
+from sarag_rdf.cli.output import written_to
 from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sarag_rdf.knowledge_graph import KnowledgeGraph
+    from sarag_rdf.kg.graph import KnowledgeGraph
 
 
 @click.command(name="merge", epilog='Example:  sarag merge "Marie Curie" "Maria Skłodowska"')

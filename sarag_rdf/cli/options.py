@@ -1,4 +1,4 @@
-"""Options that commands share; each can come from a flag, SARAG_… or sarag.toml."""
+"""Options shared by commands; each can come from a flag, a SARAG_… variable or sarag.toml."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY, TIMEOUT, Remote, is_url
 from sarag_rdf.errors import UsageError
-from sarag_rdf.remote import LOADING_WAIT, MAX_REPLY, TIMEOUT, Remote, is_url
 
 if TYPE_CHECKING:
-    from sarag_rdf.assemble import Endpoint
-    from sarag_rdf.knowledge_graph import KnowledgeGraph
+    from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.kg.registry import Endpoint
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -177,7 +177,7 @@ def _model_settings(timeout: str) -> list[Decorator]:
 
 def endpoint_of(options: dict[str, Any]) -> Endpoint | None:
     """The endpoint that the options name, or None."""
-    from sarag_rdf.assemble import Endpoint
+    from sarag_rdf.kg.registry import Endpoint
 
     if not options.get("base_url"):
         return None
@@ -259,3 +259,86 @@ def _rank(option: str) -> int:
     if source is ParameterSource.COMMANDLINE:
         return _ARGUMENT
     return 0 if source in (None, ParameterSource.DEFAULT) else 1
+
+
+def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--retriever and its parameters; what is not given is the retriever's default."""
+    for decorate in reversed(
+        [
+            setting(
+                "--retriever",
+                default="sarag",
+                help="sarag, sarag-paper, bm25, dense, rrf, khop or ppr.",
+            ),
+            setting("--preset", help="sarag-paper: musique (k 3, n 4) or 2wiki (k 10, n 3)."),
+            setting(
+                "-k",
+                "--k",
+                type=int,
+                help="How many of the nearest to start at: documents (sarag), descriptions "
+                "(sarag-paper, khop), relationships (ppr). For rrf its constant.",
+            ),
+            setting("-n", "--n", type=int, help="Rounds (sarag), or hops (sarag-paper, khop)."),
+            setting(
+                "--c",
+                type=float,
+                help="Similarity up to which a relationship passes nothing: a quantile (sarag), or "
+                "a cosine (sarag-paper).",
+            ),
+            setting("--limit", default=10, type=click.IntRange(1), help="Documents at most."),
+            setting(
+                "--engine",
+                default="auto",
+                type=click.Choice(["auto", "memory", "sparql"]),
+                help="What follows the graph's links: arrays in memory, kept between runs, or a "
+                "SPARQL query a step. auto: memory for a folder, sparql for an endpoint.",
+            ),
+        ]
+    ):
+        function = decorate(function)
+    return function
+
+
+def retriever_arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """What was given of `retrieval_options`, as keyword arguments of `search`."""
+    names = ("retriever", "preset", "k", "n", "c", "limit")
+    return {name: options[name] for name in names if options.get(name) is not None}
+
+
+def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--reasoner, and what a model is given."""
+    for decorate in reversed(
+        [
+            setting(
+                "--reasoner",
+                default="single",
+                help="single, cot, decompose, sparql-cot, sparql-grounded, generic-cot, self-ask, "
+                "closed-book or route; options as NAME:KEY=VALUE. See docs/reasoning.md.",
+            ),
+            setting(
+                "--context",
+                default="whole",
+                help="What the model is given of what was found: whole documents, selected "
+                "sentences, or a graph-walk; options as NAME:KEY=VALUE.",
+            ),
+            setting(
+                "--budget",
+                type=click.IntRange(1),
+                help="Tokens of a context at most. Default: none (whole), 400 (selected), 4000 "
+                "(graph-walk).",
+            ),
+            setting(
+                "--tokenizer",
+                help="Counts tokens: a folder or the name of a model. Default: a word between "
+                "white space counts as 4/3 tokens.",
+            ),
+        ]
+    ):
+        function = decorate(function)
+    return function
+
+
+def reasoning_arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """What was given of `reasoning_options`, as keyword arguments of `ask`."""
+    names = ("reasoner", "context", "budget", "tokenizer")
+    return {name: options[name] for name in names if options.get(name) is not None}

@@ -15,7 +15,7 @@ from sarag_rdf.cli.options import (
     kg_option,
     open_graph,
 )
-from sarag_rdf.cli.show import echo_violations
+from sarag_rdf.cli.output import echo_violations
 from sarag_rdf.errors import UsageError
 
 
@@ -82,7 +82,7 @@ def retry(sources: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
 
     Worth while when the shapes or the program changed. Exit code 1 if any stays in quarantine.
     """
-    from sarag_rdf.cli.progress import bars
+    from sarag_rdf.cli.output import bars
 
     with open_graph(options) as kg:
         progress, end = bars()

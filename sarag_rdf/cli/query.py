@@ -11,8 +11,8 @@ import click
 
 from sarag_rdf.cli.options import kg_option, open_graph, query_over_option, sparql_options
 from sarag_rdf.errors import QueryError, UsageError
-from sarag_rdf.export.results import RESULT_FORMATS, serialize_results
 from sarag_rdf.ports import Triples
+from sarag_rdf.rdf.results import RESULT_FORMATS, serialize_results
 
 
 @click.command(
@@ -47,7 +47,7 @@ def command(sparql: str | None, file: Path | None, **options: Any) -> int:
         raise QueryError(_without_prefixes(str(error), len(prefixes))) from error
     format_ = options["format_"] or ("turtle" if isinstance(result, Triples) else "table")
     if format_ == "table" and not isinstance(result, Triples):
-        from sarag_rdf.cli.show import show_table
+        from sarag_rdf.cli.output import show_table
 
         show_table(result)
     else:

@@ -8,10 +8,6 @@ from typing import Any
 
 import click
 
-from sarag_rdf.cli.asking import (
-    retrieval_options,
-    retriever_arguments,
-)
 from sarag_rdf.cli.options import (
     embedder_option,
     endpoint_options,
@@ -19,6 +15,8 @@ from sarag_rdf.cli.options import (
     kg_option,
     open_graph,
     over_option,
+    retrieval_options,
+    retriever_arguments,
     setting,
     sparql_options,
 )
@@ -42,14 +40,14 @@ NO_EVIDENCE = 3
 @setting("--picture", type=click.Path(path_type=Path), help="Draw the activation: .html or .png.")
 def command(question: str, **options: Any) -> int:
     """Find the documents for a question, by spreading activation or another --retriever."""
-    from sarag_rdf.cli.show import show_retrieved
+    from sarag_rdf.cli.output import show_retrieved
 
     with open_graph(options) as kg:
         found = kg.search(question, **retriever_arguments(options))
     if options["picture"]:
         write_picture(found, options["picture"])
     if options["as_json"]:
-        from sarag_rdf.context.report import retrieved_to_dict
+        from sarag_rdf.kg.report import retrieved_to_dict
 
         click.echo(json.dumps(retrieved_to_dict(found), ensure_ascii=False, indent=2))
     else:
@@ -62,11 +60,11 @@ def write_picture(found: Any, path: Path) -> None:
     from sarag_rdf.errors import UsageError
 
     if path.suffix.lower() == ".html":
-        from sarag_rdf.export.picture_html import activation_html
+        from sarag_rdf.picture.html import activation_html
 
         path.write_text(activation_html(found), encoding="utf-8")
     elif path.suffix.lower() == ".png":
-        from sarag_rdf.export.picture_png import write_activation_png
+        from sarag_rdf.picture.png import write_activation_png
 
         write_activation_png(found, path)
     else:

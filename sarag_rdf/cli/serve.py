@@ -20,11 +20,11 @@ from sarag_rdf.cli.options import (
     model_options,
     over_option,
 )
+from sarag_rdf.endpoints import Remote
 from sarag_rdf.errors import UsageError
-from sarag_rdf.remote import Remote
 
 if TYPE_CHECKING:
-    from sarag_rdf.knowledge_graph import KnowledgeGraph
+    from sarag_rdf.kg.graph import KnowledgeGraph
     from sarag_rdf.serve.settings import ServeSettings
 
 _LIMITS = click.FloatRange(0.0, min_open=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import click
 
 from sarag_rdf.cli.options import json_option, kg_option, open_graph, sparql_options
-from sarag_rdf.cli.show import echo_violations
+from sarag_rdf.cli.output import echo_violations
 
 
 @click.command(name="validate", epilog="Example:  sarag validate --kg kg")

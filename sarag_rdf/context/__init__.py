@@ -1,1 +1,1 @@
-"""Rendering of what was retrieved for a reader: a model or a person."""
+"""From what was retrieved to what a language model reads: one context builder per file."""

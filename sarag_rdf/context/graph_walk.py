@@ -10,15 +10,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sarag_rdf.answers import Context, Excerpt, Section
 from sarag_rdf.context.budget import Budget
 from sarag_rdf.context.whole import Whole
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import normalize_name
+from sarag_rdf.options import Count, Hops, Tokens
 from sarag_rdf.ports import CountTokens
-from sarag_rdf.spec import Count, Hops, Tokens
-from sarag_rdf.types import Document, Retrieved
+from sarag_rdf.types import Context, Document, Excerpt, Retrieved, Section
 
 LONG = 5
 """Letters from which on a word of the question may match a part of a name."""

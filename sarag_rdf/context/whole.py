@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sarag_rdf.answers import Context, Excerpt, Section
 from sarag_rdf.context.budget import Budget
 from sarag_rdf.errors import UsageError
+from sarag_rdf.options import Count, Tokens
 from sarag_rdf.ports import CountTokens
-from sarag_rdf.spec import Count, Tokens
-from sarag_rdf.types import Retrieved
+from sarag_rdf.types import Context, Excerpt, Retrieved, Section
 
 
 class Whole:

@@ -1,1 +1,1 @@
-"""Ways out of the graph: RDF serialisations, pictures."""
+"""Exports: RDF serialisations, and the description of the data set."""

@@ -1,27 +1,24 @@
-"""RDF out: streaming, in a fixed order, so that the same graph gives the same bytes.
-
-Subjects are sorted by IRI and their triples by property (rdf:type first) and object; only the
-list of subjects is held in memory. Flat formats hold the union of the graphs, each triple once;
-data set formats hold one graph after the other, by IRI.
-"""
+"""Exports RDF: streaming and in a fixed order, so the same graph gives the same bytes."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import islice
-from typing import IO, Any
+from typing import IO, Any, Final, TypeVar
+from xml.parsers import expat
 
 import pyoxigraph as ox
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.export.parts import Chosen, Parts, choose, graph_names, of_entities
-from sarag_rdf.export.rdfxml import expressible
-from sarag_rdf.export.reifiers import check_rdf12, reifiers
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.iris import Minter
 from sarag_rdf.ports import GraphStore
 from sarag_rdf.terms import iri, iri_or_literal
-from sarag_rdf.vocab import PREFIXES, RDF
+from sarag_rdf.vocab import PREFIXES, RDF, SARAG
 
 FORMATS: dict[str, ox.RdfFormat] = {
     "turtle": ox.RdfFormat.TURTLE,
@@ -162,3 +159,176 @@ def rdf_bytes(store: GraphStore, format_: str, *, base: str | None = None) -> by
     buffer = io.BytesIO()
     write_rdf(store, format_, buffer, base=base)
     return buffer.getvalue()
+
+
+_GRAPHS = "SELECT ?g WHERE { GRAPH ?g { } FILTER EXISTS { GRAPH ?g { ?s ?p ?o } } }"
+_GRAPHS_UNDER = """SELECT ?g WHERE { GRAPH ?g { ?s ?p ?o } FILTER(STRSTARTS(STR(?g), %s)) }
+GROUP BY ?g"""
+"""Slower, and understood by more servers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What is asked for; where nothing is, all graphs that are not imported.
+
+    `documents` are the graphs of the sources, `entities` what the traversed graph says of
+    entities, `graphs` the IRIs of single graphs; `imported` adds all imported graphs.
+    """
+
+    documents: bool = False
+    entities: bool = False
+    graphs: Sequence[str] = ()
+    imported: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The graphs to export, by IRI; of the one called `narrowed` only what is said of entities."""
+
+    graphs: tuple[str, ...]
+    narrowed: str = ""
+    names: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", frozenset(self.graphs))
+
+
+def graph_names(store: GraphStore, under: str = "") -> list[str]:
+    """The IRIs of all named graphs that hold something, in order.
+
+    In a store that is shared with others, those that begin with `under`.
+    """
+    text = _GRAPHS_UNDER % ox.Literal(under) if store.is_shared else _GRAPHS
+    return sorted(iri(row[0]) for row in store.select(text, "g").rows)
+
+
+def choose(store: GraphStore, minter: Minter, parts: Parts) -> Chosen:
+    """The graphs that are meant; raises `UsageError` for a graph that there is not.
+
+    What was put into quarantine is never exported.
+    """
+    names = graph_names(store, minter.graphs)
+    names = [n for n in names if not n.startswith(minter.quarantine_graphs)]
+    imported = [name for name in names if name.startswith(minter.imported_graphs)]
+    wanted = set(_known(parts.graphs, names))
+    if parts.documents:
+        wanted.update(name for name in names if name.startswith(minter.source_graphs))
+    if not (parts.documents or parts.entities or parts.graphs):
+        wanted.update(set(names).difference(imported))
+    if parts.imported:
+        wanted.update(imported)
+    narrowed = minter.kg_graph if parts.entities and minter.kg_graph not in wanted else ""
+    if narrowed in names:
+        wanted.add(narrowed)
+    return Chosen(tuple(sorted(wanted)), narrowed)
+
+
+def _known(wanted: Iterable[str], names: Sequence[str]) -> Iterable[str]:
+    for name in wanted:
+        if name not in names:
+            near = get_close_matches(name, names, cutoff=0.0)
+            raise UsageError(
+                f"there is no graph <{name}>; "
+                + (f"near to it: {', '.join(f'<{n}>' for n in near)}" if near else "it is empty")
+            )
+        yield name
+
+
+def of_entities(triples: Sequence[ox.Triple]) -> list[ox.Triple]:
+    """Those whose subject is an entity; `triples` are all that is said of some subjects."""
+    entities = {
+        triple.subject
+        for triple in triples
+        if triple.predicate == RDF.type and triple.object == SARAG.Entity
+    }
+    return [triple for triple in triples if triple.subject in entities]
+
+
+RDF12_FORMATS = ("turtle", "trig", "ntriples", "nquads")
+
+
+def check_rdf12(format_: str, *, traversed: bool) -> None:
+    """Raise `UsageError` for a format without triple terms, or parts without the `traversed` graph.
+
+    The triples that are reified stand there.
+    """
+    if format_ not in RDF12_FORMATS:
+        raise UsageError(
+            f"{format_} cannot carry RDF 1.2: choose one of {', '.join(RDF12_FORMATS)}, or leave "
+            "--rdf12 out"
+        )
+    if not traversed:
+        raise UsageError(
+            "RDF 1.2 adds reifiers of links between entities, which are not among the parts "
+            "chosen: add --entities, or leave --rdf12 out"
+        )
+
+
+def reifiers(triples: Iterable[ox.Triple]) -> list[ox.Triple]:
+    """``<relationship> rdf:reifies <<( subject sarag:relatedTo object )>>`` for each relationship.
+
+    `triples` are all that is said of some subjects.
+    """
+    subjects: dict[Any, Any] = {}
+    objects: dict[Any, Any] = {}
+    for triple in triples:
+        if triple.predicate == SARAG.subject:
+            subjects[triple.subject] = triple.object
+        elif triple.predicate == SARAG.object:
+            objects[triple.subject] = triple.object
+    return [
+        ox.Triple(node, RDF.reifies, ox.Triple(subject, SARAG.relatedTo, objects[node]))
+        for node, subject in subjects.items()
+        if node in objects
+    ]
+
+
+_Statement = TypeVar("_Statement", ox.Triple, ox.Quad)
+_NODE: Final = ox.NamedNode("urn:x")
+_NOT_IN_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_SYNTAX: Final = frozenset(
+    RDF.base + name
+    for name in (
+        *("RDF", "ID", "Description", "about", "parseType", "resource", "nodeID", "datatype"),
+        *("li", "aboutEach", "aboutEachPrefix", "bagID"),
+    )
+)
+"""Names that are no predicates in RDF/XML (RDF 1.1 XML Syntax, section 5.1)."""
+
+
+def expressible(
+    statements: Iterable[_Statement], prefixes: Mapping[str, str]
+) -> Iterator[_Statement]:
+    """The same statements; raises `UsageError` for one that cannot be written with these prefixes.
+
+    Predicates of triple terms count, too. Each predicate is checked once, by parsing what the
+    engine writes for it.
+    """
+    known: set[str] = set()
+    for statement in statements:
+        inner: object = statement
+        while isinstance(inner, ox.Triple | ox.Quad):
+            predicate, inner = inner.predicate, inner.object
+            if predicate.value not in known:
+                if predicate.value in _SYNTAX or not _is_name(predicate, dict(prefixes)):
+                    raise UsageError(
+                        f"RDF/XML cannot express the predicate <{predicate.value}>: choose "
+                        "another format, such as Turtle (text/turtle)"
+                    )
+                known.add(predicate.value)
+        if isinstance(inner, ox.Literal) and _NOT_IN_XML.search(inner.value):
+            raise UsageError(
+                "RDF/XML cannot express a literal with control characters: choose another "
+                "format, such as Turtle (text/turtle)"
+            )
+        yield statement
+
+
+def _is_name(predicate: ox.NamedNode, prefixes: dict[str, str]) -> bool:
+    triple = ox.Triple(_NODE, predicate, _NODE)
+    written = ox.serialize([triple], format=ox.RdfFormat.RDF_XML, prefixes=prefixes)
+    try:
+        expat.ParserCreate(namespace_separator=" ").Parse(written or b"", True)
+    except expat.ExpatError:
+        return False
+    return True

@@ -1,1 +1,1 @@
-"""Steps that retrievers share, each a query file: rows in batches, seeds, subgraph, texts."""
+"""What the query files return: nodes, names, texts, parts, metadata, and vectors of their texts."""

@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
+from pyoxigraph import Quad
+
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.rows import DOCUMENTS, GraphReader, Part
+from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
+from sarag_rdf.terms import text_of
+from sarag_rdf.vocab import OWL
 
 ALL = "all"
 """Stands for all parts."""
@@ -110,3 +114,24 @@ def _unknown(name: str, imported: dict[str, Imported]) -> str:
     near = get_close_matches(name, names, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
     return f"there is no graph '{name}' here: choose of {', '.join(names)}{hint}"
+
+
+def linked_in_vain(reader: GraphReader) -> list[str]:
+    """IRIs that links start from and that no entity has."""
+    linked = {entity.value for (entity,) in reader.kept("entities-linked")}
+    own = GraphReader(reader.store, reader.minter)
+    return sorted(linked - {row[0].value for row in own.rows_for("entity-names", linked)})
+
+
+def links_in_vain(reader: GraphReader) -> list[Quad]:
+    """All quads of these links: the link itself, and what is known of it."""
+    gone = set(linked_in_vain(reader))
+    if not gone:
+        return []
+    quads = list(reader.store.quads(reader.minter.links_graph))
+    nodes = {
+        quad.subject
+        for quad in quads
+        if quad.predicate == OWL.annotatedSource and text_of(quad.object) in gone
+    }
+    return [quad for quad in quads if quad.subject in nodes or text_of(quad.subject) in gone]

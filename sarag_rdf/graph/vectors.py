@@ -5,16 +5,16 @@ They are made when first needed, or follow what changed since the revision that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from sarag_rdf.algo.bm25 import Bm25Index
+from sarag_rdf.arrays import IriList, Merge, packed
 from sarag_rdf.graph.delta import KINDS, Delta, Kind
-from sarag_rdf.graph.kind_texts import Items, texts_for, texts_of
-from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.graph.words import followed, word_arrays
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.texts import Items, texts_for, texts_of
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.ports import Arrays, Embedder, Matrix, Progress, VectorIndex, VectorStore
+from sarag_rdf.vectors.bm25 import Bm25Index
 
 __all__ = ["KINDS", "After", "EmbedTexts", "GraphVectors", "Kind", "in_blocks"]
 
@@ -198,3 +198,21 @@ class GraphVectors:
         if kind not in self._items:
             self._items[kind] = texts_for(self._reader, kind, delta.touched[kind])
         return self._items[kind]
+
+
+_IRIS = "documents"
+
+
+def word_arrays(items: Items) -> Arrays:
+    """The index of documents, by IRI, with their texts."""
+    index = Bm25Index(text for _, text in items)
+    return index.arrays() | IriList(*packed([iri for iri, _ in items])).arrays(_IRIS)
+
+
+def followed(arrays: Arrays, gone: Iterable[str], come: Items) -> Arrays:
+    """The same after some documents went and others came."""
+    iris = IriList.of_arrays(arrays, _IRIS)
+    new = [iri for iri, _ in come]
+    merge = Merge.of(iris, sorted(gone), new)
+    index = Bm25Index.of_arrays(arrays).changed(merge, [text for _, text in come])
+    return index.arrays() | merge.iris(iris, IriList(*packed(new))).arrays(_IRIS)

@@ -1,1 +1,1 @@
-"""Documents in, evidence out: read, chunk, extract, write, and derive the traversed graph."""
+"""Indexing: inputs are planned, extracted, validated and committed as evidence."""

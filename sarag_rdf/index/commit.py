@@ -1,20 +1,21 @@
-"""Writes changes of sources together with what follows from them, each in one atomic step."""
+"""Commits added and removed sources with everything derived from them, each in one transaction."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from sarag_rdf.graph.linked import links_in_vain
-from sarag_rdf.graph.record import ended, now
-from sarag_rdf.graph.revision import revised
-from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.index.kept import Tally
-from sarag_rdf.index.refresh import refresh
-from sarag_rdf.ports import Change, Term
+from sarag_rdf.derive.incremental import refresh
+from sarag_rdf.derive.remaining import Tally
+from sarag_rdf.graph.metadata import ended, now, revised
+from sarag_rdf.graph.parts import links_in_vain
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.index.quarantine import read_quarantine
+from sarag_rdf.ports import Change, Progress, Term, silent
 from sarag_rdf.terms import iri
 from sarag_rdf.vocab import DCAT, OWL, PROV, RDF, SARAG, VOID
 
@@ -118,3 +119,35 @@ class Writer:
             if self.extraction:
                 quads.append(self._runs(PROV.wasInformedBy, NamedNode(self.extraction)))
         return quads
+
+
+AT_ONCE = 256
+"""Sources that go in one commit."""
+
+
+def remove(reader: GraphReader, sources: Iterable[str], progress: Progress = silent) -> int:
+    """Delete sources, and their records in quarantine; how many they were."""
+    writer = Writer(reader)
+    count = remove_by(writer, tuple(sources), progress)
+    writer.finish()
+    return count
+
+
+def remove_by(writer: Writer, sources: tuple[str, ...], progress: Progress = silent) -> int:
+    """The same as part of a run."""
+    if not sources:
+        return 0
+    minter, held = writer.reader.minter, read_quarantine(writer.reader).keys()
+    advance = progress("deleting sources", len(sources))
+    for batch in _batches(sources):
+        drop = [minter.source_graph(source) for source in batch]
+        released = [minter.quarantine_graph(source) for source in batch if source in held]
+        writer.commit(drop, (), (), removed=batch, released=released)
+        advance(len(batch))
+    return len(sources)
+
+
+def _batches(sources: Iterable[str]) -> Iterator[list[str]]:
+    pending = iter(sources)
+    while batch := list(islice(pending, AT_ONCE)):
+        yield batch

@@ -13,8 +13,7 @@ from decimal import Decimal
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from sarag_rdf.index.lead import lead_name
-from sarag_rdf.index.names import names_in_title, without_bracket
+from sarag_rdf.extract.names import lead_name, names_in_title, without_bracket
 from sarag_rdf.iris import Minter, normalize_name
 from sarag_rdf.ports import Term
 from sarag_rdf.redaction import redacted

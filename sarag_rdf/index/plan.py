@@ -1,17 +1,32 @@
-"""What a run of the indexer will do: the sources that are new or changed, and the rest."""
+"""What a run of the indexer will do: inputs become chunked sources, compared with the graph."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
-from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.index.chunk import chunk
+from sarag_rdf.errors import UsageError
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.evidence import extraction_iri, text_digest
-from sarag_rdf.index.gate import held_problem
-from sarag_rdf.index.quarantine import State, read_contents, read_quarantine
-from sarag_rdf.index.read import Duplicate, InputProblem
+from sarag_rdf.index.quarantine import State, held_problem, read_contents, read_quarantine
+from sarag_rdf.iris import Minter
+from sarag_rdf.read import (
+    MAX_CHARS,
+    Duplicate,
+    InputProblem,
+    Placed,
+    prefix_below,
+    read_paths,
+    read_placed,
+    shown,
+)
+from sarag_rdf.read.language import is_tag
+from sarag_rdf.read.reader import STDIN
+from sarag_rdf.read.text import clean, clean_line, fault_of
 from sarag_rdf.types import Document, Method, Source
 
 Input = Source | InputProblem | Duplicate
@@ -167,3 +182,89 @@ def _states(reader: GraphReader, sources: Iterable[str]) -> dict[str, State]:
         )
         for source, digest, title, language, extraction in reader.kept_for("source-state", sources)
     }
+
+
+_WORD = re.compile(r"\S+")
+
+
+def chunk(
+    source: Source, source_iri: str, minter: Minter, *, words: int = 500, overlap: int = 200
+) -> list[Document]:
+    """Cut a source into windows of `words` words, each sharing `overlap` with the one before.
+
+    Words are what white space separates. A window begins with a word and ends with one; the
+    last ends with the last word of the text and may be shorter, and no window lies within the
+    one before it. A text without words gives no documents. Raises `UsageError` for fewer than
+    one word, or an overlap outside ``[0, words)``.
+    """
+    if words < 1:
+        raise UsageError(f"chunks of {words} words cannot be made: give at least 1")
+    if not 0 <= overlap < words:
+        raise UsageError(
+            f"an overlap of {overlap} does not fit chunks of {words} words: "
+            f"give a number from 0 to {words - 1}"
+        )
+    spans = [match.span() for match in _WORD.finditer(source.text)]
+    documents = []
+    for first in range(0, max(len(spans) - overlap, min(len(spans), 1)), words - overlap):
+        begin, end = spans[first][0], spans[min(first + words, len(spans)) - 1][1]
+        text = source.text[begin:end]
+        iri = minter.document(source_iri, begin, end, text)
+        documents.append(Document(iri, source_iri, source.title, text, begin, end, source.language))
+    return documents
+
+
+Inputs = str | Path | Source
+
+
+def read_inputs(
+    inputs: Inputs | Iterable[Inputs], **reading: Any
+) -> Iterator[Source | InputProblem | Duplicate]:
+    """Sources, cleaned as files are; paths as `read_paths` reads them, with its options."""
+    sources, paths = _apart(inputs)
+    for source in sources:
+        yield _cleaned(source, reading.get("max_chars", MAX_CHARS))
+    if paths:
+        yield from read_paths(paths, **reading)
+
+
+def place_inputs(
+    inputs: Inputs | Iterable[Inputs], **reading: Any
+) -> Iterator[Source | InputProblem | Placed]:
+    """The same with the place of what is read from paths; standard input has none."""
+    sources, paths = _apart(inputs)
+    if STDIN in paths:
+        raise UsageError("standard input (-) has no path to be known by: sarag index takes it")
+    for source in sources:
+        yield _cleaned(source, reading.get("max_chars", MAX_CHARS))
+    if paths:
+        yield from read_placed(paths, **reading)
+
+
+def place_folder(
+    folder: str | Path, *, root: str | Path | None = None, **reading: Any
+) -> tuple[str, Iterator[Placed]]:
+    """What is in a folder, and what the keys of it begin with. Raises `UsageError` without one."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise UsageError(f"there is no folder {shown(path)}: name the folder of the documents")
+    top = Path(root) if root is not None else None
+    return prefix_below(path, top) or "", read_placed([path], root=top, **reading)
+
+
+def _apart(inputs: Inputs | Iterable[Inputs]) -> tuple[list[Source], list[Path]]:
+    items = [inputs] if isinstance(inputs, str | Path | Source) else list(inputs)
+    sources = [item for item in items if isinstance(item, Source)]
+    return sources, [Path(item) for item in items if not isinstance(item, Source)]
+
+
+def _cleaned(source: Source, max_chars: int) -> Source | InputProblem:
+    text = clean(source.text)
+    fault = fault_of(text, max_chars)
+    if clean(source.key) != source.key:
+        fault = "has a key that is not plain Unicode text: give it another"
+    if not fault and not is_tag(source.language):
+        fault = f"'{source.language}' is not a language: give a tag such as en or pt-BR"
+    if fault:
+        return InputProblem(source.key or "text", fault)
+    return replace(source, text=text, title=clean_line(source.title))

@@ -1,22 +1,21 @@
-"""Sources that do not conform, kept apart with the reason: nothing is silently in or out.
-
-A record holds a source's evidence and the report on it as literals, in a graph of its own, so that
-no query takes what is in quarantine for data.
-"""
+"""Validation of each source's evidence against the shapes, and the quarantine of what fails."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyoxigraph as ox
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.errors import StoreError
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Term
-from sarag_rdf.shacl.report import ValidationReport, Violation, violations_of
+from sarag_rdf.rdf.shacl.data import Data
+from sarag_rdf.rdf.shacl.report import ValidationReport, Violation, violations_of
+from sarag_rdf.rdf.shacl.shapes import read_shapes, validate
+from sarag_rdf.read import InputProblem
 from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, XSD
 
 State = tuple[str, str, str, str]
@@ -142,3 +141,27 @@ def _damaged(what: str, reason: object) -> StoreError:
 
 def _ntriples(evidence: Iterable[Quad]) -> str:
     return "".join(sorted({f"{quad.triple} .\n" for quad in evidence}))
+
+
+SHAPES = ("shapes.ttl", "evidence-shapes.ttl")
+
+
+def inspect_evidence(evidence: Iterable[Quad | Triple]) -> ValidationReport:
+    """Validate one source's graph by itself."""
+    return validate(read_shapes(*SHAPES), Data(evidence))
+
+
+def held_problem(
+    name: str, source: str, violations: Sequence[Violation], *, known: bool
+) -> InputProblem:
+    """The line that tells of a source in quarantine.
+
+    `known` if an older version of it is in the graph.
+    """
+    more = f" and {len(violations) - 1} more" if len(violations) > 1 else ""
+    stays = "; its older version stays in the graph" if known else ""
+    return InputProblem(
+        name,
+        f"does not conform and is in quarantine{stays}: {violations[0]}{more} "
+        f"(sarag quarantine show {source})",
+    )

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import logging
 
-from sarag_rdf.graph.meta import read_meta
-from sarag_rdf.graph.revision import revised
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.derive.incremental import rebuild
+from sarag_rdf.graph.metadata import read_meta, revised
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.skolem import Skolemizer, has_blank_node
-from sarag_rdf.index.gate import inspect_evidence
-from sarag_rdf.index.refresh import rebuild
+from sarag_rdf.index.quarantine import inspect_evidence
 from sarag_rdf.ports import Change
 
 log = logging.getLogger(__name__)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from pyoxigraph import Quad
 
-from sarag_rdf.graph.record import now
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.metadata import now
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.commit import Writer
-from sarag_rdf.index.gate import inspect_evidence
 from sarag_rdf.index.quarantine import (
     evidence_of,
+    inspect_evidence,
     quarantine_quads,
     read_contents,
     read_quarantine,

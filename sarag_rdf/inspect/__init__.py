@@ -1,1 +1,1 @@
-"""What a graph holds, and whether it holds up: counts and SHACL validation."""
+"""Checks of a graph: consistency, SHACL validation, counts."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Literal
 
 import pyoxigraph as ox
+import rdflib
+from pyshacl import validate as shacl_validate
+from rdflib.namespace import SH
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.rdf.shacl.data import Data
+from sarag_rdf.rdf.shacl.report import ValidationReport, Violation, by_focus
+from sarag_rdf.rdf.shacl.shapes import read_shapes
+from sarag_rdf.rdf.shacl.shapes import validate as validate_data
 from sarag_rdf.resources import ontology_path
-from sarag_rdf.shacl.data import Data
-from sarag_rdf.shacl.engine import validate as validate_data
-from sarag_rdf.shacl.report import ValidationReport
-from sarag_rdf.shacl.shapes import read_shapes
 
 Engine = Literal["sarag", "pyshacl"]
 ENGINES: tuple[Engine, ...] = ("sarag", "pyshacl")
@@ -28,8 +31,6 @@ def validate(reader: GraphReader, engine: Engine = "sarag") -> ValidationReport:
     if engine not in ENGINES:
         raise UsageError(f"unknown engine '{engine}': choose one of {', '.join(ENGINES)}")
     if engine == "pyshacl":
-        from sarag_rdf.inspect.by_pyshacl import validate_triples
-
         return validate_triples(quad.triple for quad in _own_quads(reader))
     return validate_data(read_shapes("shapes.ttl"), Data(_own_quads(reader), _ontology()))
 
@@ -48,3 +49,28 @@ def _own_quads(reader: GraphReader) -> Iterator[ox.Quad]:
 def _ontology() -> tuple[ox.Triple, ...]:
     quads = ox.parse(path=ontology_path("sarag.ttl"), format=ox.RdfFormat.TURTLE)
     return tuple(quad.triple for quad in quads)
+
+
+def validate_triples(triples: Iterable[ox.Triple]) -> ValidationReport:
+    """Validate triples, which rdflib then holds in memory, each once."""
+    data = rdflib.Graph()
+    data.parse(data=ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES), format="nt")
+    shapes = rdflib.Graph().parse(str(ontology_path("shapes.ttl")), format="turtle")
+    ontology = rdflib.Graph().parse(str(ontology_path("sarag.ttl")), format="turtle")
+    conforms, report, _ = shacl_validate(data, shacl_graph=shapes, ont_graph=ontology)
+    violations = [
+        Violation(
+            str(report.value(result, SH.focusNode)),
+            str(report.value(result, SH.resultPath) or ""),
+            str(report.value(result, SH.resultMessage) or "does not conform"),
+            str(report.value(result, SH.value) or ""),
+            str(report.value(result, SH.sourceConstraintComponent)).removeprefix(str(SH)),
+        )
+        for result in report.objects(None, SH.result)
+    ]
+    return ValidationReport(
+        bool(conforms),
+        len(data),
+        tuple(sorted(violations, key=by_focus)),
+        report.serialize(format="turtle"),
+    )

@@ -1,1 +1,1 @@
-"""Links from entities to items of other graphs: candidates, review files, what was accepted."""
+"""Links from entities to items of other graphs: candidates, review tables, accepted links."""

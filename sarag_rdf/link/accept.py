@@ -9,17 +9,9 @@ from pathlib import Path
 from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.record import now, run_quads
-from sarag_rdf.graph.revision import revised_by_hand
-from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.link.match import (
-    EXACT,
-    SAME_AS,
-    Match,
-    quads_of,
-    quads_of_links,
-    stored,
-)
+from sarag_rdf.graph.metadata import now, revised_by_hand, run_quads
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.link.match import EXACT, SAME_AS, Match, quads_of, quads_of_links, stored
 from sarag_rdf.link.sssom import complain
 from sarag_rdf.ports import Change
 from sarag_rdf.terms import iri

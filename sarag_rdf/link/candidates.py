@@ -1,30 +1,25 @@
-"""Candidates: items of another graph that an entity may be, with a score in [0, 1] each.
-
-A score is ``0.6 names + 0.15 kinds + 0.25 texts``:
-
-- names: 1 if preferred names are equal after normalisation, 0.95 if another name is on either
-  side, else 0.9 times the cosine of names that are near each other;
-- kinds: 1 if both are persons, organizations or geopolitical entities, 0 if they are different
-  ones of these, 0.5 if that is not known of both;
-- texts: cosine of the embeddings of what either graph says of them, at least 0; 0.5 if either
-  says nothing.
-"""
+"""Candidate links: items of another graph that an entity may be, each with a score in [0, 1]."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
+import pyoxigraph as ox
+from numpy.typing import NDArray
+from scipy import sparse
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.iris import normalize_name
 from sarag_rdf.link.match import EXACT, NO_MAPPING, Match
-from sarag_rdf.link.near import by_characters, by_embedding
-from sarag_rdf.link.side import Side, descriptions, read_named, read_side
 from sarag_rdf.ports import Embedder
-from sarag_rdf.vocab import SEMAPV
+from sarag_rdf.resources import ontology_path
+from sarag_rdf.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
 
 NEARNESS = ("characters", "embedding", "none")
 NAMES, KINDS, TEXTS = 0.6, 0.15, 0.25
@@ -219,3 +214,175 @@ def _judged(match: Match, best: float, ties: int, rivals: list[float]) -> Match:
     else:
         return match
     return replace(match, predicate=NO_MAPPING, comment=f"{reason}; {match.comment}")
+
+
+Near = Iterator[tuple[int, int, float]]
+"""Places of a name and of a name of the other side, and their cosine."""
+FindNear = Callable[[Sequence[str], Sequence[str], int], Near]
+
+CHARACTERS, EMBEDDING = 0.6, 0.75
+"""Cosines from which names count as near."""
+_GRAM = 3
+_ROWS = 256
+
+
+def by_characters(names: Sequence[str], others: Sequence[str], k: int) -> Near:
+    """At most `k` others for each name: cosine of TF-IDF over runs of three characters."""
+    if not names or not others:
+        return
+    grams: dict[str, int] = {}
+    known, _ = _counts(others, grams, grow=True)
+    own, strange = _counts(names, grams, grow=False)
+    seen = np.asarray((known > 0).sum(axis=0)).ravel()
+    rarest = np.log(1 + len(others)) + 1
+    weights = sparse.diags(np.log((1 + len(others)) / (1 + seen)) + 1)
+    right = _unit(known @ weights, np.zeros(len(others))).T.tocsc()
+    left = _unit(own @ weights, strange * rarest**2)
+    for start in range(0, len(names), _ROWS):
+        block = (left[start : start + _ROWS] @ right).tocsr()
+        for row in range(block.shape[0]):
+            begin, end = block.indptr[row], block.indptr[row + 1]
+            places, values = block.indices[begin:end], block.data[begin:end]
+            yield from _best(start + row, places, values, k, CHARACTERS)
+
+
+def by_embedding(embedder: Embedder) -> FindNear:
+    """At most k others for each name: cosine of the names' embeddings."""
+
+    def find(names: Sequence[str], others: Sequence[str], k: int) -> Near:
+        if not names or not others:
+            return
+        left, right = embedder.embed(names), embedder.embed(others)
+        every = np.arange(len(others))
+        for start in range(0, len(names), _ROWS):
+            block = left[start : start + _ROWS] @ right.T
+            for row, values in enumerate(block):
+                yield from _best(start + row, every, values, k, EMBEDDING)
+
+    return find
+
+
+def _counts(
+    names: Sequence[str], grams: dict[str, int], *, grow: bool
+) -> tuple[sparse.csr_matrix, NDArray[np.float64]]:
+    """Names by runs of characters, which are numbered in `grams`; how many runs are not there."""
+    places: list[int] = []
+    ends = [0]
+    strange = np.zeros(len(names))
+    for row, name in enumerate(names):
+        padded = f" {name} "
+        for start in range(max(1, len(padded) - _GRAM + 1)):
+            gram = padded[start : start + _GRAM]
+            place = grams.setdefault(gram, len(grams)) if grow else grams.get(gram, -1)
+            if place >= 0:
+                places.append(place)
+            else:
+                strange[row] += 1
+        ends.append(len(places))
+    data = np.ones(len(places), dtype=np.float32)
+    made = sparse.csr_matrix((data, places, ends), shape=(len(names), len(grams)))
+    made.sum_duplicates()
+    return made, strange
+
+
+def _unit(matrix: sparse.csr_matrix, more: NDArray[np.float64]) -> sparse.csr_matrix:
+    """Rows divided by their lengths, to whose squares `more` is added."""
+    squares = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel() + more
+    lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
+    return (sparse.diags(1 / lengths) @ matrix).tocsr()
+
+
+def _best(
+    row: int, places: NDArray[np.int64], values: NDArray[np.float32], k: int, floor: float
+) -> Near:
+    """The k highest of one name that reach the floor; ties by place."""
+    kept = np.flatnonzero(values >= floor)
+    order = kept[np.lexsort((places[kept], -np.round(values[kept], 6)))][:k]
+    for place in order:
+        yield row, int(places[place]), min(1.0, float(values[place]))
+
+
+SIDE_TEXTS = 3
+"""Descriptions of an entity that count at most, the first by their wording."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Entities by IRI: their preferred names; all names, normalised; their kinds.
+
+    `named` leads from a normalised name to the entities that bear it, each with whether that is a
+    preferred name of it.
+    """
+
+    labels: dict[str, str]
+    named: dict[str, dict[str, bool]]
+    kinds: dict[str, frozenset[str]]
+
+
+def read_side(reader: GraphReader, without: Iterable[str] = ()) -> Side:
+    """All entities of a graph but those `without`."""
+    left_out = set(without)
+    labels: dict[str, str] = {}
+    for item, text, *_ in reader.rows("entity-texts"):
+        if item.value not in left_out:
+            labels[item.value] = min(labels.get(item.value, text.value), text.value)
+    return _side(reader, labels)
+
+
+def read_named(reader: GraphReader, own: GraphReader, entities: Iterable[str]) -> Side:
+    """Entities of a graph that is too large to be read, by the names that `entities` of ours have.
+
+    A name is asked for as it is spelled, with its own language, English, none, or `mul`.
+    """
+    asked: set[ox.Literal] = set()
+    for _, name, *_ in own.rows_for("entity-names", entities):
+        for language in {name.language or "", "en", "mul"}:
+            asked.add(ox.Literal(name.value, language=language or None))
+        asked.add(ox.Literal(name.value))
+    found = {entity.value for _, entity in reader.rows_named(asked)}
+    labels = {entity: name for entity, (name, _) in entity_labels(reader, found).items()}
+    return _side(reader, labels)
+
+
+def _side(reader: GraphReader, labels: dict[str, str]) -> Side:
+    named: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+    for entity, name, *_ in reader.rows_for("entity-names", labels):
+        named[normalize_name(name.value)].setdefault(entity.value, False)
+    classes: defaultdict[str, set[str]] = defaultdict(set)
+    for entity, name, class_ in reader.rows_for("entity-labels", labels):
+        named[normalize_name(name.value)][entity.value] = True
+        if class_ is not None:
+            classes[entity.value].add(class_.value)
+    for iri, label in labels.items():
+        named[normalize_name(label)][iri] = True
+    kinds = {iri: frozenset(map(_kind, found)) - {""} for iri, found in classes.items()}
+    return Side(labels, dict(named), kinds)
+
+
+def _kind(class_: str) -> str:
+    return _kinds().get(class_, "")
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    """Classes that mean one of our own kinds, as the ontology says; misc is no kind."""
+    own = {node: kind for kind, node in TYPE_CLASSES.items() if kind != "misc"}
+    found = {node.value: kind for node, kind in own.items()}
+    matching = (RDFS.subClassOf, SKOS.exactMatch, SKOS.closeMatch)
+    for quad in ox.parse(path=str(ontology_path("sarag.ttl")), format=ox.RdfFormat.TURTLE):
+        kind = own.get(quad.subject) if isinstance(quad.subject, ox.NamedNode) else None
+        if kind and quad.predicate in matching and quad.object != SARAG.Entity:
+            found[str(quad.object)[1:-1]] = kind
+    return found
+
+
+def descriptions(
+    reader: GraphReader, entities: Iterable[str], names: Iterable[str]
+) -> dict[str, str]:
+    """Texts about the entities, the first few of each as one; those that are mere names are not."""
+    mere = set(names)
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for entity, text in reader.rows_for("entity-descriptions", entities):
+        if normalize_name(text.value) not in mere:
+            found[entity.value].add(text.value)
+    return {iri: " ".join(sorted(several)[:SIDE_TEXTS]) for iri, several in found.items()}

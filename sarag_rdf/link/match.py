@@ -14,7 +14,7 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.graph.parts import LINKS
-from sarag_rdf.graph.rows import GraphReader, Part
+from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Term
 from sarag_rdf.terms import text_of

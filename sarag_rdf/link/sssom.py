@@ -1,8 +1,4 @@
-"""SSSOM tables: tab-separated values under a header of metadata in YAML.
-
-Written in one order, so that the same links give the same bytes; read with line numbers in
-everything that is wrong. See https://mapping-commons.github.io/sssom/.
-"""
+"""SSSOM tables: reading, writing, CURIEs, and tables for review in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -10,14 +6,19 @@ import csv
 import io
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import yaml
+from pyoxigraph import NamedNode
 
 from sarag_rdf.errors import InputError
-from sarag_rdf.link.curies import Curies, prefixes_for
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.texts import documents_of
+from sarag_rdf.iris import namespace
 from sarag_rdf.link.match import NO_MAPPING, PREDICATES, UNSPECIFIED, Match
+from sarag_rdf.vocab import OWL, SEMAPV, SKOS, SSSOM
 
 COLUMNS = (
     "subject_id",
@@ -203,3 +204,110 @@ def _date(text: str) -> str:
     if text and not re.fullmatch(r"\d{4}-\d\d-\d\d", text):
         raise ValueError(f"mapping_date is '{text}', not a date such as 2026-01-31")
     return text
+
+
+BUILT_IN = {
+    "owl": OWL.base,
+    "semapv": SEMAPV.base,
+    "skos": SKOS.base,
+    "sssom": SSSOM.base,
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+}
+"""Prefixes that stand for the same everywhere; a file need not declare them."""
+_KNOWN = {
+    "wd": "http://www.wikidata.org/entity/",
+    "dbr": "http://dbpedia.org/resource/",
+    "schema": "http://schema.org/",
+    "gnd": "https://d-nb.info/gnd/",
+    "viaf": "http://viaf.org/viaf/",
+}
+
+
+def prefixes_for(iris: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+    """Prefix -> namespace for all IRIs: those `given`, well-known ones, then ns1, ns2, ..."""
+    names = {base: prefix for prefix, base in (BUILT_IN | _KNOWN | dict(given)).items()}
+    found: dict[str, str] = {}
+    number = 0
+    for base in sorted({namespace(iri) for iri in iris}):
+        if base not in names:
+            number += 1
+            names[base] = f"ns{number}"
+        found[names[base]] = base
+    return dict(sorted(found.items()))
+
+
+class Curies:
+    """Shortens by one set of prefixes, and expands by it and by `BUILT_IN`."""
+
+    def __init__(self, prefixes: Mapping[str, str]) -> None:
+        self._bases = {**BUILT_IN, **prefixes}
+        self._prefixes = {base: prefix for prefix, base in prefixes.items()}
+
+    def shorten(self, iri: str) -> str:
+        base = namespace(iri)
+        prefix = self._prefixes.get(base)
+        return f"{prefix}:{iri[len(base) :]}" if prefix else iri
+
+    def expand(self, text: str) -> str:
+        """The IRI of a CURIE, or of an IRI with or without ``<>``; raises `ValueError`."""
+        bare = text.removeprefix("<").removesuffix(">")
+        prefix, colon, local = bare.partition(":")
+        if prefix in self._bases and not local.startswith("//"):
+            bare = self._bases[prefix] + local
+        elif not colon:
+            raise ValueError(f"'{text}' is neither a CURIE nor an IRI")
+        elif not local.startswith("//") and prefix not in ("urn", "mailto", "tag", "doi"):
+            raise ValueError(f"'{text}' has a prefix that the file's curie_map lacks")
+        NamedNode(bare)
+        return bare
+
+
+_ENDS = ("subject", "object")
+REVIEW_COLUMNS = (
+    DECISION,
+    *("subject_label", "object_label", "confidence"),
+    *("subject_documents", "object_documents", "subject_sample", "object_sample"),
+    *("subject_id", "predicate_id", "object_id"),
+    *("mapping_justification", "mapping_tool", "mapping_date", "comment"),
+)
+SAMPLE = 300
+"""Characters of a sample at most."""
+
+
+def review_table(reader: GraphReader, matches: Sequence[Match]) -> str:
+    """Tab-separated values, a row for each pair, none of them decided yet.
+
+    Beside the names stand how many documents describe each entity, and a text about it. The table
+    begins with a byte order mark, by which spreadsheets know UTF-8.
+    """
+    entities = {iri for match in matches for iri in match.pair}
+    documents, samples = documents_of(reader, entities), _samples(reader, entities)
+    buffer = io.StringIO("\ufeff")
+    buffer.seek(1)
+    table = csv.DictWriter(
+        buffer, REVIEW_COLUMNS, extrasaction="ignore", delimiter="\t", lineterminator="\n"
+    )
+    table.writeheader()
+    for match in matches:
+        row = {**cells(match), DECISION: ""}
+        for end, entity in zip(_ENDS, match.pair, strict=True):
+            row[f"{end}_documents"] = str(len(documents.get(entity, ())))
+            row[f"{end}_sample"] = samples.get(entity, "")
+        table.writerow(row)
+    return buffer.getvalue()
+
+
+def _samples(reader: GraphReader, entities: Iterable[str]) -> dict[str, str]:
+    """A text about each entity: the longest that is shown whole, or the beginning of another."""
+    texts: defaultdict[str, set[str]] = defaultdict(set)
+    for entity, text in reader.rows_for("entity-descriptions", entities):
+        texts[entity.value].add(" ".join(text.value.split()))
+    best = {
+        entity: max(found, key=lambda text: (min(len(text), SAMPLE), -len(text), text))
+        for entity, found in texts.items()
+    }
+    return {
+        entity: text if len(text) <= SAMPLE else f"{text[: SAMPLE - 4]} ..."
+        for entity, text in best.items()
+    }

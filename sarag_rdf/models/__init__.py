@@ -1,1 +1,1 @@
-"""Adapters of the Embedder and LLM ports. Only `assemble` and tests import them."""
+"""Adapters for embedding models and language models, with their caches."""

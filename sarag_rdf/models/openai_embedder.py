@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import openai
 
+from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY
 from sarag_rdf.errors import ModelError
-from sarag_rdf.models.endpoint_client import check_model, endpoint_client, endpoint_key
-from sarag_rdf.models.endpoint_errors import typed_error
+from sarag_rdf.models.client import check_model, endpoint_client, endpoint_key, typed_error
 from sarag_rdf.ports import Matrix
-from sarag_rdf.remote import LOADING_WAIT, MAX_REPLY
 
 
 class OpenAIEmbedder:

@@ -19,6 +19,7 @@ from typing import Any, Final
 import openai
 from openai.types.chat import ChatCompletion
 
+from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY
 from sarag_rdf.errors import (
     ContextTooLongError,
     EndpointError,
@@ -26,12 +27,18 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
 )
 from sarag_rdf.fence import defused
-from sarag_rdf.models.endpoint_client import check_model, endpoint_client, endpoint_key
-from sarag_rdf.models.endpoint_errors import is_context_error, is_refusal, public_url, typed_error
+from sarag_rdf.models.client import (
+    check_model,
+    endpoint_client,
+    endpoint_key,
+    is_context_error,
+    is_refusal,
+    public_url,
+    typed_error,
+)
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.ports import Reply
 from sarag_rdf.redaction import redacted_data, redacted_remark
-from sarag_rdf.remote import LOADING_WAIT, MAX_REPLY
 from sarag_rdf.types import Usage
 
 _LOG = logging.getLogger(__name__)

@@ -1,1 +1,1 @@
-"""Reasoners: one strategy a file, from evidence to an answer."""
+"""Reasoners: one strategy per file, from evidence to an answer."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from sarag_rdf.answers import Answer
+from sarag_rdf.options import Tokens
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import Conversation, schema_of, text_of
-from sarag_rdf.spec import Tokens
-from sarag_rdf.types import Query
+from sarag_rdf.types import Answer, Query
 
 
 class ClosedBook:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from sarag_rdf.answers import Answer, Citation, Context, Evidence, Stage
 from sarag_rdf.fence import fence_for, restored
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.resources import render_prompt
-from sarag_rdf.types import Query, Retrieved, Subgraph, Usage
+from sarag_rdf.types import (
+    Answer,
+    Citation,
+    Context,
+    Evidence,
+    Query,
+    Retrieved,
+    Stage,
+    Subgraph,
+    Usage,
+)
 
 INSUFFICIENT: Final = "insufficient information"
 """What `Answer.text` is when the evidence does not settle the question."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sarag_rdf.answers import Answer, Citation
 from sarag_rdf.errors import UsageError
+from sarag_rdf.options import Hops, Tokens
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     NO_DOCUMENT,
@@ -13,8 +13,7 @@ from sarag_rdf.reason.conversation import (
     schema_of,
     text_of,
 )
-from sarag_rdf.spec import Hops, Tokens
-from sarag_rdf.types import Query
+from sarag_rdf.types import Answer, Citation, Query
 
 
 class Cot:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sarag_rdf.answers import Answer, Citation, Context, Excerpt, Section
 from sarag_rdf.errors import UsageError
 from sarag_rdf.iris import normalize_name
+from sarag_rdf.options import Hops, Tokens
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     NO_DOCUMENT,
@@ -20,8 +20,7 @@ from sarag_rdf.reason.conversation import (
     told,
 )
 from sarag_rdf.reason.single import brief_answer, looked_up, reasoned_answer
-from sarag_rdf.spec import Hops, Tokens
-from sarag_rdf.types import Query
+from sarag_rdf.types import Answer, Citation, Context, Excerpt, Query, Section
 
 _REFERENCE = re.compile(r"#(\d+)")
 

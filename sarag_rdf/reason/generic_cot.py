@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from sarag_rdf.answers import Answer, Context
+from sarag_rdf.options import Tokens
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     Conversation,
@@ -19,8 +19,7 @@ from sarag_rdf.reason.conversation import (
     text_of,
     told,
 )
-from sarag_rdf.spec import Tokens
-from sarag_rdf.types import Query
+from sarag_rdf.types import Answer, Context, Query
 
 STEPS = 5
 

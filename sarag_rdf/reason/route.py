@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sarag_rdf.answers import Answer, Context
 from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.options import Tokens
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import Conversation, from_evidence, schema_of
 from sarag_rdf.reason.generic_cot import generic_cot_answer
 from sarag_rdf.reason.sparql_cot import sparql_cot_answer
-from sarag_rdf.spec import Tokens
-from sarag_rdf.types import Query
+from sarag_rdf.types import Answer, Context, Query
 
 TYPES = ("bridge", "comparison", "inference")
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from sarag_rdf.answers import Answer, Citation
 from sarag_rdf.errors import UsageError
+from sarag_rdf.options import Hops, Tokens
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import Conversation, schema_of, text_of, told
 from sarag_rdf.reason.single import looked_up
-from sarag_rdf.spec import Hops, Tokens
-from sarag_rdf.types import Query
+from sarag_rdf.types import Answer, Citation, Query
 
 
 class SelfAsk:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from sarag_rdf.answers import Answer, Citation, Context
+from sarag_rdf.options import Tokens
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     INSUFFICIENT,
@@ -21,8 +21,7 @@ from sarag_rdf.reason.conversation import (
     schema_of,
     text_of,
 )
-from sarag_rdf.spec import Tokens
-from sarag_rdf.types import Query
+from sarag_rdf.types import Answer, Citation, Context, Query
 
 
 class Single:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from sarag_rdf.algo.pattern import MOST
-from sarag_rdf.answers import Answer, Context
+from sarag_rdf.options import Tokens
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     Conversation,
@@ -17,8 +16,8 @@ from sarag_rdf.reason.conversation import (
     schema_of,
     text_of,
 )
-from sarag_rdf.spec import Tokens
-from sarag_rdf.types import Query
+from sarag_rdf.reason.patterns import MOST
+from sarag_rdf.types import Answer, Context, Query
 
 
 class SparqlCot:

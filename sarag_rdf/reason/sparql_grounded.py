@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from sarag_rdf.algo.pattern import PatternError, PatternQuery, parse_patterns
-from sarag_rdf.answers import Answer, Context
-from sarag_rdf.graph.bindings import Binding, Grounding
 from sarag_rdf.iris import normalize_name
+from sarag_rdf.options import Tokens
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     Conversation,
@@ -21,16 +19,17 @@ from sarag_rdf.reason.conversation import (
     schema_of,
     text_of,
 )
+from sarag_rdf.reason.grounding import Binding, Grounding
+from sarag_rdf.reason.patterns import PatternError, PatternQuery, parse_patterns
 from sarag_rdf.reason.sparql_cot import query_and_bindings, sparql_cot_reply
-from sarag_rdf.spec import Tokens
-from sarag_rdf.types import Query
+from sarag_rdf.types import Answer, Context, Query
 
 GIVEN = 5
 """Bindings that are handed back to the model at most."""
 
 
 class Grounds(Protocol):
-    """What runs queries: `sarag_rdf.graph.grounding.Grounder`."""
+    """What runs queries: `sarag_rdf.reason.grounding.Grounder`."""
 
     def ground(self, query: PatternQuery) -> Grounding: ...
 

@@ -1,1 +1,1 @@
-"""Retrievers: one published or own method a file, all with `retrieve(query) -> Retrieved`."""
+"""Retrievers, one method per file: `retrieve(query) -> Retrieved`; and the steps they share."""

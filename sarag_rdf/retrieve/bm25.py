@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sarag_rdf.graph.outcome import listed
-from sarag_rdf.graph.view import GraphView
+from sarag_rdf.retrieve.outcome import listed
+from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Query, Retrieved
 
 

@@ -6,8 +6,8 @@ Karpukhin et al., Dense Passage Retrieval for Open-Domain Question Answering, EM
 
 from __future__ import annotations
 
-from sarag_rdf.graph.outcome import document_cosines, listed
-from sarag_rdf.graph.view import GraphView
+from sarag_rdf.retrieve.outcome import document_cosines, listed
+from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Query, Retrieved
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from sarag_rdf.algo.iri_list import rows_of
+from sarag_rdf.arrays import rows_of
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.outcome import document_cosines, listed
-from sarag_rdf.graph.seeds import nearest_seeds
-from sarag_rdf.graph.subgraph import neighbourhood
-from sarag_rdf.graph.view import GraphView
-from sarag_rdf.spec import Count, Hops
+from sarag_rdf.options import Count, Hops
+from sarag_rdf.retrieve.neighbourhood import neighbourhood
+from sarag_rdf.retrieve.outcome import document_cosines, listed
+from sarag_rdf.retrieve.seeds import nearest_seeds
+from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Query, Retrieved, Subgraph
 
 

@@ -22,13 +22,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.algo.network import Rows
-from sarag_rdf.algo.pagerank import Walk
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.outcome import document_cosines, listed
-from sarag_rdf.graph.view import GraphView
+from sarag_rdf.network.edges import Rows
+from sarag_rdf.options import Count, Weight
 from sarag_rdf.ports import Vector
-from sarag_rdf.spec import Count, Weight
+from sarag_rdf.retrieve.outcome import document_cosines, listed
+from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Query, Retrieved
 
 DOCUMENT = 0.5
@@ -140,3 +139,44 @@ def _scaled(values: Floats) -> Floats:
     """Brought to [0, 1] by the least and the greatest; 1 where all are equal."""
     least, range_ = values.min(), np.ptp(values)
     return (values - least) / range_ if range_ > 0.0 else np.ones(len(values))
+
+
+TOLERANCE = 1e-9
+"""The iteration ends when all ranks together change by less."""
+
+
+class Walk:
+    """A random walk: from a node over each of its edges in proportion to the edge's weight."""
+
+    def __init__(self, edges: Rows, weights: Floats, size: int) -> None:
+        """`edges` of shape (m, 2) between nodes below `size`; parallel edges add up.
+
+        `weights` of shape (m,) are above 0. No edge leads from a node to itself.
+        """
+        both = np.concatenate((weights, weights))
+        origin = np.concatenate((edges[:, 0], edges[:, 1]))
+        target = np.concatenate((edges[:, 1], edges[:, 0]))
+        order = np.lexsort((origin, target))
+        self._origin, self._target = origin[order], target[order]
+        degrees = np.bincount(origin, both, minlength=size)
+        self._share = both[order] / degrees[self._origin]
+        self._stuck = degrees == 0.0
+
+    def pagerank(self, reset: Floats, damping: float) -> Floats:
+        """Probabilities of the nodes, shape (size,), of a walk that goes on with `damping`.
+
+        Else, and from a node without edges always, it starts anew at a node in proportion to
+        `reset`, of shape (size,), at least 0 and not all 0. `damping` is in [0, 1). With P the
+        probabilities of a step, the result is the fixed point of::
+
+            rank = damping * P^T rank + (1 - damping) * reset
+        """
+        reset = reset / reset.sum()
+        rank, change = reset, 1.0
+        while change >= TOLERANCE:
+            step = np.bincount(self._target, self._share * rank[self._origin], len(reset))
+            step += rank[self._stuck].sum() * reset
+            following = damping * step + (1.0 - damping) * reset
+            change = float(np.abs(following - rank).sum())
+            rank = following
+        return rank

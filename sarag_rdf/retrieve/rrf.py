@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.outcome import document_cosines, listed
-from sarag_rdf.graph.view import GraphView
-from sarag_rdf.spec import Count
+from sarag_rdf.options import Count
+from sarag_rdf.retrieve.outcome import document_cosines, listed
+from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Query, Retrieved
 
 Floats = NDArray[np.float64]

@@ -14,17 +14,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.algo.calibrate import calibrated
-from sarag_rdf.algo.iri_list import rows_of
-from sarag_rdf.algo.rounds import Rates, Weigh
-from sarag_rdf.algo.spreading import Spreading, spread
+from sarag_rdf.arrays import rows_of
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.explain import Outcome, Scored, explained, ranked
-from sarag_rdf.graph.relevance import MASK, WORDS, Relevance, Scale, promising
-from sarag_rdf.graph.seeds import Topics, named_entities
-from sarag_rdf.graph.view import GraphView
+from sarag_rdf.network.spreading import Rates, Spreading, Weigh, spread
+from sarag_rdf.options import Count, Hops, Weight
 from sarag_rdf.ports import Vector
-from sarag_rdf.spec import Count, Hops, Weight
+from sarag_rdf.retrieve.explain import Outcome, Scored, explained, ranked
+from sarag_rdf.retrieve.relevance import MASK, WORDS, Relevance, Scale, calibrated, promising
+from sarag_rdf.retrieve.seeds import Topics, named_entities
+from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Query, Retrieved
 
 FEW = 30

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
 import numpy as np
 
-from sarag_rdf.algo.activation_paper import rescale, spread_paper
-from sarag_rdf.algo.arcs import arcs_of
-from sarag_rdf.algo.iri_list import rows_of
+from sarag_rdf.arrays import rows_of
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.outcome import ScoredDocument, ranked_documents, retrieved
-from sarag_rdf.graph.seeds import nearest_seeds
-from sarag_rdf.graph.subgraph import neighbourhood, relationships_among
-from sarag_rdf.graph.view import GraphView
-from sarag_rdf.spec import Count, Hops
+from sarag_rdf.options import Count, Hops
+from sarag_rdf.retrieve.neighbourhood import neighbourhood, relationships_among
+from sarag_rdf.retrieve.outcome import (
+    Arc,
+    Pass,
+    ScoredDocument,
+    Spread,
+    arcs_of,
+    ranked_documents,
+    retrieved,
+)
+from sarag_rdf.retrieve.seeds import nearest_seeds
+from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import SAME_AS, Link, Query, Retrieved, Subgraph
 
 PRESETS: dict[str, dict[str, int]] = {"musique": {"k": 3, "n": 4}, "2wiki": {"k": 10, "n": 3}}
@@ -111,3 +120,41 @@ class SaragPaper:
             ranked_documents(self._reader, scored, self._limit),
             relationships,
         )
+
+
+def rescale(similarity: float, c: float) -> float:
+    """The link weight ``(w - c) / (1 - c)``, clipped to [0, 1]; `c` lies in [0, 1).
+
+    The paper does not clip: below c its weights are negative, and two of them make a positive.
+    """
+    return min(1.0, max(0.0, (similarity - c) / (1.0 - c)))
+
+
+def spread_paper(arcs: Mapping[str, Sequence[Arc]], seeds: Iterable[str]) -> Spread:
+    """Algorithm 1 with its order fixed: seeds ascending, arcs in the order given.
+
+    For each seed in turn: it is set to 1, and a breadth-first walk from it adds to every target
+    ``weight * activation of the node``, bounded by 1; `visited` is reset for each seed, so that
+    activation fires again. The result depends on the order, which is therefore part of it.
+    """
+    activation: dict[str, float] = {}
+    passes: list[Pass] = []
+    for seed in sorted(set(seeds)):
+        activation[seed] = 1.0
+        visited: set[str] = set()
+        queue = deque([seed])
+        while queue:
+            node = queue.popleft()
+            if node in visited:
+                continue
+            visited.add(node)
+            for target, link, weight in arcs.get(node, ()):
+                before = activation.get(target, 0.0)
+                amount = weight * activation[node]
+                activation[target] = min(1.0, before + amount)
+                passes.append(
+                    Pass(len(passes), node, target, link, weight, amount, activation[target])
+                )
+                if target not in visited:
+                    queue.append(target)
+    return Spread(activation, passes)

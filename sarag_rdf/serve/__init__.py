@@ -1,1 +1,1 @@
-"""``sarag serve``: a graph over HTTP, by the standards of SPARQL, with a page to query it."""
+"""``sarag serve``: the graph over HTTP, with a SPARQL editor."""

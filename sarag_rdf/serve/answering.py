@@ -9,7 +9,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.context.report import answer_to_dict, retrieved_to_dict
 from sarag_rdf.errors import (
     EmptyGraphError,
     EndpointError,
@@ -20,7 +19,8 @@ from sarag_rdf.errors import (
     UsageError,
     one_line,
 )
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
 from sarag_rdf.serve.jobs import QuestionJob, Refusal, Reply, RequestError
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import Stamp, stamp_of

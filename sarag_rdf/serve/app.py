@@ -1,35 +1,39 @@
-"""The application: which path leads where, and what holds for all of them."""
+"""The ASGI application: routes, pages, and the checks that apply to all of them."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sarag_rdf import __version__
+from sarag_rdf.resources import query_file, query_names
 from sarag_rdf.serve.answering import OpenGraph, answer_questions
-from sarag_rdf.serve.exchange import failed
 from sarag_rdf.serve.graph_store import PATH, graph_store
+from sarag_rdf.serve.http import failed, public_url
 from sarag_rdf.serve.jobs import RequestError
-from sarag_rdf.serve.origins import REFUSAL, may_ask
-from sarag_rdf.serve.pages import STATIC, docs, editor, openapi
 from sarag_rdf.serve.pool import Pool, Work
 from sarag_rdf.serve.questions import ask, search
-from sarag_rdf.serve.scratch import scratch_folder
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.sparql import sparql, update
+from sarag_rdf.serve.spool import scratch_folder
 from sarag_rdf.serve.worker import work as sparql_work
+from sarag_rdf.vocab import PREFIXES
 
 log = logging.getLogger(__name__)
 
@@ -229,3 +233,109 @@ def _name(host: bytes) -> str | None:
         return urlsplit(f"//{host.decode('ascii')}").hostname
     except (UnicodeDecodeError, ValueError):
         return None
+
+
+STATIC = Path(__file__).parent / "static"
+
+
+async def editor(request: Request) -> Response:
+    """``/``: the SPARQL editor."""
+    data = {
+        "endpoint": public_url(request, "/sparql"),
+        "prefixes": PREFIXES | _own_prefixes(request),
+        "examples": examples(),
+    }
+    text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+    return HTMLResponse(_page("editor.html").replace("{{ data }}", text))
+
+
+async def docs(_: Request) -> Response:
+    """``/docs``: what can be asked, for people."""
+    return HTMLResponse(_page("docs.html"))
+
+
+async def openapi(request: Request) -> Response:
+    """``/openapi.json``: the same for programs."""
+    return JSONResponse(openapi_document(public_url(request, "")))
+
+
+def examples() -> list[dict[str, str]]:
+    """Queries that work on any graph: title and text, in the order of their files."""
+    found = [query_file("examples", name) for name in query_names("examples")]
+    return [
+        {
+            "title": query.header["summary"].rstrip("."),
+            "text": "\n".join(
+                line for line in query.text.splitlines() if not line.startswith("#+")
+            ).strip()
+            + "\n",
+        }
+        for query in found
+    ]
+
+
+def openapi_document(url: str) -> dict[str, Any]:
+    """The description of all paths, for the server at a URL."""
+    document: dict[str, Any] = json.loads(_page("openapi.json"))
+    document["info"]["version"] = __version__
+    document["servers"] = [{"url": url}]
+    return document
+
+
+def _own_prefixes(request: Request) -> dict[str, str]:
+    """Prefixes of the graph's own IRIs, as its exports have them."""
+    base = request.app.state.base
+    names = ("entity", "mention", "doc", "description", "relationship", "source", "graph")
+    return {name: f"{base}{name}/" for name in names} if base else {}
+
+
+@cache
+def _page(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+_NO_WORK = ("/docs", "/openapi.json", "/static/")
+_PAID = "/ask"
+"""Costs money where a model is paid for: not for any page whatever."""
+REFUSAL = (
+    "pages of other origins may not ask here: see --cors; if you followed a link, paste its URL "
+    "into the address bar"
+)
+
+
+def may_ask(scope: Scope, headers: Mapping[bytes, bytes], settings: ServeSettings) -> bool:
+    """Whether a request comes from no page, from one of this server, or from one that may ask."""
+    path: str = scope["path"]
+    if path == "/" or path.startswith(_NO_WORK) or not _is_foreign(headers, settings):
+        return True
+    if path == "/sparql" and not scope["query_string"] and _is_link(scope, headers):
+        return True  # leads to the editor page
+    if settings.cors == "*":
+        return path != _PAID
+    return bool(settings.cors) and headers.get(b"origin") == settings.cors.encode()
+
+
+def _is_foreign(headers: Mapping[bytes, bytes], settings: ServeSettings) -> bool:
+    site = headers.get(b"sec-fetch-site")
+    if site is not None:
+        return site not in (b"same-origin", b"none")
+    origin = headers.get(b"origin")
+    return origin is not None and not _is_own(origin, headers.get(b"host", b""), settings)
+
+
+def _is_own(origin: bytes, host: bytes, settings: ServeSettings) -> bool:
+    """By host and port: behind a proxy the scheme is another."""
+    try:
+        named = urlsplit(origin.decode("ascii")).netloc.lower()
+    except (UnicodeDecodeError, ValueError):
+        return False
+    public = urlsplit(settings.public_url).netloc.lower()
+    return bool(named) and named in (host.decode("latin-1").lower(), public)
+
+
+def _is_link(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
+    return (
+        bool(scope["method"] == "GET")
+        and headers.get(b"sec-fetch-mode") == b"navigate"
+        and headers.get(b"sec-fetch-dest") == b"document"
+    )

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyoxigraph as ox
 
+from sarag_rdf.serve.http import GRAPHS, accepted, content_type
 from sarag_rdf.serve.jobs import DescribeJob, Reply
-from sarag_rdf.serve.media import GRAPHS, accepted, content_type
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import Snapshot, Stamp
 from sarag_rdf.vocab import DCTERMS, PREFIXES, RDF, SARAG, VOID, XSD, Namespace

@@ -14,16 +14,18 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sarag_rdf.serve.exchange import (
+from sarag_rdf.serve.http import (
+    GRAPHS,
+    base_type,
     body_file,
     body_of,
+    charset,
     public_url,
     query_string,
     require_token,
     run,
 )
 from sarag_rdf.serve.jobs import Payload, ReadGraphJob, RequestError, WriteGraphJob
-from sarag_rdf.serve.media import GRAPHS, base_type, charset
 from sarag_rdf.serve.sparql import checked_iri
 
 PATH = "/rdf-graph-store"

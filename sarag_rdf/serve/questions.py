@@ -11,10 +11,10 @@ from typing import Any, Literal
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sarag_rdf.options import MOST_COUNT, MOST_HOPS, MOST_TOKENS
 from sarag_rdf.serve.answering import error_reply
-from sarag_rdf.serve.exchange import answered, body_of, query_string, run
+from sarag_rdf.serve.http import answered, body_of, query_string, run
 from sarag_rdf.serve.jobs import QuestionJob, RequestError
-from sarag_rdf.spec import MOST_COUNT, MOST_HOPS, MOST_TOKENS
 
 
 @dataclass(frozen=True, slots=True)

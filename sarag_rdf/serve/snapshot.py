@@ -9,12 +9,12 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from sarag_rdf.graph.meta import Meta, read_meta
+from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import dataset_graphs, is_whole
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
-from sarag_rdf.stores.excerpt import Excerpt
-from sarag_rdf.stores.oxigraph import OxigraphStore, open_store
+from sarag_rdf.rdf.dataset import Excerpt
+from sarag_rdf.rdf.oxigraph import OxigraphStore, open_store
 
 Stamp = frozenset[tuple[str, int, int]]
 _NO_DATA = ("LOG", "LOCK", "OPTIONS", "IDENTITY")

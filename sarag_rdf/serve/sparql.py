@@ -8,8 +8,12 @@ import pyoxigraph as ox
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from sarag_rdf.serve.exchange import (
+from sarag_rdf.serve.http import (
+    GRAPHS,
+    base_type,
     body_of,
+    charset,
+    choose,
     parsed,
     public_url,
     query_string,
@@ -19,7 +23,6 @@ from sarag_rdf.serve.exchange import (
     shows_token,
 )
 from sarag_rdf.serve.jobs import DescribeJob, QueryJob, RequestError, UpdateJob
-from sarag_rdf.serve.media import GRAPHS, base_type, charset, choose
 
 FORM = "application/x-www-form-urlencoded"
 QUERY = "application/sparql-query"

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pyoxigraph as ox
 
-from sarag_rdf.export.results import json_term, plain, tsv_term
+from sarag_rdf.rdf.results import json_term, plain, tsv_term
 
 _XML = '<?xml version="1.0"?>\n<sparql xmlns="http://www.w3.org/2005/sparql-results#">'
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.errors import SaragError, StoreError, StoreLockedError
+from sarag_rdf.rdf.writer_lock import leave
 from sarag_rdf.serve.describe import describe
 from sarag_rdf.serve.jobs import (
     Job,
@@ -27,13 +28,11 @@ from sarag_rdf.serve.jobs import (
     UpdateJob,
     WriteGraphJob,
 )
-from sarag_rdf.serve.run_graph import read_graph
-from sarag_rdf.serve.run_query import run_query
+from sarag_rdf.serve.read import read_graph, run_query
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import Snapshot, stamp_of
 from sarag_rdf.serve.spool import Spool
 from sarag_rdf.serve.write import update, write_graph
-from sarag_rdf.stores.holder import leave
 
 log = logging.getLogger(__name__)
 READY = "ready"

@@ -1,21 +1,16 @@
-"""Reads JSON dumps of Wikibase, one entity at a time, plain or compressed.
-
-A dump is an array with an entity a line; entities a line without an array, one document alone, an
-array written in any other way, and ``{"entities": {...}}`` as Special:EntityData answers are read
-too, the last three as a whole.
-"""
+"""Reads Wikibase JSON dumps one entity at a time, with filters."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any, Final, NoReturn
 
+from sarag_rdf.compression import MAX_EXPANSION, TOO_SHORT_OR_DAMAGED, unpacked
 from sarag_rdf.errors import InputError
-from sarag_rdf.packed import MAX_EXPANSION, TOO_SHORT_OR_DAMAGED, unpacked
-from sarag_rdf.wikibase.filters import Filter
-from sarag_rdf.wikibase.model import Entity
+from sarag_rdf.wikibase.model import Entity, Json, entity_id, mapping
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -167,3 +162,44 @@ def _is_document(text: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and "entities" not in found
+
+
+INSTANCE_OF: Final = "P31"
+_TEXTS: Final = ("labels", "descriptions", "aliases")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Keeps everything where it names nothing.
+
+    `languages` are those of labels, descriptions and aliases; `types` ids of which an item must
+    be an instance (P31, not deprecated); `properties` those whose claims are kept. Properties
+    themselves are kept whatever the types: items are described with them.
+    """
+
+    languages: Collection[str] = ()
+    types: Collection[str] = ()
+    properties: Collection[str] = ()
+
+    def __call__(self, data: Json) -> dict[str, Any] | None:
+        """What is left of a document, or None."""
+        if self.types and data.get("type") == "item" and not self._of_type(data):
+            return None
+        left = dict(data)
+        if self.languages:
+            for key in _TEXTS:
+                texts = mapping(data, key).items()
+                left[key] = {code: held for code, held in texts if code in self.languages}
+        if self.properties:
+            claims = mapping(data, "claims").items()
+            left["claims"] = {id_: group for id_, group in claims if id_ in self.properties}
+        return left
+
+    def _of_type(self, data: Json) -> bool:
+        for statement in mapping(data, "claims").get(INSTANCE_OF, ()):
+            snak = statement["mainsnak"]
+            if statement.get("rank") == "deprecated" or snak["snaktype"] != "value":
+                continue
+            if entity_id(snak["datavalue"]["value"]) in self.types:
+                return True
+        return False

@@ -1,29 +1,40 @@
-"""A knowledge graph as entity documents: properties, then items, in the order of their numbers."""
+"""Converts a knowledge graph to entity documents: properties, then items, by number."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
+from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode, Triple
 
-from sarag_rdf.graph.rows import BATCH, GraphReader
+from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader
+from sarag_rdf.iris import Minter
 from sarag_rdf.terms import iri
 from sarag_rdf.vocab import OWL, RDFS
-from sarag_rdf.wikibase import build
-from sarag_rdf.wikibase.items import NO_LANGUAGE, Facts, Items
+from sarag_rdf.wikibase import model
 from sarag_rdf.wikibase.model import Entity
 from sarag_rdf.wikibase.numbers import Numbers, number
 from sarag_rdf.wikibase.own_properties import (
+    CLASS_LABELS,
+    CONFIDENCE,
+    DIGEST,
+    DOCUMENT,
     EXACT_MATCH,
+    INSTANCE_OF,
+    ORIGINAL,
     OWN_PROPERTIES,
+    PHRASE,
     RELATED_TO,
+    STATED_IN,
+    TEXT,
     OwnProperty,
+    canonical_phrase,
     phrase_key,
 )
-from sarag_rdf.wikibase.survey import Survey, links_of
 from sarag_rdf.wikibase.vocabulary import Vocabulary
 
 _NEVER = "1970-01-01T00:00:00Z"
@@ -52,7 +63,7 @@ class Export:
             facts = self._facts(batch)
             for name in batch:
                 held = items.item(name, facts[name])
-                yield Entity(build.entity(self.numbers[name], self.page, held))
+                yield Entity(model.entity(self.numbers[name], self.page, held))
 
     def items(self) -> set[str]:
         """IRIs of all that is an item."""
@@ -86,16 +97,16 @@ class Export:
             id_, held = self.numbers[name], made[name]
             for language, label in held["labels"].items():
                 if (language, label["value"]) in taken:
-                    label["value"] = f"{label['value'][: build.TEXT_LIMIT - len(id_) - 3]} ({id_})"
+                    label["value"] = f"{label['value'][: model.TEXT_LIMIT - len(id_) - 3]} ({id_})"
                 taken.add((language, label["value"]))
-            yield Entity(build.entity(id_, self.page, held))
+            yield Entity(model.entity(id_, self.page, held))
 
     def _own(self, own: OwnProperty) -> dict[str, Any]:
         key = own.key(self.reader.minter)
         return {
             "datatype": own.datatype,
-            "labels": build.texts({"en": own.label}),
-            "descriptions": build.texts({"en": own.description}),
+            "labels": model.texts({"en": own.label}),
+            "descriptions": model.texts({"en": own.description}),
             "claims": self._match(key, own.term.value if own.term else ""),
         }
 
@@ -108,8 +119,8 @@ class Export:
         )
         return {
             "datatype": "wikibase-item",
-            "labels": build.texts(words),
-            "descriptions": build.texts({"en": about}),
+            "labels": model.texts(words),
+            "descriptions": model.texts({"en": about}),
             "claims": self._match(key, target),
         }
 
@@ -117,8 +128,8 @@ class Export:
         if not target:
             return {}
         same = self.numbers[EXACT_MATCH.key(self.reader.minter)]
-        snak = build.string_snak(same, target, "url")
-        return build.claims([build.statement(self.numbers[key], (key, target), snak)])
+        snak = model.string_snak(same, target, "url")
+        return model.claims([model.statement(self.numbers[key], (key, target), snak)])
 
 
 def prepare(reader: GraphReader, found: Survey) -> Export:
@@ -155,3 +166,279 @@ def equivalences(export: Export, vocabulary: Vocabulary) -> Iterator[Triple]:
     for canonical in export.survey.phrases:
         typed = vocabulary.predicate("wdt", numbers[phrase_key(minter, canonical)])
         yield Triple(typed, RDFS.subPropertyOf, related)
+
+
+NO_LANGUAGE = "mul"
+"""Language code of Wikibase for a label in no language, or in all."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """Rows of the queries about one entity."""
+
+    labels: list[Row] = field(default_factory=list)
+    names: list[Literal] = field(default_factory=list)
+    descriptions: list[Literal] = field(default_factory=list)
+    statements: list[Row] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Items:
+    """Makes the content of items; descriptions are kept apart over all that are made."""
+
+    minter: Minter
+    survey: Survey
+    numbers: Numbers
+    links: dict[str, list[str]]
+    _described: set[int] = field(default_factory=set)
+
+    def item(self, name: str, facts: Facts) -> dict[str, Any]:
+        """What the item of an IRI holds, whatever the IRI is of."""
+        labels, aliases = _names(facts)
+        made = [self._url(name, ORIGINAL, name)]
+        made += [self._url(name, EXACT_MATCH, target) for target in self.links.get(name, ())]
+        descriptions = _descriptions(facts)
+        if name in self.survey.sources:
+            made += self._source(name)
+            labels = labels or self._title(name)
+            descriptions = descriptions or {"en": f"source: {_tail(name)}"}
+        if name in self.survey.classes:
+            labels = labels or {"en": CLASS_LABELS.get(name, _tail(name))}
+            descriptions = {"en": "kind of thing"}
+        made += self._classes(name, facts)
+        made += self._relations(name, facts.statements)
+        return {
+            "labels": model.texts(labels),
+            "descriptions": self._unlike_others(name, labels, model.texts(descriptions)),
+            "aliases": aliases,
+            "claims": model.claims(made),
+        }
+
+    def _id(self, own: OwnProperty) -> str:
+        return self.numbers[own.key(self.minter)]
+
+    def _url(self, name: str, own: OwnProperty, target: str) -> model.Statement:
+        snak = model.string_snak(self._id(own), target, "url")
+        return model.statement(self.numbers[name], (name, target), snak)
+
+    def _source(self, name: str) -> Iterator[model.Statement]:
+        digest = self.survey.sources[name].digest
+        if digest:
+            snak = model.string_snak(self._id(DIGEST), digest)
+            yield model.statement(self.numbers[name], (name, digest), snak)
+
+    def _title(self, name: str) -> dict[str, str]:
+        title = self.survey.sources[name].title
+        if title is None or not title.value.strip():
+            return {NO_LANGUAGE: _tail(name)}
+        return {title.language or NO_LANGUAGE: title.value}
+
+    def _classes(self, name: str, facts: Facts) -> Iterator[model.Statement]:
+        for class_ in sorted({iri(row[2]) for row in facts.labels if row[2] is not None}):
+            snak = model.item_snak(self._id(INSTANCE_OF), self.numbers[class_])
+            yield model.statement(self.numbers[name], (name, class_), snak)
+
+    def _relations(self, name: str, rows: Iterable[Row]) -> Iterator[model.Statement]:
+        groups: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
+        for row in rows:
+            relationship, _, object_, property_, *_ = row
+            target = iri(object_)
+            for key in self._properties(row):
+                groups[key, target, iri(relationship)].append(row)
+            if property_ is None:
+                generic = RELATED_TO.key(self.minter)
+                groups[generic, target, iri(relationship)].append(row)
+        order = sorted(groups, key=lambda k: (number(self.numbers[k[1]]), k[2], k[0]))
+        for key, target, relationship in order:
+            yield self._relation(name, key, target, relationship, groups[key, target, relationship])
+
+    def _properties(self, row: Row) -> Iterator[str]:
+        """Keys of typed properties that say what a statement says."""
+        if row[3] is not None:
+            yield iri(row[3])
+        elif row[4] is not None:
+            canonical = canonical_phrase(row[4].value)
+            if canonical in self.survey.phrases:
+                yield phrase_key(self.minter, canonical)
+
+    def _relation(
+        self, name: str, key: str, target: str, relationship: str, rows: list[Row]
+    ) -> model.Statement:
+        qualifiers: list[model.Snak] = []
+        references = []
+        for _, _, _, property_, phrase, text, confidence, document in sorted(rows, key=str):
+            if text is not None:
+                qualifiers.append(_text_snak(self._id(TEXT), text))
+            if phrase is not None and property_ is None:
+                qualifiers.append(_text_snak(self._id(PHRASE), phrase))
+            if confidence is not None:
+                qualifiers.append(model.quantity_snak(self._id(CONFIDENCE), confidence.value))
+            if document is not None and iri(document) != name:
+                references.append(self._reference(iri(document)))
+        snak = model.item_snak(self.numbers[key], self.numbers[target])
+        return model.statement(
+            self.numbers[name], (relationship, name, target), snak, qualifiers, references
+        )
+
+    def _reference(self, document: str) -> dict[str, Any]:
+        source = self.numbers[self.survey.documents[document]]
+        return model.reference(
+            [
+                model.item_snak(self._id(STATED_IN), source),
+                model.string_snak(self._id(DOCUMENT), document, "url"),
+            ]
+        )
+
+    def _unlike_others(
+        self, name: str, labels: dict[str, str], descriptions: model.Texts
+    ) -> model.Texts:
+        """A Wikibase takes no two items of one label and description: then the id is added."""
+        for language, held in descriptions.items():
+            key = hash((language, labels.get(language), held["value"]))
+            if language in labels and key in self._described:
+                mark = f" ({self.numbers[name]})"
+                held["value"] = held["value"][: model.TEXT_LIMIT - len(mark)] + mark
+            self._described.add(key)
+        return descriptions
+
+
+def _text_snak(property_id: str, text: Literal) -> model.Snak:
+    return model.text_snak(property_id, text.value, text.language or "")
+
+
+def _names(facts: Facts) -> tuple[dict[str, str], dict[str, Any]]:
+    """Labels, one a language, and aliases: all other names."""
+    labels: dict[str, str] = {}
+    for name in sorted({row[1] for row in facts.labels if row[1] is not None}, key=str):
+        labels.setdefault(name.language or NO_LANGUAGE, name.value)
+    aliases: defaultdict[str, dict[str, dict[str, str]]] = defaultdict(dict)
+    for name in sorted(set(facts.names), key=str):
+        language = name.language or NO_LANGUAGE
+        held = model.text(name.value, language)
+        if held["value"] and held["value"] != " ".join(labels.get(language, "").split()):
+            aliases[language][held["value"]] = held
+    return labels, {language: list(aliases[language].values()) for language in sorted(aliases)}
+
+
+def _descriptions(facts: Facts) -> dict[str, str]:
+    """The shortest description of each language; in English the class goes before it."""
+    made: dict[str, str] = {}
+    for text in sorted(set(facts.descriptions), key=lambda t: (len(t.value), str(t))):
+        made.setdefault(text.language or NO_LANGUAGE, text.value)
+    classes = sorted({iri(row[2]) for row in facts.labels if row[2] is not None})
+    words = ", ".join(CLASS_LABELS[class_] for class_ in classes if class_ in CLASS_LABELS)
+    if words:
+        made["en"] = f"{words}: {made['en']}" if "en" in made else words
+    return made
+
+
+def _tail(name: str) -> str:
+    """The end of an IRI, to be read by people."""
+    return unquote(name.rstrip("/#").rpartition("#")[2].rpartition("/")[2]) or name
+
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What statements are drawn from; `digest` and `title` where they are known."""
+
+    title: Literal | None = None
+    digest: str = ""
+
+
+@dataclass(slots=True)
+class Survey:
+    """IRIs of everything that becomes an item or a property, and what they are called by.
+
+    `documents` leads from the parts of sources to the sources, `properties` from the properties of
+    an imported graph to their labels, `phrases` from canonical phrases to how they are written.
+    """
+
+    entities: list[str] = field(default_factory=list)
+    classes: set[str] = field(default_factory=set)
+    sources: dict[str, Source] = field(default_factory=dict)
+    documents: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, Literal | None] = field(default_factory=dict)
+    phrases: dict[str, Literal] = field(default_factory=dict)
+
+
+def survey(reader: GraphReader, *, typed: int = 0) -> Survey:
+    """Go through a graph; phrases of at least `typed` statements count, none if it is 0."""
+    found = Survey()
+    entities = {iri(row[0]) for row in reader.rows("entity-texts")}
+    for _, _, class_ in reader.rows_for("entity-labels", entities):
+        if class_ is not None:
+            found.classes.add(iri(class_))
+    cited, objects, phrases = set(), set(), _Phrases()
+    for row in reader.rows_for("statements", entities):
+        _, entity, object_, property_, phrase, _, _, document = row
+        objects.add(iri(object_))
+        if document is not None and document != entity:  # else it is the entity's own page
+            cited.add(iri(document))
+        if property_ is not None:
+            _add_property(found, iri(property_), phrase)
+        elif phrase is not None and typed:
+            phrases.add(row)
+    found.entities = sorted(entities | objects)
+    found.classes -= set(found.entities)
+    found.phrases = phrases.of_at_least(typed)
+    _add_sources(reader, found, cited)
+    return found
+
+
+def _add_property(found: Survey, name: str, label: Literal | None) -> None:
+    """A property with several labels goes by the first of them."""
+    labels = [text for text in (found.properties.get(name), label) if text is not None]
+    found.properties[name] = min(labels, key=str, default=None)
+
+
+class _Phrases:
+    """Counts the statements of each canonical phrase, and its spellings."""
+
+    def __init__(self) -> None:
+        self._statements: defaultdict[str, set[str]] = defaultdict(set)
+        self._spellings: defaultdict[str, Counter[Literal]] = defaultdict(Counter)
+
+    def add(self, row: Row) -> None:
+        canonical = canonical_phrase(row[4].value)
+        self._statements[canonical].add(iri(row[0]))
+        self._spellings[canonical][row[4]] += 1
+
+    def of_at_least(self, count: int) -> dict[str, Literal]:
+        """Canonical phrases with their commonest spellings."""
+        return {
+            canonical: min(spellings, key=lambda s: (-spellings[s], str(s)))
+            for canonical, spellings in sorted(self._spellings.items())
+            if canonical and len(self._statements[canonical]) >= count
+        }
+
+
+def _add_sources(reader: GraphReader, found: Survey, cited: set[str]) -> None:
+    """All sources of the documents' part, and what the statements of other parts are drawn from."""
+    found.documents = {name: name for name in cited}
+    titles: dict[str, Literal] = {}
+    for document, source, title, _, begin, *_ in reader.rows_for("documents", cited):
+        found.documents[iri(document)] = name = iri(source)
+        if title is not None and begin is not None:  # a stretch bears the title of its source
+            titles.setdefault(name, title)
+    found.sources = {name: Source(titles.get(name)) for name in set(found.documents.values())}
+    if any(part.name == DOCUMENTS for part in reader.parts):
+        for source, digest, title, *_ in reader.kept("source-states"):
+            name = iri(source)
+            found.sources[name] = Source(titles.get(name, title), digest.value)
+
+
+def links_of(reader: GraphReader) -> dict[str, list[str]]:
+    """What entities are linked to as the same."""
+    links: defaultdict[str, set[str]] = defaultdict(set)
+    for quad in reader.store.quads(reader.minter.links_graph):
+        if quad.predicate.value in _SAME and isinstance(quad.object, NamedNode):
+            links[iri(quad.subject)].add(quad.object.value)
+    return {name: sorted(targets) for name, targets in links.items()}
+
+
+_SAME = frozenset(
+    {"http://www.w3.org/2004/02/skos/core#exactMatch", "http://www.w3.org/2002/07/owl#sameAs"}
+)

@@ -14,7 +14,7 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.errors import StoreError
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.ports import Change
 from sarag_rdf.terms import iri, iri_or_literal
 from sarag_rdf.vocab import SARAG

@@ -1,19 +1,26 @@
-"""Statements as triples: in full with rank, qualifiers and references, and truthy."""
+"""Statements, snaks and texts of an entity as triples."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
-from pyoxigraph import NamedNode, Triple
+from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.errors import InputError
-from sarag_rdf.vocab import PROV, RDF
+from sarag_rdf.ports import Term
+from sarag_rdf.vocab import PROV, RDF, RDFS, SCHEMA, SKOS
 from sarag_rdf.wikibase.model import Json, best, content_hash, grouped_snaks, mapping, statements
-from sarag_rdf.wikibase.snaks import MAIN, QUALIFIER, REFERENCE, snak_term, snak_triples
-from sarag_rdf.wikibase.values import normalized_iri
-from sarag_rdf.wikibase.vocabulary import WIKIBASE, Vocabulary
+from sarag_rdf.wikibase.values import (
+    deep_value,
+    iri_of,
+    normalized_iri,
+    normalized_quantity,
+    simple_value,
+    text_literal,
+)
+from sarag_rdf.wikibase.vocabulary import WIKIBASE, Site, Vocabulary
 
 _NOT_IN_NAMES = re.compile(r"[^\w-]", re.ASCII)
 _RANKS: Final = {
@@ -81,3 +88,99 @@ def truthy_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Ite
                 named = normalized_iri(vocabulary, snak)
                 if named is not None:
                     yield Triple(entity, vocabulary.predicate("wdtn", property_id), named)
+
+
+class Role(NamedTuple):
+    """Prefixes of the predicates of simple, deep and normalised values."""
+
+    simple: str
+    deep: str
+    normalized: str
+
+
+MAIN: Final = Role("ps", "psv", "psn")
+QUALIFIER: Final = Role("pq", "pqv", "pqn")
+REFERENCE: Final = Role("pr", "prv", "prn")
+
+
+def snak_triples(
+    vocabulary: Vocabulary, subject: NamedNode, snak: Json, role: Role
+) -> Iterator[Triple]:
+    """One snak in full, with the nodes of its values."""
+    property_id = snak["property"]
+    term = snak_term(vocabulary, subject, snak, role.simple)
+    if term is not None:
+        yield Triple(subject, vocabulary.predicate(role.simple, property_id), term)
+    if snak["snaktype"] == "novalue":
+        yield Triple(subject, RDF.type, vocabulary.predicate("wdno", property_id))
+    elif snak["snaktype"] == "value":
+        yield from _deep_triples(vocabulary, subject, snak, role)
+
+
+def snak_term(vocabulary: Vocabulary, subject: NamedNode, snak: Json, prefix: str) -> Term | None:
+    """The simple value; an IRI made from where it stands if it is unknown; None for no value."""
+    if snak["snaktype"] == "value":
+        return simple_value(vocabulary, snak)
+    if snak["snaktype"] == "somevalue":
+        return vocabulary.nameless(subject.value, prefix, snak["property"])
+    return None
+
+
+def _deep_triples(
+    vocabulary: Vocabulary, subject: NamedNode, snak: Json, role: Role
+) -> Iterator[Triple]:
+    property_id = snak["property"]
+    found = deep_value(vocabulary, snak)
+    if found is not None:
+        node, triples = found
+        yield Triple(subject, vocabulary.predicate(role.deep, property_id), node)
+        yield from triples
+    named = normalized_iri(vocabulary, snak)
+    if named is not None:
+        yield Triple(subject, vocabulary.predicate(role.normalized, property_id), named)
+    measured = normalized_quantity(vocabulary, snak)
+    if measured is not None and found is not None:
+        normal, parts = measured
+        yield Triple(subject, vocabulary.predicate(role.normalized, property_id), normal)
+        yield from parts
+        yield Triple(found[0], WIKIBASE.quantityNormalized, normal)
+
+
+LABELS: Final = (RDFS.label, SKOS.prefLabel, SCHEMA.name)
+"""A label is repeated under each of these."""
+
+
+def text_triples(entity: NamedNode, data: Json) -> Iterator[Triple]:
+    """Labels under three properties, descriptions, aliases."""
+    for label in mapping(data, "labels").values():
+        literal = text_literal(label["value"], label["language"])
+        for predicate in LABELS:
+            yield Triple(entity, predicate, literal)
+    for description in mapping(data, "descriptions").values():
+        literal = text_literal(description["value"], description["language"])
+        yield Triple(entity, SCHEMA.description, literal)
+    for aliases in mapping(data, "aliases").values():
+        for alias in aliases:
+            yield Triple(entity, SKOS.altLabel, text_literal(alias["value"], alias["language"]))
+
+
+def page_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Iterator[Triple]:
+    """Sitelinks: pages about the entity. Those of a wiki of unknown address are left out."""
+    for link in mapping(data, "sitelinks").values():
+        site = vocabulary.sites(link["site"])
+        if site is not None:
+            yield from _page(vocabulary, entity, site, link)
+
+
+def _page(vocabulary: Vocabulary, entity: NamedNode, site: Site, link: Json) -> Iterator[Triple]:
+    page, wiki = iri_of(site.page(link["title"])), iri_of(site.iri)
+    if not isinstance(page, NamedNode) or not isinstance(wiki, NamedNode):
+        return
+    yield Triple(page, RDF.type, SCHEMA.Article)
+    yield Triple(page, SCHEMA.about, entity)
+    yield Triple(page, SCHEMA.inLanguage, Literal(site.language))
+    yield Triple(page, SCHEMA.isPartOf, wiki)
+    yield Triple(page, SCHEMA.name, text_literal(link["title"], site.language))
+    for badge in link.get("badges", ()):
+        yield Triple(page, WIKIBASE.badge, vocabulary.thing(badge))
+    yield Triple(wiki, WIKIBASE.wikiGroup, Literal(site.group))

@@ -1,18 +1,22 @@
-"""Exports for Wikibase: its RDF, its JSON, and commands of QuickStatements."""
+"""Writes Wikibase exports (RDF, JSON, QuickStatements) and numbers new entities first."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import IO, Final
 
 import pyoxigraph as ox
 
 from sarag_rdf.errors import UsageError
+from sarag_rdf.graph.metadata import read_meta
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.vocab import PREFIXES
-from sarag_rdf.wikibase.entities import Export, equivalences
+from sarag_rdf.wikibase.entities import Export, equivalences, prepare, survey
+from sarag_rdf.wikibase.numbers import write_numbers
 from sarag_rdf.wikibase.quickstatements import commands
 from sarag_rdf.wikibase.rdf import Flavor, dump_header, dump_triples
 from sarag_rdf.wikibase.vocabulary import CC, GEO, Vocabulary
@@ -85,3 +89,28 @@ def _json(export: Export) -> Iterator[bytes]:
         yield between + text.encode()
         between = b",\n"
     yield b"\n]\n"
+
+
+Reading = Callable[[], GraphReader]
+Writing = Callable[[], AbstractContextManager[GraphReader]]
+
+
+def numbered(read: Reading, write: Writing, *, typed: int = 0) -> Export:
+    """A graph that is ready to be exported.
+
+    `read` opens what is exported as it is now, `write` the graph for one writer; it is only called
+    if numbers are missing. `typed` is the number of statements from which on a phrase gets a
+    property of its own; 0 gives none to any. If others change the graph meanwhile, it is gone
+    through again.
+    """
+    while True:
+        reader = read()
+        found, before = survey(reader, typed=typed), read_meta(reader.store)
+        export = prepare(reader, found)
+        if not export.added:
+            return export
+        with write() as writer:
+            write_numbers(writer, prepare(writer, found).added)
+        reader = read()
+        if read_meta(reader.store) == before:
+            return prepare(reader, found)

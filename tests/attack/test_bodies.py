@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.serve.exchange import BODY_PATIENCE, MOST_PARAMETERS, parameters
+from sarag_rdf.serve.http import BODY_PATIENCE, MOST_PARAMETERS, parameters
 from sarag_rdf.serve.jobs import RequestError
 from tests.sample_graph import make_graph
 from tests.serve.running import TOKEN, Running, serving

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.serve.scratch import PREFIX
+from sarag_rdf.serve.spool import PREFIX
 from tests.sample_graph import insert, make_graph
 from tests.serve.running import Got, Running, all_end, serving
 from tests.serve.test_query import HEAVY

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.serve.wire import FIELDS, HEAD_SECONDS, LINE, LINES, MOST_CONNECTIONS, Head
+from sarag_rdf.serve.server import FIELDS, HEAD_SECONDS, LINE, LINES, MOST_CONNECTIONS, Head
 from tests.sample_graph import make_graph
 from tests.serve.running import JSON, Running, serving
 
@@ -61,7 +61,7 @@ def test_a_head_is_measured_however_it_is_cut() -> None:
 
 def test_accept_is_read_in_linear_time() -> None:
     """Twice as long a header takes about twice, not four times, as many steps."""
-    from sarag_rdf.serve import media
+    from sarag_rdf.serve import http
 
     class Counted(str):
         calls = 0
@@ -70,8 +70,8 @@ def test_accept_is_read_in_linear_time() -> None:
             Counted.calls += 1
             return str(self).split(",")
 
-    found = media.choose(
-        Counted(", ".join(f"a/b{n}" for n in range(20_000)) + ", text/csv"), media.TABLES
+    found = http.choose(
+        Counted(", ".join(f"a/b{n}" for n in range(20_000)) + ", text/csv"), http.TABLES
     )
     assert found == "text/csv"
     assert Counted.calls == 1

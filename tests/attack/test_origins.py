@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.export.chromium import open_browser
 from tests.fault_server import playing, send
+from tests.picture.chromium import open_browser
 from tests.sample_graph import make_graph
 from tests.serve.running import Running, serving
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from sarag_rdf.errors import QueryError
-from sarag_rdf.stores.query_check import LONGEST_HERE, STACK, tried
-from sarag_rdf.stores.query_size import check_size
-from sarag_rdf.stores.query_tokens import tokens, undeclared_prefix
+from sarag_rdf.rdf.query_guard import LONGEST_HERE, STACK, check_size, tried
+from sarag_rdf.rdf.sparql_tokens import tokens, undeclared_prefix
 from tests.command import environment, run_sarag
 from tests.fuzz.hostile import graph
 from tests.sample_graph import make_graph

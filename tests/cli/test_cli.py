@@ -23,13 +23,13 @@ import rdflib
 from rdflib.namespace import RDF, SH
 
 import sarag_rdf
-from sarag_rdf import assemble
 from sarag_rdf.cli import evaluate
 from sarag_rdf.cli.main import COMMANDS
 from sarag_rdf.export.rdf import FORMATS, rdf_bytes
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.kg import registry
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
-from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.vocab import SARAG, SKOS
 from tests.command import ROOT, Sarag, environment, run_sarag
 from tests.fault_server import FaultServer, data, playing, send
@@ -722,7 +722,7 @@ def test_search_finds_nothing(
     assert json.loads(sarag("search", *nothing, "--json").out)["documents"] == []
     monkeypatch.delenv("SARAG_BASE_URL")
     monkeypatch.setattr(
-        assemble, "make_embedder", lambda *_: OpenAIEmbedder(model.base_url, "hash")
+        registry, "make_embedder", lambda *_: OpenAIEmbedder(model.base_url, "hash")
     )
     assert sarag("ask", *nothing).code == 3
     evidence = sarag("ask", "Where is Ulm?")
@@ -733,7 +733,7 @@ def test_search_finds_nothing(
 def test_index(
     sarag: Sarag, model: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assemble, "make_extractor", lambda *_, **__: CapitalExtractor())
+    monkeypatch.setattr(registry, "make_extractor", lambda *_, **__: CapitalExtractor())
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.txt").write_text("Ada met Boris.")
     before = nquads(tmp_path / "kg")

@@ -10,10 +10,10 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 
-from sarag_rdf import assemble
-from sarag_rdf.index import gate
+from sarag_rdf.index import quarantine
+from sarag_rdf.kg import registry
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.shacl.shapes import read_shapes
+from sarag_rdf.rdf.shacl.shapes import read_shapes
 from tests.command import Sarag
 from tests.sample_graph import nquads
 
@@ -35,7 +35,7 @@ class Indexed:
 @pytest.fixture
 def indexed(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Indexed:
     """A sound source and one whose extraction holds a control character, indexed into ./kg."""
-    monkeypatch.setattr(assemble, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
     texts = {"ada.txt": "Ada met Bea.", "sub/cid.txt": "Cid met Bea."}
     docs = []
     for name, text in texts.items():
@@ -130,7 +130,7 @@ def test_retry(sarag: Sarag, indexed: Indexed, monkeypatch: pytest.MonkeyPatch) 
     }
     lenient = read_shapes("shapes.ttl")
     evidence_alone = tuple(s for s in lenient if "Derived" not in str(s.node))
-    monkeypatch.setattr(gate, "read_shapes", lambda *_: evidence_alone)
+    monkeypatch.setattr(quarantine, "read_shapes", lambda *_: evidence_alone)
     done = sarag("quarantine", "retry", "sub/cid.txt")
     assert (done.code, done.out) == (0, "1 joined the graph, 0 in quarantine\n")
     assert json.loads(sarag("stats", "--json").out)["sources"] == 2

@@ -8,13 +8,12 @@ from dataclasses import replace
 import pytest
 from pyoxigraph import Literal
 
-from sarag_rdf.answers import Stage
-from sarag_rdf.assemble import make_retriever
-from sarag_rdf.cli import show
-from sarag_rdf.cli.show import show_retrieved, show_table, show_trace
-from sarag_rdf.graph import explain
+from sarag_rdf.cli import output
+from sarag_rdf.cli.output import show_retrieved, show_table, show_trace
+from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.ports import Table
-from sarag_rdf.types import Query, Retrieved
+from sarag_rdf.retrieve import explain
+from sarag_rdf.types import Query, Retrieved, Stage
 from tests.retrieve import test_retrievers, test_sarag
 from tests.retrieve.graphs import QUESTIONS, larger_graph, view_of
 
@@ -108,7 +107,7 @@ def test_entities_and_what_is_left_out(
 ) -> None:
     """Those that are told are the most active: the graph may hold more that are active."""
     monkeypatch.setattr(explain, "ENTITIES", 3)
-    monkeypatch.setattr(show, "_ENTITIES", 1)
+    monkeypatch.setattr(output, "_ENTITIES", 1)
     found, _ = test_sarag.search(gain=0.3, k=0, limit=1)
     one, two, three = found.entities
     assert [one.hop, two.hop, three.hop] == [0, 1, 3]
@@ -117,7 +116,7 @@ def test_entities_and_what_is_left_out(
     place = lines.index("Activated entities: 3 of 3 in the explanation")
     assert lines[place + 1] == f"  {one.activation:5.2f}  Ada  [misc, seed]"
     assert lines[place + 2] == "  ... and 2 more (--json shows them)"
-    monkeypatch.setattr(show, "_ENTITIES", 3)
+    monkeypatch.setattr(output, "_ENTITIES", 3)
     show_retrieved(found, explain=False)
     shown = capsys.readouterr().out
     assert "  Bea  [misc, 1 hop]\n" in shown

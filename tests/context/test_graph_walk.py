@@ -11,8 +11,6 @@ from itertools import pairwise
 
 import pytest
 
-from sarag_rdf.answers import Context
-from sarag_rdf.assemble import make_context
 from sarag_rdf.context.graph_walk import (
     Contents,
     Fact,
@@ -24,9 +22,10 @@ from sarag_rdf.context.graph_walk import (
     walked,
 )
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.kg.registry import make_context
 from sarag_rdf.ports import Matrix
-from sarag_rdf.types import Extraction, Mention, RankedDocument, Relation, Retrieved
+from sarag_rdf.types import Context, Extraction, Mention, RankedDocument, Relation, Retrieved
 from tests.context.sample import found, found_for, words
 from tests.retrieve.graphs import MINTER, Content, indexed, view_of
 

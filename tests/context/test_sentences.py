@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.context.sentences import sentence_spans
+from sarag_rdf.context.selected import sentence_spans
 
 
 def sentences(text: str) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.errors import UsageError
 from sarag_rdf.iris import Minter
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.vocab import RDF, SARAG, SKOS
 from tests.command import Sarag

@@ -25,7 +25,7 @@ from sarag_rdf.export.rdf import (
     write_rdf,
 )
 from sarag_rdf.ports import Change, Table, Triples
-from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.vocab import PREFIXES, RDF, SKOS
 from tests.export.consumers import CONSUMERS
 from tests.sample_graph import BASE, CROOKED_NAMES, crooked_graph, make_graph, quads_of

@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 import sarag_rdf
-from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.index import pipeline
-from sarag_rdf.index.refresh import rebuild
+from sarag_rdf.derive.incremental import rebuild
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.index import run
 from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Table
-from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.vocab import PREFIXES
 from tests.sample_graph import CapitalExtractor
 
@@ -35,7 +35,7 @@ def source(number: int) -> sarag_rdf.Source:
 
 
 def write(folder: Path, count: int) -> None:
-    pipeline.COMMIT_DOCUMENTS = 1
+    run.COMMIT_DOCUMENTS = 1
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         inputs = map(source, range(count))
         report = kg.index(inputs, extractor=CapitalExtractor(), words=6, overlap=0)

@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import sarag_rdf
-from sarag_rdf.assemble import Endpoint
-from sarag_rdf.context.report import retrieved_to_dict
 from sarag_rdf.errors import EmptyGraphError, NotAGraphError
-from sarag_rdf.inspect.findings import Finding
+from sarag_rdf.inspect.fsck import Finding
 from sarag_rdf.iris import Minter
-from sarag_rdf.knowledge_graph import KnowledgeGraph
-from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.registry import Endpoint
+from sarag_rdf.kg.report import retrieved_to_dict
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.terms import iri
 from sarag_rdf.vocab import RDF, SARAG
 from tests.fault_server import playing

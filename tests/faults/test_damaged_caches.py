@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
-from sarag_rdf.context.report import retrieved_to_dict
+from sarag_rdf.kg.report import retrieved_to_dict
+from sarag_rdf.models.caches import SqliteCache, fault_of
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.models.sqlite_cache import SqliteCache, fault_of
-from sarag_rdf.stores import checked, kept_files
+from sarag_rdf.vectors import files
 from tests.faults.parallel import source
 from tests.sample_graph import CapitalExtractor
 
@@ -24,7 +24,7 @@ QUESTION = "Whom did Ada meet in Ulm?"
 
 def found(folder: Path, retriever: str = "sarag") -> str:
     """What searching finds in a graph, with every figure of the report."""
-    checked.forget()  # as in a new process
+    files.forget()  # as in a new process
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         return json.dumps(retrieved_to_dict(kg.search(QUESTION, retriever=retriever)))
 
@@ -167,7 +167,7 @@ def test_a_manifest_of_others_deletes_nothing(
     made = {**json.loads(path.read_text("utf-8")), **said}
     layout = made.pop("layout")
     del made["sum"]
-    path.write_text(json.dumps({"layout": layout, "sum": kept_files._sum(made), **made}), "utf-8")
+    path.write_text(json.dumps({"layout": layout, "sum": files._sum(made), **made}), "utf-8")
     assert found(folder) == found(clean)
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         assert kg.fsck(repair=True).in_order
@@ -252,38 +252,38 @@ def test_values_that_are_spoiled_are_found_by_looking(tmp_path: Path) -> None:
 
 
 def test_checksums_of_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checked, "SEGMENT", 100)
+    monkeypatch.setattr(files, "SEGMENT", 100)
     path = tmp_path / "file"
     data = random.Random(0).randbytes(1050)
     path.write_bytes(data)
-    said = checked.digest(path)
+    said = files.digest(path)
     assert len(said.split()) == 11
-    checked.check(path, said)
+    files.check(path, said)
     for place in (0, 99, 100, 555, 1049):
-        checked.forget()
+        files.forget()
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         with pytest.raises(ValueError, match="is not what was written"):
-            checked.check(path, said)
+            files.check(path, said)
     path.write_bytes(data[:-1])
     with pytest.raises(ValueError, match="is cut off"):
-        checked.check(path, said, 1050)
+        files.check(path, said, 1050)
     with pytest.raises(OSError, match="nowhere"):
-        checked.check(tmp_path / "nowhere", said)
+        files.check(tmp_path / "nowhere", said)
 
 
 def test_what_is_appended_is_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checked, "SEGMENT", 100)
+    monkeypatch.setattr(files, "SEGMENT", 100)
     path = tmp_path / "file"
     path.write_bytes(bytes(250))
-    before = checked.digest(path)
-    checked.check(path, before)
+    before = files.digest(path)
+    files.check(path, before)
     with path.open("r+b") as file:  # what was found sound is not looked at again
         file.write(b"other")
         file.seek(250)
         file.write(b"more" * 40)
-    after = checked.digest(path, known=before, unchanged=250)
+    after = files.digest(path, known=before, unchanged=250)
     assert after.split()[:2] == before.split()[:2]
-    checked.check(path, after)
-    checked.forget()
+    files.check(path, after)
+    files.forget()
     with pytest.raises(ValueError, match="is not what was written"):
-        checked.check(path, after)
+        files.check(path, after)

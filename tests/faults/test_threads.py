@@ -18,13 +18,13 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.assemble import RETRIEVERS
-from sarag_rdf.context.report import retrieved_to_dict
 from sarag_rdf.errors import StoreError
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.registry import RETRIEVERS
+from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Change, Table
-from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from tests.command import ROOT
 from tests.faults.parallel import source
 from tests.sample_graph import CapitalExtractor

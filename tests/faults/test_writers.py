@@ -18,7 +18,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.errors import StoreLockedError
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.stores import holder
+from sarag_rdf.rdf import writer_lock
 from tests.command import ROOT, Result, environment, run_sarag
 from tests.fault_server import hang, playing
 from tests.faults.parallel import DOCUMENTS, derived_is_true, source
@@ -69,10 +69,10 @@ def test_a_second_writer_is_told_who_holds_the_graph(work: Path) -> None:
         done.fails(1, "kg is being written by `sarag index docs` (process ", str(first.pid))
         assert re.search(r", since \d\d:\d\d\): wait until it is done, or stop it$", done.err)
         assert run_sarag("stats", cwd=work).code == 0
-    assert (work / "kg" / holder.NAME).exists(), "a process that is killed leaves its note"
+    assert (work / "kg" / writer_lock.NAME).exists(), "a process that is killed leaves its note"
     with sarag_rdf.open(work / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index([source(1)], extractor=CapitalExtractor())
-    assert not (work / "kg" / holder.NAME).exists()
+    assert not (work / "kg" / writer_lock.NAME).exists()
 
 
 def test_a_note_that_was_left_names_nobody(work: Path) -> None:
@@ -133,18 +133,18 @@ def test_a_server_tells_who_is_writing_and_is_named_itself(work: Path) -> None:
 
 def note(work: Path) -> str:
     try:
-        return (work / "kg" / holder.NAME).read_text()
+        return (work / "kg" / writer_lock.NAME).read_text()
     except FileNotFoundError:
         return ""
 
 
 def test_options_of_a_command_are_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/bin/sarag", "index", "docs", "--base-url", "http://secret"])
-    holder.sign(tmp_path)
-    found = holder.holder_of(tmp_path)
+    writer_lock.sign(tmp_path)
+    found = writer_lock.holder_of(tmp_path)
     assert found is not None
     assert (found.command, found.pid) == ("sarag index docs", os.getpid())
-    assert "secret" not in (tmp_path / holder.NAME).read_text()
+    assert "secret" not in (tmp_path / writer_lock.NAME).read_text()
 
 
 READERS, READS, WRITES = 3, 70, 120

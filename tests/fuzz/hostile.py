@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sarag_rdf
 from sarag_rdf.iris import DEFAULT_BASE
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.terms import iri
 from tests.fuzz.cases import RAN

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from sarag_rdf.endpoints import Remote
 from sarag_rdf.errors import QueryError, SaragError, UsageError, one_line
-from sarag_rdf.index.read import read_paths
-from sarag_rdf.models.endpoint_client import endpoint_client
-from sarag_rdf.remote import Remote
+from sarag_rdf.models.client import endpoint_client
+from sarag_rdf.rdf.update_guard import inspect_update
+from sarag_rdf.read import read_paths
 from sarag_rdf.serve.settings import checked_public_url
-from sarag_rdf.stores.update_guard import inspect_update
 from tests.fuzz.hostile import graph, is_line
 
 

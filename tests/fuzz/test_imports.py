@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 import sarag_rdf
 from sarag_rdf.errors import InputError, SaragError, UsageError
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.link.sssom import read_table
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.stores import checked
+from sarag_rdf.vectors.files import forget
 from tests.fuzz.cases import case
 from tests.fuzz.hostile import (
     Edits,
@@ -219,7 +219,7 @@ def test_caches(kept: Kept, place: int, edit: Edits, whole: bytes | None) -> Non
     """A cache may hold anything: the answer is the same as without it."""
     kg_folder, caches, expected = kept
     shutil.rmtree(kg_folder / "cache")
-    checked.forget()
+    forget()
     for name, content in caches.items():
         path = kg_folder / "cache" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.errors import QueryError, UsageError
-from sarag_rdf.export.results import RESULT_FORMATS, serialize_results
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.ports import Table, Triples
-from sarag_rdf.stores.query_guard import inspect_query
-from sarag_rdf.stores.update_guard import inspect_update
+from sarag_rdf.rdf.query_guard import inspect_query
+from sarag_rdf.rdf.results import RESULT_FORMATS, serialize_results
+from sarag_rdf.rdf.update_guard import inspect_update
 from tests.fuzz.cases import case
 from tests.fuzz.hostile import graph, mutated, quads, texts
 

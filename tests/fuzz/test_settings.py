@@ -17,12 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.cli import main
+from sarag_rdf.endpoints import Remote
 from sarag_rdf.errors import SaragError, UsageError
 from sarag_rdf.iris import Minter, namespace, normalize_name, statement_iri, statement_of
-from sarag_rdf.link.curies import Curies
-from sarag_rdf.models.endpoint_client import endpoint_client
-from sarag_rdf.models.endpoint_errors import public_url
-from sarag_rdf.remote import Remote
+from sarag_rdf.link.sssom import Curies
+from sarag_rdf.models.client import endpoint_client, public_url
 from sarag_rdf.serve.settings import checked_public_url
 from tests.fuzz.cases import case
 from tests.fuzz.hostile import assert_sound, evidence, graph, is_line, mutated, texts

@@ -17,23 +17,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sarag_rdf
-from sarag_rdf.assemble import make_view
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.delta import KINDS, Delta, Journal
-from sarag_rdf.graph.kind_texts import told_apart
-from sarag_rdf.graph.meta import read_meta
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.metadata import read_meta
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.texts import told_apart
 from sarag_rdf.graph.vectors import GraphVectors
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.evidence import source_quads
 from sarag_rdf.iris import sha256_hex
+from sarag_rdf.kg.registry import make_view
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Matrix
-from sarag_rdf.stores.memory_vectors import MemoryVectors
-from sarag_rdf.stores.oxigraph import OxigraphStore
-from sarag_rdf.stores.vectors import FolderVectors
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.types import Document, Extraction, Mention, Relation, Source
+from sarag_rdf.vectors.store import FolderVectors, MemoryVectors
 from tests.retrieve.graphs import METHOD, MINTER, WORDS
 
 QUESTIONS = HashEmbedder().embed(["amber lake", "Jade of the meadow"])
@@ -95,7 +94,7 @@ def made(reader: GraphReader, folder: Path | None) -> GraphVectors:
 def nothing_is_read_whole() -> Iterator[None]:
     with (
         patch("sarag_rdf.graph.vectors.texts_of", side_effect=AssertionError),
-        patch("sarag_rdf.graph.view.load_network", side_effect=AssertionError),
+        patch("sarag_rdf.retrieve.view.load_network", side_effect=AssertionError),
     ):
         yield
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.index.chunk import chunk
+from sarag_rdf.index.plan import chunk
 from sarag_rdf.iris import Minter
 from sarag_rdf.types import Document, Source
 

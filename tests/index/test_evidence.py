@@ -9,7 +9,7 @@ from pathlib import Path
 from pyoxigraph import Literal
 
 import sarag_rdf
-from sarag_rdf.index.pipeline import IndexReport
+from sarag_rdf.index.run import IndexReport
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Table
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source

@@ -10,20 +10,20 @@ import pytest
 from pyoxigraph import BlankNode, DefaultGraph, Literal, Quad
 
 import sarag_rdf
+from sarag_rdf.derive.incremental import rebuild
 from sarag_rdf.errors import EndpointDownError
-from sarag_rdf.graph.meta import read_meta
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.metadata import read_meta
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import full_documents
-from sarag_rdf.index import evidence, pipeline
+from sarag_rdf.index import evidence, run
 from sarag_rdf.index.commit import Writer
-from sarag_rdf.index.pipeline import IndexReport
 from sarag_rdf.index.plan import Plan, plan
-from sarag_rdf.index.read import Duplicate, InputProblem
-from sarag_rdf.index.refresh import rebuild
+from sarag_rdf.index.run import IndexReport
 from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Advance
-from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.read import Duplicate, InputProblem
 from sarag_rdf.types import Document, Extraction, Source
 from sarag_rdf.vocab import PROV, RDF, SARAG, XSD
 from tests.sample_graph import CapitalExtractor
@@ -78,7 +78,7 @@ def planned(reader: GraphReader, inputs: Iterable[Input], words: int = 6, overla
 def index(
     reader: GraphReader, inputs: Iterable[Input], extractor: CapitalExtractor | None = None
 ) -> IndexReport:
-    return pipeline.run(reader, planned(reader, inputs), extractor or CapitalExtractor())
+    return run.run(reader, planned(reader, inputs), extractor or CapitalExtractor())
 
 
 def indexed(inputs: Iterable[Input] = SOURCES) -> GraphReader:
@@ -194,7 +194,7 @@ def test_progress_counts_every_document() -> None:
         told.append((what, total))
         return done.append
 
-    pipeline.run(reader, planned(reader, SOURCES), CapitalExtractor(), progress=progress)
+    run.run(reader, planned(reader, SOURCES), CapitalExtractor(), progress=progress)
     assert told == [("indexing documents", CHUNKS)]
     assert sum(done) == CHUNKS
 
@@ -273,10 +273,10 @@ def test_another_chunk_size_indexes_anew() -> None:
     reader = indexed()
     made = planned(reader, SOURCES, words=9, overlap=3)
     assert all(source.known for source in made.todo)
-    report = pipeline.run(reader, made, CapitalExtractor())
+    report = run.run(reader, made, CapitalExtractor())
     assert (report.added, report.updated, report.unchanged) == (0, 4, 0)
     fresh = empty()
-    pipeline.run(fresh, planned(fresh, SOURCES, words=9, overlap=3), CapitalExtractor())
+    run.run(fresh, planned(fresh, SOURCES, words=9, overlap=3), CapitalExtractor())
     assert lasting(reader) == lasting(fresh)
     assert lasting(reader) != lasting(indexed())
 
@@ -339,7 +339,7 @@ STOPS: list[BaseException] = [KeyboardInterrupt(), EndpointDownError("refused")]
 def test_a_run_goes_on_where_another_was_interrupted(
     at: int, batch: int, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "COMMIT_DOCUMENTS", batch)
+    monkeypatch.setattr(run, "COMMIT_DOCUMENTS", batch)
     reader = empty()
     with pytest.raises(type(error)):
         index(reader, SOURCES, Stopping(at, error))

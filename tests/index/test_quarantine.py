@@ -17,19 +17,19 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 import sarag_rdf
 from sarag_rdf.errors import ExtractionFormatError, NotAGraphError, StoreError, UsageError
-from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.index import gate, pipeline
+from sarag_rdf.extract.openie import OpenIEExtractor
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.index import quarantine, run
 from sarag_rdf.index.commit import Writer
-from sarag_rdf.index.extract_openie import OpenIEExtractor
-from sarag_rdf.index.pipeline import IndexReport
 from sarag_rdf.index.plan import plan
 from sarag_rdf.index.quarantine import Quarantined, read_quarantine
 from sarag_rdf.index.retry import retry
+from sarag_rdf.index.run import IndexReport
 from sarag_rdf.inspect.validate import validate
 from sarag_rdf.iris import Minter
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.vocab import DCTERMS, RDF, SARAG
 
@@ -269,7 +269,10 @@ def test_a_record_holds_the_evidence_the_report_and_where_they_are_from() -> Non
         lines = kept.content.split("\n")[:-1]
         assert lines == sorted(lines)
         evidence = list(ox.parse(kept.content, format=ox.RdfFormat.N_TRIPLES))
-        assert gate.inspect_evidence(quad.triple for quad in evidence).violations == kept.violations
+        assert (
+            quarantine.inspect_evidence(quad.triple for quad in evidence).violations
+            == kept.violations
+        )
         assert Literal("D\x00\n\"'\\n é🦀\x85", language="en") in {q.object for q in evidence}
         assert len(rdflib.Graph().parse(data=kept.content, format="nt")) == len(evidence)
         report = rdflib.Graph().parse(data=kept.report, format="turtle")
@@ -321,7 +324,7 @@ def test_what_conforms_by_now_joins_without_being_extracted(
         kg.index([BAD, ADA], extractor=extractor)
         assert kg.quarantine().retry().kept == (IRI,)
         with monkeypatch.context() as patch:
-            patch.setattr(gate, "read_shapes", lambda *names: ())
+            patch.setattr(quarantine, "read_shapes", lambda *names: ())
             retried = kg.quarantine().retry()
             clean.index([BAD, ADA], extractor=extractor)
         assert (retried.admitted, retried.kept) == ((IRI,), ())
@@ -340,7 +343,7 @@ def test_a_retry_replaces_the_older_version(monkeypatch: pytest.MonkeyPatch) -> 
         kg.index([BAD], extractor=Meetings())
         kg.index([other], extractor=too_sure())
         with monkeypatch.context() as patch:
-            patch.setattr(gate, "read_shapes", lambda *names: ())
+            patch.setattr(quarantine, "read_shapes", lambda *names: ())
             assert kg.quarantine().retry(["people/cid.txt"]).admitted == (IRI,)
             clean.index([other], extractor=too_sure())
         assert without_records(quads(kg)) == without_records(quads(clean))
@@ -351,7 +354,7 @@ def test_a_retry_that_finds_other_faults_keeps_the_new_report(
 ) -> None:
     with opened() as kg:
         with monkeypatch.context() as patch:
-            patch.setattr(gate, "SHAPES", ("shapes.ttl",))
+            patch.setattr(quarantine, "SHAPES", ("shapes.ttl",))
             kg.index([BAD], extractor=too_sure())
         many = kg.quarantine().sources()[0].violations
         before = quads(kg)
@@ -451,7 +454,7 @@ def test_whatever_an_extractor_gives_the_graph_conforms(found: list[Extraction])
 
     reader = GraphReader(OxigraphStore.in_memory(), MINTER)
     sources = [ADA, BAD, Source("Bea met nobody.", "Bea", "bea.txt")]
-    report = pipeline.run(reader, plan(reader, sources, Anything.method), Anything())
+    report = run.run(reader, plan(reader, sources, Anything.method), Anything())
     Writer(reader).describe("none")
     assert report.added + len(report.problems) == 3
     assert report.quarantined == len(read_quarantine(reader)) <= len(report.problems)

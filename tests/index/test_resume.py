@@ -12,11 +12,11 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.errors import EndpointError, SaragError
-from sarag_rdf.index.extract_llm import LLMExtractor
+from sarag_rdf.extract.llm import LLMExtractor
+from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.models.reply_cache import CachedLLM
 from sarag_rdf.ports import LLM, Reply
 from sarag_rdf.types import Source
 from tests.fault_server import FaultServer, Play, data, failure, hang, playing, raw, relay, reset

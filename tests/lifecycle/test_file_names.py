@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.index.read.keys import file_of_key, key_of_path, path_of_key
 from sarag_rdf.iris import Minter
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.read.walk import file_of_key, key_of_path, path_of_key
 from sarag_rdf.types import Source
 from tests.lifecycle.test_lifecycle import call, keys, opened, write
 from tests.sample_graph import CapitalExtractor

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from pyoxigraph import Quad
 
 import sarag_rdf
+from sarag_rdf.derive.incremental import rebuild
 from sarag_rdf.errors import MissingDependencyError
-from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.index.extract_openie import OpenIEExtractor
-from sarag_rdf.index.refresh import rebuild
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.extract.openie import OpenIEExtractor
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Extractor
 from tests.lifecycle.pool import NAMED, POOL, NamesExtractor, Remembered, source, write_openie
@@ -119,8 +119,8 @@ class Player:
 @contextmanager
 def commits_of(size: int) -> Iterator[None]:
     with (
-        mock.patch("sarag_rdf.index.pipeline.COMMIT_DOCUMENTS", size),
-        mock.patch("sarag_rdf.index.remove.AT_ONCE", size),
+        mock.patch("sarag_rdf.index.run.COMMIT_DOCUMENTS", size),
+        mock.patch("sarag_rdf.index.commit.AT_ONCE", size),
     ):
         yield
 
@@ -195,7 +195,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def spacy_extractor() -> Extractor:
-    from sarag_rdf.index.extract_spacy import SpacyExtractor, load_pipeline
+    from sarag_rdf.extract.spacy.pipeline import SpacyExtractor, load_pipeline
 
     try:
         load_pipeline()

@@ -13,12 +13,12 @@ import pytest
 from pyoxigraph import Quad
 
 import sarag_rdf
+from sarag_rdf.endpoints import Remote
 from sarag_rdf.errors import InputError, NotAGraphError, UsageError
 from sarag_rdf.iris import Minter, normalize_name
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.remote import Remote
 from sarag_rdf.terms import text_of
 from sarag_rdf.types import Source
 from sarag_rdf.vocab import PROV, SARAG, SKOS

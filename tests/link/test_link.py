@@ -13,14 +13,14 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.assemble import Endpoint
+from sarag_rdf.endpoints import Remote
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.iris import Minter
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.registry import Endpoint
 from sarag_rdf.link.match import EXACT, NO_MAPPING, SAME_AS, Match
 from sarag_rdf.link.sssom import read_table
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.remote import Remote
 from sarag_rdf.types import Source
 from sarag_rdf.vocab import OWL, PROV, SEMAPV, SKOS
 from tests import servers

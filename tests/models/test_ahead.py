@@ -7,8 +7,8 @@ from pathlib import Path
 from threading import Event
 
 import sarag_rdf
-from sarag_rdf.models import ahead
-from sarag_rdf.models.ahead import Ahead
+from sarag_rdf.models import caches
+from sarag_rdf.models.caches import Ahead
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Matrix
 from tests.sample_graph import SOURCES, CapitalExtractor
@@ -43,7 +43,7 @@ def test_what_waits_is_dropped_when_it_is_closed_and_no_more_than_so_much_waits(
     working = Ahead(embed)
     working.take(["first"])
     assert begun.wait(20)
-    for number in range(2 * ahead.WAITING):
+    for number in range(2 * caches.WAITING):
         working.take([str(number)])
     working._closed.set()
     go.set()

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sarag_rdf.models.embedding_cache import CachedEmbedder
+from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Embedder, Matrix
 

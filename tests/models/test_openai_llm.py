@@ -18,7 +18,7 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.models.endpoint_client import endpoint_model
+from sarag_rdf.models.client import endpoint_model
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.ports import LLM, Reply

@@ -11,13 +11,11 @@ import jinja2
 import pytest
 
 import sarag_rdf
-from sarag_rdf.answers import Context, Excerpt, Section
+from sarag_rdf.extract.llm import entities_prompt, grounded_mentions, relationships_prompt
 from sarag_rdf.fence import fence_for
-from sarag_rdf.index.extract_llm import entities_prompt, relationships_prompt
-from sarag_rdf.index.grounding import grounded_mentions
 from sarag_rdf.reason.conversation import NOTHING, prompt_text
 from sarag_rdf.resources import render_prompt
-from sarag_rdf.types import Document
+from sarag_rdf.types import Context, Document, Excerpt, Section
 
 HERE = Path(__file__).parent
 ULM = Document("urn:1", "urn:s", "Ulm", "Ulm lies on the Danube. Einstein was born there.", 0, 48)

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sarag_rdf.answers import Answer, Citation, Context, Evidence, Excerpt, Section
-from sarag_rdf.types import Document, Query, Retrieved, Subgraph
+from sarag_rdf.types import (
+    Answer,
+    Citation,
+    Context,
+    Document,
+    Evidence,
+    Excerpt,
+    Query,
+    Retrieved,
+    Section,
+    Subgraph,
+)
 
 QUESTION = "Where was the founder\nof the club born?"
 ASKED = "Where was the founder of the club born?"

@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf import assemble
-from sarag_rdf.answers import Answer
-from sarag_rdf.assemble import REASONERS, Endpoint
-from sarag_rdf.context.report import answer_to_dict
 from sarag_rdf.errors import TruncatedReplyError
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.kg import registry
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.registry import REASONERS, Endpoint
+from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Reply
-from sarag_rdf.types import Source, Usage
+from sarag_rdf.types import Answer, Source, Usage
 from tests.command import Sarag
 from tests.sample_graph import BASE, SOURCES, CapitalExtractor, make_graph
 
@@ -178,7 +177,7 @@ def test_real_server_on_the_command_line(
     llm_server: str, sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_graph(tmp_path / "kg")
-    monkeypatch.setattr(assemble, "make_embedder", lambda *_: HashEmbedder())
+    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
     options = ["--reasoner", "decompose:most=1:brief=true", "--context", "selected"]
     done = sarag(
         *("ask", QUESTION, *options, "--budget", "60"),

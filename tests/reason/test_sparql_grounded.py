@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sarag_rdf.algo.pattern import PatternQuery
-from sarag_rdf.graph.bindings import Binding, Grounding, Support
 from sarag_rdf.models.fakes import QueuedLLM
+from sarag_rdf.reason.grounding import Binding, Grounding, Support
+from sarag_rdf.reason.patterns import PatternQuery
 from sarag_rdf.reason.sparql_grounded import SparqlGrounded
 from tests.reason.sample import CITE_ADA, EMPTY, QUERY, Library, told
 

@@ -11,7 +11,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.errors import EmptyGraphError, RemoteTruncatedError
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from tests.command import ROOT, Sarag
 from tests.fault_server import FaultServer
 from tests.remote.sample import export_nquads

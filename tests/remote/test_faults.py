@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode
 
+from sarag_rdf.endpoints import Remote
 from sarag_rdf.errors import (
     QueryError,
     RemoteAuthError,
@@ -22,12 +23,11 @@ from sarag_rdf.errors import (
     StoreError,
     UsageError,
 )
-from sarag_rdf.graph.rows import GraphReader, Part
+from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Change, Table, Triples
-from sarag_rdf.remote import Remote
-from sarag_rdf.stores import sparql_client
-from sarag_rdf.stores.sparql import SparqlStore
+from sarag_rdf.rdf import sparql_client
+from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from sarag_rdf.vocab import SARAG
 from tests.command import Sarag
 from tests.fault_server import Answer, FaultServer, Play, hang, playing, raw, relay, reset, send

@@ -13,15 +13,15 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
+from sarag_rdf.endpoints import GraphKind, Remote
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.rows import GraphReader, Part
+from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import GraphStore
-from sarag_rdf.remote import GraphKind, Remote
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from sarag_rdf.resources import query_file, query_names
-from sarag_rdf.stores.oxigraph import OxigraphStore
-from sarag_rdf.stores.sparql import SparqlStore
 from tests.command import Sarag
 from tests.fault_server import FaultServer
 from tests.servers import Server

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.remote import Remote, is_url
+from sarag_rdf.endpoints import Remote, is_url
 from tests.command import Sarag
 
 

@@ -9,14 +9,14 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.graph.rows import GraphReader, Part
+from sarag_rdf.endpoints import Remote
+from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.iris import Minter
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.remote import Remote
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from sarag_rdf.resources import query_file, query_names
-from sarag_rdf.stores.oxigraph import OxigraphStore
-from sarag_rdf.stores.sparql import SparqlStore
 from sarag_rdf.vocab import SARAG
 from tests.command import ROOT
 from tests.remote.sample import export_nquads, seeds

@@ -10,17 +10,17 @@ import pytest
 from pyoxigraph import Quad
 
 import sarag_rdf
+from sarag_rdf.endpoints import Remote
 from sarag_rdf.errors import RemoteDownError, RemoteStoreError, StoreError, UsageError
-from sarag_rdf.graph.revision import revised
-from sarag_rdf.graph.rows import GraphReader
+from sarag_rdf.graph.metadata import revised
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.repair import repair
 from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Change, GraphStore
-from sarag_rdf.remote import Remote
-from sarag_rdf.stores import sparql_write
-from sarag_rdf.stores.oxigraph import OxigraphStore
-from sarag_rdf.stores.sparql import SparqlStore
+from sarag_rdf.rdf import sparql_endpoint
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from sarag_rdf.types import Source
 from sarag_rdf.vocab import SARAG
 from tests.command import ROOT, Sarag
@@ -108,8 +108,8 @@ def test_graphs_of_others_are_left_alone(server: Server, remote: Remote) -> None
 def test_large_graphs_go_in_parts(
     remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sparql_write, "GRAPH_TRIPLES", 7)
-    monkeypatch.setattr(sparql_write, "UPDATE_TRIPLES", 11)
+    monkeypatch.setattr(sparql_endpoint, "GRAPH_TRIPLES", 7)
+    monkeypatch.setattr(sparql_endpoint, "UPDATE_TRIPLES", 11)
     index(remote, SOURCES)
     make_graph(tmp_path / "kg")
     assert graph_of(SparqlStore(remote)) == embedded(tmp_path / "kg")
@@ -158,7 +158,7 @@ def test_a_crash_anywhere_is_repaired_by_indexing_again(
     then: tuple[Source, ...],
 ) -> None:
     """Whatever was written when it broke off, and whether or not the files changed meanwhile."""
-    monkeypatch.setattr(sparql_write, "GRAPH_TRIPLES", parts)
+    monkeypatch.setattr(sparql_endpoint, "GRAPH_TRIPLES", parts)
     wanted_folder = make_graph(tmp_path / "kg", then)
     if then is SOURCES:
         index(wanted_folder, CHANGED[-1:])

@@ -20,15 +20,14 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from sarag_rdf.algo.pagerank import Walk
-from sarag_rdf.assemble import RETRIEVERS, make_retriever
+from sarag_rdf.cli.output import show_retrieved
 from sarag_rdf.cli.search import command
-from sarag_rdf.cli.show import show_retrieved
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.graph.view import GraphView
-from sarag_rdf.retrieve.ppr import walk_of
-from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.kg.registry import RETRIEVERS, make_retriever
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.retrieve.ppr import Walk, walk_of
+from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Extraction, Mention, Query, Relation, Retrieved
 from tests.retrieve.graphs import MINTER, QUESTIONS, AxesEmbedder, indexed, larger_graph, view_of
 

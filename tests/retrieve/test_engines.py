@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 import sarag_rdf
-from sarag_rdf.algo.network import Rows
-from sarag_rdf.assemble import make_retriever, make_view
-from sarag_rdf.context.report import retrieved_to_dict
-from sarag_rdf.graph import relevance
 from sarag_rdf.graph.vectors import GraphVectors
-from sarag_rdf.graph.view import Engine, GraphView
+from sarag_rdf.kg.registry import make_retriever, make_view
+from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.network.edges import Rows
 from sarag_rdf.ports import Matrix
-from sarag_rdf.stores.memory_vectors import MemoryVectors
+from sarag_rdf.retrieve import relevance
+from sarag_rdf.retrieve.view import Engine, GraphView
 from sarag_rdf.types import Query
+from sarag_rdf.vectors.store import MemoryVectors
 from tests.retrieve.graphs import QUESTIONS, larger_graph
 
 

@@ -21,12 +21,11 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.algo.rounds import Rates
-from sarag_rdf.assemble import make_retriever
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph import explain, relevance
-from sarag_rdf.graph.view import GraphView
-from sarag_rdf.retrieve import sarag
+from sarag_rdf.kg.registry import make_retriever
+from sarag_rdf.network.spreading import Rates
+from sarag_rdf.retrieve import explain, relevance, sarag
+from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.vocab import SARAG
 from tests.retrieve.graphs import (

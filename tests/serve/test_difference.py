@@ -8,10 +8,9 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.serve.difference import Difference, compare
-from sarag_rdf.stores.oxigraph import OxigraphStore
-from sarag_rdf.stores.update_guard import is_plain
-from sarag_rdf.stores.working_copy import on_copy
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.rdf.update_guard import is_plain
+from sarag_rdf.serve.write import Difference, compare, on_copy
 
 GRAPHS = (None, "http://g/1", "http://g/2", "http://g/3")
 

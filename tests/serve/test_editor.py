@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.serve.pages import examples
-from tests.export.chromium import DARK, Page, open_browser
+from sarag_rdf.serve.app import examples
+from tests.picture.chromium import DARK, Page, open_browser
 from tests.sample_graph import make_graph
 from tests.serve.running import Running, serving
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sarag_rdf.serve.exchange import parameters
+from sarag_rdf.serve.http import GRAPHS, TABLES, base_type, charset, choose, parameters
 from sarag_rdf.serve.jobs import RequestError
-from sarag_rdf.serve.media import GRAPHS, TABLES, base_type, charset, choose
 
 
 @pytest.mark.parametrize(

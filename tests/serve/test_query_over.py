@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ingest.test_query_over import NAMES, OWN, folder
+from tests.imports.test_query_over import NAMES, OWN, folder
 from tests.serve.running import Running, serving
 
 __all__ = ["folder"]

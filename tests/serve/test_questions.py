@@ -15,8 +15,7 @@ import pytest
 from openapi_spec_validator import validate
 
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
-from sarag_rdf.serve.app import routes
-from sarag_rdf.serve.pages import openapi_document
+from sarag_rdf.serve.app import openapi_document, routes
 from sarag_rdf.serve.questions import REASONING, RETRIEVAL
 from sarag_rdf.types import Source
 from tests.command import run_sarag

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.serve.turns import QueueFullError, Turns
+from sarag_rdf.serve.pool import QueueFullError, Turns
 
 
 def run(case: Coroutine[Any, Any, None]) -> None:

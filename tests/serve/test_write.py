@@ -13,7 +13,7 @@ from rdflib.compare import isomorphic
 
 import sarag_rdf
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.stores.left_behind import UNFINISHED_WRITE as MARK
+from sarag_rdf.rdf.writer_lock import UNFINISHED_WRITE as MARK
 from tests.sample_graph import BASE, graph_of, make_graph, quads_of
 from tests.serve.running import TOKEN, Running, serving
 
@@ -45,10 +45,10 @@ def source_graph(kg: Path, word: str) -> str:
 
 def is_derived(kg: Path) -> None:
     """The traversed graph is what follows from the evidence, and the graph conforms."""
-    from sarag_rdf.graph.rows import GraphReader
-    from sarag_rdf.index.refresh import rebuild
+    from sarag_rdf.derive.incremental import rebuild
+    from sarag_rdf.graph.reader import GraphReader
     from sarag_rdf.iris import Minter
-    from sarag_rdf.stores.oxigraph import OxigraphStore
+    from sarag_rdf.rdf.oxigraph import OxigraphStore
 
     graph = OxigraphStore.open(kg / "store")
     change = rebuild(GraphReader(graph, Minter(BASE)))

@@ -18,12 +18,12 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.graph.rows import GraphReader
-from sarag_rdf.index.refresh import rebuild
+from sarag_rdf.derive.incremental import rebuild
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.stores.left_behind import COPY, UNFINISHED_WRITE
-from sarag_rdf.stores.oxigraph import OxigraphStore
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.rdf.writer_lock import COPY, UNFINISHED_WRITE
 from sarag_rdf.terms import iri
 from sarag_rdf.types import Source
 from tests.command import run_sarag

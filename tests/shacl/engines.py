@@ -19,9 +19,8 @@ from pyshacl import validate as pyshacl_validate
 from pyshacl.errors import ReportableRuntimeError
 from rdflib.namespace import SH
 
-from sarag_rdf.shacl.data import Data
-from sarag_rdf.shacl.engine import validate
-from sarag_rdf.shacl.shapes import Shape, parse_shapes
+from sarag_rdf.rdf.shacl.data import Data
+from sarag_rdf.rdf.shacl.shapes import Shape, parse_shapes, validate
 
 ROOT = Path(__file__).parent.parent.parent
 SHAPES = (ROOT / "ontology" / "shapes.ttl",)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 import pyoxigraph as ox
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
-from sarag_rdf.index.chunk import chunk
 from sarag_rdf.index.evidence import source_quads
+from sarag_rdf.index.plan import chunk
 from sarag_rdf.iris import Minter
-from sarag_rdf.shacl.shapes import Shape
+from sarag_rdf.rdf.shacl.shapes import Shape
 from sarag_rdf.types import Extraction, Mention, Method, Relation, Source
 from sarag_rdf.vocab import RDF, SARAG, SKOS, XSD
 

@@ -13,11 +13,10 @@ import pytest
 from pyoxigraph import NamedNode, Triple
 
 from sarag_rdf.errors import SaragError
-from sarag_rdf.shacl.constraints import CONSTRAINTS
-from sarag_rdf.shacl.data import Data
-from sarag_rdf.shacl.engine import validate
-from sarag_rdf.shacl.report import violations_of
-from sarag_rdf.shacl.shapes import parse_shapes, read_shapes
+from sarag_rdf.rdf.shacl.constraints import CONSTRAINTS
+from sarag_rdf.rdf.shacl.data import Data
+from sarag_rdf.rdf.shacl.report import violations_of
+from sarag_rdf.rdf.shacl.shapes import parse_shapes, read_shapes, validate
 from sarag_rdf.vocab import SH
 from tests.shacl.engines import (
     EVIDENCE_SHAPES,

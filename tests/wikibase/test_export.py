@@ -17,8 +17,8 @@ from wikibaseintegrator.entities import ItemEntity, PropertyEntity
 
 import sarag_rdf
 from sarag_rdf.errors import StoreError, UsageError
-from sarag_rdf.index.extract_spacy import load_pipeline
-from sarag_rdf.knowledge_graph import KnowledgeGraph
+from sarag_rdf.extract.spacy.pipeline import load_pipeline
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.types import Source
 from sarag_rdf.vocab import OWL, SARAG, SKOS

@@ -9,7 +9,7 @@ import pyoxigraph as ox
 import pytest
 
 from sarag_rdf.vocab import RDF, RDFS, SCHEMA, SKOS
-from sarag_rdf.wikibase.filters import Filter
+from sarag_rdf.wikibase.dump import Filter
 from sarag_rdf.wikibase.model import Entity
 from sarag_rdf.wikibase.rdf import (
     CC0,
@@ -19,7 +19,7 @@ from sarag_rdf.wikibase.rdf import (
     dump_triples,
     entity_triples,
 )
-from sarag_rdf.wikibase.texts import page_triples, text_triples
+from sarag_rdf.wikibase.statements import page_triples, text_triples
 from sarag_rdf.wikibase.vocabulary import WIKIBASE
 from tests.wikibase.golden import (
     GOLDEN,

@@ -1,0 +1,1 @@
+"""The traversed graph as a pure function of the evidence, and its incremental maintenance."""

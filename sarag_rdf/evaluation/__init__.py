@@ -1,0 +1,1 @@
+"""Evaluation of retrieval and answers against known evidence; see docs/evaluation.md."""

@@ -1,0 +1,193 @@
+"""The passages that are searched, read from JSON files identified by digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sarag_rdf.errors import InputError
+from sarag_rdf.types import Source
+
+_UNLIKE = re.compile(r"[\s\x00-\x1f\ufffd\ufffe\uffff\ud800-\udfff]+")
+"""What a graph may hold otherwise than the file: white space, and what XML does not allow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One passage; `id` is the file's own, else its place in the file, from 0."""
+
+    id: str
+    title: str
+    text: str
+
+    @property
+    def source(self) -> Source:
+        """The passage as it is indexed."""
+        return Source(self.text, self.title)
+
+
+class Corpus:
+    """Distinct passages in the order of their file; two are the same if title and text are.
+
+    Titles and texts are compared without white space, so that sentences may be joined with a
+    blank in one file and without in another.
+    """
+
+    def __init__(self, passages: list[Passage], sha256: str = "", file: str = "") -> None:
+        self.file = file
+        self.sha256 = sha256
+        kept: dict[tuple[str, str], Passage] = {}
+        filled = [passage for passage in passages if _bare(passage.text)]
+        for passage in filled:
+            kept.setdefault((_bare(passage.title), _bare(passage.text)), passage)
+        self.passages = tuple(kept.values())
+        self.empty = len(passages) - len(filled)
+        self.duplicates = len(filled) - len(kept)
+        self._exact = {key: number for number, key in enumerate(kept)}
+        self._texts: dict[str, int] = {}
+        self._parts: dict[tuple[str, str], int | None] = {}
+        self._titled: dict[str, list[tuple[str, int]]] = {}
+        for number, (title, text) in enumerate(kept):
+            self._texts.setdefault(text, number)
+            self._titled.setdefault(title, []).append((text, number))
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a report says of the file."""
+        return {"file": self.file, "sha256": self.sha256, "passages": len(self.passages)}
+
+    def number(self, title: str, text: str) -> int | None:
+        """The place among `passages` of one with this title and text, or None.
+
+        A passage without title has any title; a paragraph without is the first with its text.
+        """
+        key = _bare(title), _bare(text)
+        if key in self._exact:
+            return self._exact[key]
+        return self._exact.get(("", key[1])) if key[0] else self._texts.get(key[1])
+
+    def number_of_part(self, title: str, text: str) -> int | None:
+        """The place of the passage with this title that is, or else that contains, this text.
+
+        Of several that contain it the first; None for an empty text and if there is none.
+        """
+        if (title, text) not in self._parts:
+            self._parts[title, text] = self._part(title, text)
+        return self._parts[title, text]
+
+    def _part(self, title: str, text: str) -> int | None:
+        key = _bare(title), _bare(text)
+        if key in self._exact or not key[1]:
+            return self._exact.get(key)
+        return next((n for whole, n in self._titled.get(key[0], ()) if key[1] in whole), None)
+
+
+def read_corpus(path: Path) -> Corpus:
+    """Read ``[{title, text}]``, its JSON Lines, ``{title: text}`` or ``{title: [sentences]}``.
+
+    Raises `InputError`, also for a corpus without a single text.
+    """
+    file = read_json(path)
+    corpus = Corpus(list(_passages(file)), file.sha256, path.name)
+    if not corpus.passages:
+        raise file.error("it holds no passage with a text")
+    return corpus
+
+
+def joined(value: Any) -> str | None:
+    """A text, or sentences as a text; None for anything else."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
+        return " ".join(sentence.strip() for sentence in value)
+    return None
+
+
+def _passages(file: JsonFile) -> Iterator[Passage]:
+    if isinstance(file.data, dict) and not isinstance(file.data.get("text"), str):
+        for place, (title, value) in enumerate(file.data.items()):
+            text = joined(value)
+            if text is None:
+                raise file.error(f"'{title}' is neither a text nor a list of sentences")
+            yield Passage(str(place), title, text)
+        return
+    for place, record in enumerate(file.records("text")):
+        text = joined(record["text"])
+        title = record.get("title") or ""
+        if text is None or not isinstance(title, str):
+            raise file.error(f"record {place + 1} has a title or a text that is no text")
+        yield Passage(str(record.get("id", place)), title, text)
+
+
+def _bare(text: str) -> str:
+    return _UNLIKE.sub("", text)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFile:
+    """A file's values: what its JSON says, or the list of its lines; `sha256` is of its bytes."""
+
+    path: Path
+    sha256: str
+    data: Any
+
+    def error(self, reason: str) -> InputError:
+        """An error that names the file."""
+        return InputError(f"{self.path}: {reason} (see docs/evaluation.md for the formats)")
+
+    def records(self, key: str) -> list[dict[str, Any]]:
+        """The objects of a list, or one object alone that has `key`; each must have it."""
+        items = [self.data] if isinstance(self.data, dict) and key in self.data else self.data
+        if not isinstance(items, list):
+            raise self.error(f"a list of objects with '{key}' is expected")
+        for place, item in enumerate(items, 1):
+            if not isinstance(item, dict) or key not in item:
+                raise self.error(f"record {place} is no object with '{key}'")
+        return items
+
+
+def read_json(path: Path) -> JsonFile:
+    """Read JSON, or else one JSON value a line; raises `InputError`."""
+    try:
+        content = path.read_bytes()
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text: save it as UTF-8") from error
+    if not text.strip():
+        raise InputError(f"{path} is empty: name a file that holds JSON")
+    try:
+        data = json.loads(text, object_pairs_hook=_object)
+    except (ValueError, RecursionError) as error:
+        data = _lines(path, text, error)
+    return JsonFile(path, hashlib.sha256(content).hexdigest(), data)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, none of whose keys may hide another value."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key '{twice}' stands twice in one object")
+    return found
+
+
+def _lines(path: Path, text: str, whole: Exception) -> list[Any]:
+    """One value a line. If not even the first line is JSON, the error of the whole counts."""
+    values: list[Any] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            values.append(json.loads(line, object_pairs_hook=_object))
+        except (ValueError, RecursionError) as error:
+            reason = f"line {number}: {error}" if values else str(whole)
+            raise InputError(f"{path} is not JSON ({reason}): mend it") from error
+    return values

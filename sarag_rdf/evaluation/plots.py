@@ -1,0 +1,155 @@
+"""Plots as PNG with matplotlib (``sarag-rdf[plot]``), byte-identical between runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+from sarag_rdf.errors import MissingDependencyError
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9")
+"""Distinct to all common kinds of colour vision (Okabe and Ito 2008)."""
+MARKS = "osD^vPX"
+INK, MUTED, GRID = "#1b2430", "#56606e", "#dde2e8"
+
+
+@contextmanager
+def png_axes(
+    path: Path, title: str, box: tuple[float, float, float, float] = (0.08, 0.12, 0.7, 0.76)
+) -> Iterator[Any]:
+    """Axes of matplotlib to draw on; written to `path` at the end.
+
+    Raises `MissingDependencyError` without matplotlib, `OSError` if the file cannot be written.
+    """
+    try:
+        import matplotlib.style
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingDependencyError(
+            "--plot needs matplotlib: pip install 'sarag-rdf[plot]'"
+        ) from error
+    with matplotlib.style.context("default"):
+        figure = Figure(figsize=(9.6, 5.6), dpi=150, facecolor="white")
+        FigureCanvasAgg(figure)
+        axes = figure.add_axes(box)
+        axes.set_title(title, loc="left", color=INK, fontweight="bold", pad=14, parse_math=False)
+        axes.grid(visible=True, axis="y", color=GRID)
+        axes.tick_params(colors=MUTED, length=0)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        yield axes
+        figure.savefig(path, format="png", metadata={"Software": None})
+
+
+_RANKS = 40
+
+
+def write_activation_plot(curves: Mapping[str, Sequence[float]], title: str, path: Path) -> None:
+    """Draw a line a label: activations in [0, 1], highest first; see `png_axes` for errors."""
+    with png_axes(path, fill(title, 80), (0.08, 0.12, 0.88, 0.74)) as axes:
+        active = max(sum(height > 0.0 for height in heights) for heights in curves.values())
+        last = min(_RANKS, max(10, active + 1))
+        for place, (label, heights) in enumerate(curves.items()):
+            shown = [*heights, *_RANKS * [0.0]][:last]
+            axes.plot(
+                range(1, last + 1), shown, label=label, color=COLOURS[place % len(COLOURS)],
+                linewidth=2, markersize=4.5, marker=MARKS[place % len(MARKS)], clip_on=False,
+                zorder=3,
+            )  # fmt: skip
+        axes.set_xlim(1, last)
+        axes.set_ylim(0.0, 1.0)
+        axes.set_xlabel("entities, the most active first", color=INK)
+        axes.set_ylabel("activation", color=INK)
+        axes.legend(frameon=False, fontsize=11)
+
+
+_LINE = 0.042
+"""Of the key below the axes, as a part of the picture's height."""
+_ROWS = 9
+"""Lines of the key at most."""
+_WIDTH = 96
+"""Letters of labels that fit side by side."""
+
+
+def write_answer_plot(
+    points: Mapping[str, tuple[float, float]], what: str, read: str, path: Path
+) -> None:
+    """Draw a mark a system: (tokens read a question, figure in [0, 1]); see `png_axes`.
+
+    `what` names the figure, `read` the tokens.
+    """
+    fitting = max(1, min(3, _WIDTH // max(map(len, points))))
+    columns = max(fitting, math.ceil(len(points) / _ROWS))
+    below = 0.16 + _LINE * math.ceil(len(points) / columns)
+    with png_axes(path, what, (0.08, below, 0.88, 0.9 - below)) as axes:
+        for place, (label, (tokens, value)) in enumerate(points.items()):
+            axes.plot(
+                [tokens], [value], label=label, color=COLOURS[place % len(COLOURS)],
+                marker=MARKS[(place + place // len(COLOURS)) % len(MARKS)], markersize=9,
+                linestyle="none", clip_on=False, zorder=3,
+            )  # fmt: skip
+        axes.set_xlim(0, 1.08 * max(tokens for tokens, _ in points.values()) or 1.0)
+        top = max(value for _, value in points.values())
+        axes.set_ylim(0.0, min(1.0, math.ceil(10 * top + 0.5) / 10))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
+        axes.set_xlabel(read, color=INK)
+        key = axes.legend(
+            frameon=False, fontsize=9.5 if columns == fitting else 6.5, loc="upper left",
+            ncols=columns, borderaxespad=0.0, bbox_to_anchor=(0.0, -0.11 / (0.9 - below)),
+            handletextpad=0.3, markerscale=1.0 if columns == fitting else 0.7,
+        )  # fmt: skip
+        for text in key.get_texts():
+            text.set_parse_math(False)
+
+
+_LABEL_GAP = 0.045
+"""Between two labels, as a part of the height."""
+
+
+def write_recall_plot(curves: Mapping[str, Sequence[float]], path: Path) -> None:
+    """Draw a line a method: its recall in [0, 1] at 1, 2, ... documents; see `png_axes`."""
+    with png_axes(path, "Supporting passages found (recall)") as axes:
+        last = max(map(len, curves.values()))
+        low = math.floor(10 * min(map(min, curves.values()))) / 10
+        high = math.ceil(10 * max(map(max, curves.values()))) / 10
+        high = max(high, low + 0.1)
+        ends = {name: curve[-1] for name, curve in curves.items()}
+        heights = _apart(ends, _LABEL_GAP * (high - low), high)
+        for place, (name, curve) in enumerate(curves.items()):
+            colour = COLOURS[place % len(COLOURS)]
+            axes.plot(
+                range(1, len(curve) + 1), curve, color=colour, linewidth=2, markersize=4.5,
+                marker=MARKS[place % len(MARKS)], clip_on=False, zorder=3,
+            )  # fmt: skip
+            axes.annotate(
+                name, (last, curve[-1]), xytext=(last + (last - 1) / 20, heights[name]),
+                color=colour, va="center", fontsize=11, fontweight="bold", parse_math=False,
+                annotation_clip=False, arrowprops={
+                    "arrowstyle": "-", "color": colour, "lw": 0.7, "relpos": (0, 0.5),
+                    "shrinkA": 2, "shrinkB": 4,
+                },
+            )  # fmt: skip
+        axes.set_xlim(1, last)
+        axes.set_ylim(low, high)
+        axes.set_xticks([k for k in range(1, last + 1) if k == 1 or k % max(1, last // 10) == 0])
+        axes.set_yticks([tenth / 10 for tenth in range(round(10 * low), round(10 * high) + 1)])
+        axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
+        axes.set_xlabel("documents read, by rank", color=INK)
+
+
+def _apart(heights: Mapping[str, float], gap: float, ceiling: float) -> dict[str, float]:
+    """Heights of labels near those given: first pushed up to stand apart, then down from above."""
+    placed: dict[str, float] = {}
+    floor = -math.inf
+    for name, height in sorted(heights.items(), key=lambda item: item[1]):
+        placed[name] = max(height, floor)
+        floor = placed[name] + gap
+    for name in reversed(list(placed)):
+        placed[name] = min(placed[name], ceiling)
+        ceiling = placed[name] - gap
+    return placed

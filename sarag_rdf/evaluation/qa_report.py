@@ -1,0 +1,323 @@
+"""Results of question answering as JSON values and as text tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean, median
+from typing import Any
+
+from sarag_rdf.evaluation.corpus import Corpus
+from sarag_rdf.evaluation.judge import Case, Mark, Rows, Verdict, marks_of
+from sarag_rdf.evaluation.problems import trouble_lines
+from sarag_rdf.evaluation.questions import Question, QuestionFile
+from sarag_rdf.evaluation.scores import matches
+from sarag_rdf.evaluation.statistics import paired_interval
+from sarag_rdf.evaluation.tables import interval, percent, table
+
+MEASURES = ("accuracy", "exact_match", "f1")
+"""Figures whose difference to the baseline is reported."""
+FIGURES = (
+    *MEASURES,
+    *("matched", "coverage", "abstention", "failed"),
+    *("errors_of_retrieval", "errors_of_reasoning"),
+)
+"""Figures of a system, as they are reported."""
+TROUBLE = {
+    "duplicate_passages": "passages that the corpus holds already, left out",
+    "empty_passages": "passages without a text, left out",
+    "duplicate_question_ids": "questions with the id of an earlier one, left out",
+    "questions_without_answer": "questions without an answer, left out",
+    "questions_answered_yes_or_no": "questions answered yes or no, which chance covers",
+    "documents_without_extraction": "documents that the file of --extractor does not know, not "
+    "indexed",
+    "passages_not_in_graph": "passages that are not in the graph, so that no system can find them",
+}
+"""What is counted -> what is said before the count."""
+_DIGITS = 6
+
+
+def setting(
+    corpus: Corpus,
+    file: QuestionFile,
+    questions: Sequence[Question],
+    trouble: Mapping[str, int],
+    **others: Any,
+) -> dict[str, Any]:
+    """What was evaluated on what; `others` stand in their order between what is known here."""
+    return {
+        "corpus": corpus.told,
+        "questions": {"file": file.file, "sha256": file.sha256, "count": len(questions)},
+        **others,
+        "trouble": {kind: trouble[kind] for kind in TROUBLE},
+    }
+
+
+def report(
+    questions: Sequence[Question],
+    rows: Rows,
+    verdicts: Mapping[Case, Verdict] | None,
+    setting: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Setting, a result for each system, a row for each question; fractions from 0 to 1, or None.
+
+    `setting` names `baseline`, `seed` and `prices`. No time, date or path is among the values.
+    `verdicts` of None means that no judge was asked.
+    """
+    marks = {label: marks_of(questions, found, verdicts or {}) for label, found in rows.items()}
+    prices, base = setting["prices"], marks[setting["baseline"]]
+    return {
+        "setting": dict(setting),
+        "results": [
+            {
+                "system": label,
+                **_group(found),
+                "calls": _mean([mark.row.calls for mark in found]),
+                "tokens_in": _mean([mark.row.tokens_in for mark in found]),
+                "tokens_out": _mean([mark.row.tokens_out for mark in found]),
+                "dollars": _mean([_dollars(mark, prices) for mark in found], 9),
+                "retrievals": _mean([mark.row.retrievals for mark in found]),
+                "context_tokens": _mean([mark.row.context_tokens for mark in found]),
+                "notes": _notes(found),
+                "on_covered": _group([mark for mark in found if mark.row.covered]),
+                "difference": None
+                if found is base
+                else _difference(found, base, setting["baseline"], setting["seed"]),
+                "by_type": _by([question.type or None for question in questions], found),
+                "by_hops": _by([question.hops for question in questions], found),
+            }
+            for label, found in marks.items()
+        ],
+        "judge": None if verdicts is None else _judge(verdicts, prices),
+        "questions": [
+            {
+                "id": question.id,
+                "question": question.query.text,
+                "answers": list(question.answers),
+                "type": question.type or None,
+                "hops": question.hops,
+                "systems": {label: _row(found[place]) for label, found in marks.items()},
+            }
+            for place, question in enumerate(questions)
+        ],
+    }
+
+
+def timings(rows: Rows, at_a_time: int) -> dict[str, Any]:
+    """Seconds a question by system, median and mean, and how many were asked at a time."""
+    times = {label: [row.seconds for row in found] for label, found in rows.items()}
+    return {
+        "questions_at_a_time": at_a_time,
+        "seconds": {
+            label: {"median": round(median(found), 3), "mean": round(fmean(found), 3)}
+            for label, found in times.items()
+        },
+    }
+
+
+def _figures(mark: Mark) -> dict[str, float]:
+    return {
+        "accuracy": float(mark.correct),
+        "exact_match": mark.exact,
+        "f1": mark.f1,
+        "matched": float(mark.matched),
+        "coverage": float(mark.row.covered),
+        "abstention": float(mark.row.outcome == "insufficient"),
+        "failed": float(mark.row.outcome == "failed"),
+        "errors_of_retrieval": float(mark.error == "retrieval"),
+        "errors_of_reasoning": float(mark.error == "reasoning"),
+    }
+
+
+def _notes(marks: Sequence[Mark]) -> dict[str, float | None]:
+    """The share of questions for which each note of the reasoner is true."""
+    names = sorted({name for mark in marks for name in mark.row.notes})
+    return {
+        name: _mean([float(mark.row.notes.get(name, False)) for mark in marks]) for name in names
+    }
+
+
+def _group(marks: Sequence[Mark]) -> dict[str, Any]:
+    """How many questions, and the mean of each figure; None without a question."""
+    every = [_figures(mark) for mark in marks]
+    return {
+        "questions": len(marks),
+        **{name: _mean([figures[name] for figures in every]) for name in FIGURES},
+    }
+
+
+def _by(groups: Sequence[str | int | None], marks: Sequence[Mark]) -> dict[str, dict[str, Any]]:
+    found: dict[Any, list[Mark]] = {}
+    for group, mark in zip(groups, marks, strict=True):
+        if group is not None:
+            found.setdefault(group, []).append(mark)
+    return {str(group): _group(found[group]) for group in sorted(found)}
+
+
+def _difference(
+    ours: Sequence[Mark], base: Sequence[Mark], baseline: str, seed: int
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"baseline": baseline}
+    for name in MEASURES:
+        left, right = ([_figures(mark)[name] for mark in marks] for marks in (ours, base))
+        middle, low, high = (round(v, _DIGITS) for v in paired_interval(left, right, seed))
+        found[name] = {"difference": middle, "low": low, "high": high}
+    return found
+
+
+def _judge(verdicts: Mapping[Case, Verdict], prices: Mapping[str, float]) -> dict[str, Any]:
+    """What the judge was asked and said, of distinct answers, and what it cost."""
+    said: dict[bool, list[bool | None]] = {False: [], True: []}
+    for case, verdict in verdicts.items():
+        said[matches(case.answer, case.known)].append(verdict.correct)
+    tokens_in = sum(verdict.tokens_in for verdict in verdicts.values())
+    tokens_out = sum(verdict.tokens_out for verdict in verdicts.values())
+    return {
+        "unmatched": len(said[False]),
+        "unmatched_accepted": said[False].count(True),
+        "matched": len(said[True]),
+        "matched_accepted": said[True].count(True),
+        "without_verdict": [*said[False], *said[True]].count(None),
+        "calls": sum(verdict.calls for verdict in verdicts.values()),
+        "tokens_in": tokens_in,
+        "tokens_out": tokens_out,
+        "dollars": round(_cost(tokens_in, tokens_out, prices), 9),
+    }
+
+
+def _row(mark: Mark) -> dict[str, Any]:
+    row = mark.row
+    return {
+        "outcome": row.outcome,
+        "answer": row.answer,
+        "exact_match": mark.exact,
+        "f1": round(mark.f1, _DIGITS),
+        "matched": mark.matched,
+        "judged": mark.judged,
+        "correct": mark.correct,
+        "covered": row.covered,
+        "error": mark.error or None,
+        "problem": row.problem.partition(":")[0] or None,  # without what an endpoint says
+        "calls": row.calls,
+        "tokens_in": row.tokens_in,
+        "tokens_out": row.tokens_out,
+        "retrievals": row.retrievals,
+        "context_tokens": row.context_tokens,
+    }
+
+
+def _dollars(mark: Mark, prices: Mapping[str, float]) -> float:
+    return _cost(mark.row.tokens_in, mark.row.tokens_out, prices)
+
+
+def _cost(tokens_in: int, tokens_out: int, prices: Mapping[str, float]) -> float:
+    return (tokens_in * prices["in"] + tokens_out * prices["out"]) / 1_000_000
+
+
+def _mean(values: Sequence[float], digits: int = _DIGITS) -> float | None:
+    return round(fmean(values), digits) if values else None
+
+
+HEADS = {
+    "accuracy": "acc",
+    "exact_match": "EM",
+    "f1": "F1",
+    "coverage": "cov",
+    "abstention": "abst",
+    "failed": "fail",
+    "errors_of_retrieval": "e-retr",
+    "errors_of_reasoning": "e-reas",
+}
+_SCORES = ("accuracy", "exact_match", "f1")
+
+
+def lines(report: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[str]:
+    """Scores, costs, differences to the baseline, scores by group, the judge, troubles."""
+    setting, results = report["setting"], report["results"]
+    count = setting["questions"]["count"]
+    yield f"Questions: {count}; model: {setting['model']}; figures in percent"
+    yield ""
+    yield from _scores(results, tuple(HEADS))
+    yield ""
+    yield (
+        "What a question takes, on average: calls, tokens read and written, dollars, searches, "
+        "tokens of\ncontext, seconds"
+    )
+    yield from _costs(results, times)
+    if times["questions_at_a_time"] > 1:
+        yield (
+            f"seconds while {times['questions_at_a_time']} questions are asked at a time; "
+            "--concurrency 1 tells what one takes"
+        )
+    noted = [result for result in results if result["notes"]]
+    if noted:
+        yield ""
+        yield "What reasoners note of their own way, in percent of the questions"
+        for result in noted:
+            shown = ", ".join(f"{k} {percent(v)}" for k, v in result["notes"].items())
+            yield f"{result['system']}: {shown}"
+    others = [result for result in results if result["difference"]]
+    if others:
+        yield ""
+        yield f"Difference to {setting['baseline']} with its 95% interval"
+        rows = [
+            [r["system"], *(interval(r["difference"][name]) for name in MEASURES)] for r in others
+        ]
+        yield from table(["system", *(HEADS[name] for name in MEASURES)], rows)
+    yield ""
+    yield "Questions whose answer was in what the model was given"
+    covered = [{"system": r["system"], **r["on_covered"]} for r in results]
+    yield from _scores(covered, _SCORES, counted=True)
+    for kind, said in (("by_type", "of type {}"), ("by_hops", "of {} hops")):
+        for group in results[0][kind]:
+            yield ""
+            found = [{"system": r["system"], **r[kind][group]} for r in results]
+            yield f"Questions {said.format(group)}: {found[0]['questions']}"
+            yield from _scores(found, (*_SCORES, "coverage", "abstention"))
+    yield from _judge_lines(report["judge"])
+    yield from trouble_lines(setting["trouble"], TROUBLE)
+
+
+def _scores(
+    groups: Sequence[Mapping[str, Any]], names: Sequence[str], *, counted: bool = False
+) -> Iterator[str]:
+    heads = ["system", *(["questions"] if counted else []), *(HEADS[name] for name in names)]
+    rows = [
+        [
+            group["system"],
+            *([str(group["questions"])] if counted else []),
+            *(percent(group[name]) for name in names),
+        ]
+        for group in groups
+    ]
+    return table(heads, rows)
+
+
+def _costs(results: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> Iterator[str]:
+    heads = ["system", "calls", "in", "out", "US$", "searches", "context", "s"]
+    rows = [
+        [
+            result["system"],
+            f"{result['calls']:.2f}",
+            f"{result['tokens_in']:.0f}",
+            f"{result['tokens_out']:.0f}",
+            f"{result['dollars']:.6f}",
+            f"{result['retrievals']:.2f}",
+            f"{result['context_tokens']:.0f}",
+            f"{times['seconds'][result['system']]['mean']:.2f}",
+        ]
+        for result in results
+    ]
+    return table(heads, rows)
+
+
+def _judge_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
+    yield ""
+    if found is None:
+        yield "no judge was asked: what matches no known answer word for word counts as wrong"
+        return
+    yield (
+        f"the judge accepted {found['unmatched_accepted']} of {found['unmatched']} answers that "
+        f"match no known one, and {found['matched_accepted']} of {found['matched']} that do"
+    )
+    if found["without_verdict"]:
+        yield f"answers of which the judge said nothing valid: {found['without_verdict']}"

@@ -1,0 +1,154 @@
+"""An evaluation as plain JSON values; the same input gives the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median
+from typing import Any
+
+from sarag_rdf.evaluation.corpus import Corpus
+from sarag_rdf.evaluation.problems import Judged
+from sarag_rdf.evaluation.questions import QuestionFile
+from sarag_rdf.evaluation.retrieval import Cutoffs, Outcome, Row
+from sarag_rdf.evaluation.statistics import mean, paired_interval
+
+_DIGITS = 6
+
+
+def names_of_figures(cutoffs: Cutoffs) -> list[str]:
+    """The figures of a method, as they are reported."""
+    by_k = [f"{measure}@{k}" for measure in ("R", "all", "P") for k in cutoffs.ks]
+    return by_k + [f"coverage@{tokens}" for tokens in cutoffs.tokens]
+
+
+def names_compared(cutoffs: Cutoffs) -> list[str]:
+    """The figures whose difference to the baseline is reported."""
+    return [f"{measure}@{k}" for measure in ("R", "all") for k in cutoffs.ks]
+
+
+def setting(
+    corpus: Corpus, file: QuestionFile, questions: Sequence[Judged], cutoffs: Cutoffs, **others: Any
+) -> dict[str, Any]:
+    """What was evaluated on what; `others` stand in their order after what is known here."""
+    return {
+        "corpus": corpus.told,
+        "questions": {
+            "file": file.file,
+            "sha256": file.sha256,
+            "count": len(questions),
+            "with_recall": sum(bool(question.supporting) for question in questions),
+        },
+        "k": list(cutoffs.ks),
+        "tokens": list(cutoffs.tokens),
+        "documents_asked_for": cutoffs.limit,
+        **others,
+    }
+
+
+def report(
+    corpus: Corpus,
+    questions: Sequence[Judged],
+    outcomes: Sequence[Outcome],
+    cutoffs: Cutoffs,
+    setting: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Setting, a result for each method, a row for each question; fractions from 0 to 1, or None.
+
+    `setting` names the `baseline` and the `seed`. No time, date or path is among the values.
+    """
+    baseline, seed = setting["baseline"], setting["seed"]
+    base = next(outcome for outcome in outcomes if outcome.method == baseline)
+    return {
+        "setting": dict(setting),
+        "results": [
+            {
+                "method": outcome.method,
+                **_means(outcome.rows, cutoffs),
+                "returned": round(fmean(row.returned for row in outcome.rows), _DIGITS),
+                "difference": None
+                if outcome is base
+                else _difference(outcome, base, cutoffs, seed),
+                "by_hops": _by_hops(questions, outcome, cutoffs),
+            }
+            for outcome in outcomes
+        ],
+        "questions": [
+            {
+                "id": judged.question.id,
+                "question": judged.question.query.text,
+                "hops": len(judged.supporting) or None,
+                "supporting": [
+                    {"id": corpus.passages[p].id, "title": corpus.passages[p].title}
+                    for p in judged.supporting
+                ],
+                "methods": {o.method: _row(o.rows[place], cutoffs) for o in outcomes},
+            }
+            for place, judged in enumerate(questions)
+        ],
+    }
+
+
+def timings(encoding: Sequence[float], outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Milliseconds a question, median and mean: encoding it, and each retrieval without that.
+
+    `ratio` is the median retrieval as a multiple of the median encoding.
+    """
+    found: dict[str, Any] = {"encoding": _times(encoding), "retrieval": {}}
+    for outcome in outcomes:
+        times = _times([row.milliseconds for row in outcome.rows])
+        ratio = round(times["median"] / max(found["encoding"]["median"], 0.001), 3)
+        found["retrieval"][outcome.method] = {**times, "ratio": ratio}
+    return found
+
+
+def _times(values: Sequence[float]) -> dict[str, float]:
+    return {"median": round(median(values), 3), "mean": round(fmean(values), 3)}
+
+
+def _means(rows: Sequence[Row], cutoffs: Cutoffs) -> dict[str, float | None]:
+    every = [row.figures for row in rows]
+    return {name: _rounded(mean(every, name)) for name in names_of_figures(cutoffs)}
+
+
+def _difference(ours: Outcome, base: Outcome, cutoffs: Cutoffs, seed: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"baseline": base.method}
+    for name in names_compared(cutoffs):
+        pairs = [
+            (a.figures[name], b.figures[name])
+            for a, b in zip(ours.rows, base.rows, strict=True)
+            if name in a.figures
+        ]
+        if not pairs:
+            found[name] = None
+            continue
+        left, right = zip(*pairs, strict=True)
+        middle, low, high = map(_rounded, paired_interval(left, right, seed))
+        found[name] = {"difference": middle, "low": low, "high": high}
+    return found
+
+
+def _by_hops(
+    questions: Sequence[Judged], outcome: Outcome, cutoffs: Cutoffs
+) -> dict[str, dict[str, float | None]]:
+    rows: dict[int, list[Row]] = {}
+    for judged, row in zip(questions, outcome.rows, strict=True):
+        if judged.supporting:
+            rows.setdefault(len(judged.supporting), []).append(row)
+    return {
+        str(hops): {"questions": len(rows[hops]), **_means(rows[hops], cutoffs)}
+        for hops in sorted(rows)
+    }
+
+
+def _row(row: Row, cutoffs: Cutoffs) -> dict[str, Any]:
+    covered = {str(t): row.figures.get(f"coverage@{t}") for t in cutoffs.tokens}
+    return {
+        "ranks": list(row.ranks),
+        **{f"R@{k}": _rounded(row.figures.get(f"R@{k}")) for k in cutoffs.ks},
+        "covered": {tokens: None if c is None else bool(c) for tokens, c in covered.items()},
+        "returned": row.returned,
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _DIGITS)

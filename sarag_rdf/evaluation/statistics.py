@@ -1,0 +1,85 @@
+"""Recall and precision by ir-measures, and bootstrap intervals of paired differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import ir_measures
+import numpy as np
+from ir_measures import P, Qrel, R, ScoredDoc
+
+Passages = Sequence[int | None]
+"""The passage that each returned document is a part of, by rank; None for no passage."""
+
+
+def ranks_of(supporting: Iterable[int], ranking: Passages) -> tuple[int | None, ...]:
+    """The rank, from 1, of the best document of each supporting passage; None if not returned."""
+    best: dict[int | None, int] = {}
+    for rank, passage in enumerate(ranking, 1):
+        best.setdefault(passage, rank)
+    return tuple(best.get(passage) for passage in supporting)
+
+
+def figures(
+    supporting: Sequence[Sequence[int]], rankings: Sequence[Passages], ks: Sequence[int]
+) -> list[dict[str, float]]:
+    """``R@k``, ``P@k`` and ``all@k`` in [0, 1] of each question; empty for one without support.
+
+    A further document of the same passage keeps its place, and counts as a miss.
+    """
+    found: list[dict[str, float]] = [{} for _ in supporting]
+    measures = [measure @ k for k in ks for measure in (R, P)]
+    judged = [Qrel(str(i), str(p), 1) for i, passages in enumerate(supporting) for p in passages]
+    for i, passages in enumerate(supporting):
+        if passages:
+            found[i] |= {str(measure): 0.0 for measure in measures}
+            ranks = ranks_of(passages, rankings[i])
+            found[i] |= {f"all@{k}": float(all(r and r <= k for r in ranks)) for k in ks}
+    run = [scored for i, ranking in enumerate(rankings) for scored in _run(str(i), ranking)]
+    if judged and run:
+        for metric in ir_measures.iter_calc(measures, judged, run):
+            found[int(metric.query_id)][str(metric.measure)] = metric.value
+    return found
+
+
+def _run(question: str, ranking: Passages) -> Iterator[ScoredDoc]:
+    seen: set[int] = set()
+    for rank, passage in enumerate(ranking, 1):
+        first = passage is not None and passage not in seen
+        yield ScoredDoc(question, str(passage) if first else f"place {rank}", float(-rank))
+        if passage is not None:
+            seen.add(passage)
+
+
+def mean(rows: Iterable[Mapping[str, float]], name: str) -> float | None:
+    """The mean of a figure over the rows that have it; None if none has."""
+    values = [row[name] for row in rows if name in row]
+    return sum(values) / len(values) if values else None
+
+
+RESAMPLES = 10_000
+_BLOCK = 500
+_CONFIDENCE = (2.5, 97.5)
+
+
+def paired_interval(
+    ours: Sequence[float], theirs: Sequence[float], seed: int
+) -> tuple[float, float, float]:
+    """Mean of ``ours - theirs``, and the ends of its 95% percentile interval.
+
+    Each of 10,000 resamples draws whole questions, so that both methods meet the same ones.
+    Raises ValueError for no questions or unequal lengths.
+    """
+    differences = np.subtract(ours, theirs, dtype=np.float64)
+    if len(ours) != len(theirs) or not len(ours):
+        raise ValueError("as many figures of one method as of the other are needed, and one each")
+    generator = np.random.default_rng(seed)
+    size = len(differences)
+    means = np.concatenate(
+        [
+            differences[generator.integers(0, size, (_BLOCK, size))].mean(axis=1)
+            for _ in range(RESAMPLES // _BLOCK)
+        ]
+    )
+    low, high = np.percentile(means, _CONFIDENCE)
+    return float(differences.mean()), float(low), float(high)

@@ -1,0 +1,106 @@
+"""An evaluation as lines for a person, at most `WIDTH` characters wide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sarag_rdf.evaluation.problems import trouble_lines
+from sarag_rdf.evaluation.retrieval import Cutoffs
+
+WIDTH = 100
+_NOTHING = "-"
+
+
+def lines(report: Mapping[str, Any], times: Mapping[str, Any], cutoffs: Cutoffs) -> Iterator[str]:
+    """The main table, differences to the baseline, figures by hops, times, troubles."""
+    setting, results = report["setting"], report["results"]
+    counts = setting["questions"]
+    yield f"Questions: {counts['count']}; with recall: {counts['with_recall']}; figures in percent"
+    yield ""
+    found = [f"{measure}@{k}" for measure in ("R", "all") for k in cutoffs.ks]
+    covered = [f"coverage@{tokens}" for tokens in cutoffs.tokens]
+    names = [*found, f"P@{cutoffs.ks[-1]}", *covered]
+    rows = [
+        [
+            *_row(result["method"], result, names),
+            f"{result['returned']:.1f}",
+            f"{times['retrieval'][result['method']]['median']:.1f}",
+        ]
+        for result in results
+    ]
+    yield from table(["method", *map(_head, names), "docs", "ms"], rows)
+    if counts["with_recall"]:
+        yield from _differences(results, setting["baseline"], cutoffs)
+    for hops, first in results[0]["by_hops"].items():
+        yield ""
+        yield f"Questions of {hops} hops: {first['questions']}"
+        rows = [_row(r["method"], r["by_hops"][hops], [*found, *covered]) for r in results]
+        yield from table(["method", *map(_head, [*found, *covered])], rows)
+    yield ""
+    yield from _times(times)
+    yield from trouble_lines(setting["trouble"])
+
+
+def _row(method: str, figures: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    return [method, *(percent(figures[name]) for name in names)]
+
+
+def _head(name: str) -> str:
+    """``coverage@4000`` is too long for a column."""
+    measure, _, cutoff = name.partition("@")
+    thousands = measure == "coverage" and cutoff.endswith("000")
+    return f"cov@{cutoff[:-3]}k" if thousands else name.replace("coverage", "cov")
+
+
+def _differences(
+    results: Sequence[Mapping[str, Any]], baseline: str, cutoffs: Cutoffs
+) -> Iterator[str]:
+    others = [result for result in results if result["difference"]]
+    for measure in ("R", "all") if others else ():
+        names = [f"{measure}@{k}" for k in cutoffs.ks]
+        yield ""
+        yield f"{measure}@k, difference to {baseline} with its 95% interval"
+        rows = [[r["method"], *(interval(r["difference"][name]) for name in names)] for r in others]
+        yield from table(["method", *names], rows)
+
+
+def _times(times: Mapping[str, Any]) -> Iterator[str]:
+    encoding = times["encoding"]
+    yield (
+        f"encoding a question takes {encoding['median']:.1f} ms (median; mean "
+        f"{encoding['mean']:.1f}), and is no part of the retrieval's time"
+    )
+    for method, found in times["retrieval"].items():
+        yield (
+            f"retrieval by {method}: {found['median']:.1f} ms (median; mean {found['mean']:.1f}), "
+            f"{found['ratio']:.2f} times the encoding"
+        )
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Columns set right but for the first; those that do not fit follow in a further block."""
+    widths = [max(map(len, column)) + 2 for column in zip(heads, *rows, strict=True)]
+    begin = 1
+    while begin < len(heads):
+        end, used = begin + 1, widths[0] + widths[begin]
+        while end < len(heads) and used + widths[end] <= WIDTH:
+            used += widths[end]
+            end += 1
+        if begin > 1:
+            yield ""
+        for row in (heads, *rows):
+            cells = (row[i].rjust(widths[i]) for i in range(begin, end))
+            yield row[0].ljust(widths[0]) + "".join(cells)
+        begin = end
+
+
+def percent(value: float | None) -> str:
+    return _NOTHING if value is None else f"{100 * value:.1f}"
+
+
+def interval(found: Mapping[str, float] | None) -> str:
+    if found is None:
+        return _NOTHING
+    middle, low, high = (100 * found[name] for name in ("difference", "low", "high"))
+    return f"{middle:+.1f} [{low:+.1f}, {high:+.1f}]"

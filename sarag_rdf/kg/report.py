@@ -1,0 +1,120 @@
+"""What was retrieved, as plain JSON values: the stable output of ``search --json``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from sarag_rdf.types import Answer, Context, Retrieved, Step
+
+
+def names_of(retrieved: Retrieved) -> dict[str, str]:
+    """Names of the entities and documents that a retrieval touched, texts of relationships."""
+    names = {link.relationship: link.text for link in retrieved.subgraph.links}
+    names |= {seed.node: seed.name for seed in retrieved.seeds}
+    names |= {entity.iri: entity.name for entity in retrieved.entities}
+    return {**names, **retrieved.names}
+
+
+def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
+    """Everything a retrieval gives, explanation included; IRIs as strings, floats unrounded."""
+    names = names_of(retrieved)
+
+    def told(step: Step) -> dict[str, Any]:
+        return {
+            **asdict(step),
+            "origin_name": names.get(step.origin, ""),
+            "target_name": names.get(step.target, ""),
+            "text": names.get(step.relationship, ""),
+        }
+
+    return {
+        "question": retrieved.query.text,
+        "retriever": retrieved.retriever,
+        "settings": dict(retrieved.settings),
+        "calibration": dict(retrieved.calibration),
+        "seeds": [asdict(seed) for seed in retrieved.seeds],
+        "entities": [
+            {
+                "iri": e.iri,
+                "name": e.name,
+                "type": e.type,
+                "activation": e.activation,
+                "seed": e.is_seed,
+                "activated": e.is_activated,
+                "hop": e.hop,
+            }
+            for e in retrieved.entities
+        ],
+        "documents": [
+            {
+                "rank": d.rank,
+                "iri": d.document.iri,
+                "source": d.document.source_iri,
+                "title": d.document.title,
+                "text": d.document.text,
+                "begin": d.document.begin,
+                "end": d.document.end,
+                "language": d.document.language,
+                "score": d.score,
+                "similarity": d.similarity,
+                "activation": d.activation,
+                "entity": d.entity,
+                "entity_name": names.get(d.entity, ""),
+                "measures": dict(d.measures),
+                "parts": dict(d.parts),
+                "arrivals": [
+                    {**asdict(arrival), "entity_name": names.get(arrival.entity, "")}
+                    for arrival in d.arrivals
+                ],
+                "chain": [told(step) for step in d.chain],
+            }
+            for d in retrieved.documents
+        ],
+        "relationships": [
+            {
+                "iri": link.relationship,
+                "subject": link.subject,
+                "subject_name": names.get(link.subject, ""),
+                "object": link.object,
+                "object_name": names.get(link.object, ""),
+                "text": link.text,
+                "similarity": link.similarity,
+                "weight": link.weight,
+            }
+            for link in retrieved.relationships
+        ],
+    }
+
+
+def answer_to_dict(answer: Answer) -> dict[str, Any]:
+    """An answer with its citations, cost and evidence."""
+    return {
+        "outcome": answer.outcome,
+        "answer": answer.text,
+        "reasoning": answer.reasoning,
+        "citations": [asdict(citation) for citation in answer.citations],
+        "usage": asdict(answer.usage),
+        "evidence": retrieved_to_dict(answer.retrieved),
+        "contexts": [context_to_dict(evidence.context) for evidence in answer.evidence],
+        "trace": [asdict(stage) for stage in answer.trace],
+    }
+
+
+def context_to_dict(context: Context) -> dict[str, Any]:
+    """What a model was given: sections with their excerpts and relationships."""
+    return {
+        "builder": context.builder,
+        "tokens": context.tokens,
+        "sections": [
+            {
+                "heading": section.heading,
+                "excerpts": [
+                    {"label": label, "text": excerpt.text, **asdict(excerpt.citation)}
+                    for label, excerpt in section.excerpts.items()
+                ],
+                "relationships": list(section.relationships),
+            }
+            for section in context.sections
+        ],
+    }

@@ -1,0 +1,394 @@
+"""SQLite caches of embeddings and model replies, keyed by content; safe to delete."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from queue import Empty, Full, Queue
+from threading import Event, Thread
+from typing import Any, Final
+from urllib.parse import quote
+
+import numpy as np
+
+from sarag_rdf.cache_errors import cannot_be_kept
+from sarag_rdf.errors import place
+from sarag_rdf.iris import sha256_hex
+from sarag_rdf.ports import LLM, Embedder, Matrix, Reply
+from sarag_rdf.redaction import redacted_data
+from sarag_rdf.types import Usage
+
+Progress = Callable[[int], None]
+"""Called with the number of texts that were done since the last call."""
+
+
+_SLICE = 512
+LATEST = 4096
+"""Vectors that are held in memory where they are not kept."""
+
+
+class CachedEmbedder:
+    """An Embedder in front of another; its cache can be deleted at any time."""
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        path: Path | None,
+        *,
+        slice_size: int | None = None,
+        keep: bool = True,
+    ) -> None:
+        """What is done is kept slice by slice: by default what the embedder takes in one call.
+
+        Unless `keep`, the file is only read, and the latest `LATEST` vectors are held in memory.
+        """
+        self._embedder = embedder
+        self._cache = SqliteCache(path or ":memory:", what="embedding cache", writable=keep)
+        self._latest: OrderedDict[bytes, bytes] | None = None if keep else OrderedDict()
+        self._slice_size = slice_size or int(getattr(embedder, "batch_size", _SLICE))
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Matrix:
+        """Embed texts, each distinct one once; what is done is kept if the rest is interrupted."""
+        keys = [self._key(text) for text in texts]
+        found = self._found(dict.fromkeys(keys))
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        if progress:
+            progress(len(texts) - len(missing))
+        # Texts of like length in one slice: less padding, several times faster.
+        pending = iter(sorted(missing.items(), key=lambda item: (-len(item[1]), item[0])))
+        while batch := list(islice(pending, self._slice_size)):
+            vectors = self._embedder.embed([text for _, text in batch])
+            new = {key: row.tobytes() for (key, _), row in zip(batch, vectors, strict=True)}
+            self._put(new)
+            found |= new
+            if progress:
+                progress(len(batch))
+        if not keys:
+            return self._embedder.embed([])
+        return np.stack([np.frombuffer(found[key], dtype=np.float32) for key in keys])
+
+    def _found(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        latest = {} if self._latest is None else self._latest
+        found = {key: latest[key] for key in keys if key in latest}
+        return found | self._cache.get_many(key for key in keys if key not in found)
+
+    def _put(self, new: dict[bytes, bytes]) -> None:
+        if self._latest is None:
+            self._cache.put_many(new)
+            return
+        self._latest |= new
+        while len(self._latest) > LATEST:
+            self._latest.popitem(last=False)
+
+    def _key(self, text: str) -> bytes:
+        framed = f"{self.name}\0{text}".encode("utf-8", "surrogatepass")
+        return sha256(framed).digest()
+
+    def close(self) -> None:
+        """Close the cache's file."""
+        self._cache.close()
+
+
+log = logging.getLogger(__name__)
+WAITING = 32
+"""Lots of texts that wait at most; further ones are left for later."""
+_AT_ONCE = 128
+"""Texts that are embedded before it is asked whether to stop."""
+
+
+class Ahead:
+    """One thread that calls `embed` for its effect: what it has embedded is kept in a cache.
+
+    Nothing depends on it. It takes what it is given if it has time for it; what is left when it is
+    closed, or what cannot be embedded, is for those who need it to embed.
+    """
+
+    def __init__(self, embed: Callable[[Sequence[str]], object]) -> None:
+        self._embed = embed
+        self._lots: Queue[list[str]] = Queue(WAITING)
+        self._closed = Event()
+        self._thread: Thread | None = None
+
+    def take(self, texts: Iterable[str]) -> None:
+        """Take a lot of texts, unless too many wait."""
+        if self._thread is None:
+            self._thread = Thread(target=self._work, name="embedding ahead", daemon=True)
+            self._thread.start()
+        try:
+            self._lots.put_nowait(list(dict.fromkeys(texts)))
+        except Full:
+            log.debug("texts are left for later: too many wait to be embedded")
+
+    def close(self) -> None:
+        """Drop what waits; return when nothing is embedded any more."""
+        self._closed.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        while not self._closed.is_set():
+            try:
+                lot = self._lots.get(timeout=0.1)
+            except Empty:
+                continue
+            # Texts of like length together: less padding.
+            pending = iter(sorted(lot, key=lambda text: (-len(text), text)))
+            while not self._closed.is_set() and (batch := list(islice(pending, _AT_ONCE))):
+                try:
+                    self._embed(batch)
+                except Exception as error:  # noqa: BLE001 - those who need the texts will see it
+                    log.debug("texts are left for later: %s", error)
+                    return
+
+
+class CachedLLM:
+    """An `sarag_rdf.ports.LLM` that asks another one only what it has not asked before.
+
+    A reply is found again under the SHA-256 of endpoint, model, settings (temperature, seed),
+    call name, prompt, schema and max_tokens; the file holds that hash and the reply, from which
+    secrets that the model repeats are removed. Errors are not kept. A cached reply costs
+    ``Usage(cached_calls=1)``.
+    """
+
+    def __init__(self, llm: LLM, path: Path | str) -> None:
+        self._llm = llm
+        self._cache = SqliteCache(path, what="reply cache")
+        self._identity = (
+            str(getattr(llm, "base_url", "")),
+            llm.model,
+            json.dumps(dict(self.settings), sort_keys=True),
+        )
+
+    @property
+    def model(self) -> str:
+        return self._llm.model
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """Those of the model that is asked, if it tells them."""
+        settings: Mapping[str, str] = getattr(self._llm, "settings", {})
+        return settings
+
+    def complete(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
+    ) -> Reply:
+        """Answer from the file, or ask and keep the answer; raises what the model raises."""
+        shape = json.dumps(schema, ensure_ascii=False)
+        key = sha256_hex(*self._identity, name, prompt, shape, str(max_tokens)).encode()
+        data = self._look_up(key)
+        if data is not None:
+            return Reply(data, Usage(cached_calls=1))
+        reply = self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens)
+        reply = replace(reply, data=redacted_data(reply.data))
+        self._cache.put_many({key: json.dumps(reply.data).encode()})
+        return reply
+
+    def close(self) -> None:
+        """Close the file; it is opened again if it is needed again."""
+        self._cache.close()
+
+    def _look_up(self, key: bytes) -> dict[str, Any] | None:
+        found = self._cache.get_many([key]).get(key)
+        try:
+            data = json.loads(found) if found is not None else None
+        except (ValueError, TypeError):
+            return None
+        return redacted_data(data) if isinstance(data, dict) else None
+
+
+_LOG = logging.getLogger(__name__)
+_DAMAGED: Final = (
+    *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT),
+    *(sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_IOERR_SHORT_READ),
+)
+"""Primary codes, and extended ones; SQLITE_ERROR is a table that is not as it was made."""
+_SCHEMA: Final = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
+_KEPT: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'kept'"
+_FORMER: Final = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'entry'"
+_BATCH: Final = 500
+_SUM: Final = 4
+"""Bytes behind each value: its checksum."""
+
+
+def fault_of(path: Path) -> str:
+    """What is wrong with a cache's file, as SQLite's integrity check and the checksums tell.
+
+    Nothing if it is sound. A file that another process holds, or that may not be read, is not
+    called broken.
+    """
+    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where it may not look
+        return "is not a file" if os.path.exists(path) else ""  # noqa: PTH110
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True)) as database:
+            found = database.execute("PRAGMA integrity_check(1)").fetchone()
+            if found == ("ok",) and database.execute(_KEPT).fetchone():
+                rows = database.execute("SELECT key, value FROM kept")
+                spoiled = sum(not _is_whole(key, value) for key, value in rows)
+                found = (f"{spoiled} values are not what was written" if spoiled else "ok",)
+    except sqlite3.DatabaseError as error:
+        return str(error) if (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _DAMAGED else ""
+    return "" if found == ("ok",) else str(found[0]).replace("\n", " ")
+
+
+class SqliteCache:
+    """Keys and values are bytes; threads and processes may share the file.
+
+    A damaged file is set aside with a warning, also while in use; a file that cannot be used (no
+    right to write, disk full) means going on without it, with one warning. Neither is an error:
+    what is cached can be had again. SQLite does not see that a byte of a value is another one, so
+    each value has a checksum, and one that does not match it counts as absent. The path
+    ``:memory:`` keeps nothing after `close`.
+    """
+
+    def __init__(self, path: Path | str, *, what: str, writable: bool = True) -> None:
+        """`what` names the cache in warnings: "reply cache".
+
+        One that is not `writable` is read if it is there, and otherwise left alone.
+        """
+        self._writable = writable
+        self._path = Path(path)
+        self._what = what
+        self._lock = threading.Lock()
+        self._database: sqlite3.Connection | None = None
+        self._warned = False
+
+    def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        """The entries there are for the keys."""
+        found: dict[bytes, bytes] = {}
+        if not self._writable and not self._path.is_file():
+            return found
+        pending = iter(keys)
+        with self._lock:
+            while batch := list(islice(pending, _BATCH)):
+                marks = ",".join("?" * len(batch))
+                text = f"SELECT key, value FROM kept WHERE key IN ({marks})"  # noqa: S608
+                for key, value in self._run(text, [batch]):
+                    if _is_whole(key, value):
+                        found[key] = value[:-_SUM]
+        return found
+
+    def put_many(self, entries: Mapping[bytes, bytes]) -> None:
+        """Keep entries; those of the same key are replaced."""
+        with self._lock:
+            rows = [(key, value + _sum(key, value)) for key, value in entries.items()]
+            self._run("INSERT OR REPLACE INTO kept VALUES (?, ?)", rows)
+
+    def set_aside(self) -> None:
+        """Rename the file, which is damaged; a new one is begun when it is needed."""
+        with self._lock:
+            self._set_aside()
+
+    def close(self) -> None:
+        """Close the file; it is opened again if it is needed again."""
+        with self._lock:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._database is not None:
+            self._database.close()
+        self._database = None
+
+    def _run(self, text: str, rows: Sequence[Sequence[bytes]]) -> list[tuple[Any, ...]]:
+        """Run a statement for each row of values; on a damaged file, once more on a new one."""
+        try:
+            try:
+                return self._execute(text, rows)
+            except (sqlite3.Error, sqlite3.Warning, TypeError, ValueError) as error:
+                if not self._writable or not self._is_damaged(error):
+                    raise
+                self._set_aside()
+                return self._execute(text, rows)
+        except (sqlite3.Error, OSError) as error:
+            if not self._warned:
+                cannot_be_kept(self._path, error)
+            self._warned = True
+            return []
+
+    def _is_damaged(self, error: Exception) -> bool:
+        """Whether an error comes of what is in the file."""
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None:
+            return not isinstance(error, sqlite3.Error)
+        return code in _DAMAGED or code & 0xFF in _DAMAGED
+
+    def _execute(self, text: str, rows: Sequence[Sequence[bytes]]) -> list[tuple[Any, ...]]:
+        if self._database is None:
+            self._database = self._open()
+        if text.startswith("SELECT"):
+            return self._database.execute(text, rows[0]).fetchall()
+        with self._database:
+            self._database.execute("BEGIN")
+            self._database.executemany(text, rows)
+        return []
+
+    def _open(self) -> sqlite3.Connection:
+        if not self._writable:
+            location = f"file:{quote(str(self._path))}?mode=ro"
+            return sqlite3.connect(location, uri=True, timeout=30, check_same_thread=False)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        database = sqlite3.connect(
+            self._path, timeout=30, isolation_level=None, check_same_thread=False
+        )
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute("PRAGMA synchronous=NORMAL")
+            database.execute(_SCHEMA)
+            if database.execute(_FORMER).fetchone():
+                _take_over(database)
+        except sqlite3.Error:
+            database.close()
+            raise
+        return database
+
+    def _set_aside(self) -> None:
+        self._disconnect()
+        number = 1
+        while (aside := self._path.with_name(f"{self._path.name}.damaged-{number}")).exists():
+            number += 1
+        self._path.replace(aside)
+        for suffix in ("-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                self._path.with_name(self._path.name + suffix).unlink()
+        _LOG.warning(
+            "the %s %s is damaged: it was renamed to %s, and a new one is begun",
+            self._what,
+            place(self._path),
+            aside.name,
+        )
+
+
+def _sum(key: bytes, value: bytes) -> bytes:
+    """The checksum of a value under its key."""
+    return zlib.crc32(value, zlib.crc32(key)).to_bytes(_SUM, "big")
+
+
+def _is_whole(key: object, value: object) -> bool:
+    """Whether a row has the checksum that it was written with."""
+    if not isinstance(key, bytes) or not isinstance(value, bytes):
+        return False
+    return value[-_SUM:] == _sum(key, value[:-_SUM])
+
+
+def _take_over(database: sqlite3.Connection) -> None:
+    """Give checksums to the entries of a file of former versions, which had none."""
+    database.create_function("summed", 2, lambda key, value: value + _sum(key, value))
+    with database:
+        database.execute("BEGIN IMMEDIATE")
+        if database.execute(_FORMER).fetchone():
+            database.execute("INSERT OR IGNORE INTO kept SELECT key, summed(key, value) FROM entry")
+            database.execute("DROP TABLE entry")

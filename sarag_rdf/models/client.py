@@ -1,0 +1,434 @@
+"""Clients of OpenAI-compatible endpoints: key, URL, size limits, and typed errors."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+import openai
+
+from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY
+from sarag_rdf.errors import (
+    ContextTooLongError,
+    EndpointAuthError,
+    EndpointDownError,
+    EndpointError,
+    EndpointTimeoutError,
+    RateLimitError,
+    UnparsableReplyError,
+    UsageError,
+)
+from sarag_rdf.redaction import (
+    MASK,
+    RedactingFilter,
+    holds_password,
+    masked,
+    public_origin,
+    redacted_body,
+    redacted_data,
+    redacted_remark,
+    remember,
+    remember_url,
+)
+
+_LOG = logging.getLogger(__name__)
+for _name in ("httpx", "httpcore.http11", "httpx2", "httpcore2.http11"):
+    logging.getLogger(_name).addFilter(RedactingFilter())
+
+_GRACE: Final = 1.5
+"""An answer is cut after so many times its seconds: one that stands still ends before."""
+_LONGEST_PAUSE: Final = 1.0
+_SHORTEST_PAUSE: Final = 0.05
+"""Seconds between two requests to a server that is loading, unless it says Retry-After."""
+
+
+def endpoint_key(given: str | None = None) -> str:
+    """The key given, else SARAG_API_KEY, else OPENAI_API_KEY, else a dummy; checked."""
+    key = given or os.environ.get("SARAG_API_KEY") or os.environ.get("OPENAI_API_KEY") or "none"
+    key = key.strip()
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise UsageError(
+            "the API key holds a space, a line break or a character that is not ASCII: set "
+            "SARAG_API_KEY to the bare key"
+        )
+    return key
+
+
+def check_base_url(base_url: str) -> None:
+    """Raise `UsageError` for what is no URL of an endpoint, or holds a password."""
+    try:
+        parts = urlsplit(base_url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if holds_password(base_url):
+        raise UsageError(
+            "an endpoint's URL may hold no password: set SARAG_API_KEY in the environment, or "
+            "OPENAI_API_KEY"
+        )
+    if not sound:
+        raise _no_base_url(base_url)
+
+
+def _no_base_url(text: str) -> UsageError:
+    return UsageError(
+        f"'{public_origin(masked(text))}' cannot be the base URL of an endpoint: give one that "
+        "begins with "
+        "http:// or https://, for example http://127.0.0.1:8080/v1"
+    )
+
+
+def endpoint_client(
+    base_url: str,
+    key: str,
+    timeout: float,
+    max_retries: int = 4,
+    max_reply: int = MAX_REPLY,
+    loading_wait: float = LOADING_WAIT,
+) -> openai.OpenAI:
+    """A client of the `openai` package; raises `UsageError` for what is no base URL.
+
+    `timeout` and `loading_wait` in seconds, `max_reply` in bytes. The key is a secret from now on.
+    """
+    check_base_url(base_url)
+    remember(key)
+    remember_url(base_url)
+    try:
+        return openai.OpenAI(
+            base_url=base_url,
+            api_key=key,
+            timeout=timeout,
+            max_retries=max_retries,
+            http_client=_BoundedClient(timeout, max_reply, loading_wait),
+        )
+    except Exception as error:
+        raise _no_base_url(base_url) from error  # the package has no error of its own for these
+
+
+def check_model(name: str) -> None:
+    """Raise `UsageError` for a model's name with a secret in it: the name is shown and stored."""
+    if redacted_data(name) != name:
+        raise UsageError(
+            "the name of the model holds a key, password or token: give the bare name, and the "
+            "key in SARAG_API_KEY"
+        )
+
+
+def endpoint_model(
+    base_url: str,
+    *,
+    api_key: str | None = None,
+    timeout: float = 30.0,
+    loading_wait: float = LOADING_WAIT,
+) -> str:
+    """Return the name of the only model that the endpoint serves.
+
+    Raises `UsageError` that lists the names if there are several, or says that there is none, and
+    an `EndpointError` if the endpoint does not tell, or tells a name that repeats a secret.
+    """
+    key = endpoint_key(api_key)
+    try:
+        client = endpoint_client(base_url, key, timeout, 1, loading_wait=loading_wait)
+        names = sorted(model.id for model in client.models.list().data or [])
+    except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
+        raise typed_error(error, base_url) from None
+    where = public_url(base_url)
+    if len(names) == 1:
+        if MASK in redacted_data(names[0]):
+            raise EndpointError(
+                f"{where} repeats a key, password or token in the name of its model: give the "
+                "name with --model, and look into what runs there"
+            )
+        return names[0]
+    if not names:
+        raise UsageError(f"{where} serves no model: load one there, or name one")
+    shown = ", ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")
+    raise UsageError(f"{where} serves {len(names)} models: name one of {shown}")
+
+
+class _BoundedClient(openai.DefaultHttpxClient):
+    """An HTTP client for whole answers, which come in time and fit, or are an error."""
+
+    def __init__(self, seconds: float, max_reply: int, loading_wait: float) -> None:
+        # A connection serves one request, so that it can be cut without harm to another.
+        headers = {"Accept-Encoding": "identity", "Connection": "close"}
+        super().__init__(timeout=seconds, follow_redirects=False, headers=headers)
+        self._seconds, self._most = seconds, max_reply
+        self._loading_wait = loading_wait
+        self._is_waiting = False
+        self._turn = threading.Lock()
+
+    def send(self, request: Any, **options: Any) -> Any:
+        """Send, and read the whole answer, without secrets. Raises errors of the `openai` package.
+
+        While the server says that it is loading its model, the request is sent again, after what
+        Retry-After says or else a short pause, until `loading_wait` is over.
+        """
+        until = time.monotonic() + self._loading_wait
+        while (response := self._sent(request, options)).status_code == 503:
+            if not is_loading(503, response.text):
+                break
+            left = until - time.monotonic()
+            if left <= 0:
+                response.headers["x-should-retry"] = "false"  # the `openai` package heeds it
+                return response
+            self._tell()
+            time.sleep(min(left, self._pause(response.headers.get("retry-after", ""))))
+        self._is_waiting = False
+        return response
+
+    def _tell(self) -> None:
+        """Say once, whichever thread is first, that the server is waited for."""
+        with self._turn:
+            if not self._is_waiting:
+                _LOG.warning(
+                    "the model server is still loading; waiting up to %g s", self._loading_wait
+                )
+            self._is_waiting = True
+
+    def _pause(self, retry_after: str) -> float:
+        try:
+            seconds = float(retry_after)
+        except ValueError:
+            seconds = self._loading_wait / 20
+            return min(max(seconds, _SHORTEST_PAUSE), _LONGEST_PAUSE)
+        return max(seconds, _SHORTEST_PAUSE)
+
+    def _sent(self, request: Any, options: dict[str, Any]) -> Any:
+        with _Alarm(_GRACE * self._seconds) as alarm:
+            request.extensions = {**request.extensions, "trace": alarm.trace}
+            try:
+                response = super().send(request, **{**options, "stream": True})
+                try:
+                    body = self._read(response)
+                finally:
+                    response.close()
+                if alarm.rang:  # what has no length looks whole where it was cut
+                    raise openai.APITimeoutError(request=request)  # noqa: TRY301
+            except openai.OpenAIError:
+                raise
+            except Exception as error:
+                if alarm.rang:
+                    raise openai.APITimeoutError(request=request) from error
+                raise
+        headers = [
+            (name, redacted_remark(value))
+            for name, value in response.headers.multi_items()
+            if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
+        ]
+        content = redacted_body(body, remark=response.status_code >= 300)
+        return type(response)(
+            response.status_code, headers=headers, content=content, request=request
+        )
+
+    def _read(self, response: Any) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        for part in response.iter_bytes():
+            size += len(part)
+            if size > self._most:
+                raise ReplySizeError(self._most)
+            parts.append(part)
+        return b"".join(parts)
+
+
+class _Alarm:
+    """Shuts the connection of a request when its time is up."""
+
+    def __init__(self, seconds: float) -> None:
+        self.rang = False
+        self._timer = threading.Timer(seconds, self._ring)
+        self._timer.daemon = True
+        self._socket: socket.socket | None = None
+
+    def __enter__(self) -> _Alarm:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def trace(self, event: str, told: dict[str, Any]) -> None:
+        """Learn of the connection as the HTTP client makes it."""
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self._socket = told["return_value"].get_extra_info("socket")
+            if self.rang:
+                self._shut()
+
+    def _ring(self) -> None:
+        self.rang = True
+        self._shut()
+
+    def _shut(self) -> None:
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+
+_CONTEXT: Final = re.compile(
+    r"context[ _](?:length|size|window)|exceeds? the (?:available|model'?s?) .{0,30}context"
+    r"|prompt is too long|input is too long|too many (?:input )?tokens|exceed_context_size"
+    r"|maximum context",
+    re.IGNORECASE,
+)
+_FILTER: Final = re.compile(r"content[ _](?:filter|management|policy)", re.IGNORECASE)
+_FORMAT: Final = re.compile(r"response_?format|json_?schema|grammar", re.IGNORECASE)
+_BOUND: Final = re.compile(r"\b(?:max|min)(?:Length|Items|imum)\b|repetitions? exceeds")
+_LOADING: Final = re.compile(
+    r"\bloading\b.{0,40}\bmodel\b|\bmodel\b.{0,100}\bloading\b", re.IGNORECASE | re.DOTALL
+)
+_REFUSED: Final = (400, 404, 415, 422, 501)
+_TOLD: Final = 200
+
+
+class ReplySizeError(openai.OpenAIError):
+    """An answer of more bytes than are taken."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"more than {most >> 20} MiB")
+        self.most = most
+
+
+def public_url(url: str) -> str:
+    """The URL without user, password, query and fragment."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+
+
+def is_loading(status: int, body: str) -> bool:
+    """Whether a response says that the server has not loaded its model yet."""
+    return status == 503 and _LOADING.search(body[:2000]) is not None
+
+
+def is_context_error(error: openai.APIStatusError) -> bool:
+    """Whether the endpoint says that the prompt is too long for the model."""
+    return error.status_code == 413 or (
+        error.status_code in (400, 422, 500)
+        and bool(_CONTEXT.search(_words(error)) or error.code == "context_length_exceeded")
+    )
+
+
+def is_refusal(error: openai.APIStatusError, request: Mapping[str, Any]) -> str:
+    """Name the optional part of `request` that the endpoint does not know, or return "".
+
+    One of ``max_tokens``, ``temperature``, ``seed``, ``schema bounds``, ``json_schema``.
+    """
+    if error.status_code not in _REFUSED:
+        return ""
+    words = _words(error)
+    if "max_completion_tokens" in words and "max_tokens" in request:
+        return "max_tokens"
+    for option in ("temperature", "seed"):
+        if option in request and (error.param == option or re.search(rf"['\"`]{option}\b", words)):
+            return option
+    schema = request["response_format"].get("json_schema")
+    if schema and _BOUND.search(words) and _BOUND.search(str(schema["schema"])):
+        return "schema bounds"
+    return "json_schema" if schema and _FORMAT.search(words) else ""
+
+
+def typed_error(error: Exception, base_url: str) -> EndpointError:
+    """Return the error of this library that stands for one of the `openai` package."""
+    where = public_url(base_url)
+    if isinstance(error, ReplySizeError):
+        return EndpointError(
+            f"{where} gave an answer of {error}: is it a model's endpoint? Else raise --max-reply"
+        )
+    if isinstance(error, openai.APITimeoutError):
+        return EndpointTimeoutError(
+            f"{where} did not answer in time: see whether the server is overloaded, lower the "
+            "concurrency, or allow a longer timeout"
+        )
+    if isinstance(error, openai.APIConnectionError):
+        reason = _reason(error)
+        return EndpointDownError(
+            f"no connection with {where} ({reason}): start the server, or check the base URL"
+        )
+    if isinstance(error, openai.APIStatusError):
+        return _of_status(error, where)
+    return EndpointError(
+        f"{where} did not answer like an OpenAI-compatible endpoint "
+        f"({type(error).__name__}): check the base URL, which mostly ends in /v1"
+    )
+
+
+def _of_status(error: openai.APIStatusError, where: str) -> EndpointError:
+    status = error.status_code
+    said = f". It said: {redacted_remark(_words(error))[:_TOLD]}"
+    if status in (401, 403):
+        return EndpointAuthError(
+            f"{where} refused the API key ({status}): set SARAG_API_KEY to a key that is valid "
+            "there and may use this model"
+        )
+    if status == 429:
+        return RateLimitError(
+            f"{where} still limits the rate after all retries (429): lower the concurrency, or "
+            f"wait or raise the quota, and run the same again{said}"
+        )
+    if is_context_error(error):
+        return ContextTooLongError(
+            f"the prompt does not fit the context of the model at {where}: use smaller chunks or "
+            f"fewer documents, or serve the model with a larger context{said}"
+        )
+    if status == 400 and _FILTER.search(f"{error.code} {_words(error)}"):
+        return UnparsableReplyError(
+            f"the content filter of {where} stopped this prompt: leave the document out, or use "
+            f"another endpoint{said}"
+        )
+    if status == 404:
+        return EndpointError(
+            f"{where} knows no such model or path (404): check the model's name and the base URL, "
+            f"which mostly ends in /v1{said}"
+        )
+    if 300 <= status < 400:
+        target = public_url(error.response.headers.get("location", "another place"))
+        return EndpointError(
+            f"{where} redirects to {target} ({status}): nothing is sent there unasked; if it is "
+            "the endpoint, name that URL"
+        )
+    if status in (408, 504):
+        return EndpointTimeoutError(
+            f"{where} gave up waiting for its model ({status}) after all retries: lower the "
+            f"concurrency, or run the same again later{said}"
+        )
+    if is_loading(status, _words(error)):
+        return EndpointDownError(
+            f"{where} is still loading its model: run the same again when it is ready, or wait "
+            f"longer with --loading-wait{said}"
+        )
+    if status >= 500:
+        return EndpointDownError(
+            f"{where} failed with status {status} after all retries: look at the server's log, "
+            f"and run the same again when it is well{said}"
+        )
+    return EndpointError(
+        f"{where} refused the request ({status}): check that the model takes chat messages and "
+        f"JSON output{said}"
+    )
+
+
+def _words(error: openai.APIStatusError) -> str:
+    """What the endpoint said, on one line; error bodies differ between servers."""
+    body = error.body
+    if isinstance(body, Mapping):
+        inner = body.get("error", body)
+        told = inner.get("message") if isinstance(inner, Mapping) else inner
+        details = body.get("detail") or told or body
+        return " ".join(str(told or details).split())
+    return " ".join(str(body or error.message).split())
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost cause, on one line."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return redacted_remark(" ".join(str(error).split()))[:_TOLD] or type(error).__name__

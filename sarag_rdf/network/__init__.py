@@ -1,0 +1,1 @@
+"""The graph as arrays, and spreading activation over it."""

@@ -1,0 +1,1 @@
+"""Pictures of one retrieval: an HTML page and a PNG."""

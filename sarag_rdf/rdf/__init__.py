@@ -1,0 +1,1 @@
+"""RDF infrastructure: stores, SPARQL clients and guards, results, SHACL."""

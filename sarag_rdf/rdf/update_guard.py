@@ -1,0 +1,178 @@
+"""Looks at a SPARQL update before it runs: which graphs does it touch, can it reach the network?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyparsing import ParseResults
+from rdflib.plugins.sparql.algebra import translateUpdate
+from rdflib.plugins.sparql.parser import parseUpdate
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.term import URIRef
+
+from sarag_rdf.errors import QueryError
+from sarag_rdf.rdf.query_guard import check_size, node_names, readings
+from sarag_rdf.rdf.sparql_tokens import tokens, undeclared_prefix
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTraits:
+    """What an update may do.
+
+    `graphs` are the named graphs that it writes to, None if they cannot be told beforehand;
+    `uses_default`: it reads or writes the default graph; `names_dataset`: it has USING or WITH;
+    `uses_service`, `loads`: it has SERVICE or LOAD, which reach the network.
+    """
+
+    graphs: frozenset[str] | None
+    uses_default: bool
+    names_dataset: bool
+    uses_service: bool
+    loads: bool
+
+
+def inspect_update(text: str, base: str) -> UpdateTraits:
+    """Read the traits of an update from rdflib's algebra, in both readings of its escapes.
+
+    Raises `QueryError` for what rdflib cannot parse: what cannot be screened does not run, and for
+    what is too deep or too long.
+    """
+    check_size(text)
+    operations: list[Any] = []
+    for reading in readings(text):
+        try:
+            parsed = _thinned(parseUpdate(reading))
+            operations += getattr(translateUpdate(parsed, base=base), "algebra", [])
+        except Exception as error:
+            said = undeclared_prefix(reading) or " ".join(str(error).split())
+            raise QueryError(f"the update does not parse as SPARQL 1.1: {said}") from error
+    names = node_names(operations)
+    targets = [target for operation in operations for target in _targets(operation)]
+    return UpdateTraits(
+        graphs=None if None in targets else frozenset(t for t in targets if t is not None),
+        uses_default=any(_uses_default(operation) for operation in operations),
+        names_dataset=any(_get(o, "withClause") or _get(o, "using") for o in operations),
+        uses_service="ServiceGraphPattern" in names,
+        loads="Load" in names,
+    )
+
+
+def _thinned(parsed: Any) -> Any:
+    """The same with one triple of each block of data: rdflib takes quadratic time for more."""
+    for operation in dict.get(parsed, "request") or ():
+        if operation.name in ("InsertData", "DeleteData"):
+            blocks = [operation.quads, *(_get(operation.quads, "quadsNotTriples") or ())]
+            for block in blocks:
+                if _get(block, "triples"):
+                    block["triples"] = block.triples[:1]
+    return parsed
+
+
+def _get(node: CompValue, name: str) -> Any:
+    """A part of a node, or None; rdflib's own method returns the name then."""
+    return dict.get(node, name)
+
+
+def _targets(operation: CompValue) -> Iterator[str | None]:
+    """Graphs that an operation writes to; None for one that only the data tell."""
+    if operation.name in ("Clear", "Drop", "Create", "Load"):
+        graph = _get(operation, "graphiri")
+        if graph in ("ALL", "NAMED"):
+            yield None
+        elif isinstance(graph, URIRef):
+            yield str(graph)
+        return
+    if operation.name in ("Add", "Move", "Copy"):
+        yield from (str(graph) for graph in operation.graph if isinstance(graph, URIRef))
+        return
+    if _get(operation, "withClause"):
+        yield str(operation.withClause)
+    for part in _templates(operation):
+        yield from (str(g) if isinstance(g, URIRef) else None for g in _get(part, "quads") or ())
+
+
+def _templates(operation: CompValue) -> list[CompValue]:
+    if operation.name == "Modify":
+        return [part for part in (_get(operation, "delete"), _get(operation, "insert")) if part]
+    return [operation]
+
+
+def _uses_default(operation: CompValue) -> bool:
+    if operation.name in ("Clear", "Drop", "Create"):
+        return False
+    if operation.name == "Load":
+        return not _get(operation, "graphiri")
+    if operation.name in ("Add", "Move", "Copy"):
+        return "DEFAULT" in operation.graph
+    if _get(operation, "withClause"):
+        return False
+    if any(_get(part, "triples") for part in _templates(operation)):
+        return True
+    return bool(operation.name == "Modify" and not _get(operation, "using")) and _reads_default(
+        _get(operation, "where")
+    )
+
+
+def _reads_default(node: object) -> bool:
+    """Whether a pattern stands outside of GRAPH."""
+    if isinstance(node, CompValue):
+        if node.name in ("Graph", "GraphGraphPattern", "ServiceGraphPattern"):
+            return False
+        if node.name in ("BGP", "TriplesBlock") and _get(node, "triples"):
+            return True
+        return any(_reads_default(part) for part in node.values())
+    parts: Iterable[object] = node if isinstance(node, list | tuple | ParseResults) else ()
+    return any(_reads_default(part) for part in parts)
+
+
+_ABSOLUTE = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:(?!.*/\.)[^\s]*>")
+
+
+def is_plain(text: str) -> bool:
+    """Whether the IRIs of an update can only be read in one way.
+
+    So it is without BASE, relative IRIs, segments of dots, and escapes outside of literals. Of
+    such an update `UpdateTraits.graphs` are what any engine writes to.
+    """
+    if re.search(r"\\[uU]", text):
+        return False
+    for token in tokens(text):
+        if token.kind == "iri" and not _ABSOLUTE.fullmatch(token.text):
+            return False
+        if token.kind == "name" and "\\" in token.text:
+            return False
+        if token.kind == "word" and token.text.upper() == "BASE":
+            return False
+        if token.text == "<" and text[token.offset + 1 : token.offset + 2] not in " \t\r\n":
+            return False
+        if token.kind == "unended" or token.text == "\\":
+            return False
+    return True
+
+
+def with_dataset(text: str, clause: str) -> str:
+    """The update with `clause` (USING …) for every WHERE of an operation that has templates.
+
+    ``DELETE WHERE`` becomes its long form, which alone can name a data set.
+    """
+    parts: list[str] = []
+    end, depth, block, last, shorthand = 0, 0, 0, "", False
+    for token in tokens(text):
+        parts.append(text[end : token.offset])
+        found, end = token.text, token.offset + len(token.text)
+        word = found.upper() if token.kind == "word" and depth == 0 else ""
+        if found == "{" and depth == 0:
+            block = len(parts)
+        depth += (found in ("{", "{|")) - (found in ("}", "|}"))
+        if word == "WHERE":
+            shorthand = last == "DELETE"
+            found = "" if shorthand else f"{clause} {found}"
+        parts.append(found)
+        if found == "}" and depth == 0 and shorthand:
+            parts.append(f" {clause} WHERE {''.join(parts[block:])}")
+            shorthand = False
+        last = word
+    return "".join((*parts, text[end:]))

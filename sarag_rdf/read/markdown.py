@@ -1,0 +1,102 @@
+"""Markdown: the source stays as it is, but for its title.
+
+The title is that of the YAML front matter, which is no part of the text; else the first level 1
+heading. A heading that opens the file is taken out of the text; one after other text stays.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from sarag_rdf.read.format import Opened, Record
+from sarag_rdf.read.text import read_text
+
+_FRONT_MATTER = re.compile(
+    r"\A---[ \t]*\n(?P<yaml>[ \t]*\n|(?:[\w\"'#][^\n]*\n).*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_YAML_KEY = re.compile(r"^[\w\"'-]+[ \t]*:(?:[ \t]|$)", re.MULTILINE)
+_YAML_TITLE = re.compile(
+    r"^title[ \t]*:[ \t]*(?P<value>.*)(?P<more>(?:\n[ \t]+\S.*)*)", re.MULTILINE
+)
+_ONLY_COMMENTS = re.compile(r"(?:\s++|<!--.*?-->)*+", re.DOTALL)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_ATX = re.compile(r" {0,3}#[ \t]+(\S.*)")
+_UNDERLINE = re.compile(r" {0,3}=+[ \t]*")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
+_EMPHASIS = re.compile(r"(\*\*|\*|`)([^*`]+)\1")
+
+
+def read(opened: Opened) -> Iterator[Record]:
+    """Yield the Markdown source and its title."""
+    title, text = split_title(read_text(opened))
+    yield Record(text, title)
+
+
+def split_title(source: str) -> tuple[str, str]:
+    """Split Markdown into a title (empty if there is none) and the text that remains."""
+    front = _FRONT_MATTER.match(source)
+    if front and (not front["yaml"].strip() or _YAML_KEY.search(front["yaml"])):
+        source = source[front.end() :]
+        if title := _yaml_title(front["yaml"]):
+            return title, source.lstrip("\n")
+    heading = _first_heading(source)
+    if heading is None:
+        return "", source
+    begin, end, title = heading
+    opens = _ONLY_COMMENTS.fullmatch(source, 0, begin)
+    return title, source[end:].lstrip("\n") if opens else source
+
+
+def _first_heading(source: str) -> tuple[int, int, str] | None:
+    """Find the first level 1 heading outside fenced code: its offsets and its words."""
+    fence = previous = ""
+    position = 0
+    for line in source.split("\n"):
+        end = position + len(line)
+        if mark := _FENCE.match(line):
+            if not fence:
+                fence = mark[1]
+            elif mark[1].startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+            line = ""
+        elif fence:
+            line = ""
+        elif atx := _ATX.fullmatch(line):
+            if words := _words(atx[1]):
+                return position, end, words
+        elif previous.strip() and _UNDERLINE.fullmatch(line):
+            return position - 1 - len(previous), end, _words(previous)
+        previous, position = line, end + 1
+    return None
+
+
+def _words(heading: str) -> str:
+    """Take the closing marks, links and emphasis off a heading ("C#" keeps its mark)."""
+    heading = heading.strip()
+    bare = heading.rstrip("#")
+    if bare != heading and (not bare or bare[-1] in " \t"):
+        heading = bare.rstrip()
+    return _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", heading)).strip()
+
+
+def _yaml_title(yaml: str) -> str:
+    """Read the title: a plain, quoted or block scalar of YAML, the forms that titles take."""
+    found = _YAML_TITLE.search(yaml)
+    if found is None:
+        return ""
+    value = found["value"].strip()
+    if re.fullmatch(r"[>|][+-]?", value):
+        return " ".join(found["more"].split())
+    value = " ".join((value + found["more"]).split())
+    if value.startswith('"'):
+        try:
+            return str(json.JSONDecoder().raw_decode(value)[0])
+        except ValueError:
+            return value.strip('"')
+    if single := re.match(r"'((?:[^']|'')*)'", value):
+        return single[1].replace("''", "'")
+    plain = re.split(r"(?:^|\s)#", value, maxsplit=1)[0].strip()
+    return "" if plain in ("~", "null") else plain

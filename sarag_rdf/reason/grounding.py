@@ -1,0 +1,321 @@
+"""Runs plain-word patterns on the graph: links names, matches predicates, binds variables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from pyoxigraph import NamedNode
+
+from sarag_rdf.arrays import find, rows_of
+from sarag_rdf.errors import StoreError
+from sarag_rdf.graph.texts import entity_labels, relationship_texts
+from sarag_rdf.iris import normalize_name
+from sarag_rdf.network.edges import Rows
+from sarag_rdf.ports import Table
+from sarag_rdf.reason.patterns import Pattern, PatternQuery, Term
+from sarag_rdf.resources import render_query
+from sarag_rdf.retrieve.view import GraphView
+
+NEAREST = 5
+"""Entities of the nearest names that a name may be linked to, beside those of that very name."""
+
+
+class Grounder:
+    """Grounds queries in one revision of a graph."""
+
+    def __init__(self, view: GraphView) -> None:
+        self._view = view
+
+    def ground(self, query: PatternQuery) -> Grounding:
+        """Link, match and bind; raises what the store and the embedder raise."""
+        terms = {end for p in query.patterns for end in (p.subject, p.object)}
+        linked = {t: self._linked(t.text) for t in sorted(terms, key=str) if not t.is_variable}
+        every = tuple(link for links in linked.values() for link in links)
+        missing = [term.text for term, links in linked.items() if not links]
+        if missing:
+            return Grounding(every, problem=f"no entity is called '{missing[0]}'")
+        run = PatternMatch(self._view, query, linked)
+        problem = run.match()
+        if problem:
+            return Grounding(every, problem=problem, is_linked=True)
+        sparql = run.sparql()
+        bindings = run.bindings(sparql)
+        problem = "" if bindings else "the patterns have no common solution"
+        return Grounding(every, bindings, problem, sparql, True)
+
+    def _linked(self, name: str) -> tuple[Linked, ...]:
+        """Entities of this name or alias, and those of near names with a word in common."""
+        view = self._view
+        key = normalize_name(name)
+        exact = view.names.entities([key]).get(key, {})
+        vector = view.vectors.embedder.embed([name])[0]
+        near = dict(view.vectors.index("entity").nearest(vector, NEAREST))
+        labels = entity_labels(view.reader, {*exact, *near})
+        words = _words(name)
+        found = {e: s for e, s in near.items() if words & _words(labels[e][0])}
+        found |= dict.fromkeys(exact, 1.0)
+        ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        return tuple(
+            Linked(name, entity, labels[entity][0], similarity)
+            for entity, similarity in ordered
+            if find(view.iris.entities, entity) >= 0
+        )
+
+
+def _words(name: str) -> set[str]:
+    return {word for word in normalize_name(name).split() if len(word) > 2}
+
+
+RELATIONSHIPS = 30
+"""Relationships that a pattern may match: those whose texts are nearest to it."""
+ROWS = 5000
+"""Rows of bindings that are read at most."""
+SHOWN = 10
+"""Bindings that are given, the best for each value of what is asked for."""
+
+
+class PatternMatch:
+    """One query: what its terms may be (entities by IRI), what its patterns match."""
+
+    def __init__(
+        self, view: GraphView, query: PatternQuery, linked: Mapping[Term, Sequence[Linked]]
+    ) -> None:
+        self._view, self._query, self._linked = view, query, linked
+        self._known: dict[Term, set[str]] = {
+            term: {link.entity for link in links} for term, links in linked.items()
+        }
+        self._matched: dict[int, dict[str, float]] = {}
+        self._same: dict[Term, set[tuple[str, str]]] = {}
+
+    @cached_property
+    def _numbers(self) -> dict[Term, int]:
+        """Term -> number in the names of its columns: ``v1``, and ``e1_0`` in pattern 0."""
+        return {term: number for number, term in enumerate(self._uses)}
+
+    @cached_property
+    def _uses(self) -> Counter[Term]:
+        return Counter(end for p in self._query.patterns for end in (p.subject, p.object))
+
+    def match(self) -> str:
+        """Find the relationships of each pattern, the best known first; or say what fails."""
+        patterns = self._query.patterns
+        while len(self._matched) < len(patterns):
+            number = max(
+                (n for n in range(len(patterns)) if n not in self._matched),
+                key=lambda n: (sum(e in self._known for e in _ends_of(patterns[n])), -n),
+            )
+            found = self._near(patterns[number])
+            if not found:
+                return f"nothing in the graph matches '{_said(patterns[number])}'"
+            self._matched[number] = {iri: similarity for iri, (similarity, _) in found.items()}
+            reached = {end for _, ends in found.values() for end in ends}
+            for end in _ends_of(patterns[number]):
+                if end.is_variable:
+                    self._known.setdefault(end, set()).update(reached)
+                    if self._uses[end] > 1:
+                        same = self._standing_for(reached)
+                        self._same.setdefault(end, set()).update(same)
+                        self._known[end] |= {thing for pair in same for thing in pair}
+        return ""
+
+    def _near(self, pattern: Pattern) -> dict[str, tuple[float, tuple[str, str]]]:
+        """The nearest relationships that touch what is known: similarity and ends."""
+        network, view = self._view.network, self._view
+        known = [end for end in _ends_of(pattern) if end in self._known]
+        names = [end for end in known if not end.is_variable]
+        rows = np.arange(len(network.relationships))
+        for end in names or known:
+            rows = np.intersect1d(rows, self._touching(self._known[end]))
+        vector = view.vectors.embedder.embed([_said(pattern)])[0]
+        cosines = view.relationship_cosines(vector, rows)
+        best = np.lexsort((rows, -cosines.round(5)))[:RELATIONSHIPS]
+        ends = network.ends[rows[best]].tolist()
+        return {
+            network.relationships[row]: (
+                float(cosine),
+                (network.entities[one], network.entities[other]),
+            )
+            for row, cosine, (one, other) in zip(
+                rows[best].tolist(), cosines[best], ends, strict=True
+            )
+        }
+
+    def _touching(self, entities: set[str]) -> Rows:
+        """Relationships that have an end among these, or whose document is about one of them."""
+        network = self._view.network
+        held = rows_of(network.entities, sorted(entities))
+        about = [
+            network.documents[row] for row in np.flatnonzero(np.isin(network.topics, held)).tolist()
+        ]
+        stated = self._view.reader.rows_for("document-relationships", about)
+        told = rows_of(network.relationships, [row[1].value for row in stated])
+        ends = (network.starting_at.of(held), network.ending_at.of(held))
+        return np.unique(np.concatenate((*ends, told)))
+
+    def _standing_for(self, entities: Iterable[str]) -> list[tuple[str, str]]:
+        """(thing, entity): each entity itself, and what parts of its name between commas name."""
+        wanted = sorted(set(entities))
+        labels = entity_labels(self._view.reader, wanted)
+        parts = {e: [p.strip() for p in labels[e][0].split(",")] for e in wanted}
+        several = {part for found in parts.values() if len(found) > 1 for part in found}
+        named = self._view.names.entities(map(normalize_name, several))
+        pairs = [(entity, entity) for entity in wanted]
+        pairs += [
+            (thing, entity)
+            for entity in wanted
+            if len(parts[entity]) > 1
+            for part in parts[entity]
+            for thing in named.get(normalize_name(part), ())
+            if find(self._view.iris.entities, thing) >= 0
+        ]
+        return pairs
+
+    def sparql(self) -> str:
+        """The query that joins what was matched."""
+
+        def end(term: Term, pattern: int) -> dict[str, Any]:
+            given = sorted(link.entity for link in self._linked.get(term, ()))
+            same = sorted(self._same.get(term, ()))
+            return {
+                "column": f"e{self._numbers[term]}_{pattern}",
+                "variable": f"v{self._numbers[term]}",
+                "terms": [str(NamedNode(iri)) for iri in given],
+                "same": [[str(NamedNode(iri)) for iri in pair] for pair in same],
+            }
+
+        return render_query(
+            "patterns/bindings",
+            graph=str(NamedNode(self._view.reader.minter.kg_graph)),
+            limit=ROWS,
+            patterns=[
+                {
+                    "number": number,
+                    "subject": end(pattern.subject, number),
+                    "object": end(pattern.object, number),
+                    "relationships": [str(NamedNode(iri)) for iri in self._matched[number]],
+                }
+                for number, pattern in enumerate(self._query.patterns)
+            ],
+        )
+
+    def bindings(self, sparql: str) -> tuple[Binding, ...]:
+        """Run it; the best solution for each value of what is asked for, the best first."""
+        result = self._view.reader.store.query(sparql)
+        if not isinstance(result, Table):
+            raise StoreError("a SELECT query was expected")
+        nearness = {k.entity: k.similarity for links in self._linked.values() for k in links}
+        asked = Term(self._query.select, is_variable=True)
+        first = next(n for n, p in enumerate(self._query.patterns) if asked in _ends_of(p))
+        own = {
+            f"v{self._numbers[asked]}",
+            *(f"e{self._numbers[asked]}_{n}" for n in range(len(self._query.patterns))),
+        }
+        best: dict[str, tuple[float, dict[str, str]]] = {}
+        for row in result.rows:
+            values = {n: t.value for n, t in zip(result.variables, row, strict=True) if t}
+            used = [values[f"r{n}"] for n in range(len(self._query.patterns))]
+            entity = values[f"e{self._numbers[asked]}_{first}"]
+            others = [v for n, v in values.items() if n[0] in "ev" and n not in own]
+            if len(set(used)) < len(used) or entity in nearness or entity in others:
+                continue
+            parts = [self._matched[n][iri] for n, iri in enumerate(used)]
+            parts += [
+                nearness[values[f"e{self._numbers[end]}_{n}"]]
+                for n, pattern in enumerate(self._query.patterns)
+                for end in _ends_of(pattern)
+                if not end.is_variable
+            ]
+            score = sum(parts) / len(parts)
+            if entity not in best or score > best[entity][0]:
+                best[entity] = score, values
+        ordered = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:SHOWN]
+        return self._told(ordered)
+
+    def _told(
+        self, ordered: Sequence[tuple[str, tuple[float, dict[str, str]]]]
+    ) -> tuple[Binding, ...]:
+        reader, patterns = self._view.reader, self._query.patterns
+        columns = {
+            end.text: f"e{self._numbers[end]}_{n}"
+            for n, pattern in reversed(list(enumerate(patterns)))
+            for end in _ends_of(pattern)
+            if end.is_variable
+        }
+        rows = [values for _, (_, values) in ordered]
+        labels = entity_labels(reader, {row[c] for row in rows for c in columns.values()})
+        used = [[row[f"r{n}"] for n in range(len(patterns))] for row in rows]
+        texts = relationship_texts(reader, {iri for row in used for iri in row})
+        return tuple(
+            Binding(
+                labels[entity][0],
+                entity,
+                score,
+                {name: labels[values[columns[name]]][0] for name in self._query.variables},
+                tuple(Support(r, *texts[r], self._matched[n][r]) for n, r in enumerate(iris)),
+            )
+            for (entity, (score, values)), iris in zip(ordered, used, strict=True)
+        )
+
+
+def _ends_of(pattern: Pattern) -> tuple[Term, Term]:
+    return pattern.subject, pattern.object
+
+
+def _said(pattern: Pattern) -> str:
+    """A pattern as the words that a relationship's text is compared with."""
+    ends = ["" if e.is_variable else e.text for e in (pattern.subject, pattern.object)]
+    return " ".join(f"{ends[0]} {pattern.predicate} {ends[1]}".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """An entity that a name stands for; `similarity` is 1 for its very name or alias."""
+
+    name: str
+    entity: str
+    label: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """A relationship that a pattern matched, with the document that states it."""
+
+    relationship: str
+    text: str
+    document: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One solution: entity and name of each variable, and what supports each pattern.
+
+    `score` is the mean of the similarities of patterns with the texts of their relationships and
+    of names with those of their entities.
+    """
+
+    value: str
+    entity: str
+    score: float
+    variables: Mapping[str, str]
+    support: tuple[Support, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grounding:
+    """How far a query came: linked if every name is an entity, bound if there are bindings.
+
+    `problem` says what failed; `sparql` is what was run.
+    """
+
+    linked: tuple[Linked, ...] = ()
+    bindings: tuple[Binding, ...] = ()
+    problem: str = ""
+    sparql: str = ""
+    is_linked: bool = False

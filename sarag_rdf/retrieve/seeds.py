@@ -1,0 +1,89 @@
+"""Entities that a question names, and those of the k nearest descriptions (paper 5.4)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Container
+
+import numpy as np
+
+from sarag_rdf.arrays import find
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.vectors import GraphVectors
+from sarag_rdf.iris import normalize_name
+from sarag_rdf.ports import Vector
+from sarag_rdf.retrieve.view import GraphView, Names
+from sarag_rdf.types import Seed
+
+
+def nearest_seeds(
+    reader: GraphReader, vectors: GraphVectors, question: Vector, k: int
+) -> tuple[Seed, ...]:
+    """Seeds by falling similarity, each entity once, with the description that is nearest."""
+    nearest = vectors.index("description").nearest(question, k)
+    described: defaultdict[str, list[str]] = defaultdict(list)
+    for text, entity in reader.rows_for("described-entities", [iri for iri, _ in nearest]):
+        described[text.value].append(entity.value)
+    seeds: dict[str, Seed] = {}
+    for description, similarity in nearest:
+        for entity in sorted(described[description]):
+            seeds.setdefault(entity, Seed(entity, description, similarity))
+    return tuple(seeds.values())
+
+
+class Topics:
+    """Contains the entities that some document is about; each is looked up when it is asked for."""
+
+    def __init__(self, view: GraphView) -> None:
+        self._view = view
+
+    def __contains__(self, entity: object) -> bool:
+        row = find(self._view.iris.entities, str(entity))
+        return row >= 0 and len(self._view.traversal.about(np.array([row]))) > 0
+
+
+_WORD = re.compile(r"\S+")
+_LONGEST = 12
+"""Words of the longest name that is looked for in a question."""
+_NO_NAMES = frozenset(
+    "who whom whose what which when where why how is are was were do does did has have had can "
+    "could in on at of to for from by with the a an".split()
+)
+"""Words that a question begins with, and that are no names where they stand alone."""
+
+
+def named_entities(
+    names: Names, question: str, topics: Container[str] = frozenset()
+) -> dict[str, float]:
+    """Entities whose name or alias stands in the question, with their activation in (0, 1].
+
+    The longest names count: one within another that was found does not ('York' in 'New York').
+    A name needs a capital letter or a digit in the question, so that common words do not count;
+    in a question that is written without capitals, it must be that of one of the `topics`
+    instead ('coffee', where a document is about it). A name of several entities is shared among
+    them.
+    """
+    words = [match.span() for match in _WORD.finditer(question)]
+    spans: dict[tuple[int, int], str] = {}
+    is_plain = not any(c.isupper() for c in question[1:])
+    marked = [any(c.isupper() or c.isdigit() for c in question[b:e]) for b, e in words]
+    common: set[str] = set()
+    for length in range(min(_LONGEST, len(words)), 0, -1):
+        for first in range(len(words) - length + 1):
+            is_common = not any(marked[first : first + length])
+            if is_common and not is_plain:
+                continue
+            name = normalize_name(question[words[first][0] : words[first + length - 1][1]])
+            if name and name not in _NO_NAMES:
+                spans[first, first + length] = name
+                if is_common:
+                    common.add(name)
+    entities = names.entities(common, topics) | names.entities(set(spans.values()) - common)
+    named: dict[str, float] = {}
+    taken: set[int] = set()
+    for (begin, end), name in spans.items():
+        if name in entities and taken.isdisjoint(range(begin, end)):
+            taken |= set(range(begin, end))
+            named = entities[name] | named
+    return named

@@ -1,0 +1,194 @@
+"""What a retriever reads: one revision of a graph with its vectors, words, names and network."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarag_rdf.arrays import packed_lists, unpacked_list
+from sarag_rdf.graph.delta import Delta
+from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
+from sarag_rdf.graph.texts import full_documents
+from sarag_rdf.graph.vectors import GraphVectors, Kind
+from sarag_rdf.iris import normalize_name
+from sarag_rdf.network.edges import Network, Rows
+from sarag_rdf.network.load import SparqlTraversal, load_network, network_after
+from sarag_rdf.network.spreading import Iris
+from sarag_rdf.network.traversal import NetworkTraversal, Traversal
+from sarag_rdf.ports import Arrays, Matrix, Vector, WordIndex
+from sarag_rdf.types import Document
+
+Engine = Literal["auto", "memory", "sparql"]
+"""What takes the steps of traversal; ``auto`` is SPARQL behind an endpoint, else memory."""
+_ROWS: tuple[Kind, ...] = ("document", "entity", "relationship")
+KEPT = 10_000
+"""Documents whose texts are kept in memory at most."""
+
+
+class GraphView:
+    """Reader and vectors at hand; the network and the index of words are made when first needed."""
+
+    def __init__(
+        self,
+        reader: GraphReader,
+        vectors: GraphVectors,
+        word_index: Callable[[Sequence[str]], WordIndex],
+        *,
+        engine: Engine = "auto",
+    ) -> None:
+        """`engine` takes the steps of traversal."""
+        self.reader = reader
+        self.vectors = vectors
+        self.word_index = word_index
+        self.names = Names(reader, vectors.kept)
+        self._engine = engine
+        self._documents: dict[str, Document] = {}
+
+    @cached_property
+    def network(self) -> Network:
+        """Documents, entities and relationships as arrays."""
+        iris = self.iris
+        made = self.vectors.kept(
+            "network", lambda: load_network(self.reader, iris).arrays(), self._network_after
+        )
+        return Network.of_arrays(iris.documents, iris.entities, iris.relationships, made)
+
+    def _network_after(self, old: Arrays, delta: Delta) -> Arrays | None:
+        before = [self.vectors.before(kind) for kind in _ROWS]
+        known = [iris for iris in before if iris is not None]
+        if len(known) < len(before):
+            return None
+        return network_after(self.reader, old, Iris(*known), self.iris, delta)
+
+    @cached_property
+    def iris(self) -> Iris:
+        """What rows stand for: all documents, entities and relationships."""
+        return Iris(*(self.vectors.index(kind).iris for kind in _ROWS))
+
+    @cached_property
+    def traversal(self) -> Traversal:
+        """Takes the steps of activation and expansion, by rows of `iris`."""
+        if self._engine == "sparql" or (self._engine == "auto" and self.reader.store.is_shared):
+            return SparqlTraversal(self.reader, self.iris)
+        return NetworkTraversal(self.network)
+
+    @cached_property
+    def words(self) -> WordIndex:
+        """BM25 over the documents with their titles, in the order of their IRIs."""
+        return self.vectors.words()
+
+    def prepare(self) -> None:
+        """Make what is kept between runs, or bring it to this revision."""
+        self.vectors.keep("names")
+        _ = self.words, self.traversal
+
+    def documents(self, iris: Iterable[str]) -> dict[str, Document]:
+        """Documents by IRI; what was read before is not read again."""
+        wanted = set(iris)
+        missing = wanted - self._documents.keys()
+        read = full_documents(self.reader, missing)
+        if len(self._documents) + len(read) > KEPT:
+            self._documents.clear()
+            read = full_documents(self.reader, wanted)
+        self._documents |= read
+        return {iri: self._documents[iri] for iri in wanted}
+
+    def relationship_cosines(self, question: Vector, rows: Rows) -> NDArray[np.float32]:
+        """Cosines of relationships, by row."""
+        return self.vectors.index("relationship").cosines(question, rows)
+
+    def entity_vectors(self, rows: Rows) -> Matrix:
+        """Vectors of the names of entities, by row."""
+        return self.vectors.index("entity").vectors(rows)
+
+    def document_vectors(self, rows: Rows) -> Matrix:
+        """Vectors of documents, by row."""
+        return self.vectors.index("document").vectors(rows)
+
+
+OWNERS = 4
+"""A name of more entities than these says nothing, in a graph where several may have it."""
+
+
+class Names:
+    """Looks up normalised names; what has to be read for it is read when first needed."""
+
+    def __init__(
+        self,
+        reader: GraphReader,
+        kept: Callable[[str, Callable[[], Arrays]], Arrays] = lambda _, make: make(),
+    ) -> None:
+        """`kept` may keep arrays that were made between runs."""
+        self._reader = reader
+        self._kept = kept
+
+    def entities(
+        self, names: Iterable[str], among: Container[str] | None = None
+    ) -> dict[str, dict[str, float]]:
+        """Name -> its entities (of those `among`), with shares in (0, 1]; unknown are absent.
+
+        Where a name has several entities (up to `OWNERS`), of the documents or of the imported
+        graphs, they share it.
+        """
+        found: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        wanted = set(names)
+        for part in (self._in_documents(wanted), self._in_others(wanted)):
+            for name, every in part.items():
+                entities = [e for e in every if among is None or e in among]
+                if entities:
+                    found[name] |= dict.fromkeys(entities, 1.0 / len(entities))
+        return dict(found)
+
+    def _in_documents(self, names: set[str]) -> dict[str, list[str]]:
+        """A name that no document uses is that of what it is an alias of.
+
+        One that was decided to be of several things is of each of them.
+        """
+        reader = self._reader
+        if all(part.name != DOCUMENTS for part in reader.parts):
+            return {}
+        mentions = {reader.minter.mention(name): name for name in names}
+        owners: defaultdict[str, set[str]] = defaultdict(set)
+        for owner, alias, _ in reader.kept_for("alias-owners", mentions):
+            owners[alias.value].add(owner.value)
+        few = {alias: found for alias, found in owners.items() if len(found) <= OWNERS}
+        variants: defaultdict[str, set[str]] = defaultdict(set)
+        for mention, variant in reader.kept_for("name-variants", mentions):
+            variants[mention.value].add(variant.value)
+        wanted = mentions.keys() | set().union(*few.values(), *variants.values())
+        rows = reader.kept_for("mention-targets", wanted)
+        targets = {mention.value: entity.value for mention, entity in rows}
+        named = {
+            alias: sorted({targets[owner] for owner in found if owner in targets})
+            for alias, found in few.items()
+        }
+        for mention in mentions:
+            own = {targets[name] for name in (mention, *variants[mention]) if name in targets}
+            if own and len(own) <= OWNERS:
+                named[mention] = sorted(own)
+        return {mentions[m]: entities for m, entities in named.items() if entities}
+
+    def _in_others(self, names: set[str]) -> dict[str, list[str]]:
+        return {name: sorted(self._known[name]) for name in names if name in self._known}
+
+    @cached_property
+    def _known(self) -> Mapping[str, set[str]]:
+        if not self._reader.imported.parts:
+            return {}
+        kept = self._kept("names", self._pairs)
+        known: defaultdict[str, set[str]] = defaultdict(set)
+        columns = (unpacked_list(kept, column) for column in ("names", "entities"))
+        for name, entity in zip(*columns, strict=True):
+            known[name].add(entity)
+        return {name: found for name, found in known.items() if len(found) <= OWNERS}
+
+    def _pairs(self) -> Arrays:
+        rows = self._reader.imported.rows("names")
+        pairs = sorted({(normalize_name(name.value), entity.value) for entity, name in rows})
+        names, entities = [name for name, _ in pairs], [entity for _, entity in pairs]
+        return packed_lists({"names": names, "entities": entities})

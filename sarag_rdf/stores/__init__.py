@@ -1,1 +1,0 @@
-"""Adapters of the GraphStore and VectorIndex ports: Oxigraph, SPARQL endpoints, vectors, words."""

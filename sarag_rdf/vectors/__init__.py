@@ -1,0 +1,1 @@
+"""Vector and word indexes, and where they are stored."""

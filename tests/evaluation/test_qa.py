@@ -1,0 +1,688 @@
+"""``sarag evaluate qa``, from files to figures."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sarag_rdf
+from sarag_rdf.errors import (
+    ContextTooLongError,
+    EndpointAuthError,
+    EndpointDownError,
+    EndpointError,
+    EndpointTimeoutError,
+    RateLimitError,
+    TruncatedReplyError,
+    UnparsableReplyError,
+    UsageError,
+)
+from sarag_rdf.evaluation.judge import ANSWERING
+from sarag_rdf.evaluation.plots import write_answer_plot
+from sarag_rdf.evaluation.qa import Parts
+from sarag_rdf.evaluation.tables import WIDTH
+from sarag_rdf.kg import registry
+from sarag_rdf.types import Source
+from tests.command import Result, Sarag, environment, interruptible, run_sarag
+from tests.evaluation.fixed import Fixed, without_models
+from tests.evaluation.sample import CORPUS, QUESTIONS, musique, write
+from tests.evaluation.scripted import Scripted
+from tests.fault_server import data, hang, playing
+from tests.sample_graph import CapitalExtractor, embeddings
+
+TEXTS = {id_: text for id_, text, _, _ in QUESTIONS}
+NEAR = "fixed:order=Ulm|Linz+single:brief=true"
+FAR = "fixed:order=Graz|Carla Mohr+whole+single"
+NONE = "bm25+closed-book"
+SYSTEMS = f"{NEAR},{FAR},{NONE}"
+Said = Mapping[str, Any] | BaseException
+
+
+def brief(answer: str) -> Said:
+    return {"final_answer": answer}
+
+
+def reasoned(answer: str, *, sufficient: bool = True) -> Said:
+    return {"reasoning": "D1.", "sufficient": sufficient, "final_answer": answer, "citations": []}
+
+
+def known(answer: str) -> Said:
+    return {"reasoning": "It is known.", "final_answer": answer}
+
+
+SAYING: dict[tuple[str, str], Said] = {
+    ("answer_brief", "q1"): brief("The Danube."),  # right, covered
+    ("answer_brief", "q2"): brief("Carla"),  # half of the known one: matches
+    ("answer_brief", "q3"): brief("Vienna"),  # wrong, not covered
+    ("answer", "q1"): reasoned("", sufficient=False),
+    ("answer", "q2"): reasoned("Ulm"),  # wrong, covered by a title
+    ("answer", "q3"): reasoned("in Graz"),
+    ("closed_book", "q1"): known("The river of Ulm"),  # the judge takes it for right
+    ("closed_book", "q2"): known(""),
+    ("closed_book", "q3"): TruncatedReplyError("too long"),
+}
+
+
+def script(name: str, prompt: str) -> Said:
+    if name == "judge":
+        return {"correct": "The river of Ulm" in prompt or "in Graz" in prompt}
+    [id_] = [id_ for id_, text in TEXTS.items() if text in prompt]
+    return SAYING[name, id_]
+
+
+class Evaluate:
+    """Runs the command over files in the working folder, with a model that is scripted."""
+
+    def __init__(self, sarag: Sarag, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.sarag, self.folder = sarag, folder
+        self.llm = Scripted(script)
+        monkeypatch.setattr(registry, "make_llm", lambda *_: self.llm)
+        write(folder / "corpus.json", CORPUS)
+        questions = musique()
+        for question in questions:
+            question["type"] = "chain" if question["id"] == "q3" else " bridge "
+        write(folder / "questions.json", questions)
+
+    def __call__(self, *arguments: str) -> Result:
+        files = ["--corpus", "corpus.json", "--questions", "questions.json"]
+        return self.sarag("evaluate", "qa", *files, "--concurrency", "1", *arguments)
+
+    def json(self, *arguments: str) -> dict[str, Any]:
+        done = self(*arguments, "--json", "out.json")
+        assert done.code == 0, done
+        found: dict[str, Any] = json.loads(self.bytes())
+        return found
+
+    def bytes(self) -> bytes:
+        return (self.folder / "out.json").read_bytes()
+
+    def rows(self, name: str = "rows.jsonl") -> list[dict[str, Any]]:
+        text = (self.folder / name).read_text("utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def evaluate(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluate:
+    without_models(monkeypatch)
+    return Evaluate(sarag, tmp_path, monkeypatch)
+
+
+# ----------------------------------------------------------------------------- Figures
+
+
+def test_figures_by_hand(evaluate: Evaluate) -> None:
+    prices = ("--price-in", "2", "--price-out", "5")
+    data = evaluate.json("--systems", SYSTEMS, *prices)
+    near, far, none = data["results"]
+    assert [result["system"] for result in data["results"]] == [NEAR, FAR, NONE]
+    wanted = {
+        "questions": 3,
+        "accuracy": 2 / 3,
+        "exact_match": 1 / 3,
+        "f1": (1 + 2 / 3 + 0) / 3,
+        "matched": 2 / 3,
+        "coverage": 2 / 3,
+        "abstention": 0,
+        "failed": 0,
+        "errors_of_retrieval": 1 / 3,
+        "errors_of_reasoning": 0,
+        "calls": 1,
+        "tokens_in": 100,
+        "tokens_out": 10,
+        "dollars": 0.00025,
+        "retrievals": 1,
+        # Ulm has 11 words with its title, Linz 12: 15 and 16 tokens
+        "context_tokens": 31,
+    }
+    assert {name: near[name] for name in wanted} == pytest.approx(wanted, abs=1e-6)
+    wanted = {
+        "accuracy": 1 / 3,
+        "exact_match": 0,
+        "f1": (0 + 0 + 2 / 3) / 3,
+        "coverage": 2 / 3,
+        "abstention": 1 / 3,
+        "errors_of_retrieval": 1 / 3,  # where it declined: the Danube was not there
+        "errors_of_reasoning": 1 / 3,
+    }
+    assert {name: far[name] for name in wanted} == pytest.approx(wanted, abs=1e-6)
+    wanted = {
+        "accuracy": 0,
+        "f1": 0,  # of an answer that stands nowhere
+        "coverage": 0,
+        "abstention": 1 / 3,
+        "failed": 1 / 3,
+        "errors_of_retrieval": 2 / 3,
+        "errors_of_reasoning": 0,
+        "calls": 2 / 3,
+        "tokens_in": 200 / 3,
+        "retrievals": 0,
+        "context_tokens": 0,
+    }
+    assert {name: none[name] for name in wanted} == pytest.approx(wanted, abs=1e-6)
+    assert data["judge"] is None
+
+
+def test_figures_of_groups(evaluate: Evaluate) -> None:
+    near, far, none = evaluate.json("--systems", SYSTEMS)["results"]
+    assert near["on_covered"]["questions"] == 2
+    assert near["on_covered"]["accuracy"] == 1.0
+    assert near["on_covered"]["f1"] == pytest.approx(5 / 6, abs=1e-6)
+    assert (far["on_covered"]["questions"], far["on_covered"]["accuracy"]) == (2, 0.5)
+    assert (none["on_covered"]["questions"], none["on_covered"]["accuracy"]) == (0, None)
+    for kind, groups in (("by_hops", ("2", "3")), ("by_type", ("bridge", "chain"))):
+        assert tuple(near[kind]) == groups
+        many, one = (near[kind][group] for group in groups)
+        assert (many["questions"], many["accuracy"], many["exact_match"]) == (2, 1.0, 0.5)
+        assert (one["questions"], one["accuracy"], one["coverage"]) == (1, 0.0, 0.0)
+
+
+def test_differences(evaluate: Evaluate) -> None:
+    near, far, none = evaluate.json("--systems", SYSTEMS, "--baseline", FAR)["results"]
+    assert far["difference"] is None
+    assert near["difference"]["baseline"] == none["difference"]["baseline"] == FAR
+    for measure in ("accuracy", "exact_match", "f1"):
+        found = near["difference"][measure]
+        assert found["difference"] == pytest.approx(near[measure] - far[measure], abs=2e-6)
+        assert found["low"] <= found["difference"] <= found["high"]
+    # accuracy: 1, 1, 0 less 0, 0, 1
+    accuracy = near["difference"]["accuracy"]
+    assert (accuracy["low"], accuracy["high"]) == (-1.0, 1.0)
+
+
+def test_rows_of_questions(evaluate: Evaluate) -> None:
+    data = evaluate.json("--systems", SYSTEMS, "--rows", "rows.jsonl")
+    one, two, three = data["questions"]
+    assert one["id"] == "q1"
+    assert one["answers"] == ["Danube", "the Danube"]
+    assert (one["type"], one["hops"], three["hops"]) == ("bridge", 2, 3)
+    assert one["systems"][NEAR] == {
+        "outcome": "answered",
+        "answer": "The Danube.",
+        "exact_match": 1.0,
+        "f1": 1.0,
+        "matched": True,
+        "judged": None,
+        "correct": True,
+        "covered": True,
+        "error": None,
+        "problem": None,
+        "calls": 1,
+        "tokens_in": 100,
+        "tokens_out": 10,
+        "retrievals": 1,
+        "context_tokens": 31,
+    }
+    assert one["systems"][FAR]["outcome"] == "insufficient"
+    assert one["systems"][FAR]["answer"] == ""
+    assert [row["systems"][FAR]["error"] for row in (one, two, three)] == [
+        "retrieval",
+        "reasoning",
+        None,
+    ]
+    failed = three["systems"][NONE]
+    assert (failed["outcome"], failed["error"]) == ("failed", "failed")
+    assert failed["problem"] == "TruncatedReplyError"
+    kept = evaluate.rows()
+    assert [(row["id"], row["system"]) for row in kept] == [
+        (id_, system) for id_ in TEXTS for system in (NEAR, FAR, NONE)
+    ]
+    assert kept[1]["reasoning"] == "D1."
+    assert kept[-1]["problem"] == "TruncatedReplyError: too long"
+    assert all(row["seconds"] >= 0 for row in kept)
+
+
+def test_what_was_gathered_counts_where_a_call_fails(
+    evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SAYING, ("answer_brief", "q2"), UnparsableReplyError("no JSON"))
+    data = evaluate.json("--systems", NEAR)
+    row = data["questions"][1]["systems"][NEAR]
+    assert (row["outcome"], row["covered"], row["calls"]) == ("failed", True, 0)
+    assert row["context_tokens"] == 31
+    [result] = data["results"]
+    assert (result["failed"], result["errors_of_reasoning"]) == (0.333333, 0.0)
+
+
+def test_setting(evaluate: Evaluate) -> None:
+    arguments = ("--systems", f"{NEAR}, {FAR},{NEAR}", "--budget", "50", "--limit", "2")
+    setting = evaluate.json(*arguments, "--seed", "1")["setting"]
+    assert setting["systems"] == [NEAR, FAR]
+    assert setting["baseline"] == NEAR
+    assert (setting["budget"], setting["limit"], setting["seed"]) == (50, 2, 1)
+    assert (setting["model"], setting["judge"]) == ("scripted", False)
+    assert setting["settings"] == {"temperature": "0.0", "seed": "0"}
+    assert setting["extractor"] == ["capitals"]
+    assert setting["embedder"] == "hash-64"
+    assert setting["questions"]["count"] == 2
+    assert set(setting["trouble"].values()) == {0}
+
+
+def test_questions_without_an_answer_are_left_out(evaluate: Evaluate, tmp_path: Path) -> None:
+    questions = [*musique(), {"id": "q4", "question": "Who?"}, {"id": "q5", "question": "Is it?"}]
+    questions[-1]["answer"] = "yes"
+    evaluate.llm.script = lambda name, prompt: brief("Yes.")
+    write(tmp_path / "questions.json", questions)
+    data = evaluate.json("--systems", NEAR)
+    assert [question["id"] for question in data["questions"]] == ["q1", "q2", "q3", "q5"]
+    assert data["setting"]["trouble"]["questions_without_answer"] == 1
+    assert data["setting"]["trouble"]["questions_answered_yes_or_no"] == 1
+    assert data["results"][0]["accuracy"] == 0.25
+    assert list(data["results"][0]["by_hops"]) == ["2", "3"]
+    assert data["results"][0]["by_type"] == {}
+    done = evaluate("--systems", NEAR)
+    assert "questions without an answer, left out: 1" in done.out.splitlines()
+    write(tmp_path / "questions.json", questions[3:4])
+    evaluate("--systems", NEAR).fails(1, "no question of questions.json has an answer")
+
+
+def test_a_budget_is_for_all_that_do_not_say_another(evaluate: Evaluate) -> None:
+    own = "fixed:order=Ulm|Linz+whole:budget=15+single:brief=true"
+    results = evaluate.json("--systems", f"{NEAR},{own}", "--budget", "31")["results"]
+    assert [result["context_tokens"] for result in results] == [31, 15]
+    results = evaluate.json("--systems", f"{NEAR},{own}", "--budget", "30")["results"]
+    assert [result["context_tokens"] for result in results] == [15, 15]
+
+
+# ------------------------------------------------------------------------------- Judge
+
+
+def test_the_judge_marks_what_does_not_match(evaluate: Evaluate) -> None:
+    data = evaluate.json("--systems", SYSTEMS, "--judge", "--price-in", "1")
+    near, far, none = data["results"]
+    assert [result["accuracy"] for result in (near, far, none)] == [0.666667, 0.333333, 0.333333]
+    assert none["matched"] == 0.0
+    assert none["errors_of_retrieval"] == 0.333333
+    # asked: Vienna, Ulm, The river of Ulm; and of the matches The Danube., Carla, in Graz
+    assert evaluate.llm.names.count("judge") == 6
+    assert data["judge"] == {
+        "unmatched": 3,
+        "unmatched_accepted": 1,
+        "matched": 3,
+        "matched_accepted": 1,
+        "without_verdict": 0,
+        "calls": 6,
+        "tokens_in": 600,
+        "tokens_out": 60,
+        "dollars": 0.0006,
+    }
+    rows = {row["id"]: row["systems"] for row in data["questions"]}
+    assert rows["q1"][NONE]["judged"] is True
+    assert rows["q1"][NONE]["correct"] is True
+    assert rows["q1"][NEAR]["judged"] is False  # of the sample
+    assert rows["q1"][NEAR]["correct"] is True  # what matches is right all the same
+    assert rows["q2"][NONE]["judged"] is None
+    done = evaluate("--systems", SYSTEMS, "--judge")
+    said = "the judge accepted 1 of 3 answers that match no known one, and 1 of 3 that do"
+    assert said in done.out.splitlines()
+
+
+def test_the_judge_is_asked_once_about_the_same_answer(evaluate: Evaluate) -> None:
+    evaluate.llm.script = lambda name, prompt: (
+        {"correct": False} if name == "judge" else brief("Rome")
+    )
+    systems = "fixed+single:brief=true,fixed:limit=1+single:brief=true"
+    data = evaluate.json("--systems", systems, "--judge", "--rows", "rows.jsonl")
+    assert evaluate.llm.names.count("judge") == 3
+    assert data["judge"]["unmatched"] == 3
+    again = evaluate.json("--systems", systems, "--judge", "--rows", "rows.jsonl")
+    assert again == data
+    assert evaluate.llm.names.count("judge") == 3
+
+
+def test_a_verdict_that_is_none(evaluate: Evaluate) -> None:
+    evaluate.llm.script = lambda name, prompt: (
+        UnparsableReplyError("no JSON") if name == "judge" else brief("Rome")
+    )
+    data = evaluate.json("--systems", NEAR, "--judge")
+    assert data["judge"]["without_verdict"] == 3
+    assert data["results"][0]["accuracy"] == 0.0
+    assert evaluate("--systems", NEAR, "--judge").out.splitlines()[-1] == (
+        "answers of which the judge said nothing valid: 3"
+    )
+
+
+# -------------------------------------------------------------------------- Going on
+
+
+@pytest.mark.parametrize("kg", [(), ("--kg", "kg")])
+@pytest.mark.parametrize("after", range(9))
+def test_what_is_done_is_not_asked_again(
+    evaluate: Evaluate, after: int, kg: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Interrupted after so many rows, and with its last row torn."""
+    arguments = ("--systems", SYSTEMS, "--rows", "rows.jsonl", *kg)
+    whole = Scripted(script)
+
+    def interrupted(name: str, prompt: str) -> Said:
+        return KeyboardInterrupt() if len(evaluate.llm.calls) > after else script(name, prompt)
+
+    evaluate.llm.script = interrupted
+    stopped = evaluate(*arguments)
+    stopped.fails(130, "interrupted: what was done is kept")
+    assert len(evaluate.rows() if after else []) == after
+    if after:
+        with (tmp_path / "rows.jsonl").open("ab") as file:
+            file.write(b'{"key": "0123", "syst')
+    evaluate.llm = whole
+    data = evaluate.json(*arguments)
+    assert len(whole.calls) == 9 - after
+    once = evaluate.bytes()
+    assert evaluate.json(*arguments) == data
+    assert len(whole.calls) == 9 - after
+    (tmp_path / "rows.jsonl").unlink()
+    evaluate.json(*arguments)
+    assert len(whole.calls) == 18 - after
+    assert evaluate.bytes() == once
+
+
+def test_without_rows_an_interruption_keeps_nothing_and_says_so(evaluate: Evaluate) -> None:
+    evaluate.llm.script = lambda name, prompt: KeyboardInterrupt()
+    evaluate("--systems", NEAR).fails(130, "nothing is kept without --rows")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [EndpointDownError, EndpointTimeoutError, EndpointAuthError, RateLimitError, EndpointError],
+)
+def test_an_endpoint_that_is_down_ends_the_run(
+    evaluate: Evaluate, error: type[EndpointError]
+) -> None:
+    evaluate.llm.script = lambda name, prompt: (
+        error("it is down") if TEXTS["q2"] in prompt else script(name, prompt)
+    )
+    evaluate("--systems", NEAR, "--rows", "rows.jsonl").fails(1, "it is down")
+    assert [row["id"] for row in evaluate.rows()] == ["q1"]
+    evaluate.llm.script = script
+    data = evaluate.json("--systems", NEAR, "--rows", "rows.jsonl")
+    assert data["results"][0]["accuracy"] == 0.666667
+    assert len(evaluate.llm.calls) == 4
+
+
+@pytest.mark.parametrize("error", [ContextTooLongError, TruncatedReplyError, UnparsableReplyError])
+def test_an_error_of_one_question_fails_it_alone(
+    evaluate: Evaluate, error: type[EndpointError]
+) -> None:
+    evaluate.llm.script = lambda name, prompt: (
+        error("it is long") if TEXTS["q2"] in prompt else script(name, prompt)
+    )
+    data = evaluate.json("--systems", NEAR)
+    assert [q["systems"][NEAR]["outcome"] for q in data["questions"]] == [
+        "answered",
+        "failed",
+        "answered",
+    ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda e: ("--budget", "40"),
+        lambda e: ("--kg", "other"),
+        lambda e: setattr(e.llm, "model", "newer"),
+        lambda e: e.llm.settings.update(temperature="0.7"),
+        lambda e: write(e.folder / "corpus.json", CORPUS[:-1]),
+        lambda e: write(e.folder / "questions.json", musique((*QUESTIONS[:2], _other()))),
+    ],
+    ids=["budget", "graph", "model", "temperature", "corpus", "question"],
+)
+def test_what_answers_depend_on(evaluate: Evaluate, change: Any) -> None:
+    arguments = ("--systems", NEAR, "--rows", "rows.jsonl")
+    evaluate.json(*arguments)
+    before = evaluate.rows()
+    changed = change(evaluate)
+    evaluate.json(*arguments, *(changed if isinstance(changed, tuple) else ()))
+    assert len(evaluate.llm.calls) in (4, 6)
+    assert evaluate.rows()[:3] == before
+
+
+def _other() -> tuple[str, str, str, list[str]]:
+    """The third question with another known answer."""
+    id_, text, _, support = QUESTIONS[2]
+    return id_, text, "Vienna", support
+
+
+def test_other_prices_and_a_judge_ask_nothing_anew(evaluate: Evaluate) -> None:
+    arguments = ("--systems", NEAR, "--rows", "rows.jsonl")
+    [before] = evaluate.json(*arguments)["results"]
+    [after] = evaluate.json(*arguments, "--price-in", "3", "--judge")["results"]
+    assert (before["dollars"], after["dollars"]) == (0.0, 0.0003)
+    assert [name for name in evaluate.llm.names if name != "judge"] == 3 * ["answer_brief"]
+
+
+def test_every_prompt_is_known_to_be_for_answers_or_not() -> None:
+    """A new prompt of a reasoner belongs to what answers depend on."""
+    prompts = {path.stem for path in (Path(registry.__file__).parent / "prompts").glob("*.j2")}
+    assert prompts - set(ANSWERING) == {"entities", "relationships", "judge", "judge_pair"}
+    assert set(ANSWERING) <= prompts
+
+
+# ------------------------------------------------------------- Screen, files, threads
+
+
+def test_the_same_replies_give_the_same_bytes(evaluate: Evaluate, tmp_path: Path) -> None:
+    arguments = ("--systems", SYSTEMS, "--judge", "--seed", "2")
+    written = []
+    for threads in ("1", "4", "1"):
+        evaluate.json(*arguments, "--plot", "a.png", "--concurrency", threads)
+        written.append((evaluate.bytes(), (tmp_path / "a.png").read_bytes()))
+    assert written[0] == written[1] == written[2]
+    assert written[0][1].startswith(b"\x89PNG")
+    assert str(tmp_path).encode() not in written[0][0]
+    assert b"seconds" not in written[0][0]
+
+
+def test_screen(evaluate: Evaluate, tmp_path: Path) -> None:
+    done = evaluate("--systems", SYSTEMS, "--timings", "times.json")
+    lines = done.out.splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    assert lines[0] == "Questions: 3; model: scripted; figures in percent"
+    heads = ["system", "acc", "EM", "F1", "cov", "abst", "fail", "e-retr", "e-reas"]
+    assert lines[2].split() == heads
+    assert lines[3].split("brief=true")[1].split() == [
+        *("66.7", "33.3", "55.6", "66.7", "0.0", "0.0", "33.3", "0.0")
+    ]
+    for line in (
+        f"Difference to {NEAR} with its 95% interval",
+        "Questions of type bridge: 2",
+        "Questions of 3 hops: 1",
+        "no judge was asked: what matches no known answer word for word counts as wrong",
+    ):
+        assert line in lines
+    times = json.loads((tmp_path / "times.json").read_text("utf-8"))
+    assert times.keys() == {"questions_at_a_time", "seconds"}
+    assert "at a time" not in done.out
+    assert "seconds while 3 questions are asked at a time" in evaluate("--concurrency", "3").out
+    assert times["seconds"][NEAR].keys() == {"median", "mean"}
+
+
+def test_one_system_has_no_difference(evaluate: Evaluate) -> None:
+    assert "Difference" not in evaluate("--systems", NEAR).out
+
+
+def test_a_plot_without_tokens(evaluate: Evaluate, tmp_path: Path) -> None:
+    """An endpoint that counts none: the tokens of contexts are drawn; and nothing but zeros."""
+    evaluate("--systems", NONE, "--plot", "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("count", "length"), [(1, 4), (5, 40), (40, 120)])
+def test_a_plot_of_few_and_of_many(tmp_path: Path, count: int, length: int) -> None:
+    """Whatever their labels are, the picture is drawn, and the same each time."""
+    points = {f"$_{n}".ljust(length, "x"): (100.0 * n, n / count) for n in range(count)}
+    for name in ("a.png", "b.png"):
+        write_answer_plot(points, "F1", "tokens", tmp_path / name)
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+    assert (tmp_path / "a.png").stat().st_size > 10_000
+
+
+# ------------------------------------------------------------------------ Wrong usage
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--systems", "dense"], ["'dense' is no system", "RETRIEVER+REASONER"]),
+        (["--systems", "a+b+c+d"], ["'a+b+c+d' is no system"]),
+        (["--systems", "dense+"], ["'dense+' is no system"]),
+        (["--systems", ""], ["'' is no system"]),
+        (["--systems", "dense+single,"], ["'' is no system"]),
+        (["--systems", "other+single"], ["system other+single", "unknown retriever", "dense"]),
+        (["--systems", "dense+other"], ["system dense+other", "unknown reasoner", "single"]),
+        (["--systems", "dense+other+single"], ["unknown context 'other'", "whole"]),
+        (["--systems", "dense:limit+single"], ["dense:limit", "name:key=value"]),
+        (["--systems", "dense+single:colour=red"], ["system dense+single:colour=red"]),
+        (["--baseline", "dense+single"], ["--baseline dense+single", "sarag+single"]),
+        (["--plot", "a.jpg"], [".png"]),
+        (["--rows", "nowhere/rows.jsonl"], ["nowhere/rows.jsonl"]),
+        (["--json", "."], ["."]),
+        (["--budget", "0"], ["--budget"]),
+        (["--limit", "0"], ["--limit"]),
+        (["--extractor", "other"], ["unknown extractor"]),
+    ],
+)
+def test_wrong_usage(evaluate: Evaluate, arguments: list[str], words: list[str]) -> None:
+    done = evaluate(*arguments)
+    done.fails(2, *words)
+    assert evaluate.llm.calls == []
+    if "--extractor" not in arguments:
+        assert "indexing" not in done.err
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        "dense:colour=red+single",
+        "dense:limit=many+single",
+        "dense+selected:colour=red+single",
+    ],
+)
+def test_options_that_a_part_does_not_take(evaluate: Evaluate, system: str) -> None:
+    evaluate("--systems", f"{NEAR},{system}").fails(2, f"system {system}: ")
+    assert (evaluate.llm.calls, Fixed.asked) == ([], [])
+
+
+def test_an_endpoint_is_needed(sarag: Sarag, tmp_path: Path) -> None:
+    write(tmp_path / "corpus.json", CORPUS)
+    write(tmp_path / "questions.json", musique())
+    files = ("--corpus", "corpus.json", "--questions", "questions.json")
+    sarag("evaluate", "qa", *files).fails(2, "no model endpoint is named")
+
+
+def test_files_that_cannot_be_used(evaluate: Evaluate, tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text("hello\n")
+    evaluate("--rows", "rows.jsonl").fails(1, "rows.jsonl: line 1 is no row")
+    (tmp_path / "questions.json").write_text("[]")
+    evaluate().fails(1, "questions.json", "no question")
+    (tmp_path / "corpus.json").write_text("[]")
+    evaluate().fails(1, "corpus.json", "no passage")
+
+
+def test_the_graph_of_another_corpus(evaluate: Evaluate, tmp_path: Path) -> None:
+    evaluate.json("--systems", NEAR, "--kg", "kg")
+    write(tmp_path / "corpus.json", [{"title": "A", "text": "b"}])
+    evaluate("--systems", NEAR, "--kg", "kg").fails(1, "no passage of corpus.json is in the graph")
+
+
+# --------------------------------------------------------------------------- For real
+
+
+def chat(answers: int) -> Callable[[BaseHTTPRequestHandler], None]:
+    """An endpoint that embeds, answers so many questions, and then says nothing more."""
+    left = iter(range(answers))
+
+    def act(handler: BaseHTTPRequestHandler) -> None:
+        if handler.path.endswith("/embeddings"):
+            embeddings(handler)
+        elif next(left, None) is None:
+            hang(handler)
+        else:
+            data({"final_answer": "Danube"})(handler)
+
+    return act
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_interrupt_ends_the_program_though_the_endpoint_hangs(tmp_path: Path) -> None:
+    """In a process of its own; and the same command goes on with the rest."""
+    write(tmp_path / "corpus.json", CORPUS)
+    write(tmp_path / "questions.json", musique())
+    rows = tmp_path / "rows.jsonl"
+    with playing(chat(2)) as server:
+        endpoint = registry.Endpoint(server.base_url)
+        with sarag_rdf.open(tmp_path / "kg", embedder="openai:hash", endpoint=endpoint) as kg:
+            kg.index([Source(**record) for record in CORPUS], extractor=CapitalExtractor())
+        arguments = (
+            *("evaluate", "qa", "--corpus", "corpus.json", "--questions", "questions.json"),
+            *("--kg", "kg", "--systems", "bm25+single:brief=true", "--rows", rows.name),
+            *("--base-url", server.base_url, "--model", "m", "--embedder", "openai:hash"),
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sarag_rdf", *arguments],
+            cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, preexec_fn=interruptible,
+        )  # fmt: skip
+        try:
+            deadline = time.monotonic() + 120
+            while not (rows.exists() and rows.read_bytes().count(b"\n") == 2):
+                assert time.monotonic() < deadline
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
+    Result(process.returncode, out, err).fails(130, "what was done is kept")
+    assert out == ""
+    kept = rows.read_text("utf-8")
+    with playing(chat(1)) as server:
+        arguments = (*arguments[:-5], server.base_url, *arguments[-4:])
+        done = run_sarag(*arguments, cwd=tmp_path)
+        assert done.code == 0, done
+        asked = [body for body in server.bodies if "messages" in body]
+        assert len(asked) == 1
+        [left] = set(TEXTS) - {id_ for id_, text in TEXTS.items() if text in kept}
+        assert TEXTS[left] in asked[0]["messages"][0]["content"]
+    assert done.out.startswith("Questions: 3; model: m;")
+
+
+@pytest.mark.llm
+def test_with_a_real_server(
+    sarag: Sarag, tmp_path: Path, llm_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_models(monkeypatch)
+    write(tmp_path / "corpus.json", CORPUS)
+    write(tmp_path / "questions.json", musique())
+    arguments = (
+        *("evaluate", "qa", "--corpus", "corpus.json", "--questions", "questions.json"),
+        *("--systems", "fixed:order=Ulm+single:brief=true", "--limit", "1", "--judge"),
+        *("--base-url", llm_server, "--rows", "rows.jsonl", "--json", "out.json"),
+    )
+    assert sarag(*arguments).code == 0
+    data = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    [result] = data["results"]
+    assert data["setting"]["model"] == "smollm2"
+    assert (result["questions"], result["coverage"], result["calls"]) == (1, 1.0, 1)
+    assert result["tokens_in"] > 100
+    assert 0 < result["tokens_out"] <= 160
+    first = (tmp_path / "out.json").read_bytes()
+    assert sarag(*arguments).code == 0
+    assert (tmp_path / "out.json").read_bytes() == first
+
+
+def test_a_system_that_retrieves_nothing_is_named_alone() -> None:
+    parts = Parts.parse("closed-book:max_tokens=99")
+    assert (parts.label, parts.reasoner.options) == (
+        "closed-book:max_tokens=99",
+        {"max_tokens": 99},
+    )
+    with pytest.raises(UsageError, match="no system"):
+        Parts.parse("single")

@@ -1,0 +1,377 @@
+"""Merges and splits: told once, they hold whatever comes and goes, and can be taken back."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from pyoxigraph import Quad
+
+import sarag_rdf
+from sarag_rdf.derive.incremental import rebuild
+from sarag_rdf.errors import UsageError
+from sarag_rdf.iris import Minter, normalize_name
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.ports import Table
+from sarag_rdf.types import Extraction, Mention, Relation, Source
+from tests.command import Sarag
+from tests.sample_graph import CapitalExtractor
+
+MINTER = Minter()
+SOURCES = (
+    Source("Marie taught Irene. Marie lived in Paris.", "Marie", "marie.txt"),
+    Source("Manya met Pierre. Manya came from Warsaw.", "Manya", "manya.txt"),
+    Source("Mercury orbits Sol.", "", "planet.txt"),
+    Source("Mercury carried messages to Jove.", "", "god.txt"),
+    Source("Mercury melts in Paris.", "", "metal.txt"),
+)
+
+
+@pytest.fixture
+def kg(tmp_path: Path) -> Iterator[KnowledgeGraph]:
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as graph:
+        graph.index(SOURCES, extractor=CapitalExtractor())
+        yield graph
+
+
+def stored(kg: KnowledgeGraph) -> set[Quad]:
+    """Evidence and what follows from it; the graph follows, and conforms."""
+    reader = kg._location.own()
+    assert list(kg.validate().violations) == []
+    graph = set(reader.store.quads(MINTER.kg_graph))
+    assert graph == set(rebuild(reader).insert)
+    passing = {MINTER.runs_graph, MINTER.meta_graph}
+    return {q for q in reader.store.quads() if str(q.graph_name)[1:-1] not in passing}
+
+
+def entities(kg: KnowledgeGraph, *names: str) -> list[str]:
+    reader = kg._location.own()
+    mentions = [MINTER.mention(normalize_name(name)) for name in names]
+    found = {m.value: e.value for m, e in reader.kept_for("mention-targets", mentions)}
+    return [found.get(mention, "") for mention in mentions]
+
+
+def found_by(kg: KnowledgeGraph, question: str) -> set[str]:
+    result = kg.search(question)
+    return {ranked.document.source_iri.rpartition("/")[2] for ranked in result.documents}
+
+
+def test_merged_entities_are_one_and_a_search_finds_the_documents_of_both(
+    kg: KnowledgeGraph,
+) -> None:
+    before = stored(kg)
+    kg.identity.merge("Marie", "Manya", note="the same woman")
+    marie = MINTER.entity("marie")
+    assert entities(kg, "Marie", "Manya") == [marie, marie]
+    stored(kg)
+    for name in ("Marie", "Manya"):
+        assert {"marie.txt", "manya.txt"} <= found_by(kg, f"What did {name} do?")
+    [told] = kg.identity.decisions()
+    assert (told.name, told.other, told.note) == ("manya", "marie", "the same woman")
+    kg.identity.undo("Manya")
+    assert stored(kg) == before
+
+
+def test_a_merge_holds_for_what_comes_later_and_outlives_what_goes(kg: KnowledgeGraph) -> None:
+    kg.identity.merge("Marie", "Manya")
+    kg.delete(["manya.txt"])
+    assert entities(kg, "Manya") == [""]
+    stored(kg)
+    kg.index(SOURCES, extractor=CapitalExtractor())
+    assert entities(kg, "Manya") == [MINTER.entity("marie")]
+    stored(kg)
+    kg.delete(["marie.txt"])
+    assert entities(kg, "Manya") == [MINTER.entity("manya")]
+    stored(kg)
+
+
+def test_nothing_is_merged_that_was_not_told(kg: KnowledgeGraph) -> None:
+    kg.identity.merge("Marie", "Manya")
+    with pytest.raises(UsageError, match="are one already"):
+        kg.identity.merge("Manya", "Marie")
+    with pytest.raises(UsageError, match="merged with a third"):
+        kg.identity.merge("Irene", "Marie")
+    kg.identity.merge("Marie", "Irene")
+    assert len(set(entities(kg, "Marie", "Manya", "Irene"))) == 1
+    stored(kg)
+
+
+def test_what_is_no_entity_cannot_be_merged(kg: KnowledgeGraph) -> None:
+    for name in ("Nobody", MINTER.entity("nobody")):
+        with pytest.raises(UsageError, match="is no entity of this graph"):
+            kg.identity.merge("Marie", name)
+    with pytest.raises(UsageError, match="there is no decision about"):
+        kg.identity.undo("Marie")
+    assert kg.identity.decisions() == []
+
+
+def test_a_name_is_another_thing_in_some_sources(kg: KnowledgeGraph) -> None:
+    before = stored(kg)
+    kg.identity.split("Mercury", ["god.txt"], "god")
+    god = MINTER.entity_of_mention(MINTER.variant("mercury", "god"))
+    stored(kg)
+    rows = kg.query(
+        f"SELECT ?text {{ ?d <https://w3id.org/sarag/ontology#describes> <{god}> ; "
+        "<https://w3id.org/sarag/ontology#beginIndex> ?b ; "
+        "<https://w3id.org/sarag/ontology#text> ?text }"
+    )
+    assert isinstance(rows, Table)
+    assert [row[0].value for row in rows.rows] == ["Mercury carried messages to Jove."]
+    assert {"god.txt", "planet.txt"} <= found_by(kg, "What did Mercury do?")
+    with pytest.raises(UsageError, match="already"):
+        kg.identity.split("Mercury", ["god.txt"], "messenger")
+    kg.identity.split("Mercury", "planet.txt", "planet", note="it is one")
+    kg.identity.split("Mercury", ["metal.txt"], "metal")
+    stored(kg)
+    kg.delete(["god.txt"])
+    stored(kg)
+    kg.index(SOURCES, extractor=CapitalExtractor())
+    stored(kg)
+    kg.identity.undo(None)
+    assert stored(kg) == before
+
+
+class Aliasing:
+    """Knows of every document what it says."""
+
+    method = CapitalExtractor.method
+
+    def __init__(self, said: Mapping[str, Extraction]) -> None:
+        self._said = said
+
+    def extract(self, documents: object) -> Iterator[Extraction]:
+        for document in documents:  # type: ignore[attr-defined]
+            yield self._said[document.text]
+
+
+SAID = {
+    "one": Extraction(
+        (Mention("Ann", "person", ("Nan",)), Mention("Bob"), Mention("John Smith", "person")),
+        (Relation("Ann", "met", "Bob"), Relation("John Smith", "met", "Bob")),
+    ),
+    "two": Extraction(
+        (Mention("Nan", "person"), Mention("Bob"), Mention("J. Smith", "person")),
+        (Relation("Nan", "met", "Bob"), Relation("J. Smith", "met", "Bob")),
+    ),
+    "three": Extraction((Mention("Smith, John", "person"), Mention("John Smith", "person"))),
+}
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Iterator[KnowledgeGraph]:
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as graph:
+        sources = [Source(text, "", f"{text}.txt") for text in SAID]
+        graph.index(sources, extractor=Aliasing(SAID))
+        yield graph
+
+
+def test_names_that_an_alias_put_together_are_kept_apart(people: KnowledgeGraph) -> None:
+    before = stored(people)
+    assert entities(people, "Nan") == [MINTER.entity("ann")]
+    people.identity.keep_apart("Nan", "Ann")
+    assert entities(people, "Nan", "Ann") == [MINTER.entity("nan"), MINTER.entity("ann")]
+    stored(people)
+    with pytest.raises(UsageError, match="kept apart"):
+        people.identity.merge("Ann", "Nan")
+    people.identity.undo("Nan")
+    assert stored(people) == before
+
+
+def test_a_split_is_extended_to_further_sources(kg: KnowledgeGraph) -> None:
+    kg.identity.split("Mercury", ["god.txt"], "god", note="of Rome")
+    kg.identity.split("Mercury", ["metal.txt"], "god")
+    [told] = kg.identity.decisions()
+    sources = [MINTER.source(key, "", "") for key in ("god.txt", "metal.txt")]
+    assert (told.sources, told.note) == (tuple(sources), "of Rome")
+    stored(kg)
+    with pytest.raises(UsageError, match=r"^no source 'nowhere.txt' is in the graph"):
+        kg.identity.split("Mercury", "nowhere.txt", "god")
+    kg.identity.undo("Mercury")
+    kg.identity.split("Mercury", ["god.txt"], "god")
+    with pytest.raises(UsageError, match="tell what to undo"):
+        kg.identity.undo(" ")
+    kg.identity.undo(None)
+    with pytest.raises(UsageError, match="there is no decision:"):
+        kg.identity.undo(None)
+
+
+@pytest.mark.parametrize(
+    ("rule", "least"), [("near", -1.0), ("initials", 0.9), ("same-words", 0.9)]
+)
+def test_a_rule_that_was_followed_says_nothing_more(
+    people: KnowledgeGraph, tmp_path: Path, rule: str, least: float
+) -> None:
+    """What was merged shares more neighbours and lies elsewhere: that does not count."""
+    rows = people.identity.proposals(rule, least=least)
+    table = tmp_path / "review.sssom.tsv"
+    table.write_text(people.links.table(rows, f"merges/{rule}"), "utf-8")
+    assert len(people.identity.merge_rows(table)) == len(rows) > 0
+    assert people.identity.proposals(rule, least=least) == []
+    assert people.identity.merge_rows(table) == []
+
+
+def test_what_a_rule_merged_gives_it_no_further_pair() -> None:
+    """Of a chain every second two share a neighbour; of what came of that others would."""
+    names = ("Ann", "Bob", "Cleo", "Dora", "Eva", "Fred", "Gus", "Hal", "Ivo", "Jan")
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        pairs = pairwise(names)
+        sources = [Source(f"{one} met {two}.", "", f"{one}.txt") for one, two in pairs]
+        kg.index(sources, extractor=CapitalExtractor())
+        made = kg.identity.merge_rows(kg.identity.proposals("near", least=-1.0))
+        assert len(made) > 1
+        assert kg.identity.proposals("near", least=-1.0) == []
+        stored(kg)
+
+
+SAID_LATER = {
+    "before": Extraction(
+        (Mention("Maria"), Mention("Anna Bell"), Mention("Manya"), Mention("Marie"))
+    ),
+    "alias": Extraction(
+        (
+            Mention("Maria Sklodowska", "misc", ("Maria",)),
+            Mention("Marie Curie", "misc", ("Marie",)),
+        )
+    ),
+    "order": Extraction((Mention("Sklodowska Maria"), Mention("Curie Marie"))),
+}
+
+
+def test_a_rule_goes_by_what_names_mean_now() -> None:
+    """An alias leads the names of earlier merges to others than those that they were told of."""
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        said = Aliasing(SAID_LATER)
+        kg.index(Source("before", "", "before.txt"), extractor=said)
+        kg.identity.merge("Anna Bell", "Maria")
+        kg.identity.merge("Marie", "Manya")
+        kg.index([Source(text, "", f"{text}.txt") for text in SAID_LATER], extractor=said)
+        one = [set(entities(kg, *pair)) for pair in (("Maria", "Anna Bell"), ("Marie", "Manya"))]
+        assert [len(found) for found in one] == [1, 1]
+        for row in kg.identity.proposals("same-words"):
+            kg.identity.merge_rows([row, row])
+        assert len(set(entities(kg, "Maria", "Anna Bell"))) == 1
+        assert len(set(entities(kg, "Marie", "Manya"))) == 1
+        assert len(set(entities(kg, "Marie", "Curie Marie"))) == 1
+        stored(kg)
+
+
+def test_a_rule_leaves_alone_what_was_told_apart(kg: KnowledgeGraph) -> None:
+    kg.index(Source("Mercurys met Ada.", "", "s.txt"), extractor=CapitalExtractor())
+    [row] = kg.identity.proposals("same-words")
+    kg.identity.split("Mercury", "god.txt", "god")
+    rows = kg.identity.proposals("same-words")
+    assert [{*row.pair} for row in rows] == [{*row.pair}]
+    kg.identity.keep_apart("Mercury", "Mercurys")
+    assert kg.identity.proposals("same-words") == []
+
+
+def test_rules_tell_pairs_that_can_be_reviewed_and_undone(
+    people: KnowledgeGraph, tmp_path: Path
+) -> None:
+    before = stored(people)
+    rows = people.identity.proposals("same-words")
+    assert [(row.subject_label, row.object_label) for row in rows] == [
+        ("Smith, John", "John Smith")
+    ]
+    rows = people.identity.proposals("initials")
+    assert [(row.subject_label, row.object_label) for row in rows] == [("J. Smith", "John Smith")]
+    table = tmp_path / "review.sssom.tsv"
+    table.write_text(people.links.table(rows, "merges/initials"), "utf-8")
+    [made] = people.identity.merge_rows(table)
+    assert (made.name, made.other, made.rule) == ("j smith", "john smith", "initials")
+    stored(people)
+    assert people.identity.proposals("initials") == []
+    people.identity.merge_rows(people.identity.proposals("same-words"))
+    stored(people)
+    assert {d.rule for d in people.identity.decisions()} == {"initials", "same-words"}
+    people.identity.undo("same-words")
+    people.identity.undo(made.iri(MINTER))
+    assert stored(people) == before
+    with pytest.raises(UsageError, match="there is no rule"):
+        people.identity.proposals("guess")
+
+
+def test_a_rule_merges_only_what_a_reviewer_accepts(
+    people: KnowledgeGraph, tmp_path: Path, sarag: Sarag
+) -> None:
+    """From the table that a rule writes to the decisions in a spreadsheet and back."""
+    before = stored(people)
+    people.close()
+    where = ["--kg", str(tmp_path / "kg")]
+    sarag("merge", "--rule", "same-words", *where).fails(2, "--review FILE", "--accept FILE")
+    path = tmp_path / "pairs.tsv"
+    assert (
+        "1 would be merged" in sarag("merge", "--rule", "same-words", "--review", path, *where).out
+    )
+    assert stored(people) == before
+    [row] = list(csv.DictReader(path.open(encoding="utf-8-sig"), delimiter="\t"))
+    assert (row["decision"], row["subject_label"], row["object_label"]) == (
+        "", "Smith, John", "John Smith",
+    )  # fmt: skip
+    assert int(row["subject_documents"]) > 0
+    assert "Smith" in row["subject_sample"]
+    assert row["subject_id"].startswith("https://")
+
+    def decided(decision: str) -> Path:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            table = csv.DictWriter(file, row.keys(), delimiter="\t", quoting=csv.QUOTE_ALL)
+            table.writeheader()
+            table.writerow({**row, "decision": decision})
+        return path
+
+    for decision in ("", "reject"):
+        done = sarag("merge", "--accept", decided(decision), *where)
+        assert (done.code, done.out.partition(":")[0]) == (0, "0 merged, 1 rows left out")
+    sarag("merge", "--accept", decided("maybe"), *where).fails(1, "line 2: decision is 'maybe'")
+    assert stored(people) == before
+    accepted = sarag("merge", "--accept", decided("Accept"), *where)
+    assert accepted.out == "1 merged, 0 rows left out\n"
+    people.reload()
+    [made] = people.identity.decisions()
+    assert (made.name, made.rule) == ("smith john", "same-words")
+
+
+def test_what_a_run_decided_is_undone_together(people: KnowledgeGraph) -> None:
+    before = stored(people)
+    people.identity.merge_rows(people.identity.proposals("same-words"))
+    runs = people.query("SELECT ?run { ?run <http://www.w3.org/ns/prov#generated> ?decision }")
+    assert isinstance(runs, Table)
+    people.identity.undo(runs.rows[0][0].value)
+    assert stored(people) == before
+
+
+def test_the_near_rule_asks_the_embedding_model(people: KnowledgeGraph) -> None:
+    rows = people.identity.proposals("near", least=-1.0)
+    assert rows
+    assert {row.tool for row in rows} == {"near"}
+    assert people.identity.proposals("near", least=1.0) == []
+
+
+def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -> None:
+    kg.close()
+    where = ["--kg", str(tmp_path / "kg")]
+    assert "manya  is  marie" in sarag("merge", "Marie", "Manya", *where).out
+    split = sarag("split", "Mercury", "--in", "god.txt", "--as", "god", *where).out
+    assert "mercury (god)  in" in split
+    assert sarag("split", "Irene", "--from", "Paris", *where).code == 0
+    listed = sarag("merge", "--list", *where).out
+    iris = [line.rpartition("  <")[2].removesuffix(">") for line in listed.splitlines()]
+    assert all(iri.startswith(f"{MINTER.base}mapping/") for iri in iris)
+    assert [line.split("  [")[0] for line in listed.splitlines()] == [
+        "irene  is not  paris",
+        "manya  is  marie",
+        f"mercury (god)  in  {MINTER.source('god.txt', '', '')}",
+    ]
+    assert "0 would be merged" in sarag("merge", "--rule", "same-words", "--dry-run", *where).out
+    assert sarag("validate", *where).code == 0
+    sarag("merge", "Marie", "Irene", "--dry-run", *where).fails(2, "--dry-run")
+    for blank in ("", " "):
+        sarag("merge", "--undo", blank, *where).fails(2, "--undo-all undoes all")
+    assert len(sarag("merge", "--list", *where).out.splitlines()) == 3
+    assert sarag("merge", "--undo", "Mercury", *where).out == "1 undone\n"
+    assert sarag("split", "--undo-all", *where).out == "2 undone\n"
+    assert sarag("merge", "Marie", *where).code == 2

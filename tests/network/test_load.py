@@ -1,0 +1,157 @@
+"""The network of a graph is what the graph says, whatever came and went."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sarag_rdf.arrays import rows_of
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.network.edges import Network
+from sarag_rdf.network.load import load_network
+from sarag_rdf.ports import Table
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.types import Extraction, Mention, Relation
+from tests.retrieve.graphs import MINTER, Content, indexed, put
+
+
+def asked(reader: GraphReader, variables: str, pattern: str) -> list[tuple[str, ...]]:
+    """Rows of a pattern over the union of all graphs, each once, sorted."""
+    result = reader.store.query(
+        "PREFIX s: <https://w3id.org/sarag/ontology#> "
+        f"SELECT DISTINCT {variables} WHERE {{ {pattern} }}",
+        union=True,
+    )
+    assert isinstance(result, Table)
+    return sorted(tuple(term.value for term in row) for row in result.rows)
+
+
+def by_sparql(reader: GraphReader) -> dict[str, Any]:
+    """The graph by IRIs, one query for each part."""
+    return {
+        "documents": [d for (d,) in asked(reader, "?d", "?d a s:Document")],
+        "entities": [e for (e,) in asked(reader, "?e", "?e a s:Entity")],
+        "relationships": [r for (r,) in asked(reader, "?r", "?r a s:Relationship")],
+        "described": asked(reader, "?d ?e", "?d a s:Document ; s:describes ?e"),
+        "topics": asked(reader, "?d ?e", "?d s:about ?e"),
+        "ends": asked(reader, "?r ?s ?o", "?r s:subject ?s ; s:object ?o"),
+    }
+
+
+def by_network(network: Network) -> dict[str, Any]:
+    """The network by IRIs."""
+    documents, entities = network.documents, network.entities
+    topics = zip(documents, network.topics.tolist(), strict=True)
+    ends = zip(network.relationships, network.ends.tolist(), strict=True)
+    assert network.described.shape[1] == network.ends.shape[1] == 2
+    return {
+        "documents": list(documents),
+        "entities": list(entities),
+        "relationships": list(network.relationships),
+        "described": [(documents[d], entities[e]) for d, e in network.described.tolist()],
+        "topics": [(document, entities[e]) for document, e in topics if e >= 0],
+        "ends": [(r, entities[s], entities[o]) for r, (s, o) in ends],
+    }
+
+
+def same(one: Network, other: Network) -> bool:
+    return all(
+        np.array_equal(getattr(one, field.name), getattr(other, field.name))
+        for field in fields(Network)
+    )
+
+
+# --------------------------------------------------------------------------- By hand
+
+
+def test_a_graph_by_hand() -> None:
+    met = Extraction(
+        (Mention("Ada"), Mention("Bea")),
+        (Relation("Ada", "met", "Bea"), Relation("Bea", "met", "Ada")),
+    )
+    alone = Extraction((Mention("Bea"), Mention("Cid")), ())
+    reader, (one, two, three) = indexed(
+        [("", "Ada was glad.", met), ("Cid (poet)", "two", alone), ("Empty", "three", Extraction())]
+    )
+    network = load_network(reader)
+    named = [MINTER.entity(name) for name in ("ada", "bea", "cid")]
+    ada, bea, cid = rows_of(network.entities, named).tolist()
+    first, second, third = rows_of(network.documents, [one, two, three]).tolist()
+    assert {tuple(pair) for pair in network.described.tolist()} == {
+        *((first, ada), (first, bea)),
+        *((second, bea), (second, cid)),
+    }
+    assert network.topics[[first, second, third]].tolist() == [ada, cid, -1]
+    assert sorted(network.ends.tolist()) == sorted([[ada, bea], [bea, ada]])
+    assert network.frequencies[[ada, bea, cid]].tolist() == [1, 2, 1]
+
+
+def test_an_empty_graph() -> None:
+    network = load_network(GraphReader(OxigraphStore.in_memory(), MINTER))
+    assert not any(by_network(network).values())
+    assert network.described.shape == network.ends.shape == (0, 2)
+
+
+def test_documents_without_entities() -> None:
+    reader, iris = indexed([("", "one", Extraction()), ("", "two", Extraction())])
+    network = load_network(reader)
+    assert list(network.documents) == sorted(iris)
+    assert network.topics.tolist() == [-1, -1]
+    assert network.described.shape == (0, 2)
+
+
+# ------------------------------------------------------------------------- Of any graph
+
+NAMES = ("Ada", "Bea", "Cid", "Dan", "Eve", "A. B.")
+name = st.sampled_from(NAMES)
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> dict[int, Content]:
+    """Up to five documents by number; names may be aliases of one another."""
+    made: dict[int, Content] = {}
+    for number in sorted(draw(st.sets(st.integers(1, 6), max_size=5))):
+        names = draw(st.lists(name, max_size=4, unique=True))
+        mentions = tuple(
+            Mention(one, aliases=tuple(draw(st.lists(name, max_size=1)))) for one in names
+        )
+        relations: tuple[Relation, ...] = ()
+        if names:
+            one = st.sampled_from(names)
+            ends = draw(st.lists(st.tuples(one, one), max_size=4))
+            relations = tuple(Relation(s, f"knows {n}", o) for n, (s, o) in enumerate(ends))
+        title = draw(st.sampled_from(["", "Notes", "Ada", "Cid (poet)"]))
+        made[number] = title, f"text {number}", Extraction(mentions, relations)
+    return made
+
+
+@settings(deadline=None, max_examples=60)
+@given(contents())
+def test_the_network_is_what_sparql_finds(made: dict[int, Content]) -> None:
+    reader = GraphReader(OxigraphStore.in_memory(), MINTER)
+    put(reader, made)
+    network = load_network(reader)
+    assert by_network(network) == by_sparql(reader)
+    assert len(network.documents) == len(made)
+
+
+@settings(deadline=None, max_examples=40)
+@given(contents(), contents(), st.sets(st.integers(1, 6)))
+def test_after_adding_and_deleting_it_is_that_of_what_is_left(
+    first: dict[int, Content], then: dict[int, Content], gone: set[int]
+) -> None:
+    reader = GraphReader(OxigraphStore.in_memory(), MINTER)
+    put(reader, first)
+    put(reader, then, drop=then.keys() & first.keys())
+    left = first | then
+    put(reader, {}, drop=gone & left.keys())
+    kept = {number: content for number, content in left.items() if number not in gone}
+    anew = GraphReader(OxigraphStore.in_memory(), MINTER)
+    put(anew, kept)
+    assert same(load_network(reader), load_network(anew))
+    assert by_network(load_network(reader)) == by_sparql(reader)
+    assert len(load_network(reader).documents) == len(kept)

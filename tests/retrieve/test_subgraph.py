@@ -1,0 +1,153 @@
+"""The neighbourhood of seeds, against one query that walks all its steps at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyoxigraph import NamedNode, Quad
+
+from sarag_rdf.arrays import IriList, rows_of
+from sarag_rdf.graph.reader import BATCH, GraphReader
+from sarag_rdf.iris import Minter
+from sarag_rdf.network.load import SparqlTraversal, load_network
+from sarag_rdf.network.spreading import Iris
+from sarag_rdf.network.traversal import NetworkTraversal, Traversal
+from sarag_rdf.ports import Change, Table
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.retrieve.neighbourhood import neighbourhood, relationships_among
+from sarag_rdf.vocab import SARAG
+
+MINTER = Minter()
+Links = list[tuple[str, str]]
+
+
+def entity(name: str) -> str:
+    return MINTER.entity(name)
+
+
+def reader_of(links: Links, elsewhere: Sequence[tuple[str, str]] = ()) -> GraphReader:
+    """A graph of numbered relationships between entities, and links in a graph beside it."""
+    kg, other = NamedNode(MINTER.kg_graph), NamedNode(MINTER.source_graph("x"))
+    quads = [
+        Quad(NamedNode(entity(s)), SARAG.relatedTo, NamedNode(entity(o)), other)
+        for s, o in elsewhere
+    ]
+    for number, (s, o) in enumerate(links):
+        relationship = NamedNode(f"{MINTER.base}relationship/{number:04}")
+        subject, object_ = NamedNode(entity(s)), NamedNode(entity(o))
+        quads += [
+            Quad(subject, SARAG.relatedTo, object_, kg),
+            Quad(relationship, SARAG.subject, subject, kg),
+            Quad(relationship, SARAG.object, object_, kg),
+        ]
+    store = OxigraphStore.in_memory()
+    store.apply(Change(insert=tuple(quads)))
+    return GraphReader(store, MINTER)
+
+
+def traversals(reader: GraphReader, *names: str) -> tuple[Iris, list[Traversal]]:
+    """Both engines over the graph, which has the entities of these names, too."""
+    known = load_network(reader)
+    entities = IriList.of([*known.entities, *map(entity, names)])
+    iris = Iris(known.documents, entities, known.relationships)
+    return iris, [NetworkTraversal(load_network(reader, iris)), SparqlTraversal(reader, iris)]
+
+
+def near(
+    reader: GraphReader, seeds: Sequence[str], n: int, *more: str, **options: int
+) -> tuple[dict[str, int], list[tuple[str, str, str]]]:
+    """Neighbourhood and relationships in it by IRI, equal by both engines."""
+    iris, engines = traversals(reader, *more)
+    found = []
+    for engine in engines:
+        hops = neighbourhood(engine, rows_of(iris.entities, seeds), n, **options)
+        inside = np.array(sorted(hops), dtype=np.int64)
+        links = [
+            (iris.relationships[r], iris.entities[s], iris.entities[o])
+            for r, s, o in relationships_among(engine, inside).tolist()
+        ]
+        found.append(({iris.entities[row]: hop for row, hop in hops.items()}, links))
+    assert found[0] == found[1]
+    return found[0]
+
+
+def at_once(reader: GraphReader, seeds: Sequence[str], n: int) -> set[str]:
+    """The seeds and what n steps one after the other lead to, each of which may be left out."""
+    values = " ".join(f"<{seed}>" for seed in seeds)
+    steps = " ".join(
+        f"?x{i} (<{SARAG.relatedTo.value}>|^<{SARAG.relatedTo.value}>)? ?x{i + 1} ."
+        for i in range(n)
+    )
+    text = (
+        f"SELECT DISTINCT ?x{n} WHERE {{ VALUES ?x0 {{ {values} }} "
+        f"GRAPH <{MINTER.kg_graph}> {{ {steps} }} }}"
+    )
+    result = reader.store.query(text)
+    assert isinstance(result, Table)
+    return {row[0].value for row in result.rows} | set(seeds)
+
+
+names = st.sampled_from("abcdefgh")
+links_ = st.lists(st.tuples(names, names), max_size=12)
+hubs = st.lists(st.tuples(st.just("a"), names), max_size=6)
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    links_, hubs, st.lists(st.tuples(names, names), max_size=3), st.sets(names), st.integers(0, 4)
+)
+def test_it_is_what_one_deep_path_finds(
+    links: Links, hub: Links, elsewhere: Links, start: set[str], n: int
+) -> None:
+    reader = reader_of(links + hub, elsewhere)
+    seeds = [entity(name) for name in sorted(start)]
+    within = [at_once(reader, seeds, hops) for hops in range(n + 1)]
+    wanted = {iri: min(hops for hops in range(n + 1) if iri in within[hops]) for iri in within[-1]}
+    hops, found = near(reader, seeds, n, *start)
+    assert hops == wanted
+
+    inside = set(wanted)
+    numbered = [(number, entity(s), entity(o)) for number, (s, o) in enumerate(links + hub)]
+    assert sorted(found) == [
+        (f"{MINTER.base}relationship/{number:04}", s, o)
+        for number, s, o in numbered
+        if {s, o} <= inside
+    ]
+
+
+def test_worked_example() -> None:
+    # d -> a -> b -> c, b -> b and a -> b again: direction, loops and repetition do not matter.
+    links = [("d", "a"), ("a", "b"), ("b", "c"), ("b", "b"), ("a", "b")]
+    reader = reader_of(links, [("a", "z")])
+    found, _ = near(reader, [entity("a")], 2)
+    assert found == {entity("a"): 0, entity("b"): 1, entity("d"): 1, entity("c"): 2}
+    found, _ = near(reader, [entity("a"), entity("c")], 1)
+    assert found == {
+        entity("a"): 0,
+        entity("c"): 0,
+        entity("b"): 1,
+        entity("d"): 1,
+    }
+    assert near(reader, [entity("lonely")], 3, "lonely") == ({entity("lonely"): 0}, [])
+    assert near(reader, [], 3) == ({}, [])
+    assert len(near(reader, [entity("a"), entity("b")], 0)[1]) == 3
+
+
+def test_a_frontier_larger_than_one_request() -> None:
+    count = 2 * BATCH + 1
+    star = [("hub", f"ray{i}") for i in range(count)]
+    reader = reader_of([*star, (f"ray{count - 1}", "far")])
+    found, links = near(reader, [entity("hub")], 2)
+    assert len(found) == count + 2
+    assert found[entity("far")] == 2
+    assert len(links) == count + 1
+
+
+def test_it_stops_growing_after_the_hop_that_makes_it_too_large() -> None:
+    reader = reader_of([("a", "b"), ("a", "c"), ("b", "d"), ("d", "e")])
+    for limit, reached in ((1, "a"), (2, "abc"), (3, "abc"), (4, "abcd"), (5, "abcde")):
+        found, _ = near(reader, [entity("a")], 9, max_entities=limit)
+        assert set(found) == {entity(name) for name in reached}
