@@ -27,7 +27,7 @@ from typing import Any, get_args
 import pytest
 
 import sarag_rdf
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import SaragError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
@@ -94,7 +94,7 @@ def queries(folder: Path, server: Server, runs: int) -> Iterator[tuple[str, int,
     store = OxigraphStore.open(folder / "store")
     minter = Minter(base_of(folder))
     near = GraphReader(store, minter)
-    far = GraphReader(SparqlStore(Remote(server.query_url)), minter)
+    far = GraphReader(SparqlStore(SparqlEndpoint(server.query_url)), minter)
     for name in query_names("sarag"):
         header = query_file("sarag", name).header
         values = seeds(store, header["params"])[:SEEDS] if header["params"] != "none" else None
@@ -125,7 +125,7 @@ def searches(
     store = OxigraphStore.open(folder / "store")
     minter = Minter(base_of(folder))
     here = GraphReader(store, minter)
-    there = GraphReader(SparqlStore(Remote(server.query_url)), minter)
+    there = GraphReader(SparqlStore(SparqlEndpoint(server.query_url)), minter)
     times = both(lambda: load_network(here), lambda: load_network(there), min(runs, 5))
     yield "reading the network", len(load_network(here).relationships), *times
     store.close()

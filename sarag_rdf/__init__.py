@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sarag_rdf import errors, types
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import SaragError
 from sarag_rdf.types import Answer, Document, Query, Retrieved, Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sarag_rdf.endpoints import ModelEndpoint
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.kg.registry import Endpoint
     from sarag_rdf.ports import LLM, ChooseVectors, Embedder
     from sarag_rdf.retrieve.view import Engine
 
@@ -31,10 +31,10 @@ __all__ = [
     "Answer",
     "Document",
     "Query",
-    "Remote",
     "Retrieved",
     "SaragError",
     "Source",
+    "SparqlEndpoint",
     "__version__",
     "answers",
     "errors",
@@ -44,12 +44,12 @@ __all__ = [
 
 
 def open(  # noqa: A001 - reads as sarag_rdf.open(...)
-    kg: str | Path | Remote | None = "kg",
+    kg: str | Path | SparqlEndpoint | None = "kg",
     *,
     base: str | None = None,
     over: Sequence[str] = (),
     embedder: str | Embedder | None = None,
-    endpoint: Endpoint | Literal["environment"] | None = "environment",
+    endpoint: ModelEndpoint | Literal["environment"] | None = "environment",
     llm: LLM | None = None,
     engine: Engine = "auto",
     vectors: ChooseVectors | None = None,
@@ -57,9 +57,9 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
 ) -> KnowledgeGraph:
     """Open the knowledge graph in a folder (made when something is indexed), or another one.
 
-    kg: the folder; None for a graph in memory; the URL of a SPARQL endpoint, or a `Remote` that
-    says more of it. base: what the IRIs of a new graph begin with, http(s), default
-    ``https://example.org/kg/``. over: the parts that are searched, ``documents`` or names of
+    kg: the folder; None for a graph in memory; the URL of a SPARQL endpoint, or a
+    `SparqlEndpoint` with its details. base: what the IRIs of a new graph begin with, http(s),
+    default ``https://example.org/kg/``. over: the parts that are searched, ``documents`` or names of
     imported graphs; none means all that there are, with the links between them. embedder: a
     model's name or path (sentence-transformers), ``openai:MODEL``, or an object; default
     all-MiniLM-L6-v2, or what the graph was embedded with. endpoint: where a language model answers,
@@ -73,11 +73,11 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     keep_vectors: whether vectors of new texts, such as questions, are added to the graph's cache;
     if not, the latest of them are held in memory.
     """
+    from sarag_rdf.endpoints import ModelEndpoint
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.kg.registry import Endpoint
 
     if endpoint == "environment":
-        endpoint = Endpoint.from_environment()
+        endpoint = ModelEndpoint.from_environment()
     return KnowledgeGraph(
         kg,
         base=base,

@@ -1,4 +1,4 @@
-"""A live SPARQL 1.1 endpoint: its URLs, and what kind of knowledge graph it holds."""
+"""Endpoints over HTTP: a SPARQL 1.1 endpoint, and an OpenAI-compatible model endpoint."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CONVENTIONS: tuple[tuple[str, str, str], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
+class SparqlEndpoint:
     """Where an endpoint is, and how it is read.
 
     `update_url` and `store_url` (Graph Store Protocol) are for writing; left empty they follow
@@ -64,11 +64,11 @@ class Remote:
                 "max_reply at least 1 byte"
             )
 
-    def writable(self) -> Remote:
+    def writable(self) -> SparqlEndpoint:
         """The same with the URLs for writing filled in by convention where they are known."""
         parts = urlsplit(self.query_url)
         update, store = _by_convention(parts.path)
-        return Remote(
+        return SparqlEndpoint(
             self.query_url,
             self.update_url or (parts._replace(path=update).geturl() if update else ""),
             self.store_url or (parts._replace(path=store).geturl() if store else ""),
@@ -120,3 +120,44 @@ def _cache_root() -> Path:
         return Path(named).expanduser()
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "sarag"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEndpoint:
+    """An OpenAI-compatible endpoint; the key comes from the environment alone.
+
+    `timeout` in seconds a request; `concurrency` calls at a time; prices in US dollars per
+    million tokens, for the cost that is reported; `temperature` of at least 0, and the seed of
+    what is left to chance, both part of a reply's identity in the cache; `max_reply` in bytes of
+    an answer; `loading_wait` in seconds for a server that is still loading its model.
+    """
+
+    base_url: str
+    model: str = ""
+    timeout: float = 120.0
+    concurrency: int = 4
+    price_in: float = 0.0
+    price_out: float = 0.0
+    temperature: float = 0.0
+    seed: int = 0
+    max_reply: int = MAX_REPLY
+    loading_wait: float = LOADING_WAIT
+
+    def __post_init__(self) -> None:
+        """Raises `UsageError` for numbers that cannot be."""
+        if not 0 < self.timeout <= LONGEST:
+            raise UsageError(f"timeout of an endpoint is not from 0 to {LONGEST} seconds")
+        for name in ("concurrency", "max_reply"):
+            if not getattr(self, name) >= 1:
+                raise UsageError(f"{name} of an endpoint is not 1 or more")
+        for name in ("temperature", "price_in", "price_out"):
+            if not getattr(self, name) >= 0:
+                raise UsageError(f"{name} of an endpoint is not 0 or more")
+        if not 0 <= self.loading_wait <= LONGEST:
+            raise UsageError(f"loading_wait of an endpoint is not from 0 to {LONGEST} seconds")
+
+    @classmethod
+    def from_environment(cls) -> ModelEndpoint | None:
+        """The endpoint that SARAG_BASE_URL or OPENAI_BASE_URL names, or None."""
+        url = os.environ.get("SARAG_BASE_URL") or os.environ.get("OPENAI_BASE_URL")
+        return cls(url, os.environ.get("SARAG_MODEL", "")) if url else None

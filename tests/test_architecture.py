@@ -1,4 +1,4 @@
-"""Which part of the library may import which: imports point down. This table is the architecture."""
+"""Which part of the library may import which: imports point down. The table is the architecture."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import EndpointError, SaragError, UsageError
 from sarag_rdf.models.client import endpoint_model
 from sarag_rdf.models.fakes import QueuedLLM
@@ -333,7 +333,7 @@ def test_a_password_that_comes_back_encoded(
     ]
     good = raw(200, rows, Content_Type="application/sparql-results+json")
     with playing(*acts, good) as server:
-        store = SparqlStore(Remote(f"{server.root}/query"), backoff=0.001)
+        store = SparqlStore(SparqlEndpoint(f"{server.root}/query"), backoff=0.001)
         for _ in acts:
             with pytest.raises(SaragError) as caught:
                 store.query("SELECT ?s {}")

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY, TIMEOUT, Remote, is_url
+from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY, TIMEOUT, SparqlEndpoint, is_url
 from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
+    from sarag_rdf.endpoints import ModelEndpoint
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.kg.registry import Endpoint
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -175,13 +175,13 @@ def _model_settings(timeout: str) -> list[Decorator]:
     ]
 
 
-def endpoint_of(options: dict[str, Any]) -> Endpoint | None:
+def endpoint_of(options: dict[str, Any]) -> ModelEndpoint | None:
     """The endpoint that the options name, or None."""
-    from sarag_rdf.kg.registry import Endpoint
+    from sarag_rdf.endpoints import ModelEndpoint
 
     if not options.get("base_url"):
         return None
-    return Endpoint(
+    return ModelEndpoint(
         options["base_url"],
         options.get("model") or "",
         options["timeout"],
@@ -209,7 +209,7 @@ def open_graph(options: dict[str, Any], *, base: str | None = None) -> Knowledge
     )
 
 
-def location_of(options: dict[str, Any]) -> Path | Remote:
+def location_of(options: dict[str, Any]) -> Path | SparqlEndpoint:
     """The folder or endpoint that --kg or --endpoint names; an argument counts before a setting.
 
     Raises `UsageError` if both are given, or an option of an endpoint without one.
@@ -234,15 +234,15 @@ def location_of(options: dict[str, Any]) -> Path | Remote:
     if graph and kind in ("", "sarag"):
         raise UsageError("--default-graph needs --graph-kind wikibase, skos or rdf")
     timeout = options.get("sparql_timeout") or TIMEOUT
-    return Remote(str(location), update, store, kind, graph, timeout, _most(options))
+    return SparqlEndpoint(str(location), update, store, kind, graph, timeout, _most(options))
 
 
-def endpoint_only(options: dict[str, Any]) -> Remote:
+def endpoint_only(options: dict[str, Any]) -> SparqlEndpoint:
     """What --endpoint names, beside a graph in a folder that --kg names."""
     kind: Any = options["graph_kind"] or ""
     timeout = options["sparql_timeout"] or TIMEOUT
     graph = options["default_graph"] or ""
-    return Remote(options["endpoint"], "", "", kind, graph, timeout, _most(options))
+    return SparqlEndpoint(options["endpoint"], "", "", kind, graph, timeout, _most(options))
 
 
 def _most(options: dict[str, Any]) -> int:

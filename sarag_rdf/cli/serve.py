@@ -20,7 +20,7 @@ from sarag_rdf.cli.options import (
     model_options,
     over_option,
 )
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _opening(settings: ServeSettings, options: dict[str, Any]) -> Callable[[], K
 def _folder(location: str | Path) -> Path:
     """The folder that --kg names; raises `UsageError` for an endpoint, which is served already."""
     if isinstance(location, str):
-        Remote(location)
+        SparqlEndpoint(location)
         raise UsageError(f"{location} is an endpoint already: --kg takes a folder here")
     return location.expanduser()
 

@@ -29,7 +29,13 @@ from sarag_rdf.derive.derive import (
     related,
     text_links,
 )
-from sarag_rdf.derive.remaining import Kept, Tally, VariantsConcernedError, still_joined, targets
+from sarag_rdf.derive.remaining import (
+    RemainingEvidence,
+    Tally,
+    VariantsConcernedError,
+    still_joined,
+    targets,
+)
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Change, Term
@@ -56,7 +62,7 @@ def refresh(
     quads = (quad for graph in dict.fromkeys(drop) for quad in reader.store.quads(graph))
     old, new = Evidence.of(quads, known.variant), Evidence.of(insert, decided.variant)
     tally = Tally() if tally is None else tally
-    kept = Kept(reader, drop, old, tally, decided, known.families)
+    kept = RemainingEvidence(reader, drop, old, tally, decided, known.families)
     try:
         kept.check(old.names | new.names | (decided.families ^ known.families))
         kept.check(name for (name, _), _ in decided.variants.items() ^ known.variants.items())
@@ -106,7 +112,7 @@ def _completed(
 
 def _differences(
     reader: GraphReader,
-    kept: Kept,
+    kept: RemainingEvidence,
     old: Evidence,
     new: Evidence,
     redecided: set[str],
@@ -139,7 +145,7 @@ def _derived(
     reader: GraphReader, decided: Decided, without: Sequence[str] = (), quads: Sequence[Quad] = ()
 ) -> set[Triple]:
     """The traversed graph by all evidence; `without` some source graphs, and with these quads."""
-    graphs = [graph.value for (graph,) in reader.kept("source-graphs")]
+    graphs = [graph.value for (graph,) in reader.select_provenance("source-graphs")]
     stay = (q for graph in graphs if graph not in without for q in reader.store.quads(graph))
     evidence = Evidence.of(chain(stay, quads), decided.variant)
     owners: defaultdict[str, set[str]] = defaultdict(set)
@@ -168,7 +174,7 @@ def _references(found: Targets) -> _Difference:
     )
 
 
-def _texts(kept: Kept, found: Targets, old: Evidence, new: Evidence) -> _Difference:
+def _texts(kept: RemainingEvidence, found: Targets, old: Evidence, new: Evidence) -> _Difference:
     """Links of texts: those of the change, and of all uses of names that moved."""
     stay = kept.uses(mentions=found.moved)
     found.learn(mention for _, _, mention in old.uses | new.uses)
@@ -180,7 +186,7 @@ def _texts(kept: Kept, found: Targets, old: Evidence, new: Evidence) -> _Differe
 
 
 def _relationships(
-    reader: GraphReader, kept: Kept, found: Targets, old: Evidence, new: Evidence
+    reader: GraphReader, kept: RemainingEvidence, found: Targets, old: Evidence, new: Evidence
 ) -> _Difference:
     """Links of relationships, and of the entities that they join."""
     stay = kept.relationships(mentions=found.moved)
@@ -202,16 +208,16 @@ def _relationships(
 
 
 def _names(
-    reader: GraphReader, kept: Kept, found: Targets, old: Evidence, new: Evidence
+    reader: GraphReader, kept: RemainingEvidence, found: Targets, old: Evidence, new: Evidence
 ) -> _Difference:
     """Names and classes of the entities for which the votes have to be counted."""
     moved = found.moved
     entities = {t[name] for t in (found.before, found.after) for name in moved if name in t}
     changes = changed_votes(old, new, {n: e for n, e in found.after.items() if n not in moved})
-    names = Names.of(reader.kept_for("entity-names", entities | changes.keys()))
+    names = Names.of(reader.select_provenance_for("entity-names", entities | changes.keys()))
     entities |= {e for e, votes in changes.items() if not names.settled(e, votes)}
 
-    rows = reader.kept_for("entity-mentions", entities)
+    rows = reader.select_provenance_for("entity-mentions", entities)
     stay = {m.value: entity.value for entity, m in rows if m.value not in moved}
     come = {name: found.after[name] for name in moved if name in found.after}
     whole = come.keys() | {name for name, entity in stay.items() if not names.has(entity)}
@@ -261,7 +267,7 @@ class Targets:
 
 def targets_of_change(
     reader: GraphReader,
-    kept: Kept,
+    kept: RemainingEvidence,
     old: Evidence,
     new: Evidence,
     redecided: set[str],
@@ -272,7 +278,9 @@ def targets_of_change(
     told = set(changed)
     told -= kept.stated(told)
     doubtful = {alias for _, alias in claims_in(told)} | redecided
-    claiming = {(m.value, a.value) for m, a in reader.kept_for("mention-claims", doubtful)}
+    claiming = {
+        (m.value, a.value) for m, a in reader.select_provenance_for("mention-claims", doubtful)
+    }
     doubtful |= {alias for m, alias in claiming | new.claims if m in doubtful}
     led = decided.names & doubtful
     doubtful |= decided.names
@@ -309,11 +317,13 @@ def _fellows(
     """
     concerned = {side[name] for side in (before, after) for name in names & side.keys()}
     concerned |= set(targets(reader, {roots[name] for name in names & roots.keys()}).values())
-    return {mention.value for _, mention in reader.kept_for("entity-mentions", concerned)}
+    return {
+        mention.value for _, mention in reader.select_provenance_for("entity-mentions", concerned)
+    }
 
 
 def _roots(
-    reader: GraphReader, kept: Kept, new: Evidence, names: set[str], decided: Decided
+    reader: GraphReader, kept: RemainingEvidence, new: Evidence, names: set[str], decided: Decided
 ) -> dict[str, str]:
     """Where the rules lead names when a change is made: to themselves, or one other."""
     owners = kept.owners(names)
@@ -325,7 +335,7 @@ def _roots(
     known = spelled(new.votes)
 
     def normalized(mention: str) -> str:
-        rows = reader.kept_for("normalized-names", [mention])
+        rows = reader.select_provenance_for("normalized-names", [mention])
         return known(mention) or min((name.value for _, name in rows), default="")
 
     return resolve(sorted(names), decided.owners(owners), normalized)

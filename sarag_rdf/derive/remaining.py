@@ -62,7 +62,7 @@ class VariantsConcernedError(Exception):
     """What is asked concerns a name with variants, which counts of all sources say nothing of."""
 
 
-class Kept:
+class RemainingEvidence:
     """A store as it is without some source graphs, which hold the `old` evidence."""
 
     def __init__(
@@ -93,12 +93,14 @@ class Kept:
 
     def _rows(self, name: str, iris: Iterable[str]) -> Iterator[_Row]:
         """Rows of an evidence query whose last column, the graph, is of a source that stays."""
-        return (r for r in self._reader.kept_for(name, iris) if self._stays(r[-1].value))
+        return (
+            r for r in self._reader.select_provenance_for(name, iris) if self._stays(r[-1].value)
+        )
 
     def votes(self, mentions: set[str]) -> Counter[Vote]:
         """How many sources say what of these names: all that they say."""
         self.check(mentions)
-        rows = self._reader.kept_for("mention-votes", mentions)
+        rows = self._reader.select_provenance_for("mention-votes", mentions)
         votes = Counter({_vote(vote): int(sources.value) for *vote, sources in rows})
         return self._without_old(votes)
 
@@ -122,7 +124,7 @@ class Kept:
         return found, many
 
     def _stating(self, votes: Sequence[Vote]) -> Iterable[_Row]:
-        return self._reader.kept_for_terms("stating-graphs", _triples(votes))
+        return self._reader.select_provenance_for_terms("stating-graphs", _triples(votes))
 
     def stated(self, votes: Collection[Vote]) -> set[Vote]:
         """Those of the votes that some source gives."""
@@ -134,7 +136,7 @@ class Kept:
         """Which names give each as an alias."""
         aliases = list(aliases)
         self.check(aliases)
-        rows = self._reader.kept_for("alias-claims", aliases)
+        rows = self._reader.select_provenance_for("alias-claims", aliases)
         owners: defaultdict[str, set[str]] = defaultdict(set)
         for mention, _, alias in self.stated({(m.value, ALIAS_MENTION, a) for m, a in rows}):
             owners[alias.value].add(mention)
@@ -165,7 +167,7 @@ class Kept:
 
 def targets(reader: GraphReader, mentions: Iterable[str]) -> dict[str, str]:
     """The entities that names refer to."""
-    rows = reader.kept_for("mention-targets", mentions)
+    rows = reader.select_provenance_for("mention-targets", mentions)
     return {mention.value: entity.value for mention, entity in rows}
 
 
@@ -180,7 +182,7 @@ def still_joined(
     """
 
     def ask(batch: Sequence[str]) -> Iterable[_Row]:
-        return reader.kept_for("relationships-from", batch)
+        return reader.select_provenance_for("relationships-from", batch)
 
     subjects = sorted({subject for subject, _ in pairs})
     rows, many = _bounded(subjects, ask, lambda row: str(row[0].value))
@@ -188,7 +190,7 @@ def still_joined(
     related = SARAG.relatedTo.value
     asked = [statement_iri(s, related, o) for s, o in pairs if s in many]
     gone = Counter(without.values())
-    for subject, object_, count in reader.kept_for("joining", asked):
+    for subject, object_, count in reader.select_provenance_for("joining", asked):
         pair = subject.value, object_.value
         if int(count.value) > gone[pair]:
             joined.add(pair)
@@ -201,8 +203,8 @@ def _counts(reader: GraphReader, votes: Sequence[Vote]) -> Iterator[_Row]:
     Virtuoso 7.2.5 loses rows of VALUES where literals stand beside IRIs.
     """
     if reader.store.is_shared:
-        return reader.kept_for("mention-votes", {mention for mention, _, _ in votes})
-    return reader.kept_for_terms("vote-counts", _triples(votes))
+        return reader.select_provenance_for("mention-votes", {mention for mention, _, _ in votes})
+    return reader.select_provenance_for_terms("vote-counts", _triples(votes))
 
 
 def _vote(row: Sequence[Any]) -> Vote:

@@ -34,7 +34,7 @@ def read_meta(store: GraphStore) -> Meta | None:
     What other graphs say of this or any other graph of documents is no description.
     """
     found = set()
-    for _, base, revision, model, graph in GraphReader(store, Minter()).kept("meta"):
+    for _, base, revision, model, graph in GraphReader(store, Minter()).select_provenance("meta"):
         if graph.value == Minter(base.value).meta_graph:
             found.add(
                 Meta(base.value, revision.value if revision else "", model.value if model else "")

@@ -37,7 +37,7 @@ def imported_graphs(reader: GraphReader) -> list[Imported]:
     """All imported graphs, by name, complete or not."""
     found: dict[str, Imported] = {}
     paths: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
-    for node, name, kind, graph, state, path, property_ in reader.kept("imports"):
+    for node, name, kind, graph, state, path, property_ in reader.select_provenance("imports"):
         values = (node.value, name.value, kind.value, graph.value, state.value)
         found[name.value] = Imported(*values)
         if path is not None:
@@ -118,7 +118,7 @@ def _unknown(name: str, imported: dict[str, Imported]) -> str:
 
 def linked_in_vain(reader: GraphReader) -> list[str]:
     """IRIs that links start from and that no entity has."""
-    linked = {entity.value for (entity,) in reader.kept("entities-linked")}
+    linked = {entity.value for (entity,) in reader.select_provenance("entities-linked")}
     own = GraphReader(reader.store, reader.minter)
     return sorted(linked - {row[0].value for row in own.rows_for("entity-names", linked)})
 

@@ -99,15 +99,15 @@ class GraphReader:
         for part, query in self._files("entities-named"):
             yield from _in_batches(part, query, iter(wanted))
 
-    def kept(self, name: str) -> list[tuple[Any, ...]]:
+    def select_provenance(self, name: str) -> list[tuple[Any, ...]]:
         """All rows of a query of ``queries/index/`` that takes no values."""
         return _all(self.own, query_file(_INDEX, name))
 
-    def kept_for(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+    def select_provenance_for(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
         """Rows of a query of ``queries/index/`` for the given IRIs."""
         return _for(self.own, query_file(_INDEX, name), sorted(set(iris)))
 
-    def kept_for_terms(
+    def select_provenance_for_terms(
         self, name: str, rows: Iterable[tuple[Term, ...]]
     ) -> Iterator[tuple[Any, ...]]:
         """Rows of a query of ``queries/index/`` for the given values, one tuple a row."""

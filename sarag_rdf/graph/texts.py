@@ -118,7 +118,7 @@ def texts_of(reader: GraphReader, kind: Kind) -> Items:
 
 def texts_for(reader: GraphReader, kind: Kind, iris: Iterable[str]) -> Items:
     """The same for those of the given nodes that the graph of documents has."""
-    rows = reader.kept_for(f"{kind}-texts", iris)
+    rows = reader.select_provenance_for(f"{kind}-texts", iris)
     return _titled(rows, {}) if kind == "document" else _chosen(rows)
 
 

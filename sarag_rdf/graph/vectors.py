@@ -90,7 +90,9 @@ class GraphVectors:
         """The model that questions must be embedded with."""
         return self._embedder
 
-    def kept(self, name: str, make: Callable[[], Arrays], after: After | None = None) -> Arrays:
+    def cached_arrays(
+        self, name: str, make: Callable[[], Arrays], after: After | None = None
+    ) -> Arrays:
         """Arrays made of this revision of the graph, from the store or made anew and stored.
 
         Those of the revision before are brought to this one by `after`.
@@ -140,7 +142,9 @@ class GraphVectors:
 
     def words(self) -> Bm25Index:
         """BM25 over the documents with their titles, in the order of their IRIs."""
-        made = self.kept("words", lambda: word_arrays(self.texts("document")), self._words_after)
+        made = self.cached_arrays(
+            "words", lambda: word_arrays(self.texts("document")), self._words_after
+        )
         self._documents = None
         return Bm25Index.of_arrays(made)
 

@@ -12,7 +12,7 @@ import pyoxigraph as ox
 
 from sarag_rdf.errors import InputError
 from sarag_rdf.imports.files import BROKEN, InputFile, Told, unpacked
-from sarag_rdf.imports.options import Order, triples_of
+from sarag_rdf.imports.options import ImportOptions, triples_of
 from sarag_rdf.imports.rdf_files import Reading, read_quads, read_triples
 from sarag_rdf.ports import GraphStore, Progress
 from sarag_rdf.sandbox import EndedError, Limits, half_of_memory, stream
@@ -52,7 +52,9 @@ def apart(
         raise InputError(f"{file.name} {error}: {remedy}export it anew, as N-Triples") from error
 
 
-def triples_apart(file: InputFile, order: Order, genid: str, size: int = BLOCK) -> Iterator[Block]:
+def triples_apart(
+    file: InputFile, order: ImportOptions, genid: str, size: int = BLOCK
+) -> Iterator[Block]:
     """The triples that `triples_of` gives, `size` at a time, as N-Triples without blank nodes."""
     yield from apart(file, order.max_seconds, _triples, file, order, genid, size)
 
@@ -64,7 +66,7 @@ def quads_apart(file: InputFile, reading: Reading, seconds: float) -> Iterator[t
             yield quad, block.position
 
 
-def _triples(file: InputFile, order: Order, genid: str, size: int) -> Iterator[Block]:
+def _triples(file: InputFile, order: ImportOptions, genid: str, size: int) -> Iterator[Block]:
     place = [0]
     triples = triples_of(file, order, genid, lambda position: place.__setitem__(0, position))
     while batch := list(islice(triples, size)):
@@ -95,7 +97,7 @@ class _Slice:
     position: int
 
 
-def is_plain(file: InputFile, order: Order) -> bool:
+def is_plain(file: InputFile, order: ImportOptions) -> bool:
     """Whether a file is loaded by slices: N-Triples, with nothing left out."""
     format_ = order.format or {".nt": "ntriples"}.get(file.suffix)
     return format_ == "ntriples" and not (order.is_filtered or order.entity_base)
@@ -104,7 +106,7 @@ def is_plain(file: InputFile, order: Order) -> bool:
 def load_lines(
     store: GraphStore,
     file: InputFile,
-    order: Order,
+    order: ImportOptions,
     graph: str,
     genid: str,
     done: int,

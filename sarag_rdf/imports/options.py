@@ -22,7 +22,7 @@ MAX_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ImportOptions:
     """What is to be imported, and how.
 
     format: of RDF, by name, where the suffix does not tell it. base_iri: of relative IRIs.
@@ -103,7 +103,7 @@ class Order:
 
 
 def triples_of(
-    file: InputFile, order: Order, genid: str, consumed: Callable[[int], None]
+    file: InputFile, order: ImportOptions, genid: str, consumed: Callable[[int], None]
 ) -> Iterator[Triple]:
     """The triples of a file; blank nodes become IRIs below `genid`.
 

@@ -14,7 +14,7 @@ from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.imports.child_parser import BLOCK, is_plain, load_lines, triples_apart
 from sarag_rdf.imports.files import InputFile, Told, input_file
-from sarag_rdf.imports.options import Order
+from sarag_rdf.imports.options import ImportOptions
 from sarag_rdf.imports.profile import KINDS, asked_for, broader_cycle, seen_as, used_in
 from sarag_rdf.ports import Change, GraphStore, Progress, Term, silent
 from sarag_rdf.resources import query_file
@@ -37,7 +37,7 @@ class ImportReport:
 
 
 def run_import(
-    reader: GraphReader, where: str, order: Order, progress: Progress = silent
+    reader: GraphReader, where: str, order: ImportOptions, progress: Progress = silent
 ) -> ImportReport:
     """Import a file or what a URL gives. Raises `InputError`, `UsageError`, `StoreError`."""
     if order.kind not in KINDS:
@@ -85,7 +85,9 @@ def _resumed(reader: GraphReader, before: Entry | None, entry: Entry) -> int:
     return 0
 
 
-def _read_through(reader: GraphReader, file: InputFile, order: Order, progress: Progress) -> None:
+def _read_through(
+    reader: GraphReader, file: InputFile, order: ImportOptions, progress: Progress
+) -> None:
     """Read a file to its end, so that one that is broken or of no use replaces nothing."""
     told = Told(progress("checking bytes", file.path.stat().st_size))
     used: set[str] = set()
@@ -98,7 +100,7 @@ def _read_through(reader: GraphReader, file: InputFile, order: Order, progress: 
 
 
 def _loaded(
-    reader: GraphReader, file: InputFile, order: Order, entry: Entry, progress: Progress
+    reader: GraphReader, file: InputFile, order: ImportOptions, entry: Entry, progress: Progress
 ) -> ImportReport:
     graph = NamedNode(reader.minter.imported_graph(entry.name))
     before, genid = int(entry.state), _genid(reader)
@@ -125,7 +127,7 @@ def _loaded(
 def _load_triples(
     store: GraphStore,
     file: InputFile,
-    order: Order,
+    order: ImportOptions,
     graph: str,
     genid: str,
     done: int,
@@ -158,7 +160,7 @@ def _nameless(name: str) -> str:
     )
 
 
-def _empty(file: InputFile, order: Order) -> str:
+def _empty(file: InputFile, order: ImportOptions) -> str:
     if order.is_filtered:
         return f"{file.name} holds no triples that are kept: see --language, --type, --property"
     return f"{file.name} holds no triples"

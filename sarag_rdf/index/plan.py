@@ -180,7 +180,9 @@ def _states(reader: GraphReader, sources: Iterable[str]) -> dict[str, State]:
             language.value,
             extraction.value,
         )
-        for source, digest, title, language, extraction in reader.kept_for("source-state", sources)
+        for source, digest, title, language, extraction in reader.select_provenance_for(
+            "source-state", sources
+        )
     }
 
 

@@ -68,8 +68,8 @@ def read_quarantine(reader: GraphReader) -> dict[str, Quarantined]:
             when.value,
             int(violations.value),
         )
-        for source, digest, title, language, extraction, when, violations, g in reader.kept(
-            "quarantined"
+        for source, digest, title, language, extraction, when, violations, g in (
+            reader.select_provenance("quarantined")
         )
         if g.value == reader.minter.quarantine_graph(source.value)
     }
@@ -81,7 +81,9 @@ def read_contents(reader: GraphReader, sources: Iterable[str]) -> dict[str, Quar
     wanted = set(sources)
     found = {
         source.value: QuarantinedContent(report.value, content.value)
-        for source, report, content, g in reader.kept_for("quarantine-contents", wanted)
+        for source, report, content, g in reader.select_provenance_for(
+            "quarantine-contents", wanted
+        )
         if g.value == reader.minter.quarantine_graph(source.value)
     }
     for source in sorted(wanted - found.keys()):

@@ -55,12 +55,16 @@ def heal(reader: GraphReader) -> None:
 
 def _partial(reader: GraphReader) -> list[str]:
     """Source graphs that do not describe their source."""
-    whole = {source.value for source, *_ in reader.kept("source-states")}
+    whole = {source.value for source, *_ in reader.select_provenance("source-states")}
     known = {reader.minter.source_graph(source) for source in whole}
-    return [graph.value for (graph,) in reader.kept("source-graphs") if graph.value not in known]
+    return [
+        graph.value
+        for (graph,) in reader.select_provenance("source-graphs")
+        if graph.value not in known
+    ]
 
 
 def _unsound(reader: GraphReader) -> list[str]:
     """Source graphs that the gate would keep out."""
-    graphs = [graph.value for (graph,) in reader.kept("source-graphs")]
+    graphs = [graph.value for (graph,) in reader.select_provenance("source-graphs")]
     return [g for g in graphs if not inspect_evidence(reader.store.quads(g)).conforms]

@@ -169,7 +169,7 @@ class Holdings:
         self._minter = reader.minter
         self.held = frozenset(read_quarantine(reader))
         """IRIs of the sources in quarantine; an older version of them may be in the graph."""
-        indexed = {source.value for (source,) in reader.kept("sources")}
+        indexed = {source.value for (source,) in reader.select_provenance("sources")}
         keys = {iri: reader.minter.key_of_source(iri) for iri in indexed | self.held}
         self.keys = dict(sorted(keys.items(), key=lambda item: (item[1], item[0])))
         """Key by IRI, in the order of keys; empty for a source without one."""

@@ -34,7 +34,7 @@ def sizes(reader: GraphReader) -> list[GraphSize]:
     """All named graphs, by IRI."""
     found = [
         GraphSize(graph.value, int(quads.value), int(blank.value))
-        for graph, quads, blank in reader.kept("graph-sizes")
+        for graph, quads, blank in reader.select_provenance("graph-sizes")
     ]
     return sorted(found, key=lambda size: size.graph)
 
@@ -297,5 +297,7 @@ MEASURES = (
 
 def stats(reader: GraphReader) -> dict[str, int]:
     """Measure -> count, in the order of `MEASURES`."""
-    counts = {measure.value: int(count.value) for measure, count in reader.kept("stats")}
+    counts = {
+        measure.value: int(count.value) for measure, count in reader.select_provenance("stats")
+    }
     return {measure: counts[measure] for measure in MEASURES}

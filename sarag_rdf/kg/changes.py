@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from sarag_rdf.compression import MAX_EXPANSION
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.errors import DiskFullError, InputError, SaragError
 from sarag_rdf.export.description import Said, say
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.imports.options import MAX_SECONDS, Order
+from sarag_rdf.imports.options import MAX_SECONDS, ImportOptions
 from sarag_rdf.imports.restore import exported_base, restore
 from sarag_rdf.imports.run import ImportReport, forget_import, run_import
 from sarag_rdf.index import run
@@ -25,7 +25,6 @@ from sarag_rdf.kg import registry
 from sarag_rdf.kg.embedding import Embeddings
 from sarag_rdf.kg.location import GraphLocation
 from sarag_rdf.kg.quarantine import Quarantine
-from sarag_rdf.kg.registry import Endpoint
 from sarag_rdf.ports import LLM, ChooseVectors, Embedder, Extractor, Progress, silent
 from sarag_rdf.retrieve.view import Engine
 
@@ -35,12 +34,12 @@ class Changes:
 
     def __init__(
         self,
-        location: str | Path | Remote | None,
+        location: str | Path | SparqlEndpoint | None,
         *,
         base: str | None = None,
         over: Sequence[str] = (),
         embedder: str | Embedder | None = None,
-        endpoint: Endpoint | None = None,
+        endpoint: ModelEndpoint | None = None,
         llm: LLM | None = None,
         engine: Engine = "auto",
         vectors: ChooseVectors | None = None,
@@ -83,7 +82,7 @@ class Changes:
     def _kept(self) -> str:
         """How many sources are in the graph, as far as that can be read."""
         try:
-            count = len(self._location.reader(or_empty=True).kept("sources"))
+            count = len(self._location.reader(or_empty=True).select_provenance("sources"))
         except SaragError:
             return ""
         return f"; {count} sources are in the graph"
@@ -165,10 +164,10 @@ class Changes:
     ) -> ImportReport:
         """Import a file, or what a URL gives, as a graph of its own that is only read.
 
-        `kind` is ``wikibase``, ``skos`` or ``rdf``; `options` are those of `Order`. With `embed`
-        the vectors are made at once; else with the first search.
+        `kind` is ``wikibase``, ``skos`` or ``rdf``; `options` are those of `ImportOptions`.
+        With `embed` the vectors are computed at once; else by the first search.
         """
-        order = Order(kind, **options)
+        order = ImportOptions(kind, **options)
         self._embeddings.forget()
         with self._writing() as reader:
             self._embeddings.record(reader)
@@ -181,7 +180,7 @@ class Changes:
         self,
         where: str | Path,
         *,
-        format: str | None = None,  # noqa: A002 - as `Order` calls it
+        format: str | None = None,  # noqa: A002 - as `ImportOptions` calls it
         embed: bool = True,
         progress: Progress = silent,
         max_expansion: int = MAX_EXPANSION,
@@ -190,7 +189,7 @@ class Changes:
         """Make the graph anew from its TriG or N-Quads export; how many quads it has.
 
         The graph must be empty. It can be indexed further. `format` is that of the export, where
-        the suffix does not tell it. `max_expansion` and `max_seconds` are those of `Order`.
+        the suffix does not tell it. `max_expansion` and `max_seconds` are those of `ImportOptions`.
         """
         limits = (max_expansion, max_seconds)
         base = exported_base(str(where), format, *limits)

@@ -53,7 +53,7 @@ class Checking:
             *fsck.check_terms(reader, graphs),
         ]
         advance(1)
-        sources = {source.value for source, *_ in reader.kept("source-states")}
+        sources = {source.value for source, *_ in reader.select_provenance("source-states")}
         held = read_quarantine(reader)
         findings += fsck.check_parts(reader, graphs, sources, held)
         findings += _quarantine(reader, held)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from sarag_rdf.endpoints import ModelEndpoint
 from sarag_rdf.errors import (
     EmptyGraphError,
     ModelError,
@@ -30,12 +31,11 @@ from sarag_rdf.index.commit import Writer
 from sarag_rdf.inspect.fsck import Broken, check_arrays, check_kept
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.location import GraphLocation
-from sarag_rdf.kg.registry import Endpoint
-from sarag_rdf.models.caches import Ahead, CachedEmbedder, SqliteCache, fault_of
+from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher, SqliteCache, fault_of
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL
 from sarag_rdf.ports import ChooseVectors, Embedder, Matrix, Progress, VectorStore
 from sarag_rdf.retrieve.view import Engine, GraphView
-from sarag_rdf.vectors.store import EXACT_UP_TO, Afresh, FolderVectors, MemoryVectors
+from sarag_rdf.vectors.store import EXACT_UP_TO, FolderVectors, MemoryVectors, RecordingVectorStore
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class Embeddings:
         self,
         location: GraphLocation,
         embedder: str | Embedder | None,
-        endpoint: Endpoint | None,
+        endpoint: ModelEndpoint | None,
         engine: Engine = "auto",
         vectors: ChooseVectors | None = None,
         *,
@@ -110,10 +110,10 @@ class Embeddings:
         Writer(reader).describe(embedder.name)
 
     @contextmanager
-    def ahead(self, reader: GraphReader) -> Iterator[Ahead]:
+    def ahead(self, reader: GraphReader) -> Iterator[EmbeddingPrefetcher]:
         """Embeds texts while the graph is being written; `build` finds them in the cache."""
         meta = read_meta(reader.store)
-        ahead = Ahead(self._loaded(meta.embedding_model if meta else "").embed)
+        ahead = EmbeddingPrefetcher(self._loaded(meta.embedding_model if meta else "").embed)
         try:
             yield ahead
         finally:
@@ -201,7 +201,7 @@ class Embeddings:
     def _unlike(self, reader: GraphReader, meta: Meta) -> list[Broken]:
         """Arrays that are not what the graph gives, where it and its vectors are whole."""
         store = self._store(reader)
-        afresh = Afresh(store)
+        afresh = RecordingVectorStore(store)
         model = _Recorded(meta.embedding_model)
         vectors = GraphVectors(reader, model, afresh, meta.revision)
         try:

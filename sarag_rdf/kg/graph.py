@@ -219,7 +219,7 @@ class KnowledgeGraph(LifeCycle):
     def extractors(self) -> frozenset[str]:
         """Names of the extractors that the sources were extracted with."""
         reader = self._location.reader(or_empty=True)
-        return frozenset(name.value for name, _ in reader.kept("extractors"))
+        return frozenset(name.value for name, _ in reader.select_provenance("extractors"))
 
     def documents(self) -> Iterator[tuple[str, str]]:
         """Title (or an empty string) and text of every document, each once, by IRI."""

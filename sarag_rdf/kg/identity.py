@@ -248,7 +248,7 @@ def _from_row(row: Match) -> Decision:
 def _entity(reader: GraphReader, named: str) -> str:
     """An entity by its IRI or one of its names."""
     if named.startswith(f"{reader.minter.base}entity/"):
-        if next(reader.kept_for("entity-mentions", [named]), None) is not None:
+        if next(reader.select_provenance_for("entity-mentions", [named]), None) is not None:
             return named
     else:
         found = _targets(reader, [reader.minter.mention(normalize_name(named))])
@@ -258,11 +258,11 @@ def _entity(reader: GraphReader, named: str) -> str:
 
 
 def _targets(reader: GraphReader, mentions: Sequence[str]) -> list[str]:
-    return [entity.value for _, entity in reader.kept_for("mention-targets", mentions)]
+    return [entity.value for _, entity in reader.select_provenance_for("mention-targets", mentions)]
 
 
 def _normalized(reader: GraphReader, mention: str) -> str:
-    names = [name.value for _, name in reader.kept_for("normalized-names", [mention])]
+    names = [name.value for _, name in reader.select_provenance_for("normalized-names", [mention])]
     if not names:
         raise UsageError(
             "a thing that was told apart by a qualifier is not merged: undo the split instead"

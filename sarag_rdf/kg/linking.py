@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, searched
 from sarag_rdf.graph.reader import GraphReader
@@ -41,7 +41,7 @@ class Linking:
         target = searched(reader, [name])
         return candidates(reader, target, self._embedder, chosen, _linked(reader, target))
 
-    def remote_candidates(self, remote: Remote, **settings: Any) -> list[Match]:
+    def remote_candidates(self, remote: SparqlEndpoint, **settings: Any) -> list[Match]:
         """Candidates among the items behind an endpoint, which is asked for equal names."""
         target = GraphLocation(remote, None).reader()
         chosen = replace(Settings(**({"date": _today()} | settings)), by_name=True)

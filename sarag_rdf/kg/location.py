@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-from sarag_rdf.endpoints import Remote, is_url
+from sarag_rdf.endpoints import SparqlEndpoint, is_url
 from sarag_rdf.errors import (
     EmptyGraphError,
     NotAGraphError,
@@ -34,7 +34,10 @@ class GraphLocation:
     """Opens the graph: a snapshot for reading, kept until `forget`; a lock only for writing."""
 
     def __init__(
-        self, location: str | Path | Remote | None, base: str | None, over: Sequence[str] = ()
+        self,
+        location: str | Path | SparqlEndpoint | None,
+        base: str | None,
+        over: Sequence[str] = (),
     ) -> None:
         """`location` None is a graph in memory; `base` is for a graph that does not exist yet.
 
@@ -208,7 +211,9 @@ class GraphLocation:
             f"{place(self._folder)}"
         )
 
-    def _remote_reader(self, remote: Remote, store: GraphStore, *, or_empty: bool) -> GraphReader:
+    def _remote_reader(
+        self, remote: SparqlEndpoint, store: GraphStore, *, or_empty: bool
+    ) -> GraphReader:
         """What sarag wrote there, or the graph of another kind that is named."""
         if remote.kind not in ("", "sarag"):
             part = Part(remote.query_url, remote.kind, {"kg": remote.graph}, store)
@@ -221,7 +226,7 @@ class GraphLocation:
             )
         return GraphReader(store, self._minter(store))
 
-    def _remote_writer(self, remote: Remote) -> GraphReader:
+    def _remote_writer(self, remote: SparqlEndpoint) -> GraphReader:
         from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 
         if remote.kind not in ("", "sarag"):
@@ -252,10 +257,10 @@ def _journalled(store: GraphStore, minter: Minter) -> GraphReader:
     return GraphReader(store, minter, journal=Journal())
 
 
-def _remote(location: str | Path | Remote | None) -> Remote | None:
+def _remote(location: str | Path | SparqlEndpoint | None) -> SparqlEndpoint | None:
     if isinstance(location, str) and is_url(location):
-        return Remote(location)
-    return location if isinstance(location, Remote) else None
+        return SparqlEndpoint(location)
+    return location if isinstance(location, SparqlEndpoint) else None
 
 
 def _absolute(folder: Path) -> Path:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from sarag_rdf.context.budget import approximate_tokens
 from sarag_rdf.context.graph_walk import GraphWalk
 from sarag_rdf.context.selected import Selected
 from sarag_rdf.context.whole import Whole
-from sarag_rdf.endpoints import LOADING_WAIT, LONGEST, MAX_REPLY
+from sarag_rdf.endpoints import ModelEndpoint
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
@@ -82,48 +80,7 @@ REASONERS: dict[str, Callable[..., Reasoner]] = {
 EXTRACTORS = ("spacy", "llm", "openie:FILE")
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """An OpenAI-compatible endpoint; the key comes from the environment alone.
-
-    `timeout` in seconds a request; `concurrency` calls at a time; prices in US dollars per
-    million tokens, for the cost that is reported; `temperature` of at least 0, and the seed of
-    what is left to chance, both part of a reply's identity in the cache; `max_reply` in bytes of
-    an answer; `loading_wait` in seconds for a server that is still loading its model.
-    """
-
-    base_url: str
-    model: str = ""
-    timeout: float = 120.0
-    concurrency: int = 4
-    price_in: float = 0.0
-    price_out: float = 0.0
-    temperature: float = 0.0
-    seed: int = 0
-    max_reply: int = MAX_REPLY
-    loading_wait: float = LOADING_WAIT
-
-    def __post_init__(self) -> None:
-        """Raises `UsageError` for numbers that cannot be."""
-        if not 0 < self.timeout <= LONGEST:
-            raise UsageError(f"timeout of an endpoint is not from 0 to {LONGEST} seconds")
-        for name in ("concurrency", "max_reply"):
-            if not getattr(self, name) >= 1:
-                raise UsageError(f"{name} of an endpoint is not 1 or more")
-        for name in ("temperature", "price_in", "price_out"):
-            if not getattr(self, name) >= 0:
-                raise UsageError(f"{name} of an endpoint is not 0 or more")
-        if not 0 <= self.loading_wait <= LONGEST:
-            raise UsageError(f"loading_wait of an endpoint is not from 0 to {LONGEST} seconds")
-
-    @classmethod
-    def from_environment(cls) -> Endpoint | None:
-        """The endpoint that SARAG_BASE_URL or OPENAI_BASE_URL names, or None."""
-        url = os.environ.get("SARAG_BASE_URL") or os.environ.get("OPENAI_BASE_URL")
-        return cls(url, os.environ.get("SARAG_MODEL", "")) if url else None
-
-
-def make_llm(endpoint: Endpoint | None, cache: Path | None) -> LLM:
+def make_llm(endpoint: ModelEndpoint | None, cache: Path | None) -> LLM:
     """A client of the endpoint with a cache of replies (in memory without a path)."""
     if endpoint is None:
         raise UsageError(
@@ -148,7 +105,7 @@ def make_llm(endpoint: Endpoint | None, cache: Path | None) -> LLM:
     return CachedLLM(llm, cache or ":memory:")
 
 
-def make_embedder(name: str | None, endpoint: Endpoint | None) -> Embedder:
+def make_embedder(name: str | None, endpoint: ModelEndpoint | None) -> Embedder:
     """An embedder by name: a path or model of sentence-transformers, or ``openai:MODEL``."""
     if name and name.startswith("openai:"):
         from sarag_rdf.models.openai_embedder import OpenAIEmbedder

@@ -111,7 +111,7 @@ _AT_ONCE = 128
 """Texts that are embedded before it is asked whether to stop."""
 
 
-class Ahead:
+class EmbeddingPrefetcher:
     """One thread that calls `embed` for its effect: what it has embedded is kept in a cache.
 
     Nothing depends on it. It takes what it is given if it has time for it; what is left when it is

@@ -103,7 +103,7 @@ def network_after(
     stays = relationships.to >= 0
     ends[relationships.to[stays]] = _moved(entities, old.ends[stays])
     some = _rows_in(now.relationships, touched["relationship"] | delta.derived)
-    for relationship, *pair in reader.kept_for(
+    for relationship, *pair in reader.select_provenance_for(
         "relationship-ends", (now.relationships[int(row)] for row in some)
     ):
         row = rows_of(now.relationships, [relationship.value])

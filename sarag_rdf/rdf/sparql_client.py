@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 
 from SPARQLWrapper import POST, URLENCODED, SPARQLWrapper
 
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import (
     QueryError,
     RemoteAuthError,
@@ -95,7 +95,7 @@ def user_agent() -> str:
 class Client:
     """Sends requests to one endpoint."""
 
-    def __init__(self, remote: Remote, *, backoff: float = BACKOFF) -> None:
+    def __init__(self, remote: SparqlEndpoint, *, backoff: float = BACKOFF) -> None:
         self.remote = remote
         self._backoff = backoff
         self._token = os.environ.get("SARAG_SPARQL_TOKEN", "")
@@ -189,7 +189,7 @@ class Client:
             raise RemoteAuthError(f"{url} wants credentials of another kind: {error}") from error
 
 
-def _opener(remote: Remote) -> urllib.request.OpenerDirector:
+def _opener(remote: SparqlEndpoint) -> urllib.request.OpenerDirector:
     passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
     user, password = (os.environ.get(f"SARAG_SPARQL_{n}", "") for n in ("USER", "PASSWORD"))
     if user:

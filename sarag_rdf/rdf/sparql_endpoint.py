@@ -10,7 +10,7 @@ from typing import Any
 import pyoxigraph as ox
 from pyoxigraph import Literal, Quad
 
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import RemoteStoreError, RemoteTruncatedError, StoreError, UsageError
 from sarag_rdf.ports import Change, Table, Triples
 from sarag_rdf.rdf.dataset import uses_graph
@@ -44,7 +44,9 @@ class SparqlStore:
 
     is_shared = True
 
-    def __init__(self, remote: Remote, *, writable: bool = False, backoff: float = BACKOFF) -> None:
+    def __init__(
+        self, remote: SparqlEndpoint, *, writable: bool = False, backoff: float = BACKOFF
+    ) -> None:
         self._remote = remote.writable() if writable else remote
         self._writable = writable
         self._url = self._remote.query_url

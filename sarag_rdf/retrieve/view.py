@@ -45,7 +45,7 @@ class GraphView:
         self.reader = reader
         self.vectors = vectors
         self.word_index = word_index
-        self.names = Names(reader, vectors.kept)
+        self.names = Names(reader, vectors.cached_arrays)
         self._engine = engine
         self._documents: dict[str, Document] = {}
 
@@ -53,7 +53,7 @@ class GraphView:
     def network(self) -> Network:
         """Documents, entities and relationships as arrays."""
         iris = self.iris
-        made = self.vectors.kept(
+        made = self.vectors.cached_arrays(
             "network", lambda: load_network(self.reader, iris).arrays(), self._network_after
         )
         return Network.of_arrays(iris.documents, iris.entities, iris.relationships, made)
@@ -154,14 +154,14 @@ class Names:
             return {}
         mentions = {reader.minter.mention(name): name for name in names}
         owners: defaultdict[str, set[str]] = defaultdict(set)
-        for owner, alias, _ in reader.kept_for("alias-owners", mentions):
+        for owner, alias, _ in reader.select_provenance_for("alias-owners", mentions):
             owners[alias.value].add(owner.value)
         few = {alias: found for alias, found in owners.items() if len(found) <= OWNERS}
         variants: defaultdict[str, set[str]] = defaultdict(set)
-        for mention, variant in reader.kept_for("name-variants", mentions):
+        for mention, variant in reader.select_provenance_for("name-variants", mentions):
             variants[mention.value].add(variant.value)
         wanted = mentions.keys() | set().union(*few.values(), *variants.values())
-        rows = reader.kept_for("mention-targets", wanted)
+        rows = reader.select_provenance_for("mention-targets", wanted)
         targets = {mention.value: entity.value for mention, entity in rows}
         named = {
             alias: sorted({targets[owner] for owner in found if owner in targets})

@@ -102,12 +102,12 @@ def _difference(
 
 
 @contextmanager
-def _writing(settings: ServeSettings) -> Iterator[tuple[OxigraphStore, Settler]]:
+def _writing(settings: ServeSettings) -> Iterator[tuple[OxigraphStore, InvariantRepair]]:
     """The store, open for writing and in order."""
     with GraphLocation(settings.folder, None).writing() as reader:
         store = reader.store
         assert isinstance(store, OxigraphStore)  # noqa: S101 - that of a folder is one
-        yield store, Settler(reader, store)
+        yield store, InvariantRepair(reader, store)
 
 
 def _screened(job: UpdateJob, settings: ServeSettings) -> tuple[str, UpdateTraits]:
@@ -165,7 +165,7 @@ def _parsed(payload: Payload, job: WriteGraphJob) -> list[ox.Quad]:
     return found
 
 
-class Settler:
+class InvariantRepair:
     """Decides on writes to one graph, and makes them."""
 
     def __init__(self, reader: GraphReader, store: OxigraphStore) -> None:

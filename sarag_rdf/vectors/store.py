@@ -326,7 +326,7 @@ def iri_list(iris: Sequence[str]) -> IriList:
     return iris if isinstance(iris, IriList) else IriList(*packed(iris))
 
 
-class Afresh(MemoryVectors):
+class RecordingVectorStore(MemoryVectors):
     """Indexes are those of another store; arrays are made anew, and are at `arrays` then."""
 
     def __init__(self, store: VectorStore) -> None:

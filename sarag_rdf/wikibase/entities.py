@@ -143,7 +143,7 @@ def prepare(reader: GraphReader, found: Survey) -> Export:
     added += numbers.add("P", [phrase_key(minter, canonical) for canonical in found.phrases])
     for group in (found.classes, found.sources, found.entities):
         added += numbers.add("Q", sorted(group))
-    ((runs, ended),) = reader.kept("last-run")
+    ((runs, ended),) = reader.select_provenance("last-run")
     page = (max(1, int(runs.value)), ended.value if ended is not None else _NEVER)
     return Export(reader, found, numbers, tuple(added), page)
 
@@ -425,7 +425,7 @@ def _add_sources(reader: GraphReader, found: Survey, cited: set[str]) -> None:
             titles.setdefault(name, title)
     found.sources = {name: Source(titles.get(name)) for name in set(found.documents.values())}
     if any(part.name == DOCUMENTS for part in reader.parts):
-        for source, digest, title, *_ in reader.kept("source-states"):
+        for source, digest, title, *_ in reader.select_provenance("source-states"):
             name = iri(source)
             found.sources[name] = Source(titles.get(name, title), digest.value)
 

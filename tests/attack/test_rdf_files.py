@@ -11,7 +11,7 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import InputError, RemoteStoreError
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.rdf.sparql_endpoint import SparqlStore
@@ -209,7 +209,7 @@ ROWS = "application/sparql-results+json"
 
 def asked(body: bytes, media_type: str, query: str) -> None:
     with playing(raw(200, body, Content_Type=media_type)) as server:
-        store = SparqlStore(Remote(f"{server.root}/query", timeout=30), backoff=0.001)
+        store = SparqlStore(SparqlEndpoint(f"{server.root}/query", timeout=30), backoff=0.001)
         with pytest.raises(RemoteStoreError) as caught:
             store.query(query)
         assert is_line(str(caught.value))

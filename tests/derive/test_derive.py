@@ -27,7 +27,7 @@ Content = tuple[Source, tuple[Extraction, ...]]
 """A source, and what stands in each of its documents."""
 
 
-class Kept:
+class RemainingEvidence:
     """A graph that is kept up to date as sources come and go, and the sources that it holds."""
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ steps = st.dictionaries(
 def test_whatever_came_and_went_the_graph_is_that_of_the_sources_left(
     history: list[dict[str, Content | None]], order: random.Random
 ) -> None:
-    kept = Kept()
+    kept = RemainingEvidence()
     for step in history:
         kept.change({key: c for key, c in step.items() if c or key in kept.sources})
         anew = rebuild(kept.reader)
@@ -149,12 +149,12 @@ def test_whatever_came_and_went_the_graph_is_that_of_the_sources_left(
 
     keys = list(kept.sources)
     order.shuffle(keys)
-    fresh = Kept()
+    fresh = RemainingEvidence()
     for key in keys:
         fresh.change({key: kept.sources[key]})
     assert set(fresh.store.quads()) == set(kept.store.quads())
 
-    at_once = Kept()
+    at_once = RemainingEvidence()
     at_once.change(dict(kept.sources))
     assert set(at_once.store.quads()) == set(kept.store.quads())
 
@@ -315,7 +315,7 @@ def said(*found: Mention, relations: tuple[Relation, ...] = (), language: str = 
 
 
 def test_the_alias_of_one_source_merges_the_names_of_another_until_it_goes() -> None:
-    kept = Kept()
+    kept = RemainingEvidence()
     bob = said(Mention("Bob", "person"), Mention("Ann"), relations=(Relation("Bob", "met", "Ann"),))
     kept.change({"a": bob})
     before = kept.triples()
@@ -332,7 +332,7 @@ def test_the_alias_of_one_source_merges_the_names_of_another_until_it_goes() -> 
 
 
 def test_an_alias_that_becomes_ambiguous_splits_again() -> None:
-    kept = Kept()
+    kept = RemainingEvidence()
     kept.change({"a": said(Mention("Bob"), Mention("Robert", aliases=("Bob",)))})
     assert ("bob", "robert") in kept.pairs(SARAG.refersTo)
     kept.change({"b": said(Mention("Bobby", aliases=("Bob",)))})
@@ -342,14 +342,14 @@ def test_an_alias_that_becomes_ambiguous_splits_again() -> None:
 
 
 def test_an_alias_that_nobody_mentions_is_a_label_and_no_entity() -> None:
-    kept = Kept()
+    kept = RemainingEvidence()
     kept.change({"a": said(Mention("Robert", aliases=("Bob",)))})
     assert kept.pairs(SARAG.refersTo) == {("robert", "robert")}
     assert kept.labels("Robert", SKOS.altLabel) == {Literal("Bob", language="en")}
 
 
 def test_the_type_is_what_most_sources_say_and_misc_only_if_none_says_more() -> None:
-    kept = Kept()
+    kept = RemainingEvidence()
     classes = {SARAG.Person, SARAG.Organization, SARAG.MiscEntity}
 
     def of_ann() -> set[object]:
@@ -366,7 +366,7 @@ def test_the_type_is_what_most_sources_say_and_misc_only_if_none_says_more() -> 
 
 
 def test_one_preferred_label_a_language_the_others_alternative() -> None:
-    kept = Kept()
+    kept = RemainingEvidence()
     kept.change(
         {
             "a": said(Mention("ANN")),
@@ -381,14 +381,14 @@ def test_one_preferred_label_a_language_the_others_alternative() -> None:
 
 
 def test_the_preferred_label_is_a_form_of_the_name_that_the_entity_is_called_by() -> None:
-    kept = Kept()
+    kept = RemainingEvidence()
     bob = said(Mention("Bob"))
     kept.change({"a": bob, "b": bob, "c": said(Mention("Robert", aliases=("Bob",)))})
     assert kept.labels("Robert") == {Literal("Robert", language="en")}
 
 
 def test_what_another_source_supports_stays_when_one_goes() -> None:
-    kept = Kept()
+    kept = RemainingEvidence()
     both = said(Mention("Ann"), Mention("Bob"), relations=(Relation("Ann", "met", "Bob"),))
     kept.change({"a": both, "b": both})
     assert len(kept.pairs(SARAG.subject)) == 2
@@ -408,7 +408,7 @@ def test_what_another_source_supports_stays_when_one_goes() -> None:
 
 
 def test_a_title_names_what_it_says_as_a_whole_once_another_document_mentions_it() -> None:
-    kept = Kept()
+    kept = RemainingEvidence()
     source = Source("text", "Bank of England")
     kept.change({"a": (source, (Extraction((Mention("Ann"),)),))})
     [(document, _)] = documents_of("a", (source, (Extraction(),)))
@@ -423,7 +423,7 @@ def test_a_title_names_what_it_says_as_a_whole_once_another_document_mentions_it
 
 
 def test_a_relation_whose_end_is_not_among_the_mentions_is_left_out() -> None:
-    kept = Kept()
+    kept = RemainingEvidence()
     kept.change({"a": said(Mention("Ann"), relations=(Relation("Ann", "met", "Bob"),))})
     assert not kept.pairs(SARAG.subject)
     assert not kept.pairs(SARAG.relatedTo)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import sarag_rdf
+from sarag_rdf.endpoints import ModelEndpoint
 from sarag_rdf.errors import (
     ContextTooLongError,
     EndpointAuthError,
@@ -460,7 +461,7 @@ def test_other_prices_and_a_judge_ask_nothing_anew(evaluate: Evaluate) -> None:
 
 def test_every_prompt_is_known_to_be_for_answers_or_not() -> None:
     """A new prompt of a reasoner belongs to what answers depend on."""
-    prompts = {path.stem for path in (Path(registry.__file__).parent / "prompts").glob("*.j2")}
+    prompts = {path.stem for path in (Path(sarag_rdf.__file__).parent / "prompts").glob("*.j2")}
     assert prompts - set(ANSWERING) == {"entities", "relationships", "judge", "judge_pair"}
     assert set(ANSWERING) <= prompts
 
@@ -617,7 +618,7 @@ def test_interrupt_ends_the_program_though_the_endpoint_hangs(tmp_path: Path) ->
     write(tmp_path / "questions.json", musique())
     rows = tmp_path / "rows.jsonl"
     with playing(chat(2)) as server:
-        endpoint = registry.Endpoint(server.base_url)
+        endpoint = ModelEndpoint(server.base_url)
         with sarag_rdf.open(tmp_path / "kg", embedder="openai:hash", endpoint=endpoint) as kg:
             kg.index([Source(**record) for record in CORPUS], extractor=CapitalExtractor())
         arguments = (

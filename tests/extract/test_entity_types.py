@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 import sarag_rdf
+from sarag_rdf.endpoints import ModelEndpoint
 from sarag_rdf.extract.entity_types import nearest_type
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import Endpoint
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.types import ENTITY_TYPES, Document, Extraction, Mention, Method, Source
 from tests.fault_server import completion, playing
@@ -90,7 +90,7 @@ def test_of_a_model_that_no_schema_binds() -> None:
     with (
         playing(*answers) as server,
         sarag_rdf.open(
-            None, embedder=HashEmbedder(), endpoint=Endpoint(server.base_url, "small")
+            None, embedder=HashEmbedder(), endpoint=ModelEndpoint(server.base_url, "small")
         ) as kg,
     ):
         report = kg.index(Source(TEXT), extractor="llm")

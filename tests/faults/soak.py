@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import sarag_rdf
+from sarag_rdf.endpoints import ModelEndpoint
 from sarag_rdf.errors import EmptyGraphError, NotAGraphError
 from sarag_rdf.inspect.fsck import Finding
 from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import Endpoint
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.terms import iri
@@ -60,7 +60,7 @@ def graphs_of(folder: Path) -> Graphs:
 
 def opened(folder: Path, env: Mapping[str, str]) -> KnowledgeGraph:
     """A graph with the embedder that the commands use."""
-    endpoint = Endpoint(env["SARAG_BASE_URL"])
+    endpoint = ModelEndpoint(env["SARAG_BASE_URL"])
     return sarag_rdf.open(folder, embedder=env["SARAG_EMBEDDER"], endpoint=endpoint)
 
 

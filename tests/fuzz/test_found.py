@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import QueryError, SaragError, UsageError, one_line
 from sarag_rdf.models.client import endpoint_client
 from sarag_rdf.rdf.update_guard import inspect_update
@@ -23,8 +23,8 @@ def _model(url: str) -> object:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (Remote, ""),
-        (Remote, "http://[/"),
+        (SparqlEndpoint, ""),
+        (SparqlEndpoint, "http://[/"),
         (checked_public_url, "http://\x1b[31m/kg/"),
         (checked_public_url, "http://[::1/"),
         (_model, ""),

@@ -197,11 +197,11 @@ def test_tables_of_links(folder: Path, data: bytes) -> None:
         assert_sound(kg, before)
 
 
-Kept = tuple[Path, dict[str, bytes], list[str]]
+RemainingEvidence = tuple[Path, dict[str, bytes], list[str]]
 
 
 @pytest.fixture(scope="module")
-def kept(folder: Path) -> Kept:
+def kept(folder: Path) -> RemainingEvidence:
     """A graph in a folder, and its caches."""
     made = make_graph(folder / "kg")
     with sarag_rdf.open(made, embedder=HashEmbedder(), endpoint=None) as kg:
@@ -215,7 +215,7 @@ def kept(folder: Path) -> Kept:
     place=st.integers(0, 1000), edit=edits, whole=st.sampled_from([None, b"", b"SQLite format 3\0"])
 )
 @case("caches")
-def test_caches(kept: Kept, place: int, edit: Edits, whole: bytes | None) -> None:
+def test_caches(kept: RemainingEvidence, place: int, edit: Edits, whole: bytes | None) -> None:
     """A cache may hold anything: the answer is the same as without it."""
     kg_folder, caches, expected = kept
     shutil.rmtree(kg_folder / "cache")

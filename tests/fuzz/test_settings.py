@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.cli import main
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import SaragError, UsageError
 from sarag_rdf.iris import Minter, namespace, normalize_name, statement_iri, statement_of
 from sarag_rdf.link.sssom import Curies
@@ -171,7 +171,7 @@ _urls = st.one_of(
 @given(text=_urls, other=texts)
 @case("iris")
 def test_iris(text: str, other: str) -> None:
-    for make in (Minter.for_base, Remote, checked_public_url):
+    for make in (Minter.for_base, SparqlEndpoint, checked_public_url):
         try:
             make(text)
         except UsageError as error:

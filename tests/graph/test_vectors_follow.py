@@ -276,22 +276,22 @@ def test_other_arrays_follow_too(tmp_path: Path) -> None:
     one, two = np.array([1]), np.array([2])
     before = GraphVectors(reader, HashEmbedder(), store, "1")
     for name in ("a", "b", "c", "d", "e"):
-        before.kept(name, lambda: {"x": one})
+        before.cached_arrays(name, lambda: {"x": one})
     delta = Delta("1", "2", touched | {"entity": frozenset([sha256_hex("x")])})
     after = GraphVectors(reader, HashEmbedder(), store, "2", delta)
 
     def not_made() -> dict[str, np.ndarray]:
         raise AssertionError
 
-    assert after.kept("a", lambda: {"x": two})["x"] == two
-    assert after.kept("b", not_made, lambda old, _: old)["x"] == one
-    assert after.kept("c", not_made, lambda old, _: {"x": old["x"] + 4})["x"] == 5
-    assert after.kept("d", lambda: {"x": two}, lambda *_: None)["x"] == two
+    assert after.cached_arrays("a", lambda: {"x": two})["x"] == two
+    assert after.cached_arrays("b", not_made, lambda old, _: old)["x"] == one
+    assert after.cached_arrays("c", not_made, lambda old, _: {"x": old["x"] + 4})["x"] == 5
+    assert after.cached_arrays("d", lambda: {"x": two}, lambda *_: None)["x"] == two
     after.keep("e")
     again = GraphVectors(reader, HashEmbedder(), FolderVectors(tmp_path), "2")
-    assert [int(again.kept(name, not_made)["x"][0]) for name in "abcde"] == [2, 1, 5, 2, 1]
+    assert [int(again.cached_arrays(name, not_made)["x"][0]) for name in "abcde"] == [2, 1, 5, 2, 1]
     nothing = GraphVectors(reader, HashEmbedder(), store, "3", Delta("2", "3", touched))
-    assert nothing.kept("c", not_made, lambda *_: None)["x"] == 5
+    assert nothing.cached_arrays("c", not_made, lambda *_: None)["x"] == 5
 
 
 def test_a_large_graph_is_searched_in_clusters(

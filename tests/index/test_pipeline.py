@@ -100,7 +100,9 @@ def runs(reader: GraphReader) -> set[str]:
 
 def sources_in(reader: GraphReader) -> set[str]:
     """Keys of the sources that are indexed."""
-    return {row[0].value.partition("/source/")[2] for row in reader.kept("source-states")}
+    return {
+        row[0].value.partition("/source/")[2] for row in reader.select_provenance("source-states")
+    }
 
 
 # ---------------------------------------------------------------------------- In once

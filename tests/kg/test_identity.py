@@ -51,7 +51,7 @@ def stored(kg: KnowledgeGraph) -> set[Quad]:
 def entities(kg: KnowledgeGraph, *names: str) -> list[str]:
     reader = kg._location.own()
     mentions = [MINTER.mention(normalize_name(name)) for name in names]
-    found = {m.value: e.value for m, e in reader.kept_for("mention-targets", mentions)}
+    found = {m.value: e.value for m, e in reader.select_provenance_for("mention-targets", mentions)}
     return [found.get(mention, "") for mention in mentions]
 
 

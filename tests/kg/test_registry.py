@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.errors import ModelError, UsageError
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS, Endpoint, make_counter
+from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS, make_counter
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.options import Spec, greatest_values
 from tests.command import Sarag
@@ -214,10 +214,10 @@ def test_options_arrive_where_they_belong(
 )
 def test_numbers_of_endpoints_that_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=f"^{next(iter(wrong))} of an endpoint is not"):
-        Endpoint("http://127.0.0.1/v1", **wrong)
+        ModelEndpoint("http://127.0.0.1/v1", **wrong)
     for name in wrong.keys() & {"timeout", "max_reply"}:
         with pytest.raises(UsageError, match=name):
-            Remote("http://127.0.0.1/sparql", **wrong)
+            SparqlEndpoint("http://127.0.0.1/sparql", **wrong)
 
 
 def test_an_engine_that_does_not_exist() -> None:

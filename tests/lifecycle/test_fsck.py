@@ -12,7 +12,7 @@ import pytest
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
 
 import sarag_rdf
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import NotAGraphError
 from sarag_rdf.graph.vectors import KINDS
 from sarag_rdf.inspect.fsck import FsckReport
@@ -33,7 +33,7 @@ KG = NamedNode(MINTER.kg_graph)
 SOURCE = MINTER.source("ada.txt", "", "")
 
 
-def opened(folder: Path | Remote | None) -> KnowledgeGraph:
+def opened(folder: Path | SparqlEndpoint | None) -> KnowledgeGraph:
     return sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None)
 
 
@@ -446,7 +446,7 @@ def test_behind_an_endpoint(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SARAG_CACHE_DIR", str(tmp_path / "cache"))
-    remote = Remote(server.query_url, server.update_url, server.store_url)
+    remote = SparqlEndpoint(server.query_url, server.update_url, server.store_url)
     with opened(remote) as kg:
         kg.index(sarag_rdf.Source("Ada met Bea.", "", "a.txt"), extractor=CapitalExtractor())
         assert kg.fsck().findings == ()

@@ -13,7 +13,7 @@ import pytest
 from pyoxigraph import Quad
 
 import sarag_rdf
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import InputError, NotAGraphError, UsageError
 from sarag_rdf.iris import Minter, normalize_name
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -70,7 +70,9 @@ def reader(kg: KnowledgeGraph) -> Any:
 
 
 def keys(kg: KnowledgeGraph) -> list[str]:
-    found = [MINTER.key_of_source(row[0].value) for row in reader(kg).kept("source-states")]
+    found = [
+        MINTER.key_of_source(row[0].value) for row in reader(kg).select_provenance("source-states")
+    ]
     return sorted(key for key in found if key)
 
 
@@ -511,7 +513,7 @@ def test_the_same_behind_an_endpoint(
     server: Server, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SARAG_CACHE_DIR", str(docs.parent / "cache"))
-    remote = Remote(server.query_url, server.update_url, server.store_url)
+    remote = SparqlEndpoint(server.query_url, server.update_url, server.store_url)
     written = []
     for where in (remote, docs.parent / "kg"):
         write(docs, DOCS)

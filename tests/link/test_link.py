@@ -13,11 +13,10 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import Endpoint
 from sarag_rdf.link.match import EXACT, NO_MAPPING, SAME_AS, Match
 from sarag_rdf.link.sssom import read_table
 from sarag_rdf.models.fakes import HashEmbedder
@@ -250,7 +249,7 @@ def embedded(
 ) -> Path:
     """A graph that the command line can embed: by a server."""
     monkeypatch.setenv("SARAG_BASE_URL", embedding_server.base_url)
-    endpoint = Endpoint(embedding_server.base_url)
+    endpoint = ModelEndpoint(embedding_server.base_url)
     folder = tmp_path / "embedded"
     with sarag_rdf.open(folder, embedder="openai:one", endpoint=endpoint) as kg:
         kg.index(SOURCES, extractor=CapitalExtractor())
@@ -450,7 +449,7 @@ def test_items_of_an_endpoint(folder: Path, tmp_path: Path, sarag: Sarag, server
     review = tmp_path / "review.tsv"
     with getattr(servers, server)() as running:
         running.load(ox.serialize(quads, format=ox.RdfFormat.N_QUADS))
-        remote = Remote(running.query_url, "", "", "skos", graph.value)
+        remote = SparqlEndpoint(running.query_url, "", "", "skos", graph.value)
         with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
             found = kg.links.remote_candidates(remote)
             review.write_text(kg.links.table(found, "candidates"), encoding="utf-8")

@@ -8,7 +8,7 @@ from threading import Event
 
 import sarag_rdf
 from sarag_rdf.models import caches
-from sarag_rdf.models.caches import Ahead
+from sarag_rdf.models.caches import EmbeddingPrefetcher
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Matrix
 from tests.sample_graph import SOURCES, CapitalExtractor
@@ -23,7 +23,7 @@ def test_each_lot_is_embedded_once_and_texts_of_like_length_together() -> None:
         if "last" in texts:
             done.set()
 
-    working = Ahead(embed)
+    working = EmbeddingPrefetcher(embed)
     working.take(["a", "ccc", "bb", "a"])
     working.take(["last"])
     assert done.wait(20)
@@ -40,7 +40,7 @@ def test_what_waits_is_dropped_when_it_is_closed_and_no_more_than_so_much_waits(
         assert go.wait(20)
         got.extend(texts)
 
-    working = Ahead(embed)
+    working = EmbeddingPrefetcher(embed)
     working.take(["first"])
     assert begun.wait(20)
     for number in range(2 * caches.WAITING):
@@ -58,7 +58,7 @@ def test_an_error_ends_it_and_is_left_to_those_who_need_the_texts() -> None:
         failed.set()
         raise ValueError(texts)
 
-    working = Ahead(embed)
+    working = EmbeddingPrefetcher(embed)
     working.take(["a"])
     assert failed.wait(20)
     working.take(["b"])

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import sarag_rdf
+from sarag_rdf.endpoints import ModelEndpoint
 from sarag_rdf.errors import TruncatedReplyError
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import REASONERS, Endpoint
+from sarag_rdf.kg.registry import REASONERS
 from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Reply
@@ -157,7 +158,7 @@ SMALL = {
 @EACH
 def test_real_server(reasoner: str, llm_server: str) -> None:
     """What a small model writes is mostly nonsense, and may be cut."""
-    endpoint = Endpoint(llm_server, "smollm2", timeout=100)
+    endpoint = ModelEndpoint(llm_server, "smollm2", timeout=100)
     with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=endpoint) as kg:
         kg.index(SOURCES, extractor=CapitalExtractor())
         small = SMALL.get(reasoner, f"{reasoner}:max_tokens=250")

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import (
     QueryError,
     RemoteAuthError,
@@ -50,7 +50,7 @@ def ok(body: bytes = WHOLE, type_: str = JSON, **headers: str) -> Play:
 
 
 def store(server: FaultServer, *, timeout: float = 5.0, writable: bool = False) -> SparqlStore:
-    remote = Remote(f"{server.root}/query", timeout=timeout)
+    remote = SparqlEndpoint(f"{server.root}/query", timeout=timeout)
     return SparqlStore(remote, writable=writable, backoff=0.001)
 
 
@@ -131,12 +131,12 @@ def test_an_answer_that_takes_too_long(act: Play) -> None:
 )
 def test_nobody_answers(url: str) -> None:
     with pytest.raises(RemoteDownError, match="cannot be reached"):
-        SparqlStore(Remote(url)).query(SELECT)
+        SparqlStore(SparqlEndpoint(url)).query(SELECT)
 
 
 def test_what_is_no_tls() -> None:
     with playing(ok()) as server, pytest.raises(RemoteDownError, match="cannot be reached"):
-        SparqlStore(Remote(server.root.replace("http:", "https:") + "/query")).query(SELECT)
+        SparqlStore(SparqlEndpoint(server.root.replace("http:", "https:") + "/query")).query(SELECT)
 
 
 # ------------------------------------------------------------------------------ Patience
@@ -225,7 +225,7 @@ def test_credentials_go_to_the_endpoint_alone(
 )
 def test_urls_that_cannot_serve(url: str) -> None:
     with pytest.raises(UsageError) as caught:
-        Remote(url)
+        SparqlEndpoint(url)
     assert "sesame" not in str(caught.value)
 
 
@@ -321,7 +321,7 @@ ALL = "SELECT ?s ?p ?o WHERE { GRAPH <urn:g> { ?s ?p ?o } }"
 
 @pytest.mark.parametrize("limit", [137, 400, 1000])
 def test_a_silent_cut_is_seen_and_paged_over(numbers: str, limit: int) -> None:
-    wanted = SparqlStore(Remote(f"{numbers}/query")).select(ALL, "s")
+    wanted = SparqlStore(SparqlEndpoint(f"{numbers}/query")).select(ALL, "s")
     with playing(cutting(limit, numbers)) as server:
         found = store(server, timeout=60).select(ALL, "s")
         assert sorted(map(str, found.rows)) == sorted(map(str, wanted.rows))
@@ -370,7 +370,7 @@ def test_a_batch_that_is_too_large_is_halved(oxigraph: Server) -> None:
         found = neighbours(store(server))
     assert len(server.requests) > 8
     assert len(found) == 599
-    assert found == neighbours(SparqlStore(Remote(oxigraph.query_url)))
+    assert found == neighbours(SparqlStore(SparqlEndpoint(oxigraph.query_url)))
 
 
 def test_one_line_on_the_command_line(sarag: Sarag) -> None:

@@ -13,7 +13,7 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.endpoints import GraphKind, Remote
+from sarag_rdf.endpoints import GraphKind, SparqlEndpoint
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.iris import Minter
@@ -112,7 +112,7 @@ def test_rows_are_the_same(served: Server, kind: GraphKind) -> None:
     served.clear()
     served.load(nquads(kind, GRAPH))
     near = embedded(kind)
-    far = reader(kind, SparqlStore(Remote(served.query_url)), GRAPH)
+    far = reader(kind, SparqlStore(SparqlEndpoint(served.query_url)), GRAPH)
     asked = values(near)
     full = 0
     for name in query_names(kind):
@@ -127,7 +127,7 @@ def test_rows_are_the_same_from_a_default_graph(oxigraph: Server, kind: GraphKin
     oxigraph.clear()
     oxigraph.load(nquads(kind, ""))
     near = embedded(kind)
-    far = reader(kind, SparqlStore(Remote(oxigraph.query_url)), "")
+    far = reader(kind, SparqlStore(SparqlEndpoint(oxigraph.query_url)), "")
     asked = values(near)
     for name in query_names(kind):
         wanted = rows(near, kind, name, asked)
@@ -141,7 +141,7 @@ def test_search_over_another_kind(
 ) -> None:
     monkeypatch.setenv("SARAG_CACHE_DIR", str(tmp_path))
     server.load(nquads(kind, graph if server.name == "oxigraph" else GRAPH))
-    remote = Remote(server.query_url, kind=kind, graph=graph)
+    remote = SparqlEndpoint(server.query_url, kind=kind, graph=graph)
     question = "Which stream flows?" if kind == "skos" else "What lies on the Danube?"
     with sarag_rdf.open(remote, embedder=HashEmbedder(), endpoint=None) as kg:
         found = kg.search(question)
@@ -165,7 +165,7 @@ def test_search_on_the_command_line(
 def test_only_a_graph_of_sarag_has_evidence(oxigraph: Server) -> None:
     oxigraph.clear()
     oxigraph.load(nquads("skos", GRAPH))
-    with sarag_rdf.open(Remote(oxigraph.query_url, kind="skos"), endpoint=None) as kg:
+    with sarag_rdf.open(SparqlEndpoint(oxigraph.query_url, kind="skos"), endpoint=None) as kg:
         for ask in (kg.stats, kg.validate):
             with pytest.raises(UsageError, match="kind skos"):
                 ask()

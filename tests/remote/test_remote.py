@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.endpoints import Remote, is_url
+from sarag_rdf.endpoints import SparqlEndpoint, is_url
 from tests.command import Sarag
 
 
@@ -27,12 +27,12 @@ from tests.command import Sarag
     ],
 )
 def test_urls_for_writing(query: str, update: str, store: str) -> None:
-    made = Remote(query).writable()
+    made = SparqlEndpoint(query).writable()
     assert (made.query_url, made.update_url, made.store_url) == (query, update, store)
 
 
 def test_what_is_named_counts_before_what_is_usual() -> None:
-    made = Remote("http://h/query", "http://h/u", "http://h/s").writable()
+    made = SparqlEndpoint("http://h/query", "http://h/u", "http://h/s").writable()
     assert (made.update_url, made.store_url) == ("http://h/u", "http://h/s")
 
 
@@ -53,17 +53,17 @@ def test_what_is_a_url(location: object, wanted: bool) -> None:
 def test_caches_are_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SARAG_CACHE_DIR", str(tmp_path / "own"))
     remotes = [
-        Remote("http://h/a"),
-        Remote("http://h/b"),
-        Remote("http://h/a", kind="skos"),
-        Remote("http://h/a", kind="skos", graph="urn:g"),
+        SparqlEndpoint("http://h/a"),
+        SparqlEndpoint("http://h/b"),
+        SparqlEndpoint("http://h/a", kind="skos"),
+        SparqlEndpoint("http://h/a", kind="skos", graph="urn:g"),
     ]
     folders = {remote.cache() for remote in remotes}
     assert len(folders) == 4
     assert {folder.parent for folder in folders} == {tmp_path / "own" / "endpoints"}
     monkeypatch.delenv("SARAG_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert Remote("http://h/a").cache().is_relative_to(tmp_path / "xdg" / "sarag")
+    assert SparqlEndpoint("http://h/a").cache().is_relative_to(tmp_path / "xdg" / "sarag")
 
 
 def test_options_that_do_not_fit(sarag: Sarag, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.iris import Minter
 from sarag_rdf.link.match import EXACT, Match
@@ -56,12 +56,14 @@ def served(request: pytest.FixtureRequest, embedded: GraphReader) -> GraphReader
     server: Server = request.getfixturevalue(request.param)
     server.clear()
     server.load(export_nquads(embedded.store))
-    return GraphReader(SparqlStore(Remote(server.query_url)), Minter(BASE))
+    return GraphReader(SparqlStore(SparqlEndpoint(server.query_url)), Minter(BASE))
 
 
 def rows_of(reader: GraphReader, kind: str, name: str, values: list[str]) -> Counter[object]:
     all_, some = (
-        (reader.kept, reader.kept_for) if kind == "index" else (reader.rows, reader.rows_for)
+        (reader.select_provenance, reader.select_provenance_for)
+        if kind == "index"
+        else (reader.rows, reader.rows_for)
     )
     if name == "entities-named":
         found = reader.rows("names")
@@ -75,7 +77,7 @@ def rows_of(reader: GraphReader, kind: str, name: str, values: list[str]) -> Cou
     if kind == "index" and query.takes_statements:
         pairs = reader.store.select(f"SELECT ?s ?o {{ GRAPH ?g {{ ?s {RELATED} ?o }} }}", "s").rows
         triples = sorted({(s, RELATED, o) for s, o in pairs}, key=str)[:20]
-        return Counter(reader.kept_for_terms(name, triples))
+        return Counter(reader.select_provenance_for_terms(name, triples))
     if "LIMIT" in query.text:
         values = values[:10]
     return Counter(some(name, values))

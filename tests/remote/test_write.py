@@ -10,7 +10,7 @@ import pytest
 from pyoxigraph import Quad
 
 import sarag_rdf
-from sarag_rdf.endpoints import Remote
+from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import RemoteDownError, RemoteStoreError, StoreError, UsageError
 from sarag_rdf.graph.metadata import revised
 from sarag_rdf.graph.reader import GraphReader
@@ -48,11 +48,11 @@ def _caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def remote(server: Server) -> Remote:
-    return Remote(server.query_url, server.update_url, server.store_url)
+def remote(server: Server) -> SparqlEndpoint:
+    return SparqlEndpoint(server.query_url, server.update_url, server.store_url)
 
 
-def index(location: Path | Remote | str, sources: object, extractor: object = None) -> None:
+def index(location: Path | SparqlEndpoint | str, sources: object, extractor: object = None) -> None:
     with sarag_rdf.open(location, embedder=HashEmbedder(), endpoint=None) as kg:
         report = kg.index(sources, extractor=extractor or CapitalExtractor())  # type: ignore[arg-type]
     assert report.problems == []
@@ -79,7 +79,7 @@ def embedded(folder: Path) -> set[Quad]:
         store.close()
 
 
-def test_the_same_graph_as_in_a_folder(remote: Remote, tmp_path: Path) -> None:
+def test_the_same_graph_as_in_a_folder(remote: SparqlEndpoint, tmp_path: Path) -> None:
     """Without blank nodes, isomorphic is equal."""
     index(tmp_path / "kg", ROOT / "examples" / "corpus")
     index(tmp_path / "kg", crooked_sources(), CrookedExtractor())
@@ -90,7 +90,7 @@ def test_the_same_graph_as_in_a_folder(remote: Remote, tmp_path: Path) -> None:
         assert kg.meta().revision
 
 
-def test_a_changed_source_is_replaced(remote: Remote, tmp_path: Path) -> None:
+def test_a_changed_source_is_replaced(remote: SparqlEndpoint, tmp_path: Path) -> None:
     index(remote, SOURCES)
     index(remote, CHANGED)
     index(remote, CHANGED)
@@ -98,7 +98,7 @@ def test_a_changed_source_is_replaced(remote: Remote, tmp_path: Path) -> None:
     assert graph_of(SparqlStore(remote)) == embedded(tmp_path / "kg")
 
 
-def test_graphs_of_others_are_left_alone(server: Server, remote: Remote) -> None:
+def test_graphs_of_others_are_left_alone(server: Server, remote: SparqlEndpoint) -> None:
     other = b'<urn:s> <urn:p> "o" <urn:other> .\n'
     server.load(other)
     index(remote, SOURCES)
@@ -106,7 +106,7 @@ def test_graphs_of_others_are_left_alone(server: Server, remote: Remote) -> None
 
 
 def test_large_graphs_go_in_parts(
-    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    remote: SparqlEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sparql_endpoint, "GRAPH_TRIPLES", 7)
     monkeypatch.setattr(sparql_endpoint, "UPDATE_TRIPLES", 11)
@@ -120,11 +120,11 @@ def test_an_endpoint_without_a_graph_store_is_written_by_updates(
 ) -> None:
     oxigraph.clear()
     with playing(relay(oxigraph.query_url.removesuffix("/query"))) as front:
-        index(Remote(f"{front.root}/query", f"{front.root}/update", ""), SOURCES)
+        index(SparqlEndpoint(f"{front.root}/query", f"{front.root}/update", ""), SOURCES)
         methods = {method for method, path, _ in front.seen if path.startswith("/store")}
     assert methods <= {"PUT"}
     make_graph(tmp_path / "kg")
-    assert graph_of(SparqlStore(Remote(oxigraph.query_url))) == embedded(tmp_path / "kg")
+    assert graph_of(SparqlStore(SparqlEndpoint(oxigraph.query_url))) == embedded(tmp_path / "kg")
 
 
 def failing_after(root: str, writes: int) -> Play:
@@ -163,13 +163,13 @@ def test_a_crash_anywhere_is_repaired_by_indexing_again(
     if then is SOURCES:
         index(wanted_folder, CHANGED[-1:])
     wanted = embedded(wanted_folder)
-    direct = Remote(f"{root}/query")
+    direct = SparqlEndpoint(f"{root}/query")
     for writes in count():
         SparqlStore(direct, writable=True).apply(Change(drop=tuple(graphs(direct))))
         index(direct, SOURCES)
         with playing(failing_after(root, writes)) as front:
             try:
-                index(Remote(f"{front.root}/query"), CHANGED)
+                index(SparqlEndpoint(f"{front.root}/query"), CHANGED)
             except RemoteDownError as error:
                 assert "the disk is gone" in str(error)
                 whole = False
@@ -184,18 +184,18 @@ def test_a_crash_anywhere_is_repaired_by_indexing_again(
     assert writes > 5
 
 
-def graphs(remote: Remote) -> list[str]:
+def graphs(remote: SparqlEndpoint) -> list[str]:
     rows = SparqlStore(remote).select("SELECT ?g { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g", "g").rows
     return [row[0].value for row in rows]
 
 
-def test_what_cannot_be_written(server: Server, remote: Remote) -> None:
+def test_what_cannot_be_written(server: Server, remote: SparqlEndpoint) -> None:
     with pytest.raises(StoreError, match="reading only"):
         SparqlStore(remote).apply(Change())
-    unknown = Remote("http://127.0.0.1:9/unknown")
+    unknown = SparqlEndpoint("http://127.0.0.1:9/unknown")
     with pytest.raises(UsageError, match="--update-url"):
         SparqlStore(unknown, writable=True).apply(Change(drop=("urn:g",)))
-    wikibase = Remote(server.query_url, kind="wikibase")
+    wikibase = SparqlEndpoint(server.query_url, kind="wikibase")
     with (
         sarag_rdf.open(wikibase, endpoint=None) as kg,
         pytest.raises(UsageError, match="only read"),
@@ -208,7 +208,7 @@ def test_virtuoso_with_a_password(
 ) -> None:
     """It asks for a digest, which no request holds before it is asked for."""
     virtuoso.clear()
-    closed = Remote(virtuoso.query_url + "-auth")
+    closed = SparqlEndpoint(virtuoso.query_url + "-auth")
     with pytest.raises(RemoteStoreError, match="SARAG_SPARQL_USER"):
         index(closed, SOURCES)
     monkeypatch.setenv("SARAG_SPARQL_USER", "dba")
@@ -238,7 +238,9 @@ def test_indexing_on_the_command_line(
     assert not (tmp_path / "kg").exists()
 
 
-def test_a_broken_graph_stays_marked_until_it_is_repaired(server: Server, remote: Remote) -> None:
+def test_a_broken_graph_stays_marked_until_it_is_repaired(
+    server: Server, remote: SparqlEndpoint
+) -> None:
     """Whoever else writes meanwhile gives it no revision, which would say that it is whole."""
     index(remote, SOURCES)
     store = SparqlStore(remote, writable=True)

@@ -51,7 +51,7 @@ def endpoint() -> Iterator[dict[str, str]]:
         }
 
 
-class Endpoint(HashEmbedder):
+class ModelEndpoint(HashEmbedder):
     """Embeds as the endpoint does, and goes by its name."""
 
     name = "openai:hash"
@@ -59,7 +59,7 @@ class Endpoint(HashEmbedder):
 
 @pytest.fixture
 def kg(tmp_path: Path) -> Path:
-    return make_graph(tmp_path / "kg", embedder=Endpoint())
+    return make_graph(tmp_path / "kg", embedder=ModelEndpoint())
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_a_graph_of_ones_own_may_hold_anything(
         assert got.json() == wanted, name
         assert server.ask("GET", "/ask?q=Who+taught+Ada%3F").status == 200, name
     is_in_order(kg, endpoint)
-    with sarag_rdf.open(kg, embedder=Endpoint(), endpoint=None) as graph:
+    with sarag_rdf.open(kg, embedder=ModelEndpoint(), endpoint=None) as graph:
         assert graph.stats()["sources"] == 3
 
 
@@ -248,7 +248,7 @@ def test_links_that_are_none_do_not_stop_a_search(
 ) -> None:
     skos = tmp_path / "rivers.ttl"
     skos.write_text(f'<http://t/1> a <{SKOS}Concept> ; <{SKOS}prefLabel> "Danube"@en .\n')
-    with sarag_rdf.open(kg, embedder=Endpoint(), endpoint=None) as graph:
+    with sarag_rdf.open(kg, embedder=ModelEndpoint(), endpoint=None) as graph:
         graph.import_graph(skos, "skos")
     entity = next(
         iri(q.subject)
@@ -285,7 +285,7 @@ def _many(folder: Path, count: int) -> Path:
         Source(f"Ada{n} founded Orbis{n}. Orbis{n} has its seat in Ulm.", f"Ada{n}", f"{n}.txt")
         for n in range(count)
     ]
-    return make_graph(folder, sources, embedder=Endpoint())
+    return make_graph(folder, sources, embedder=ModelEndpoint())
 
 
 def _contents(kg: Path) -> dict[str, str]:
@@ -418,7 +418,7 @@ def test_an_unfinished_write_is_healed_by_whoever_opens_the_graph(
         done = run_sarag(how, asked, "--kg", kg, cwd=kg.parent, env=endpoint)
         assert (done.code, done.complaints) == (0, []), done
     elif how == "python":
-        with sarag_rdf.open(kg, embedder=Endpoint(), endpoint=None) as graph:
+        with sarag_rdf.open(kg, embedder=ModelEndpoint(), endpoint=None) as graph:
             assert graph.search("Who taught Ada?").documents
     else:
         with serving(kg, "--writable", env=endpoint) as server:
