@@ -57,21 +57,21 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
 ) -> KnowledgeGraph:
     """Open the knowledge graph in a folder (made when something is indexed), or another one.
 
-    kg: the folder; None for a graph in memory; the URL of a SPARQL endpoint, or a
-    `SparqlEndpoint` with its details. base: what the IRIs of a new graph begin with, http(s),
-    default ``https://example.org/kg/``. over: the parts that are searched, ``documents`` or names of
+    kg: the folder; None for a graph in memory; the URL of a SPARQL endpoint, or a `SparqlEndpoint`
+    with its details. base: what the IRIs of a new graph begin with, http(s), default
+    ``https://example.org/kg/``. over: the parts that are searched, ``documents`` or names of
     imported graphs; none means all that there are, with the links between them. embedder: a
     model's name or path (sentence-transformers), ``openai:MODEL``, or an object; default
-    all-MiniLM-L6-v2, or what the graph was embedded with. endpoint: where a language model answers,
-    for `ask` and for the ``llm`` extractor; by default what OPENAI_BASE_URL names, None for none.
-    llm: an object instead of an endpoint. engine: what takes the steps of activation, ``memory``
-    (arrays, kept between runs) or ``sparql`` (a query a step); ``auto`` is memory for a folder,
-    SPARQL behind an endpoint. vectors: where vectors are kept, if not in the graph's own cache: a
-    callable that is given a name of the parts that are searched (``documents``, or 16 digits of a
-    digest; the same for all graphs) and the `sarag_rdf.ports.VectorStore` that would be used, and
-    returns the one to be used. It may be called often. ``examples/qdrant_vectors.py`` is one.
-    keep_vectors: whether vectors of new texts, such as questions, are added to the graph's cache;
-    if not, the latest of them are held in memory.
+    all-MiniLM-L6-v2, or what the graph was embedded with. endpoint: where a language model
+    answers, for `ask` and for the ``llm`` extractor; by default what OPENAI_BASE_URL names, None
+    for none. llm: an object instead of an endpoint. engine: what takes the steps of activation,
+    ``memory`` (arrays, kept between runs) or ``sparql`` (a query a step); ``auto`` is memory for a
+    folder, SPARQL behind an endpoint. vectors: where vectors are kept, if not in the graph's own
+    cache: a callable that is given a name of the parts that are searched (``documents``, or 16
+    digits of a digest; the same for all graphs) and the `sarag_rdf.ports.VectorStore` that would
+    be used, and returns the one to be used. It may be called often. ``examples/qdrant_vectors.py``
+    is one. keep_vectors: whether vectors of new texts, such as questions, are added to the graph's
+    cache; if not, the latest of them are held in memory.
     """
     from sarag_rdf.endpoints import ModelEndpoint
     from sarag_rdf.kg.graph import KnowledgeGraph
