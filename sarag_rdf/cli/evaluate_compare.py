@@ -34,7 +34,7 @@ def command(**options: Any) -> None:
     """Let a model say which of two systems answers better, question by question.
 
     Each pair is shown in both orders; a system wins if both times it is found better. See
-    docs/evaluation.md for the criteria.
+    docs/how-to/evaluate.md for the criteria.
     """
     import sarag_rdf
     from sarag_rdf.evaluation import compare

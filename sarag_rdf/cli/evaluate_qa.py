@@ -60,9 +60,9 @@ if TYPE_CHECKING:
 def command(**options: Any) -> None:
     """Tell how many questions each system answers right, why not, and what an answer costs.
 
-    See docs/evaluation.md for what the figures mean. With --rows a run that was interrupted goes
-    on where it was. The same replies give the same JSON; times are printed, and written with
-    --timings.
+    See docs/reference/evaluation.md for what the figures mean. With --rows a run that was
+    interrupted goes on where it was. The same replies give the same JSON; times are printed, and
+    written with --timings.
     """
     import sarag_rdf
     from sarag_rdf.evaluation import qa_report

@@ -55,8 +55,8 @@ CURVE = 20
 def command(**options: Any) -> None:
     """Tell how many supporting passages each method finds, and how many answers it covers.
 
-    See docs/evaluation.md for what the figures mean. The same input gives the same JSON; times
-    are printed, and written with --timings.
+    See docs/reference/evaluation.md for what the figures mean. The same input gives the same
+    JSON; times are printed, and written with --timings.
     """
     import sarag_rdf
     from sarag_rdf.evaluation import retrieval_report, tables

@@ -313,7 +313,7 @@ def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 "--reasoner",
                 default="single",
                 help="single, cot, decompose, sparql-cot, sparql-grounded, generic-cot, self-ask, "
-                "closed-book or route; options as NAME:KEY=VALUE. See docs/reasoning.md.",
+                "closed-book or route; options as NAME:KEY=VALUE. See docs/reference/options.md.",
             ),
             setting(
                 "--context",

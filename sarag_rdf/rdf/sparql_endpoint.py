@@ -91,7 +91,10 @@ class SparqlStore:
         return Table(result.variables, [tuple(row[place] for place in order) for row in rows])
 
     def apply(self, change: Change) -> None:
-        """Make a change step by step: an endpoint has no atomic one. See docs/remote.md."""
+        """Make a change step by step: an endpoint has no atomic one.
+
+        See docs/how-to/use-a-sparql-endpoint.md.
+        """
         write(self._writing_client, change)
 
     def load(self, quads: Iterable[ox.Quad]) -> None:
