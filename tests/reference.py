@@ -18,7 +18,7 @@ from sarag_rdf.resources import query_file, query_names
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
-SHARED = 4
+SHARED = 3
 """An option of this many commands or more is described once, with the shared options."""
 
 READING = ("sarag", "rdf", "skos", "wikibase", "wikibase-truthy")
@@ -127,20 +127,25 @@ def _prose(text: str) -> str:
 
 
 def shared_part() -> str:
-    """Options of many commands: what each means, its variable, and which commands take it."""
-    every = len(commands())
-    lines = [
-        "| option | environment | default | meaning | commands |",
-        "| --- | --- | --- | --- | --- |",
-    ]
+    """Options of many commands, in one table for each set of commands that take them."""
+    groups: dict[tuple[str, ...], list[Option]] = {}
     for option, names in _users().items():
         if len(names) >= SHARED:
-            taken = "all" if len(names) == every else ", ".join(names)
-            lines.append(
-                f"| {option.flag} | {option.variables} | {option.default} | {option.meaning} "
-                f"| {taken} |"
-            )
-    return "\n".join(lines) + "\n"
+            groups.setdefault(tuple(names), []).append(option)
+    lines = []
+    for names, rows in groups.items():
+        taken = "all commands" if len(names) == len(commands()) else ", ".join(names)
+        lines += [
+            f"**{taken}**",
+            "",
+            "| option | environment | default | meaning |",
+            "| --- | --- | --- | --- |",
+        ]
+        lines += [
+            f"| {row.flag} | {row.variables} | {row.default} | {row.meaning} |" for row in rows
+        ]
+        lines.append("")
+    return "\n".join(lines)
 
 
 def settings_part() -> str:
@@ -150,7 +155,7 @@ def settings_part() -> str:
         if option.variables:
             settings.setdefault(option.variables, []).append((option, ", ".join(names)))
     lines = ["| environment | flag | default | meaning |", "| --- | --- | --- | --- |"]
-    for variables, rows in sorted(settings.items()):
+    for variables, rows in sorted(settings.items(), key=lambda item: item[0].replace("`", "")):
         for option, names in rows:
             of = f" ({names})" if len(rows) > 1 else ""
             meaning = option.meaning + of
