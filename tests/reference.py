@@ -67,7 +67,8 @@ def _row(option: click.Option) -> Option:
     if option.is_flag:
         shown = "off"
     else:
-        shown = f"`{default}`" if isinstance(default, int | float | str | Path) else ""
+        given = isinstance(default, int | float | str | Path) and default != ""
+        shown = f"`{default}`" if given else ""
     meaning = option.help or ""
     if isinstance(option.type, click.Choice):
         meaning = f"{meaning} One of {', '.join(map(str, option.type.choices))}."
