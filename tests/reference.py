@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from sarag_rdf.cli.main import cli
+from sarag_rdf.cli.main import COMMANDS, cli
 from sarag_rdf.resources import query_file, query_names
 
 ROOT = Path(__file__).parent.parent
@@ -90,7 +90,7 @@ def _users() -> dict[Option, list[str]]:
 def commands_part() -> str:
     """Every command: usage, description, its own options, and which shared ones it takes."""
     users = _users()
-    sections = []
+    sections = [_overview()]
     for name, command in commands():
         own = [option for option in options(command) if len(users[option]) < SHARED]
         shared = [option.flag for option in options(command) if len(users[option]) >= SHARED]
@@ -109,6 +109,16 @@ def commands_part() -> str:
             lines += [f"[Shared options](#shared-options): {', '.join(shared)}.", ""]
         sections.append("\n".join(lines))
     return "\n".join(sections)
+
+
+def _overview() -> str:
+    """What each command is for; a group links to its commands."""
+    lines = ["| command | purpose |", "| --- | --- |"]
+    for name, purpose in COMMANDS.items():
+        inner = [full for full, _ in commands() if full.split()[0] == name]
+        links = ", ".join(f"[{full}](#sarag-{full.replace(' ', '-')})" for full in inner)
+        lines.append(f"| {links} | {purpose} |")
+    return "\n".join([*lines, ""])
 
 
 def _usage(name: str, command: click.Command) -> str:
