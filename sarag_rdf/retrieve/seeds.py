@@ -12,6 +12,7 @@ from sarag_rdf.arrays import find
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
 from sarag_rdf.iris import normalize_name
+from sarag_rdf.network.kinds import ABOUT
 from sarag_rdf.ports import Vector
 from sarag_rdf.retrieve.view import GraphView, Names
 from sarag_rdf.types import Seed
@@ -40,7 +41,7 @@ class Topics:
 
     def __contains__(self, entity: object) -> bool:
         row = find(self._view.iris.entities, str(entity))
-        return row >= 0 and len(self._view.traversal.about(np.array([row]))) > 0
+        return row >= 0 and len(self._view.traversal.incoming(ABOUT, np.array([row]))) > 0
 
 
 _WORD = re.compile(r"\S+")

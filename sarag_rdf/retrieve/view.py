@@ -16,9 +16,8 @@ from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.texts import full_documents
 from sarag_rdf.graph.vectors import GraphVectors, Kind
 from sarag_rdf.iris import normalize_name
-from sarag_rdf.network.edges import Network, Rows
-from sarag_rdf.network.load import SparqlTraversal, load_network, network_after
-from sarag_rdf.network.spreading import Iris
+from sarag_rdf.network.edges import Iris, Network, Rows
+from sarag_rdf.network.load import SparqlTraversal, load_network, update_network
 from sarag_rdf.network.traversal import NetworkTraversal, Traversal
 from sarag_rdf.ports import Arrays, Matrix, Vector, WordIndex
 from sarag_rdf.types import Document
@@ -63,7 +62,7 @@ class GraphView:
         known = [iris for iris in before if iris is not None]
         if len(known) < len(before):
             return None
-        return network_after(self.reader, old, Iris(*known), self.iris, delta)
+        return update_network(self.reader, old, Iris(*known), self.iris, delta)
 
     @cached_property
     def iris(self) -> Iris:
@@ -88,7 +87,7 @@ class GraphView:
         _ = self.words, self.traversal
 
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
-        """Documents by IRI; what was read before is not read again."""
+        """Documents by IRI, without those that the graph does not have."""
         wanted = set(iris)
         missing = wanted - self._documents.keys()
         read = full_documents(self.reader, missing)
@@ -96,7 +95,7 @@ class GraphView:
             self._documents.clear()
             read = full_documents(self.reader, wanted)
         self._documents |= read
-        return {iri: self._documents[iri] for iri in wanted}
+        return {iri: self._documents[iri] for iri in wanted if iri in self._documents}
 
     def relationship_cosines(self, question: Vector, rows: Rows) -> NDArray[np.float32]:
         """Cosines of relationships, by row."""
