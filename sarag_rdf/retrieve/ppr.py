@@ -169,7 +169,7 @@ class Walk:
     def pagerank(self, reset: Floats, damping: float) -> Floats:
         """Probabilities of the nodes, shape (size,), of a walk that goes on with `damping`.
 
-        Else, and from a node without edges always, it starts anew at a node in proportion to
+        Else, and from a node without edges always, it restarts at a node in proportion to
         `reset`, of shape (size,), at least 0 and not all 0. `damping` is in [0, 1). With P the
         probabilities of a step, the result is the fixed point of::
 

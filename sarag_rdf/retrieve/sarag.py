@@ -141,7 +141,7 @@ class Sarag:
         scales = {"meaning": relevance.masked_scale, "words": relevance.words_scale}
         for number, round_ in enumerate(spreading.rounds, start=1):
             name, roots = f"activation_{number}", np.sqrt(round_.documents)
-            scales[name] = Scale.of_few(roots, len(self._view.iris.documents))
+            scales[name] = Scale.of_sparse(roots, len(self._view.iris.documents))
             parts[name] = self._gain * scales[name].z(roots)
         activation = np.sum(list(parts.values()), axis=0)
         places = promising(relevance, spreading.documents, activation, self._limit)

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.arrays import rows_of
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.network.edges import Network
+from sarag_rdf.graph import vectors
+from sarag_rdf.graph.reader import GraphReader, Part
+from sarag_rdf.kg.registry import make_view
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.network.edges import Iris, Network
 from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO
-from sarag_rdf.network.load import load_network
+from sarag_rdf.network.load import SparqlTraversal, load_network
 from sarag_rdf.ports import Table
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.types import Extraction, Mention, Relation
+from sarag_rdf.vectors.store import FolderVectors
+from sarag_rdf.vocab import SKOS
 from tests.retrieve.graphs import MINTER, Content, indexed, put
 
 
@@ -158,3 +166,53 @@ def test_after_adding_and_deleting_it_is_that_of_what_is_left(
     assert same(load_network(reader), load_network(anew))
     assert by_network(load_network(reader)) == by_sparql(reader)
     assert len(load_network(reader).documents) == len(kept)
+
+
+# ---------------------------------------------------------------------------- Predicates
+
+
+def test_a_statement_that_is_a_triple_has_its_property() -> None:
+    store, base, graph = OxigraphStore.in_memory(), "https://example.org/", "https://example.org/g"
+    river, vistula, brda = (NamedNode(base + name) for name in ("river", "vistula", "brda"))
+    triples: list[tuple[NamedNode, NamedNode, NamedNode | Literal]] = [
+        *((thing, SKOS.prefLabel, Literal("a name")) for thing in (river, vistula, brda)),
+        (vistula, SKOS.broader, river),
+        (vistula, SKOS.related, brda),
+    ]
+    store.load(Quad(*triple, NamedNode(graph)) for triple in triples)
+    reader = GraphReader(store, MINTER, (Part("rivers", "skos", {"kg": graph}, store),))
+    network = load_network(reader)
+    edges = network[RELATED_TO]
+    found = {
+        (network.predicates[p], network.entities[s], network.entities[t])
+        for p, s, t in zip(edges.predicate, edges.source, edges.target, strict=True)
+    }
+    assert found == {
+        (SKOS.broader.value, vistula.value, river.value),
+        (SKOS.related.value, vistula.value, brda.value),
+    }
+    iris = Iris(network.documents, network.entities, network.relationships)
+    step = SparqlTraversal(reader, iris)
+    again = step.incident(RELATED_TO, rows_of(iris.entities, [vistula.value]))
+    assert {step.predicates[row] for row in again.predicate} == {
+        predicate for predicate, *_ in found
+    }
+
+
+# --------------------------------------------------------------------------------- Cache
+
+
+def test_arrays_of_another_layout_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, _ = indexed([("Ada", "Ada was glad.", Extraction((Mention("Ada"),), ()))])
+    store, embedder = FolderVectors(tmp_path), HashEmbedder()
+    with monkeypatch.context() as before:
+        before.setattr(vectors, "_LAYOUT", "3")
+        old = {"described": np.zeros((1, 2), dtype=np.int32)}
+        store.save_arrays("network", vectors.arrays_key("1", embedder.name), old)
+    view = make_view(reader, vectors.GraphVectors(reader, embedder, store, "1"), "memory")
+    assert len(view.network[DESCRIBES]) == 1
+    stored = store.load_arrays("network", vectors.arrays_key("1", embedder.name))
+    assert stored is not None
+    assert "describes_source" in stored
