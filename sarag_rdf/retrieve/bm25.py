@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sarag_rdf.retrieve.outcome import listed
+from sarag_rdf.retrieve.explanation import best_documents, retrieved
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Query, Retrieved
 
@@ -31,4 +31,5 @@ class Bm25:
         """Raises `StoreError` from the store."""
         words = self._view.words.scores(query.text).astype(np.float64)
         scores = np.where(words > 0.0, words, -np.inf)
-        return listed(self._view, query, "bm25", {}, scores, self._limit)
+        documents = best_documents(self._view, scores, self._limit)
+        return retrieved(self._view, query, "bm25", {}, documents)

@@ -6,7 +6,7 @@ Karpukhin et al., Dense Passage Retrieval for Open-Domain Question Answering, EM
 
 from __future__ import annotations
 
-from sarag_rdf.retrieve.outcome import document_cosines, listed
+from sarag_rdf.retrieve.explanation import best_documents, document_cosines, retrieved
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Query, Retrieved
 
@@ -23,4 +23,5 @@ class Dense:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         question = self._view.vectors.embedder.embed([query.text])[0]
         cosines = document_cosines(self._view, question)
-        return listed(self._view, query, "dense", {}, cosines, self._limit, similarities=cosines)
+        documents = best_documents(self._view, cosines, self._limit, similarities=cosines)
+        return retrieved(self._view, query, "dense", {}, documents)

@@ -10,12 +10,18 @@ import numpy as np
 
 from sarag_rdf.arrays import rows_of
 from sarag_rdf.errors import UsageError
+from sarag_rdf.network.kinds import DESCRIBES
 from sarag_rdf.options import Count, Hops
+from sarag_rdf.retrieve.explanation import (
+    Explanation,
+    best_documents,
+    document_cosines,
+    retrieved,
+)
 from sarag_rdf.retrieve.neighbourhood import neighbourhood
-from sarag_rdf.retrieve.outcome import document_cosines, listed
 from sarag_rdf.retrieve.seeds import nearest_seeds
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Query, Retrieved, Subgraph
+from sarag_rdf.types import Query, Retrieved
 
 
 class Khop:
@@ -38,17 +44,16 @@ class Khop:
         seeds = nearest_seeds(view.reader, view.vectors, question, self._k)
         rows = rows_of(entities, [seed.node for seed in seeds])
         hops = neighbourhood(view.traversal, rows, self._n)
-        near = view.traversal.documents_of(np.array(sorted(hops), dtype=np.int64))[:, 0]
+        inside = np.array(sorted(hops), dtype=np.int64)
+        near = view.traversal.incoming(DESCRIBES, inside).source
         cosines = document_cosines(view, question)
         scores = np.full(len(cosines), -np.inf)
         scores[near] = cosines[near]
-        return listed(
+        return retrieved(
             view,
             query,
             "khop",
             {"k": self._k, "n": self._n},
-            scores,
-            self._limit,
-            similarities=cosines,
-            subgraph=Subgraph(seeds, {entities[row]: hop for row, hop in hops.items()}, ()),
+            best_documents(view, scores, self._limit, similarities=cosines),
+            Explanation(seeds, hops={entities[row]: hop for row, hop in hops.items()}),
         )

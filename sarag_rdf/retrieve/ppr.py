@@ -2,11 +2,10 @@
 
 Gutiérrez et al., From RAG to Memory: Non-Parametric Continual Learning for Large Language Models,
 2025 (arXiv 2502.14802), section 3, without the model that filters triples. Nodes are documents
-and entities. Edges join entities (of weight 1 for each relationship and where they are linked as
-the same, and of their cosine where their names are alike), and, half as strong, a document and
-each entity that it describes: as in the published program, which counts the former in both
-directions. A question restarts the walk at entities of the relationships nearest to it, and
-faintly at all documents::
+and entities. Edges join entities (of weight 1 for each relationship and each identity, and of
+their cosine where their names are alike), and, half as strong, a document and each entity that it
+describes: as in the published program, which counts the former in both directions. A question
+restarts the walk at entities of the relationships nearest to it, and faintly at all documents::
 
     s(e)     = mean cosine of the question and those of the k nearest relationships that e ends
     reset(e) = s(e) / df(e)     for the k entities of greatest s, else 0
@@ -24,9 +23,10 @@ from numpy.typing import NDArray
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.network.edges import Rows
+from sarag_rdf.network.kinds import DESCRIBES
 from sarag_rdf.options import Count, Weight
 from sarag_rdf.ports import Vector
-from sarag_rdf.retrieve.outcome import document_cosines, listed
+from sarag_rdf.retrieve.explanation import best_documents, document_cosines, retrieved
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Query, Retrieved
 
@@ -89,14 +89,15 @@ class Ppr:
             "synonyms": self._synonyms,
             "order": order,
         }
-        return listed(self._view, query, "ppr", settings, scores, self._limit, similarities=cosines)
+        best = best_documents(self._view, scores, self._limit, similarities=cosines)
+        return retrieved(self._view, query, "ppr", settings, best)
 
     def _entities(self, question: Vector) -> Floats:
         """The share of each entity in the restart."""
         network = self._view.network
         rows, nearest = self._view.vectors.index("relationship").nearest_rows(question, self._k)
         cosines = np.repeat(np.maximum(0.0, nearest.astype(np.float64)), 2)
-        ends, size = network.ends[rows].ravel(), len(network.entities)
+        ends, size = network.relationship_ends(rows).ravel(), len(network.entities)
         counts = np.maximum(1, np.bincount(ends, minlength=size))
         sums = np.bincount(ends, cosines, size)
         means = sums / counts
@@ -110,14 +111,17 @@ def walk_of(view: GraphView, synonyms: float) -> Walk:
     if synonyms not in walks:
         network = view.network
         first = len(network.documents)
-        related = network.ends[network.ends[:, 0] != network.ends[:, 1]]
+        associated = [network[kind].pairs() for kind in network.associations]
+        related = [pairs[pairs[:, 0] != pairs[:, 1]] for pairs in associated]
+        identical = [network[kind].pairs() for kind in network.identities]
         alike, cosines = _alike(view, synonyms)
-        described = network.described + np.array([0, first])
-        same = network.identical
-        edges = np.concatenate((described, related + first, alike + first, same + first))
-        documents = np.full(len(described), DOCUMENT)
-        ones = np.ones(len(related)), np.ones(len(same))
-        weights = np.concatenate((documents, ones[0], cosines, ones[1]))
+        described = network[DESCRIBES].pairs() + np.array([0, first])
+        between = np.concatenate((*related, alike, *identical))
+        edges = np.concatenate((described, between + first))
+        weights = np.ones(len(edges))
+        weights[: len(described)] = DOCUMENT
+        begin = len(described) + sum(map(len, related))
+        weights[begin : begin + len(alike)] = cosines
         walks[synonyms] = Walk(edges, weights, first + len(network.entities))
     return walks[synonyms]
 
@@ -165,7 +169,7 @@ class Walk:
     def pagerank(self, reset: Floats, damping: float) -> Floats:
         """Probabilities of the nodes, shape (size,), of a walk that goes on with `damping`.
 
-        Else, and from a node without edges always, it starts anew at a node in proportion to
+        Else, and from a node without edges always, it restarts at a node in proportion to
         `reset`, of shape (size,), at least 0 and not all 0. `damping` is in [0, 1). With P the
         probabilities of a step, the result is the fixed point of::
 

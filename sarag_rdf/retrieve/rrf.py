@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.options import Count
-from sarag_rdf.retrieve.outcome import document_cosines, listed
+from sarag_rdf.retrieve.explanation import best_documents, document_cosines, retrieved
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Query, Retrieved
 
@@ -38,8 +38,8 @@ class Rrf:
         words = self._view.words.scores(query.text)
         fused = 1.0 / (self._k + _ranks(cosines))
         fused += np.where(words > 0.0, 1.0 / (self._k + _ranks(words.astype(np.float64))), 0.0)
-        settings = {"k": self._k}
-        return listed(self._view, query, "rrf", settings, fused, self._limit, similarities=cosines)
+        documents = best_documents(self._view, fused, self._limit, similarities=cosines)
+        return retrieved(self._view, query, "rrf", {"k": self._k}, documents)
 
 
 def _ranks(scores: Floats) -> Floats:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from sarag_rdf.arrays import rows_of
 from sarag_rdf.errors import UsageError
+from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO, SAME_AS
 from sarag_rdf.options import Count, Hops
-from sarag_rdf.retrieve.neighbourhood import neighbourhood, relationships_among
-from sarag_rdf.retrieve.outcome import (
-    Arc,
-    Pass,
-    ScoredDocument,
-    Spread,
-    arcs_of,
-    ranked_documents,
-    retrieved,
+from sarag_rdf.retrieve.chains import chain_through
+from sarag_rdf.retrieve.explanation import Explanation, ScoredDocument, retrieved
+from sarag_rdf.retrieve.neighbourhood import (
+    identities_of,
+    neighbourhood,
+    relationships_among,
 )
 from sarag_rdf.retrieve.seeds import nearest_seeds
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import SAME_AS, Link, Query, Retrieved, Subgraph
+from sarag_rdf.types import EdgeKindName, Link, Query, Retrieved, Step
 
 PRESETS: dict[str, dict[str, int]] = {"musique": {"k": 3, "n": 4}, "2wiki": {"k": 10, "n": 3}}
 """The values of k and n that the paper used for MuSiQue and for 2WikiMultiHopQA (5.4)."""
@@ -31,9 +30,9 @@ PRESETS: dict[str, dict[str, int]] = {"musique": {"k": 3, "n": 4}, "2wiki": {"k"
 class SaragPaper:
     """The published method. Its thresholds are cosines and fit an embedder whose cosines are high.
 
-    Defects of the printed algorithm are settled: negative weights are clipped at 0 and the order
-    is fixed (`algo.activation_paper`). The set is ordered by similarity to the question. A link to
-    the same entity in another graph is an arc of weight 1.
+    Where the printed algorithm is not well-defined, negative weights are clipped at 0 and the
+    order is fixed (`rescale`, `spread_paper`). The result is ordered by similarity to the
+    question. An identity of two entities, in different graphs, is an edge of weight 1.
     """
 
     def __init__(
@@ -67,42 +66,48 @@ class SaragPaper:
         hops = neighbourhood(step, start, self._n)
         inside = np.array(sorted(hops), dtype=np.int64)
         names = {int(row): iris.entities[row] for row in inside}
-        rows = relationships_among(step, inside)
-        cosines = self._view.relationship_cosines(question, rows[:, 0])
+        edges = relationships_among(step, inside)
+        cosines = self._view.relationship_cosines(question, edges.statement)
         links = tuple(
             Link(
                 iris.relationships[r], names[s], names[o], "", float(w), rescale(float(w), self._c)
             )
-            for (r, s, o), w in zip(rows.tolist(), cosines, strict=True)
+            for r, (s, o), w in zip(
+                edges.statement.tolist(), edges.pairs().tolist(), cosines, strict=True
+            )
         )
-        same = [
-            (SAME_AS, names[one], names[other], 1.0)
-            for one, other in step.same_as(inside).tolist()
-            if one < other
-        ]
-        arcs = arcs_of([*((k.relationship, k.subject, k.object, k.weight) for k in links), *same])
-        outcome = spread_paper(arcs, [seed.node for seed in seeds])
-        activated = frozenset(e for e, a in outcome.activation.items() if a > self._tau_a)
+        identical = identities_of(step, inside).pairs().tolist()
+        joined = [(RELATED_TO.name, k.relationship, k.subject, k.object, k.weight) for k in links]
+        joined += [(SAME_AS.name, SAME_AS.predicate, names[s], names[o], 1.0) for s, o in identical]
+        starts = frozenset(seed.node for seed in seeds)
+        activation, steps = spread_paper(both_ways(joined), starts)
+        activated = frozenset(e for e, a in activation.items() if a > self._tau_a)
         relationships = sorted(
             (k for k in links if k.similarity > self._tau_r and {k.subject, k.object} <= activated),
             key=lambda k: (-k.similarity, k.relationship),
         )
+        to_node: defaultdict[str, list[Step]] = defaultdict(list)
+        for passed in steps:
+            to_node[passed.target].append(passed)
+        reached = {entity: amount for entity, amount in activation.items() if amount > 0.0}
+        chains = {entity: chain_through(entity, to_node, starts) for entity in reached}
         best: dict[str, tuple[float, str]] = {}
-        speaking = rows_of(iris.entities, sorted(activated))
-        for row, speaker in step.documents_of(speaking).tolist():
-            document, entity = iris.documents[row], names[speaker]
-            activation = outcome.activation[entity]
-            if document not in best or activation > best[document][0]:
-                best[document] = activation, entity
+        describing = step.incoming(DESCRIBES, rows_of(iris.entities, sorted(activated)))
+        for row, contributor in describing.pairs().tolist():
+            document, entity = iris.documents[row], names[contributor]
+            if document not in best or activation[entity] > best[document][0]:
+                best[document] = activation[entity], entity
         described = sorted(best)
         similarities = self._vectors.index("document").similarities(question, described)
         scored = [
-            ScoredDocument(iri, float(similarity), float(similarity), *best[iri])
+            ScoredDocument(
+                iri, float(similarity), float(similarity), *best[iri], chains[best[iri][1]]
+            )
             for iri, similarity in zip(described, similarities, strict=True)
             if similarity >= self._tau_d
         ]
         return retrieved(
-            self._reader,
+            self._view,
             query,
             "sarag-paper",
             {
@@ -113,12 +118,16 @@ class SaragPaper:
                 "tau_d": self._tau_d,
                 "tau_r": self._tau_r,
             },
-            {},
-            Subgraph(seeds, {names[row]: hop for row, hop in hops.items()}, links),
-            outcome,
-            activated,
-            ranked_documents(self._reader, scored, self._limit),
-            relationships,
+            sorted(scored, key=lambda d: (-d.score, d.iri))[: self._limit],
+            Explanation(
+                seeds,
+                reached,
+                activated,
+                chains,
+                {names[row]: hop for row, hop in hops.items()},
+                links,
+                relationships,
+            ),
         )
 
 
@@ -130,15 +139,43 @@ def rescale(similarity: float, c: float) -> float:
     return min(1.0, max(0.0, (similarity - c) / (1.0 - c)))
 
 
-def spread_paper(arcs: Mapping[str, Sequence[Arc]], seeds: Iterable[str]) -> Spread:
-    """Algorithm 1 with its order fixed: seeds ascending, arcs in the order given.
+class WeightedEdge(NamedTuple):
+    """One direction of an edge between entities, by IRI; the weight lies in [0, 1]."""
 
-    For each seed in turn: it is set to 1, and a breadth-first walk from it adds to every target
-    ``weight * activation of the node``, bounded by 1; `visited` is reset for each seed, so that
-    activation fires again. The result depends on the order, which is therefore part of it.
+    target: str
+    relationship: str
+    weight: float
+    kind: EdgeKindName
+
+
+def both_ways(
+    edges: Iterable[tuple[EdgeKindName, str, str, str, float]],
+) -> dict[str, list[WeightedEdge]]:
+    """The outgoing edges of each entity, both ways, in a fixed order.
+
+    Edges are given as (kind, relationship, subject, object, weight). Loops and edges of weight 0
+    are left out; parallel edges stay parallel.
+    """
+    outgoing: defaultdict[str, list[WeightedEdge]] = defaultdict(list)
+    for kind, relationship, subject, object_, weight in edges:
+        if subject != object_ and weight > 0.0:
+            outgoing[subject].append(WeightedEdge(object_, relationship, weight, kind))
+            outgoing[object_].append(WeightedEdge(subject, relationship, weight, kind))
+    return {entity: sorted(several) for entity, several in outgoing.items()}
+
+
+def spread_paper(
+    edges: Mapping[str, Sequence[WeightedEdge]], seeds: Iterable[str]
+) -> tuple[dict[str, float], list[Step]]:
+    """Algorithm 1 with its order fixed: seeds ascending, outgoing edges in the order given.
+
+    Each seed in turn is set to 1, and a breadth-first walk from it adds to every target ``weight
+    * activation of the node``, bounded by 1; `visited` is reset for each seed, so that a node
+    fires again. Returns the activation of all nodes that were reached, in [0, 1], and every step,
+    numbered from 0. The result depends on the order, which is therefore part of it.
     """
     activation: dict[str, float] = {}
-    passes: list[Pass] = []
+    steps: list[Step] = []
     for seed in sorted(set(seeds)):
         activation[seed] = 1.0
         visited: set[str] = set()
@@ -148,13 +185,23 @@ def spread_paper(arcs: Mapping[str, Sequence[Arc]], seeds: Iterable[str]) -> Spr
             if node in visited:
                 continue
             visited.add(node)
-            for target, link, weight in arcs.get(node, ()):
-                before = activation.get(target, 0.0)
+            for target, relationship, weight, kind in edges.get(node, ()):
                 amount = weight * activation[node]
-                activation[target] = min(1.0, before + amount)
-                passes.append(
-                    Pass(len(passes), node, target, link, weight, amount, activation[target])
+                activation[target] = min(1.0, activation.get(target, 0.0) + amount)
+                steps.append(
+                    Step(
+                        len(steps),
+                        node,
+                        target,
+                        relationship,
+                        weight,
+                        amount,
+                        activation[target],
+                        kind,
+                        "entity",
+                        "entity",
+                    )
                 )
                 if target not in visited:
                     queue.append(target)
-    return Spread(activation, passes)
+    return activation, steps
