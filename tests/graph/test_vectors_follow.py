@@ -260,7 +260,8 @@ def test_nodes_that_an_import_speaks_of_are_read_with_it(tmp_path: Path) -> None
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index([sarag_rdf.Source("Ulm lies on the Danube.")])
         kg.import_graph(tmp_path / "towns.nt", "rdf", name="towns")
-        reader = kg._location.reading()
+        with kg.session.read() as snapshot:
+            reader = snapshot.searched
         empty = {kind: frozenset[str]() for kind in KINDS}
         assert told_apart(reader, Delta("1", "2", empty))
         assert not told_apart(reader, Delta("1", "2", empty | {"entity": frozenset([entity])}))

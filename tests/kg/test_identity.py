@@ -40,7 +40,8 @@ def kg(tmp_path: Path) -> Iterator[KnowledgeGraph]:
 
 def stored(kg: KnowledgeGraph) -> set[Quad]:
     """Evidence and what follows from it; the graph follows, and conforms."""
-    reader = kg._location.own()
+    with kg.session.read() as snapshot:
+        reader = snapshot.own
     assert list(kg.validate().violations) == []
     graph = set(reader.store.quads(MINTER.kg_graph))
     assert graph == set(rebuild(reader).insert)
@@ -49,7 +50,8 @@ def stored(kg: KnowledgeGraph) -> set[Quad]:
 
 
 def entities(kg: KnowledgeGraph, *names: str) -> list[str]:
-    reader = kg._location.own()
+    with kg.session.read() as snapshot:
+        reader = snapshot.own
     mentions = [MINTER.mention(normalize_name(name)) for name in names]
     found = {m.value: e.value for m, e in reader.select_provenance_for("mention-targets", mentions)}
     return [found.get(mention, "") for mention in mentions]

@@ -340,7 +340,8 @@ def test_a_bit_in_what_is_made_of_the_graph(folder: Path) -> None:
 
 def test_vectors_of_other_texts_and_lengths(folder: Path) -> None:
     with opened(folder) as kg:
-        vectors = kg._embeddings.view(kg._location.reading()).vectors
+        with kg.session.read() as snapshot:
+            vectors = snapshot.view.vectors
         store, revision = vectors._store, vectors._revision
         for kind in KINDS:
             index = vectors.index(kind)
@@ -450,7 +451,7 @@ def test_behind_an_endpoint(
     with opened(remote) as kg:
         kg.index(sarag_rdf.Source("Ada met Bea.", "", "a.txt"), extractor=CapitalExtractor())
         assert kg.fsck().findings == ()
-        with kg._location.changing() as reader:
+        with kg.session.write(create=False) as reader:
             quads = list(reader.store.quads(MINTER.kg_graph))
             reader.store.apply(Change(delete=(quads[0],)))
         assert not kg.fsck().in_order

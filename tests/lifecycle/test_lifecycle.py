@@ -66,7 +66,8 @@ def kg(docs: Path) -> KnowledgeGraph:
 
 
 def reader(kg: KnowledgeGraph) -> Any:
-    return kg._location.own()
+    with kg.session.read() as snapshot:
+        return snapshot.own
 
 
 def keys(kg: KnowledgeGraph) -> list[str]:
