@@ -83,6 +83,6 @@ def _broken_databases(session: Session) -> dict[Path, str]:
         if folder is None or not os.path.lexists(folder):
             continue
         if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir may raise
-            return {folder: "is no folder, but stands where one belongs"}
+            return {folder: "is not a folder"}
     paths = filter(None, map(session.location.cache, DATABASES))
     return {path: fault for path in paths if (fault := fault_of(path))}

@@ -68,24 +68,24 @@ def _repair(session: Session, reader: GraphReader) -> list[str]:
     if read_meta(reader.store) is None:
         return done
     if complete_change(reader):
-        done.append("derived the traversed graph anew, and gave the graph a revision")
+        done.append("rebuilt the traversed graph and set a revision")
     elif any(finding.check == fsck.DERIVED for finding in _check_derived(reader)):
         reader.store.apply(revised(reader, rebuild(reader)))
-        done.append("derived the traversed graph anew")
+        done.append("rebuilt the traversed graph")
     discarded = discard_caches(session, reader, only_broken=not done)
     times = ended_before_they_began(reader)
     if times.insert:
         reader.store.apply(times)
-        done.append("gave runs that ended before they began the time of their beginning as end")
+        done.append("set the end of runs that ended before they began to their beginning")
     return done + [f"discarded {name}" for name in discarded]
 
 
 def _build_vectors(session: Session, reader: GraphReader, progress: Progress) -> str:
     error = session.vectors.try_build(reader, progress)
     return (
-        f"left the vectors to the next search: {error}"
+        f"vectors not updated; the next search updates them: {error}"
         if error
-        else ("brought the vectors up to date")
+        else ("updated the vectors")
     )
 
 

@@ -65,7 +65,7 @@ class Identity:
         merged into them. Raises `UsageError` for an unknown rule.
         """
         if rule not in RULES:
-            raise UsageError(f"there is no rule '{rule}': the rules are {', '.join(RULES)}")
+            raise UsageError(f"unknown rule '{rule}': choose one of {', '.join(RULES)}")
         with self._session.read() as snapshot:
             nearest = partial(_nearest, snapshot)
             rows = [
@@ -124,8 +124,8 @@ class Identity:
         names = sorted(map(normalize_name, (name, other)))
         if names[0] == names[1] or not all(names):
             raise UsageError(
-                f"'{name}' and '{other}' are the same name: say in which sources it is of another "
-                "thing, with --in SOURCE --as QUALIFIER"
+                f"'{name}' and '{other}' are the same name: give the sources in which it names "
+                "another entity, with --in SOURCE --as QUALIFIER"
             )
         decision = Decision("apart", names[0], names[1], note=note, date=_today())
         with self._session.write(create=False) as reader:
@@ -164,8 +164,8 @@ class Identity:
                     note = note or earlier.note
                 elif not iris.isdisjoint(earlier.sources):
                     raise UsageError(
-                        f"in one of these sources '{name}' is '{earlier.qualifier}' already: undo "
-                        "that first"
+                        f"'{name}' is already '{earlier.qualifier}' in one of these sources: undo "
+                        "that split first"
                     )
             decision = Decision(
                 "variant", normalized, qualifier=qualifier, sources=tuple(sorted(iris)),
@@ -180,7 +180,9 @@ class Identity:
         Raises `UsageError` if there are none.
         """
         if what is not None and not what.strip():
-            raise UsageError("tell what to undo: a name, a rule or an IRI; --undo-all undoes all")
+            raise UsageError(
+                "give a name, a rule or an IRI to undo, or --undo-all for all decisions"
+            )
         with self._session.write(create=False) as reader:
             iris = {what, *decisions_of_run(reader, what or "")}
             name = normalize_name(what or "")
@@ -194,7 +196,7 @@ class Identity:
             ]
             if not undone:
                 about = "" if what is None else f" about '{what}'"
-                raise UsageError(f"there is no decision{about}: see sarag merge --list")
+                raise UsageError(f"no decision{about}: see  sarag merge --list")
             record_decisions(reader, [], undone)
             return undone
 
@@ -253,15 +255,15 @@ def _merges(reader: GraphReader, merges: Sequence[_Merge]) -> list[Decision]:
         entities = [_entity(reader, named) for named in (merge.entity, merge.other)]
         entity, other = map(reader.minter.mention_of_entity, entities)
         if entity == other:
-            raise UsageError(f"'{merge.entity}' and '{merge.other}' are one already")
+            raise UsageError(f"'{merge.entity}' and '{merge.other}' are already the same entity")
         if (entity, other) in decided.apart:
             raise UsageError(
                 f"'{merge.entity}' and '{merge.other}' are kept apart: undo that first"
             )
         if other in merged_into.values() or other in merged_into or entity in merged_into:
             raise UsageError(
-                f"'{merge.entity}' or '{merge.other}' was merged with a third: merge that with "
-                f"'{merge.entity}' instead, or undo it (sarag merge --list)"
+                f"'{merge.entity}' or '{merge.other}' is already merged with another entity: "
+                f"merge that one with '{merge.entity}' instead, or undo it (sarag merge --list)"
             )
         merged_into[other] = entity
         name, target = (_normalized(reader, mention) for mention in (other, entity))
@@ -298,7 +300,7 @@ def _entity(reader: GraphReader, named: str) -> str:
         entities = _targets(reader, [reader.minter.mention(normalize_name(named))])
         if entities:
             return entities[0]
-    raise UsageError(f"'{named}' is no entity of this graph: give its IRI, or a name in a document")
+    raise UsageError(f"no entity '{named}' in this graph: give its IRI, or a name in a document")
 
 
 def _targets(reader: GraphReader, mentions: Sequence[str]) -> list[str]:
@@ -309,7 +311,7 @@ def _normalized(reader: GraphReader, mention: str) -> str:
     names = [name.value for _, name in reader.select_provenance_for("normalized-names", [mention])]
     if not names:
         raise UsageError(
-            "a thing that was told apart by a qualifier is not merged: undo the split instead"
+            "an entity that was split off by a qualifier cannot be merged: undo the split instead"
         )
     return str(min(names))
 

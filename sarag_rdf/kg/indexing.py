@@ -144,7 +144,7 @@ def delete(session: Session, sources: str | Iterable[str], progress: Progress) -
         remove(reader, iris, progress)
         failure = session.vectors.try_build(reader, progress)
         if failure is not None:
-            log.warning("vectors are left to the next search: %s", failure)
+            log.warning("vectors not updated; the next search updates them: %s", failure)
         return tuple(holdings.names(iris).values())
 
 

@@ -116,8 +116,8 @@ def _all_imported(reader: GraphReader) -> GraphReader:
     names = [graph.name for graph in imported_graphs(reader) if graph.state == COMPLETE]
     if not names:
         raise UsageError(
-            "no graph has been imported that links could lead to: see sarag import; --elsewhere "
-            "accepts links to other items"
+            "no imported graph to link to: import one with  sarag import, or accept links to other "
+            "items with --elsewhere"
         )
     return searched(reader, names)
 

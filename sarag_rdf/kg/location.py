@@ -126,10 +126,10 @@ class FolderLocation:
             return OxigraphStore.in_memory()
         if self._folder.exists():
             raise NotAGraphError(
-                f"{place(self._folder)} holds no graph: name the graph's folder with --kg"
+                f"{place(self._folder)} holds no graph: give the graph's folder with --kg"
             )
         raise NotAGraphError(
-            f"there is no graph at {place(self._folder)}: make one with  sarag index PATH --kg "
+            f"no graph at {place(self._folder)}: create one with  sarag index PATH --kg "
             f"{place(self._folder)}"
         )
 
@@ -177,8 +177,8 @@ class FolderLocation:
             raise
         except StoreError as error:
             raise StoreError(
-                f"a write to {place(self._folder)} was broken off, and the graph cannot be put in "
-                f"order here: run  sarag fsck --repair  where its folder can be written ({error})"
+                f"a write to {place(self._folder)} was interrupted, and the graph cannot be "
+                f"repaired here: run  sarag fsck --repair  where its folder is writable ({error})"
             ) from error
 
     def _holds_graph(self) -> bool:
@@ -196,8 +196,8 @@ class FolderLocation:
     def _refuse_other_folder(self) -> None:
         if self._holds_other_files():
             raise NotAGraphError(
-                f"{place(self._folder)} holds other things and no graph: name a new or empty "
-                "folder with --kg"
+                f"{place(self._folder)} holds other files but no graph: give a new or "
+                "empty folder with --kg"
             )
 
 
@@ -215,8 +215,9 @@ class EndpointLocation:
         if not (missing_ok or self._is_foreign() or read_meta(store)):
             url = self._endpoint.query_url
             raise EmptyGraphError(
-                f"{url} holds no graph that sarag wrote: say with --graph-kind what it holds "
-                f"(wikibase, skos or rdf), or index into it with  sarag index PATH --kg {url}"
+                f"{url} holds no graph written by sarag: give the kind of its graph with "
+                "--graph-kind (wikibase, skos or rdf), or index into it with  "
+                f"sarag index PATH --kg {url}"
             )
         return store
 
@@ -225,7 +226,7 @@ class EndpointLocation:
         """Open the endpoint for updates; SPARQL has no locks, so that writers must take turns."""
         if self._is_foreign():
             kind = self._endpoint.kind
-            raise UsageError(f"a graph of kind {kind} is only read: leave --graph-kind out")
+            raise UsageError(f"a graph of kind {kind} is read-only: omit --graph-kind")
         yield self._connect(writable=True)
 
     def excluding_writers(self) -> AbstractContextManager[object]:

@@ -39,8 +39,7 @@ class Snapshot:
         """The reader of a graph that sarag wrote; raises `UsageError` for any other."""
         if self.reader.over is not None:
             raise UsageError(
-                "this needs a graph that sarag wrote, and not one of kind "
-                f"{self.reader.parts[0].kind}"
+                f"this needs a graph written by sarag, not one of kind {self.reader.parts[0].kind}"
             )
         return self.reader
 
@@ -165,8 +164,8 @@ class Session:
             return self._new or Minter(DEFAULT_BASE)
         if self._new is not None and self._new.base != meta.base:
             raise UsageError(
-                f"the graph's base is {meta.base}, not {self._new.base}: leave --base out, or "
-                "make another graph"
+                f"the graph's base is {meta.base}, not {self._new.base}: omit --base, or "
+                "create another graph"
             )
         return Minter(meta.base)
 

@@ -52,7 +52,9 @@ class Vectors:
     ) -> None:
         """`cache` and `models` as in `Models`; `engine` and `choose` as in `sarag_rdf.open`."""
         if engine not in get_args(Engine):
-            raise UsageError(f"there is no engine '{engine}': give {', '.join(get_args(Engine))}")
+            raise UsageError(
+                f"unknown engine '{engine}': choose one of {', '.join(get_args(Engine))}"
+            )
         self._cache = cache
         self._models = models
         self._engine: Engine = engine
@@ -73,7 +75,7 @@ class Vectors:
             if meta.embedding_model and embedder.name != meta.embedding_model:
                 raise ModelMismatchError(
                     f"the graph was embedded with '{meta.embedding_model}', not with "
-                    f"'{embedder.name}': leave --embedder out, or re-embed it with "
+                    f"'{embedder.name}': omit --embedder, or re-embed the graph with "
                     f"sarag index --embedder {embedder.name}"
                 )
             vectors = GraphVectors(reader, embedder, self.store(reader), meta.revision)
@@ -142,7 +144,7 @@ class Vectors:
             try:
                 self._carry_over(reader, meta, delta)
             except VectorStoreError as error:
-                log.warning("vectors are left to the next search: %s", error)
+                log.warning("vectors not updated; the next search updates them: %s", error)
 
     def _carry_over(self, reader: GraphReader, meta: Meta, delta: Delta) -> None:
         store = self.store(reader)
@@ -208,7 +210,7 @@ def _with_progress(embedder: CachedEmbedder, kind: Kind, progress: Progress) -> 
 def _exact_up_to() -> int:
     value = os.environ.get("SARAG_EXACT_UP_TO", "")
     if value and not value.isdecimal():
-        raise UsageError(f"SARAG_EXACT_UP_TO is a number of vectors, and not '{value}'")
+        raise UsageError(f"SARAG_EXACT_UP_TO must be a number of vectors, not '{value}'")
     return int(value) if value else EXACT_UP_TO
 
 

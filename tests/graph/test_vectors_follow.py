@@ -313,6 +313,6 @@ def test_a_large_graph_is_searched_in_clusters(
         ]
         assert [d.document.iri for d in kg.search("Who lies on the Aare?").documents] == found
     monkeypatch.setenv("SARAG_EXACT_UP_TO", "many")
-    refused = pytest.raises(UsageError, match="number of vectors, and not 'many'")
+    refused = pytest.raises(UsageError, match="must be a number of vectors, not 'many'")
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg, refused:
         kg.search("Aare")

@@ -147,8 +147,8 @@ def test_what_is_derived_is_made_anew(folder: Path, name: str) -> None:
     assert "sarag fsck --repair" in text
     repaired = check(folder, repair=True)
     assert repaired.in_order, repaired
-    assert any("derived the traversed graph anew" in done for done in repaired.repaired)
-    assert "brought the vectors up to date" in repaired.repaired
+    assert any("rebuilt the traversed graph" in done for done in repaired.repaired)
+    assert "updated the vectors" in repaired.repaired
     assert without_meta(folder) == before
     assert check(folder).in_order
     with opened(folder) as kg:
@@ -436,11 +436,11 @@ def test_the_command(
     repaired = sarag("fsck", "--kg", folder, "--repair")
     assert (repaired.code, repaired.out.splitlines()[0]) == (
         0,
-        "repaired: derived the traversed graph anew",
+        "repaired: rebuilt the traversed graph",
     )
     assert repaired.out.splitlines()[-1].startswith(f"{folder}: in order: 3 sources")
     assert json.loads(sarag("fsck", "--kg", folder, "--json").out)["in_order"] is True
-    sarag("fsck", "--kg", "none").fails(1, "there is no graph at none")
+    sarag("fsck", "--kg", "none").fails(1, "no graph at none")
 
 
 def test_behind_an_endpoint(
