@@ -221,7 +221,7 @@ def test_numbers_of_endpoints_that_cannot_be(wrong: dict[str, Any]) -> None:
 
 
 def test_an_engine_that_does_not_exist() -> None:
-    with pytest.raises(UsageError, match="no engine 'zz': give auto, memory, sparql"):
+    with pytest.raises(UsageError, match="unknown engine 'zz': choose one of auto, memory, sparql"):
         sarag_rdf.open(engine="zz")  # type: ignore[arg-type]
 
 
