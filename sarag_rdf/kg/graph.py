@@ -20,6 +20,7 @@ from sarag_rdf.kg.checking import Checking
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.lifecycle import LifeCycle
 from sarag_rdf.kg.linking import Linking
+from sarag_rdf.options import Options
 from sarag_rdf.ports import (
     LLM,
     Embedder,
@@ -57,16 +58,22 @@ class KnowledgeGraph(LifeCycle):
         """The imported graphs, by name, complete or not."""
         return imported_graphs(self._location.reader())
 
-    def search(self, question: str, *, retriever: str = "sarag", **options: Any) -> Retrieved:
-        """Retrieve documents and relationships; `options` are the retriever's own."""
+    def search(
+        self, question: str, *, retriever: str | Options = "sarag", **options: Any
+    ) -> Retrieved:
+        """Retrieve documents and relationships.
+
+        `retriever` is a name, ``name:key=value:key=value``, or an options object such as
+        `SaragOptions`; keyword arguments are options of the retriever, too, and take precedence.
+        """
         query = question_of(question)
         with self._location.undisturbed():
             return self.retriever(retriever, **options).retrieve(query)
 
-    def retriever(self, name: str, **options: Any) -> Retriever:
-        """A retriever on the graph as it is now, for many questions; `options` are its own."""
+    def retriever(self, retriever: str | Options, **options: Any) -> Retriever:
+        """A retriever on the graph as it is now, for many questions; see `search`."""
         view = self._embeddings.view(self._location.reading())
-        return registry.make_retriever(name, view, options)
+        return registry.make_retriever(retriever, view, options)
 
     def embedder(self, *, cached: bool = True) -> Embedder:
         """The model that questions are embedded with, behind the graph's cache or bare."""
@@ -77,33 +84,35 @@ class KnowledgeGraph(LifeCycle):
         self,
         question: str,
         *,
-        retriever: str = "sarag",
-        reasoner: str = "single",
-        context: str = "whole",
+        retriever: str | Options = "sarag",
+        reasoner: str | Options = "single",
+        context: str | Options = "whole",
         budget: int | None = None,
         tokenizer: str | None = None,
         **options: Any,
     ) -> Answer:
         """Answer from retrieved evidence; without an endpoint the evidence alone is returned.
 
-        `reasoner` and `context` take options as ``name:key=value``. `budget` is the size of a
-        context in tokens, as `tokenizer` (a folder or the name of a model) counts them, or
-        approximately; `options` are the retriever's own.
+        `retriever`, `reasoner` and `context` are names, ``name:key=value:key=value``, or options
+        objects; keyword arguments are options of the retriever, too, and take precedence.
+        `budget` is the maximum size of a context that names none, in tokens; `tokenizer` (a
+        folder or the name of a model) counts them, by default approximately.
         """
         query = question_of(question)
+        strategy = registry.options_of("reasoner", reasoner)
         gather = self.gather(
             retriever, context=context, budget=budget, tokenizer=tokenizer, **options
         )
         if self._llm is None and self._endpoint is None:
             evidence = gather(query)
             return Answer("evidence", "", "", (), evidence.retrieved, evidence=(evidence,))
-        return self.reasoner(reasoner, gather).answer(query)
+        return self.reasoner(strategy, gather).answer(query)
 
     def gather(
         self,
-        retriever: str = "sarag",
+        retriever: str | Options = "sarag",
         *,
-        context: str = "whole",
+        context: str | Options = "whole",
         budget: int | None = None,
         tokenizer: str | None = None,
         **options: Any,
@@ -114,7 +123,7 @@ class KnowledgeGraph(LifeCycle):
         counter = registry.make_counter(tokenizer)
         return registry.make_gather(made, registry.make_context(context, view, counter, budget))
 
-    def reasoner(self, reasoner: str, gather: Gather, llm: LLM | None = None) -> Reasoner:
+    def reasoner(self, reasoner: str | Options, gather: Gather, llm: LLM | None = None) -> Reasoner:
         """A reasoner with a model, that of the endpoint by default; see `ask`."""
         view = self._embeddings.view(self._location.reading())
         return registry.make_reasoner(reasoner, gather, llm or self.llm(), view)
