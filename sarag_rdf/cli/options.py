@@ -134,44 +134,71 @@ def sparql_write_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def embedding_endpoint_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--base-url and its limits, for commands that embed texts and call no language model."""
+    return _together(_endpoint_settings("--timeout"))(function)
+
+
 def endpoint_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--base-url and what belongs to it; the key comes from the environment alone."""
+    """--base-url, its limits, and the settings of a language model.
+
+    The key of the endpoint is read from the environment only.
+    """
     return model_options("--timeout")(function)
 
 
 def model_options(timeout: str) -> Decorator:
-    """The same with another name for --timeout, where that is the limit of something else."""
+    """`endpoint_options` with another name for --timeout."""
+    return _together([*_endpoint_settings(timeout), *_model_settings()])
+
+
+def _together(settings: list[Decorator]) -> Decorator:
+    """Several options as one decorator; help lists them in this order."""
 
     def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
-        for decorate in reversed(_model_settings(timeout)):
+        for decorate in reversed(settings):
             function = decorate(function)
         return function
 
     return decorated
 
 
-def _model_settings(timeout: str) -> list[Decorator]:
+def _endpoint_settings(timeout: str) -> list[Decorator]:
     return [
         setting(
             "--base-url",
             also=["OPENAI_BASE_URL"],
-            help="An OpenAI-compatible endpoint. Its key is read from SARAG_API_KEY or "
+            help="URL of an OpenAI-compatible endpoint. Its key is read from SARAG_API_KEY or "
             "OPENAI_API_KEY.",
         ),
-        setting("--model", help="The model at the endpoint; default: its only one."),
-        setting(timeout, default=120.0, help="Seconds a request may take."),
+        setting(timeout, default=120.0, help="Time limit of a request to it, in seconds."),
         setting(
             "--loading-wait",
             default=LOADING_WAIT,
             type=click.FloatRange(0.0),
-            help="Seconds to wait for a server that is still loading its model.",
+            help="Time to wait for a server that is loading its model, in seconds.",
         ),
-        setting("--concurrency", default=4, type=click.IntRange(1), help="Calls at a time."),
-        setting("--temperature", default=0.0, type=click.FloatRange(0.0), help="Of the model."),
-        setting("--model-seed", default=0, type=int, help="Of what the model leaves to chance."),
         _max_reply,
-        setting("--price-in", default=0.0, help="US dollars per million tokens read."),
-        setting("--price-out", default=0.0, help="US dollars per million tokens written."),
+    ]
+
+
+def _model_settings() -> list[Decorator]:
+    return [
+        setting("--model", help="Model at the endpoint; default: its only one."),
+        setting(
+            "--concurrency", default=4, type=click.IntRange(1), help="Number of concurrent calls."
+        ),
+        setting(
+            "--temperature",
+            default=0.0,
+            type=click.FloatRange(0.0),
+            help="Sampling temperature of the model.",
+        ),
+        setting("--model-seed", default=0, type=int, help="Random seed of the model."),
+        setting("--price-in", default=0.0, help="Price of a million input tokens, in US dollars."),
+        setting(
+            "--price-out", default=0.0, help="Price of a million output tokens, in US dollars."
+        ),
     ]
 
 
@@ -181,17 +208,23 @@ def endpoint_of(options: dict[str, Any]) -> ModelEndpoint | None:
 
     if not options.get("base_url"):
         return None
+    names = {
+        "model": "model",
+        "concurrency": "concurrency",
+        "price_in": "price_in",
+        "price_out": "price_out",
+        "temperature": "temperature",
+        "model_seed": "seed",
+    }
+    settings = {
+        field: options[name] for name, field in names.items() if options.get(name) is not None
+    }
     return ModelEndpoint(
         options["base_url"],
-        options.get("model") or "",
-        options["timeout"],
-        options["concurrency"],
-        options["price_in"],
-        options["price_out"],
-        options["temperature"],
-        options["model_seed"],
-        options["max_reply"] << 20,
-        options["loading_wait"],
+        timeout=options["timeout"],
+        max_reply=options["max_reply"] << 20,
+        loading_wait=options["loading_wait"],
+        **settings,
     )
 
 
@@ -269,7 +302,8 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 "--retriever",
                 default="sarag",
                 metavar="NAME[:KEY=VALUE]...",
-                help="sarag, sarag-paper, bm25, dense, rrf, khop or ppr.",
+                help="sarag, sarag-paper, bm25, dense, rrf, khop or ppr. 'sarag strategies' lists "
+                "their keys.",
             ),
             setting("--preset", help="The same as preset=NAME in --retriever (sarag-paper)."),
             setting("-k", "--k", type=int, help="The same as k=K in --retriever."),
@@ -328,7 +362,7 @@ def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 default="single",
                 metavar="NAME[:KEY=VALUE]...",
                 help="single, cot, decompose, sparql-cot, generic-cot, self-ask, closed-book, "
-                "route or sparql-grounded.",
+                "route or sparql-grounded. 'sarag strategies' lists their keys.",
             ),
             setting(
                 "--context",

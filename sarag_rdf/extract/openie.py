@@ -53,7 +53,7 @@ class OpenIEOptions(Options):
 
 
 class OpenIEExtractor:
-    """Extractions from a file, of whose passages documents are passages or chunks.
+    """Extractions from a file of passages, by the text of a passage or of a chunk of it.
 
     Raises `ExtractionFormatError` for a file of another shape, `InputError` for one that cannot
     be read. A document that the file does not know is yielded as an `InputError`.
