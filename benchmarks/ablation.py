@@ -48,7 +48,7 @@ from sarag_rdf.network.spreading import Gate, Rates, Spreading, spread
 from sarag_rdf.network.traversal import NetworkTraversal
 from sarag_rdf.ports import Table, Vector
 from sarag_rdf.retrieve import relevance, sarag
-from sarag_rdf.retrieve.sarag import Sarag
+from sarag_rdf.retrieve.sarag import Sarag, SaragOptions
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.vectors.index import ExactIndex
 from sarag_rdf.vocab import SARAG
@@ -239,7 +239,7 @@ def _run(
     corpus: Corpus,
     questions: Sequence[Judged],
 ) -> Run:
-    retriever = Sarag(view, limit=max(KS), explain=False, **options)
+    retriever = Sarag(view, SaragOptions(limit=max(KS), explain=False, **options))
     rankings: list[Ranking] = []
     for question in questions:
         found = (d.document for d in retriever.retrieve(question.question.query).documents)

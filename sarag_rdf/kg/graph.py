@@ -26,6 +26,7 @@ from sarag_rdf.kg.links import Links
 from sarag_rdf.kg.quarantine import Quarantine
 from sarag_rdf.kg.query import run_query
 from sarag_rdf.kg.session import Session
+from sarag_rdf.options import Options
 from sarag_rdf.ports import (
     LLM,
     ChooseVectors,
@@ -281,48 +282,56 @@ class KnowledgeGraph:
 
     # Questions
 
-    def search(self, question: str, *, retriever: str = "sarag", **options: Any) -> Retrieved:
-        """Retrieve documents and relationships; `options` are the retriever's own."""
+    def search(
+        self, question: str, *, retriever: str | Options = "sarag", **options: Any
+    ) -> Retrieved:
+        """Retrieve documents and relationships.
+
+        `retriever` is a name, ``name:key=value:key=value``, or an options object such as
+        `SaragOptions`; keyword arguments are options of the retriever, too, and take precedence.
+        """
         query = question_of(question)
         with self.session.read() as snapshot:
             return registry.make_retriever(retriever, snapshot.view, options).retrieve(query)
 
-    def retriever(self, name: str, **options: Any) -> Retriever:
-        """A retriever for many questions to the graph as it is now; `options` are its own."""
+    def retriever(self, retriever: str | Options, **options: Any) -> Retriever:
+        """A retriever for many questions to the graph as it is now; see `search`."""
         with self.session.read() as snapshot:
-            return registry.make_retriever(name, snapshot.view, options)
+            return registry.make_retriever(retriever, snapshot.view, options)
 
     def ask(
         self,
         question: str,
         *,
-        retriever: str = "sarag",
-        reasoner: str = "single",
-        context: str = "whole",
+        retriever: str | Options = "sarag",
+        reasoner: str | Options = "single",
+        context: str | Options = "whole",
         budget: int | None = None,
         tokenizer: str | None = None,
         **options: Any,
     ) -> Answer:
         """Answer from retrieved evidence; without a language model, return only the evidence.
 
-        `reasoner` and `context` take options as ``name:key=value``. `budget` is the size of a
-        context in tokens, counted by `tokenizer` (a folder or the name of a model), or
-        approximately without one; `options` are the retriever's own.
+        `retriever`, `reasoner` and `context` are names, ``name:key=value:key=value``, or options
+        objects; keyword arguments are options of the retriever, too, and take precedence.
+        `budget` is the maximum size of a context that names none, in tokens; `tokenizer` (a
+        folder or the name of a model) counts them, by default approximately.
         """
         query = question_of(question)
+        strategy = registry.options_of("reasoner", reasoner)
         gather = self.gather(
             retriever, context=context, budget=budget, tokenizer=tokenizer, **options
         )
         if not self.session.models.has_llm:
             evidence = gather(query)
             return Answer("evidence", "", "", (), evidence.retrieved, evidence=(evidence,))
-        return self.reasoner(reasoner, gather).answer(query)
+        return self.reasoner(strategy, gather).answer(query)
 
     def gather(
         self,
-        retriever: str = "sarag",
+        retriever: str | Options = "sarag",
         *,
-        context: str = "whole",
+        context: str | Options = "whole",
         budget: int | None = None,
         tokenizer: str | None = None,
         **options: Any,
@@ -334,7 +343,7 @@ class KnowledgeGraph:
         counter = registry.make_counter(tokenizer)
         return registry.make_gather(retrieve, registry.make_context(context, view, counter, budget))
 
-    def reasoner(self, reasoner: str, gather: Gather, llm: LLM | None = None) -> Reasoner:
+    def reasoner(self, reasoner: str | Options, gather: Gather, llm: LLM | None = None) -> Reasoner:
         """A reasoner with a language model, by default that of the endpoint; see `ask`."""
         with self.session.read() as snapshot:
             return registry.make_reasoner(reasoner, gather, llm or self.llm(), snapshot.view)

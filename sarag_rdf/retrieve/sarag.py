@@ -12,16 +12,15 @@ the entity. The score of a document is the sum of its similarity, its words and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.arrays import rows_of
-from sarag_rdf.errors import UsageError
 from sarag_rdf.network.edges import Rows
 from sarag_rdf.network.spreading import Gate, Rates, Spreading, spread
-from sarag_rdf.options import Count, Hops, Weight
+from sarag_rdf.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
 from sarag_rdf.ports import Vector
 from sarag_rdf.retrieve.chains import (
     arrivals,
@@ -49,52 +48,68 @@ DIGITS = 5
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True, kw_only=True)
+class SaragOptions(RetrieverOptions):
+    """Options of `Sarag`; none depends on the embedder."""
+
+    name = "sarag"
+    k: int = option(
+        3,
+        "Number of nearest documents at which activation starts, beside the entities that the "
+        "question names.",
+        ge=0,
+        le=MAX_COUNT,
+    )
+    n: int = option(
+        2,
+        "Number of rounds, each from documents over entities and relationships to documents.",
+        ge=1,
+        le=MAX_HOPS,
+    )
+    c: float = option(
+        0.98,
+        "Quantile of the similarities between the question and all relationships; relationships "
+        "up to it pass no activation on.",
+        ge=0.0,
+        lt=1.0,
+    )
+    decay: float = option(
+        0.15, "Share of its activation that a document or entity passes on.", ge=0.0, le=1.0
+    )
+    gain: float = option(
+        0.4,
+        "Weight of the activation of each round in a document's score; similarity has weight 1.",
+        ge=0.0,
+        le=MAX_COUNT,
+    )
+    explain: bool = option(
+        True,
+        "Return seeds, paths, entities and relationships; without them the ranking is the same.",
+        recorded=False,
+    )
+
+
 class Sarag:
-    """Query-gated activation; see `__init__` for the parameters."""
+    """Query-gated spreading activation over documents, entities and relationships."""
 
-    def __init__(
-        self,
-        view: GraphView,
-        *,
-        k: Count = 3,
-        n: Hops = 2,
-        c: float = 0.98,
-        decay: float = 0.15,
-        gain: Weight = 0.4,
-        limit: int | None = None,
-        explain: bool = True,
-    ) -> None:
-        """Parameters, none of which depends on the embedder.
+    options = SaragOptions
 
-        k: nearest documents that activation starts at. n: rounds, each from documents over
-        entities and their relationships to documents. c: quantile of the question's similarities
-        to relationships, in [0, 1), up to which a relationship passes nothing. decay: the share
-        of its activation that a document or an entity passes on, in [0, 1]. gain: how much the
-        activation of each round counts in a document's score beside similarity. Without `explain`
-        the ranking is the same, and the result has no explanation.
-        """
-        if k < 0 or n < 1 or not 0.0 <= c < 1.0 or not 0.0 <= decay <= 1.0 or gain < 0.0:
-            raise UsageError(
-                "sarag needs k of at least 0, n of at least 1, c in [0, 1), decay in [0, 1] and "
-                "gain of at least 0"
-            )
+    def __init__(self, view: GraphView, options: SaragOptions | None = None) -> None:
         self._view = view
-        self._limit = limit
-        self._explain = explain
-        self._k, self._n, self._c, self._gain = k, n, c, gain
-        self._rates = Rates(decay=decay)
+        self._options = options or SaragOptions()
+        self._rates = Rates(decay=self._options.decay)
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        view = self._view
+        view, options = self._view, self._options
         question = view.vectors.embedder.embed([query.text])[0]
         named = named_entities(view.names, query.text, Topics(view))
         relevance = Relevance(view, query.text, question, list(named))
         near = relevance.candidates
         order = np.argsort(-relevance.scores(near), kind="stable")
-        nearest = [near[i] for i in order[: self._k]]
+        nearest = [near[i] for i in order[: options.k]]
         entities = rows_of(view.iris.entities, list(named)).tolist()
-        floor, ceiling = view.vectors.index("relationship").quantile(question, self._c)
+        floor, ceiling = view.vectors.index("relationship").quantile(question, options.c)
         gate = self._gate(question, floor, ceiling)
         spreading = spread(
             view.traversal,
@@ -103,20 +118,14 @@ class Sarag:
             self._rates,
             sources=dict.fromkeys(nearest, 1.0),
             seeds=dict(zip(entities, named.values(), strict=True)),
-            rounds=self._n,
+            rounds=options.n,
             beam=BEAM,
             candidates=near,
         )
         documents, calibration = self._scored(relevance, spreading)
         calibration |= {"weight_floor": floor, "weight_ceiling": ceiling}
-        settings = {
-            "k": self._k,
-            "n": self._n,
-            "c": self._c,
-            "decay": self._rates.decay,
-            "gain": self._gain,
-        }
-        if not self._explain:
+        settings = options.settings()
+        if not options.explain:
             return retrieved(view, query, "sarag", settings, documents, calibration=calibration)
         documents, explanation = explained(view, question, gate, spreading, documents)
         return retrieved(view, query, "sarag", settings, documents, explanation, calibration)
@@ -142,9 +151,9 @@ class Sarag:
         for number, round_ in enumerate(spreading.rounds, start=1):
             name, roots = f"activation_{number}", np.sqrt(round_.documents)
             scales[name] = Scale.of_sparse(roots, len(self._view.iris.documents))
-            parts[name] = self._gain * scales[name].z(roots)
+            parts[name] = self._options.gain * scales[name].z(roots)
         activation = np.sum(list(parts.values()), axis=0)
-        places = promising(relevance, spreading.documents, activation, self._limit)
+        places = promising(relevance, spreading.documents, activation, self._options.limit)
         rows = spreading.documents[places]
         similarity, named = relevance.cosines(rows)
         words = relevance.words[rows]
@@ -154,7 +163,7 @@ class Sarag:
             **{name: values[places] for name, values in parts.items()},
         }
         scores = np.sum(list(parts.values()), axis=0)
-        best = np.lexsort((rows, -scores))[: self._limit]
+        best = np.lexsort((rows, -scores))[: self._options.limit]
         network, rounds = spreading.network, spreading.rounds
         activations = np.stack([round_.documents for round_ in rounds])
         scored = []
