@@ -9,7 +9,7 @@ import click
 from sarag_rdf.cli.indexing import echo_counts
 from sarag_rdf.cli.options import (
     embedder_option,
-    endpoint_options,
+    embedding_endpoint_options,
     kg_option,
     open_graph,
     sparql_write_options,
@@ -22,7 +22,7 @@ from sarag_rdf.errors import one_line
 @kg_option
 @sparql_write_options
 @embedder_option
-@endpoint_options
+@embedding_endpoint_options
 @click.option("--dry-run", is_flag=True, help="List what would be deleted; write nothing.")
 def command(sources: tuple[str, ...], *, dry_run: bool, **options: Any) -> int:
     """Delete sources, with all that nothing else in the graph supports.

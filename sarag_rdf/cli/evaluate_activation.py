@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sarag_rdf.cli.evaluation import check_outputs
-from sarag_rdf.cli.options import embedder_option, endpoint_options, kg_option, open_graph
+from sarag_rdf.cli.options import embedder_option, embedding_endpoint_options, kg_option, open_graph
 from sarag_rdf.errors import UsageError
 
 _RETRIEVERS = {"sarag": "0.5,0.9,0.99,0.999", "sarag-paper": "0.3,0.4,0.5"}
@@ -31,7 +31,7 @@ _RETRIEVERS = {"sarag": "0.5,0.9,0.99,0.999", "sarag-paper": "0.3,0.4,0.5"}
 )
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw it: a .png file.")
 @embedder_option
-@endpoint_options
+@embedding_endpoint_options
 def command(question: str, **options: Any) -> None:
     """Show how many entities a question activates, and how much, for some values of c.
 

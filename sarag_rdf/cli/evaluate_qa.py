@@ -79,7 +79,6 @@ def command(**options: Any) -> None:
     if options["plot"] and options["plot"].suffix.lower() != ".png":
         raise UsageError(f"{options['plot']}: the name of a plot ends in .png")
     check_outputs(options["rows"], options["json_file"], options["timings"], options["plot"])
-    _check_reasoners(systems)
     llm = registry.make_llm(endpoint_of(options), None)
     corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
     asked = chosen(file.questions, options["limit"], options["seed"])
@@ -139,21 +138,15 @@ def command(**options: Any) -> None:
 def _systems(text: str) -> list[Parts]:
     """The systems, each once, all of whose parts have names that are known."""
     from sarag_rdf.evaluation.qa import Parts
-    from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS
+    from sarag_rdf.kg.registry import options_of
 
     systems = {}
     for label in text.split(","):
         parts = Parts.parse(label)
-        for kind, part, known in (
-            ("retriever", parts.retriever, RETRIEVERS),
-            ("context", parts.context, CONTEXTS),
-            ("reasoner", parts.reasoner, REASONERS),
-        ):
-            if part.name not in known:
-                raise UsageError(
-                    f"system {parts.label}: unknown {kind} '{part.name}': choose from "
-                    f"{', '.join(known)}"
-                )
+        with _named(parts):
+            options_of("retriever", parts.retriever)
+            options_of("context", parts.context)
+            options_of("reasoner", parts.reasoner)
         systems[parts.label] = parts
     return list(systems.values())
 
@@ -165,15 +158,6 @@ def _baseline(wanted: str | None, systems: list[Parts]) -> str:
     if wanted not in labels:
         raise UsageError(f"--baseline {wanted} is not among --systems: choose {', '.join(labels)}")
     return wanted
-
-
-def _check_reasoners(systems: list[Parts]) -> None:
-    """Before anything is indexed."""
-    from sarag_rdf.kg.registry import reasoner_spec
-
-    for parts in systems:
-        with _named(parts):
-            reasoner_spec(parts.reasoner.label)
 
 
 @contextmanager
@@ -189,11 +173,10 @@ def _system(kg: KnowledgeGraph, parts: Parts, meter: Meter, options: Mapping[str
 
     with _named(parts):
         gather = kg.gather(
-            parts.retriever.name,
+            parts.retriever.label,
             context=parts.context.label,
             budget=options["budget"],
             tokenizer=options["tokenizer"],
-            **parts.retriever.options,
         )
         counted = meter.gathering(gather)
         return System(parts.label, kg.reasoner(parts.reasoner.label, counted, meter))

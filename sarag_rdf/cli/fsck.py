@@ -10,7 +10,7 @@ import click
 
 from sarag_rdf.cli.options import (
     embedder_option,
-    endpoint_options,
+    embedding_endpoint_options,
     json_option,
     kg_option,
     open_graph,
@@ -23,7 +23,7 @@ from sarag_rdf.cli.output import echo_violations
 @kg_option
 @sparql_write_options
 @embedder_option
-@endpoint_options
+@embedding_endpoint_options
 @json_option
 @click.option("--repair", is_flag=True, help="Make anew what is derived: never deletes evidence.")
 def command(*, as_json: bool, repair: bool, **options: Any) -> int:

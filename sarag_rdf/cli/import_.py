@@ -11,7 +11,7 @@ import click
 from sarag_rdf.cli.options import (
     Decorator,
     embedder_option,
-    endpoint_options,
+    embedding_endpoint_options,
     expansion_option,
     json_option,
     kg_option,
@@ -61,7 +61,7 @@ def _many(name: str, help_: str) -> Decorator:
 @click.option("--drop", metavar="NAME", help="Drop an imported graph.")
 @kg_option
 @embedder_option
-@endpoint_options
+@embedding_endpoint_options
 @json_option
 def command(file: str | None, **options: Any) -> int:
     """Bring in a knowledge graph, as a graph of its own that is only read.

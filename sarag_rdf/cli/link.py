@@ -9,8 +9,8 @@ import click
 
 from sarag_rdf.cli.options import (
     embedder_option,
+    embedding_endpoint_options,
     endpoint_only,
-    endpoint_options,
     kg_option,
     open_graph,
     sparql_options,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     help="Remove the links of a table, or of an entity, an item or a mapping; or, with --all, all.",
 )
 @click.option("--all", "every", is_flag=True, help="With --undo: remove all links.")
-@endpoint_options
+@embedding_endpoint_options
 def command(**options: Any) -> int:
     """Link entities of the documents to items of an imported graph, or of an endpoint.
 

@@ -19,7 +19,7 @@ from sarag_rdf.kg.report import names_of
 from sarag_rdf.picture.geometry import clean
 from sarag_rdf.ports import Table
 from sarag_rdf.rdf.results import plain
-from sarag_rdf.types import SAME_AS, ActivatedEntity, Answer, RankedDocument, Retrieved, Stage, Step
+from sarag_rdf.types import ActivatedEntity, Answer, RankedDocument, Retrieved, Stage, Step
 
 _SEEDS = 10
 _ENTITIES = 12
@@ -100,9 +100,11 @@ def show_entities(found: Retrieved) -> None:
 
 def _by(step: Step, names: dict[str, str]) -> str:
     origin = names.get(step.origin, step.origin)
-    if step.relationship == SAME_AS:
+    if step.kind == "same_as":
         return f"{origin}, which is the same"
-    return names.get(step.relationship, f"document {origin}, which describes it")
+    if step.origin_type == "document":
+        return f"document {origin}, which describes it"
+    return names.get(step.relationship, step.relationship)
 
 
 def _place(entity: ActivatedEntity) -> str:
@@ -150,18 +152,18 @@ def _show_steps(found: RankedDocument, retrieved: Retrieved, names: dict[str, st
     start = found.chain[0].origin if found.chain else found.entity
     seed = next(s for s in retrieved.seeds if s.node == start)
     _lines(f"seed {seed.name} ({seed.activation:.3f}), {seed.reason}", "      ", _width() - 8)
-    at_document = seed.text == seed.node
-    for number, step in enumerate(found.chain, start=1):
-        text = names.get(step.relationship)
-        if text is None:
-            text = "describes" if at_document else "is described by"
-            at_document = not at_document
+    for step in found.chain:
+        text = names.get(step.relationship, step.relationship)
+        if step.kind == "describes":
+            text = "describes" if step.origin_type == "document" else "is described by"
         click.echo(f'        -> "{text}" (weight {step.weight:.3f} passes {step.amount:.3f})')
-        if number < len(found.chain) or not at_document:
-            name = names.get(step.target, step.target)
-            if at_document:
-                name = "this document" if step.target == found.document.iri else f"document {name}"
-            click.echo(f"        -> {name} ({step.activation:.3f})")
+        is_document = step.target_type == "document"
+        if step is found.chain[-1] and is_document:
+            break
+        name = names.get(step.target, step.target)
+        if is_document:
+            name = "this document" if step.target == found.document.iri else f"document {name}"
+        click.echo(f"        -> {name} ({step.activation:.3f})")
     click.echo(
         f"        -> this document (activation {found.activation:.3f}, score {found.score:.3f})"
     )

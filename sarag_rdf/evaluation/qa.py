@@ -43,7 +43,7 @@ class Parts:
         ``closed-book`` stands alone, as it retrieves nothing. Raises `UsageError`.
 
         >>> Parts.parse("dense:limit=5 + single").retriever.options
-        {'limit': 5}
+        {'limit': '5'}
         """
         parts = [Spec.parse(part) for part in text.split("+")]
         if [part.name for part in parts] == ["closed-book"]:

@@ -21,12 +21,12 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sarag_rdf import __version__
 from sarag_rdf.resources import query_file, query_names
 from sarag_rdf.serve.answering import OpenGraph, answer_questions
 from sarag_rdf.serve.graph_store import PATH, graph_store
 from sarag_rdf.serve.http import failed, public_url
 from sarag_rdf.serve.jobs import RequestError
+from sarag_rdf.serve.openapi import openapi_document
 from sarag_rdf.serve.pool import Pool, Work
 from sarag_rdf.serve.questions import ask, search
 from sarag_rdf.serve.settings import ServeSettings
@@ -250,12 +250,12 @@ async def editor(request: Request) -> Response:
 
 
 async def docs(_: Request) -> Response:
-    """``/docs``: what can be asked, for people."""
+    """``/docs``: the paths and their parameters as a page."""
     return HTMLResponse(_page("docs.html"))
 
 
 async def openapi(request: Request) -> Response:
-    """``/openapi.json``: the same for programs."""
+    """``/openapi.json``: the paths and their parameters as OpenAPI."""
     return JSONResponse(openapi_document(public_url(request, "")))
 
 
@@ -272,14 +272,6 @@ def examples() -> list[dict[str, str]]:
         }
         for query in found
     ]
-
-
-def openapi_document(url: str) -> dict[str, Any]:
-    """The description of all paths, for the server at a URL."""
-    document: dict[str, Any] = json.loads(_page("openapi.json"))
-    document["info"]["version"] = __version__
-    document["servers"] = [{"url": url}]
-    return document
 
 
 def _own_prefixes(request: Request) -> dict[str, str]:
