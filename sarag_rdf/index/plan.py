@@ -18,15 +18,15 @@ from sarag_rdf.read import (
     MAX_CHARS,
     Duplicate,
     InputProblem,
-    Placed,
-    prefix_below,
+    LocatedOutcome,
+    display_path,
+    key_prefix,
     read_paths,
-    read_placed,
-    shown,
+    read_with_location,
 )
 from sarag_rdf.read.language import is_tag
 from sarag_rdf.read.reader import STDIN
-from sarag_rdf.read.text import clean, clean_line, fault_of
+from sarag_rdf.read.text import clean, clean_line, text_problem
 from sarag_rdf.types import Document, Method, Source
 
 Input = Source | InputProblem | Duplicate
@@ -232,7 +232,7 @@ def read_inputs(
 
 def place_inputs(
     inputs: Inputs | Iterable[Inputs], **reading: Any
-) -> Iterator[Source | InputProblem | Placed]:
+) -> Iterator[Source | InputProblem | LocatedOutcome]:
     """The same with the place of what is read from paths; standard input has none."""
     sources, paths = _apart(inputs)
     if STDIN in paths:
@@ -240,18 +240,20 @@ def place_inputs(
     for source in sources:
         yield _cleaned(source, reading.get("max_chars", MAX_CHARS))
     if paths:
-        yield from read_placed(paths, **reading)
+        yield from read_with_location(paths, **reading)
 
 
 def place_folder(
     folder: str | Path, *, root: str | Path | None = None, **reading: Any
-) -> tuple[str, Iterator[Placed]]:
+) -> tuple[str, Iterator[LocatedOutcome]]:
     """What is in a folder, and what the keys of it begin with. Raises `UsageError` without one."""
     path = Path(folder)
     if not path.is_dir():
-        raise UsageError(f"there is no folder {shown(path)}: name the folder of the documents")
+        raise UsageError(
+            f"there is no folder {display_path(path)}: name the folder of the documents"
+        )
     top = Path(root) if root is not None else None
-    return prefix_below(path, top) or "", read_placed([path], root=top, **reading)
+    return key_prefix(path, top) or "", read_with_location([path], root=top, **reading)
 
 
 def _apart(inputs: Inputs | Iterable[Inputs]) -> tuple[list[Source], list[Path]]:
@@ -262,7 +264,7 @@ def _apart(inputs: Inputs | Iterable[Inputs]) -> tuple[list[Source], list[Path]]
 
 def _cleaned(source: Source, max_chars: int) -> Source | InputProblem:
     text = clean(source.text)
-    fault = fault_of(text, max_chars)
+    fault = text_problem(text, max_chars)
     if clean(source.key) != source.key:
         fault = "has a key that is not plain Unicode text: give it another"
     if not fault and not is_tag(source.language):

@@ -12,7 +12,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.plan import Plan, plan
 from sarag_rdf.index.quarantine import read_quarantine
-from sarag_rdf.read import InputProblem, Outcome, Placed, shown
+from sarag_rdf.read import InputProblem, LocatedOutcome, ReadOutcome, display_path
 from sarag_rdf.read.text import clean_line
 from sarag_rdf.read.walk import file_of_key, key_of_path
 from sarag_rdf.types import Method, Source
@@ -30,7 +30,7 @@ class _Seen:
 
 def plan_update(
     reader: GraphReader,
-    placed: Iterable[Placed | Source | InputProblem],
+    placed: Iterable[LocatedOutcome | Source | InputProblem],
     method: Method,
     *,
     yes: bool = False,
@@ -61,7 +61,7 @@ def plan_update(
 
 def plan_sync(
     reader: GraphReader,
-    placed: Iterable[Placed],
+    placed: Iterable[LocatedOutcome],
     method: Method,
     *,
     prefix: str = "",
@@ -108,9 +108,9 @@ def _refusal(folder: str, gone: int, held: int, *, is_empty: bool) -> str:
 def _known(
     reader: GraphReader,
     holdings: Holdings,
-    placed: Iterable[Placed | Source | InputProblem],
+    placed: Iterable[LocatedOutcome | Source | InputProblem],
     seen: _Seen,
-) -> Iterator[Outcome]:
+) -> Iterator[ReadOutcome]:
     """Outcomes of what the graph holds; one problem for each file that it does not hold."""
     strange: set[str] = set()
     for found in placed:
@@ -119,25 +119,31 @@ def _known(
         elif isinstance(found, Source):
             iri = reader.minter.source(found.key, found.title, found.text)
             yield found if iri in holdings.keys else _not_held(found.key or "text")
-        elif found.named and isinstance(found.outcome, InputProblem) and not found.path.exists():
+        elif (
+            found.is_explicit
+            and isinstance(found.outcome, InputProblem)
+            and not found.path.exists()
+        ):
             yield _not_there(holdings, found)
-        elif holdings.of_file(found.place) or _is_held_folder(holdings, found):
+        elif holdings.of_file(found.key) or _is_held_folder(holdings, found):
             yield _watched(reader, holdings, found, seen)
-        elif not found.named:
-            seen.left_out |= {found.place} if isinstance(found.outcome, Source) else set()
-        elif found.place not in strange:
-            strange.add(found.place)
-            yield _not_held(shown(found.path))
+        elif not found.is_explicit:
+            seen.left_out |= {found.key} if isinstance(found.outcome, Source) else set()
+        elif found.key not in strange:
+            strange.add(found.key)
+            yield _not_held(display_path(found.path))
 
 
-def _is_held_folder(holdings: Holdings, found: Placed) -> bool:
+def _is_held_folder(holdings: Holdings, found: LocatedOutcome) -> bool:
     """Whether a problem is that of a folder below which there is something."""
-    return isinstance(found.outcome, InputProblem) and bool(holdings.below(found.place))
+    return isinstance(found.outcome, InputProblem) and bool(holdings.below(found.key))
 
 
-def _watched(reader: GraphReader, holdings: Holdings, found: Placed, seen: _Seen) -> Outcome:
+def _watched(
+    reader: GraphReader, holdings: Holdings, found: LocatedOutcome, seen: _Seen
+) -> ReadOutcome:
     """The outcome, written down; a problem says that what there was is kept."""
-    outcome, place = found.outcome, found.place
+    outcome, place = found.outcome, found.key
     if isinstance(outcome, Source):
         seen.sources.add(reader.minter.source(outcome.key, outcome.title, outcome.text))
         seen.files.add(place)
@@ -153,8 +159,8 @@ def _not_held(name: str) -> InputProblem:
     return InputProblem(name, f"is not in the graph: add it with {call}")
 
 
-def _not_there(holdings: Holdings, found: Placed) -> InputProblem:
-    name, place = shown(found.path), found.place
+def _not_there(holdings: Holdings, found: LocatedOutcome) -> InputProblem:
+    name, place = display_path(found.path), found.key
     if not holdings.at(place):
         return InputProblem(name, "does not exist, and is not in the graph: check the path")
     key = place if holdings.of_file(place) else f"{place}/"
