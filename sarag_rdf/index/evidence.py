@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from sarag_rdf.extract.names import lead_name, names_in_title, without_bracket
+from sarag_rdf.extract.names import lead_name, names_in_title, strip_disambiguation
 from sarag_rdf.iris import Minter, normalize_name
 from sarag_rdf.ports import Term
 from sarag_rdf.redaction import redacted
@@ -214,7 +214,7 @@ def topic_of(document: Document, extraction: Extraction) -> str:
     """
     names = dict.fromkeys(normalize_name(m.name) for m in extraction.mentions)
     opening = document.title or lead_name(document.text)
-    for title in map(normalize_name, (opening, without_bracket(opening))):
+    for title in map(normalize_name, (opening, strip_disambiguation(opening))):
         if title and title in names:
             return title
     if document.title or not opening:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pyoxigraph import Quad
 
 from sarag_rdf.errors import SaragError
-from sarag_rdf.extract.entity_types import retyping_warning, with_known_types
+from sarag_rdf.extract.entity_types import resolve_types, unknown_types, unknown_types_warning
 from sarag_rdf.graph.metadata import now
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.commit import Writer, remove_by
@@ -45,7 +45,7 @@ class IndexReport:
 
     The `quarantined` sources are among the problems. `discarded` counts, by reason, what was
     extracted and is not in the graph: repeated relationships, names that the text does not hold.
-    `retyped` counts the mentions whose type was not known, by the label that they had.
+    `unknown_types` counts the mentions whose type is not an entity type, by their label.
     """
 
     added: int = 0
@@ -59,7 +59,7 @@ class IndexReport:
     mentions: int = 0
     relationships: int = 0
     discarded: Counter[str] = field(default_factory=Counter)
-    retyped: Counter[str] = field(default_factory=Counter)
+    unknown_types: Counter[str] = field(default_factory=Counter)
     problems: list[InputProblem] = field(default_factory=list)
 
 
@@ -110,8 +110,8 @@ def run(
     report.discarded += _discarded(extractor) - before
     report.deleted = remove_by(writer, tuple(plan.gone), progress)
     writer.finish()
-    if report.retyped:
-        log.warning(retyping_warning(report.retyped))
+    if report.unknown_types:
+        log.warning(unknown_types_warning(report.unknown_types))
     return report
 
 
@@ -158,7 +158,7 @@ def _commit(
     held: list[Quad] = []
     for planned, given in batch:
         try:
-            found = [(document, with_known_types(extraction)) for document, extraction in given]
+            found = [(document, resolve_types(extraction)) for document, extraction in given]
             graph = source_graph(minter, planned.source, planned.iri, method, found)
         except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
             report.problems.append(InputProblem(planned.name, _unwritable(error)))
@@ -169,7 +169,7 @@ def _commit(
         if verdict.conforms:
             insert += quads
             drop += [minter.source_graph(planned.iri)] if planned.known else []
-            _count(report, planned, found, graph)
+            _count(report, planned, given, graph)
         else:
             state = state_of(planned.source, extraction)
             held += quarantine_quads(minter, planned.iri, state, quads, verdict, when)
@@ -212,4 +212,4 @@ def _count(report: IndexReport, planned: PlannedSource, found: _Found, graph: So
     report.relationships += graph.relationships
     report.discarded += graph.discarded
     for _, extraction in found:
-        report.retyped.update(extraction.retyped)
+        report.unknown_types += unknown_types(extraction)
