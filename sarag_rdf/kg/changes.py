@@ -122,7 +122,7 @@ class Changes:
             first = todo(self._location.reader(or_empty=True))
             self._location.forget()
             if not first.todo:
-                return run.report_of(first)
+                return run.initial_report(first)
             todo = _once(first, todo)
         with self._writing() as reader:
             planned = todo(reader)

@@ -107,7 +107,7 @@ class Embeddings:
         embedder = self._loaded(recorded)
         if embedder.name != recorded:
             embedder.embed(["one two three"])
-        Writer(reader).describe(embedder.name)
+        Writer(reader).write_metadata(embedder.name)
 
     @contextmanager
     def ahead(self, reader: GraphReader) -> Iterator[EmbeddingPrefetcher]:

@@ -18,7 +18,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.metadata import now, revised, run_quads
 from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.index.sync import Holdings
+from sarag_rdf.index.sync import IndexedSources
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.kg.embedding import Embeddings
 from sarag_rdf.kg.location import GraphLocation
@@ -150,7 +150,9 @@ class Identity:
         with self._changing() as reader:
             if not _targets(reader, [reader.minter.mention(normalized)]):
                 raise UsageError(f"no document mentions '{name}': see sarag stats")
-            iris = {*Holdings(reader).named([sources] if isinstance(sources, str) else sources)}
+            iris = {
+                *IndexedSources(reader).resolve([sources] if isinstance(sources, str) else sources)
+            }
             qualifier = qualifier.strip()
             for there in read_decisions(reader):
                 if there.kind != "variant" or there.name != normalized:

@@ -11,9 +11,9 @@ from sarag_rdf.errors import EndpointError, ModelError, UsageError, VectorStoreE
 from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.commit import remove
-from sarag_rdf.index.plan import Inputs, Plan, place_folder, place_inputs
+from sarag_rdf.index.plan import Inputs, Plan, locate_folder, locate_inputs
 from sarag_rdf.index.run import IndexReport
-from sarag_rdf.index.sync import Holdings, plan_sync, plan_update
+from sarag_rdf.index.sync import IndexedSources, plan_sync, plan_update
 from sarag_rdf.kg.changes import Changes
 from sarag_rdf.ports import Extractor, Progress, silent
 from sarag_rdf.types import Method
@@ -98,9 +98,9 @@ class LifeCycle(Changes):
         self._there()
         self._embeddings.forget()
         with self._writing() as reader:
-            holdings = Holdings(reader)
+            indexed = IndexedSources(reader)
             try:
-                named = holdings.named(_names(sources))
+                named = indexed.resolve(_names(sources))
             except UsageError as error:
                 raise UsageError(f"nothing was deleted: {error}") from error
             remove(reader, named, progress)
@@ -108,12 +108,12 @@ class LifeCycle(Changes):
                 self._embeddings.build(searched(reader), progress)
             except (EndpointError, ModelError, UsageError, VectorStoreError) as error:
                 log.warning("vectors are left to the next search: %s", error)
-            return tuple(holdings.names(named).values())
+            return tuple(indexed.display_names(named).values())
 
     def plan_delete(self, sources: str | Iterable[str]) -> tuple[str, ...]:
         """What `delete` would delete."""
-        holdings = Holdings(self._there())
-        return tuple(holdings.names(holdings.named(_names(sources))).values())
+        indexed = IndexedSources(self._there())
+        return tuple(indexed.display_names(indexed.resolve(_names(sources))).values())
 
     def _there(self) -> GraphReader:
         """The graph that there must be, as it is now; raises `NotAGraphError` without one."""
@@ -131,7 +131,7 @@ def _update(
     overlap: int = 200,
     **reading: Any,
 ) -> Plan:
-    placed = place_inputs(inputs, **reading)
+    placed = locate_inputs(inputs, **reading)
     return plan_update(reader, placed, method, yes=yes, words=words, overlap=overlap)
 
 
@@ -145,7 +145,7 @@ def _sync(
     yes: bool = False,
     **reading: Any,
 ) -> Plan:
-    prefix, placed = place_folder(folder, **reading)
+    prefix, placed = locate_folder(folder, **reading)
     return plan_sync(
         reader,
         placed,

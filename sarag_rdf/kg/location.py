@@ -22,7 +22,7 @@ from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.reader import GraphReader, Part
-from sarag_rdf.index.repair import heal
+from sarag_rdf.index.repair import recover
 from sarag_rdf.iris import DEFAULT_BASE, Minter
 from sarag_rdf.ports import GraphStore
 from sarag_rdf.rdf import writer_lock
@@ -141,7 +141,7 @@ class GraphLocation:
         assert self._folder is not None  # noqa: S101 - only a folder has such a mark
         mark = self._folder / UNFINISHED_WRITE
         if mark.exists():
-            heal(reader)
+            recover(reader)
             mark.unlink(missing_ok=True)
 
     def _heal_for_reading(self) -> None:

@@ -9,12 +9,12 @@ from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index import retry
 from sarag_rdf.index.quarantine import (
-    Quarantined,
     QuarantinedContent,
+    QuarantinedSource,
     read_contents,
     read_quarantine,
 )
-from sarag_rdf.index.retry import Retried
+from sarag_rdf.index.retry import RetryResult
 from sarag_rdf.kg.embedding import Embeddings
 from sarag_rdf.kg.location import GraphLocation
 from sarag_rdf.ports import Progress, silent
@@ -31,17 +31,17 @@ class Quarantine:
         self._location = location
         self._embeddings = embeddings
 
-    def sources(self) -> tuple[Quarantined, ...]:
+    def sources(self) -> tuple[QuarantinedSource, ...]:
         """All that is in quarantine, by IRI."""
         return tuple(read_quarantine(self._location.reader()).values())
 
-    def show(self, source: str) -> tuple[Quarantined, QuarantinedContent]:
+    def show(self, source: str) -> tuple[QuarantinedSource, QuarantinedContent]:
         """One source, why it is in quarantine, and what was extracted from it."""
         reader = self._location.reader()
         [iri] = _named(reader, [source])
         return read_quarantine(reader)[iri], read_contents(reader, [iri])[iri]
 
-    def retry(self, sources: Sequence[str] = (), *, progress: Progress = silent) -> Retried:
+    def retry(self, sources: Sequence[str] = (), *, progress: Progress = silent) -> RetryResult:
         """Validate sources again (all by default), and let those join that conform by now."""
         self._embeddings.forget()
         with self._location.changing() as reader:

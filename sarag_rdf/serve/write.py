@@ -19,7 +19,7 @@ from sarag_rdf.errors import InputError, QueryError, SaragError
 from sarag_rdf.graph.metadata import read_meta, revised
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.skolem import Skolemizer, has_blank_node
-from sarag_rdf.index.quarantine import inspect_evidence
+from sarag_rdf.index.quarantine import validate_evidence
 from sarag_rdf.iris import Minter
 from sarag_rdf.kg.location import GraphLocation
 from sarag_rdf.ports import Change
@@ -312,7 +312,7 @@ class InvariantRepair:
 
     def _checked_source(self, graph: str, content: Sequence[ox.Quad]) -> Sequence[ox.Quad]:
         """The content of a source graph; raises `RequestError` (409) for what is not evidence."""
-        report = inspect_evidence(content)
+        report = validate_evidence(content)
         if not report.conforms:
             raise _not_conforming(graph, str(report.violations[0]))
         described = {

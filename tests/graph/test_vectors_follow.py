@@ -41,7 +41,7 @@ QUESTIONS = HashEmbedder().embed(["amber lake", "Jade of the meadow"])
 def graph(store: OxigraphStore) -> GraphReader:
     """The graph for one run that writes."""
     reader = GraphReader(store, MINTER, journal=Journal())
-    Writer(reader).describe("hash")
+    Writer(reader).write_metadata("hash")
     return reader
 
 
