@@ -186,7 +186,8 @@ def echo_changes(plan: Any, extractor: Extractor, options: dict[str, Any]) -> in
     click.echo(
         f"would be {len(plan.todo) - updated} added, {updated} updated, "
         f"{len(plan.deletions)} deleted, {plan.unchanged} unchanged, "
-        f"{plan.duplicates} duplicates, {len(plan.problems)} not readable{in_quarantine(len(plan.quarantined))}"
+        f"{plan.duplicates} duplicates, {len(plan.problems)} not "
+        f"readable{in_quarantine(len(plan.quarantined))}"
     )
     echo_left_out(plan.left_out)
     echo_estimate(plan, extractor, options)

@@ -10,7 +10,7 @@ from itertools import islice
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.derive.incremental import refresh
-from sarag_rdf.derive.remaining import Tally
+from sarag_rdf.derive.retained import VoteCounts
 from sarag_rdf.graph.metadata import ended, now, revised
 from sarag_rdf.graph.parts import links_in_vain
 from sarag_rdf.graph.reader import GraphReader
@@ -28,7 +28,7 @@ class Writer:
     extraction: str = ""
     _run: NamedNode = field(init=False)
     _started: Literal | None = field(init=False, default=None)
-    _tally: Tally = field(init=False, default_factory=Tally)
+    _vote_counts: VoteCounts = field(init=False, default_factory=VoteCounts)
 
     def __post_init__(self) -> None:
         self._run = NamedNode(self.reader.minter.run(str(uuid.uuid4())))
@@ -66,9 +66,9 @@ class Writer:
         IRIs of the new sources, `removed` those of the deleted ones. The same transaction drops
         the quarantine graphs in `released` and inserts the quads in `quarantine`.
         """
-        tally, self._tally = self._tally, Tally()
+        vote_counts, self._vote_counts = self._vote_counts, VoteCounts()
         started = self._started or now()
-        change = refresh(self.reader, drop, insert, tally)
+        change = refresh(self.reader, drop, insert, vote_counts)
         replaced = dict.fromkeys((*change.drop, *(iri(quad.graph_name) for quad in insert)))
         change = replace(
             change,
@@ -77,7 +77,7 @@ class Writer:
         )
         self.reader.store.apply(revised(self.reader, change))
         self._started = started
-        self._tally = tally
+        self._vote_counts = vote_counts
 
     def release(self, graphs: Sequence[str], quarantine: Sequence[Quad] = ()) -> None:
         """Drop quarantine graphs, and insert quads of others; evidence does not change."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from pyoxigraph import NamedNode
 
 from sarag_rdf.arrays import find, rows_of
-from sarag_rdf.derive.decisions import Decided, Decision, read_decisions
+from sarag_rdf.derive.decisions import Decision, NameDecisions, read_decisions
 from sarag_rdf.derive.incremental import refresh
 from sarag_rdf.derive.merge_rules import NEAR, RULES, propose
 from sarag_rdf.errors import UsageError
@@ -68,9 +68,9 @@ class Identity:
         reader = self._location.own()
         rows = [
             Match(
-                found.other,
+                found.duplicate,
                 EXACT,
-                found.kept,
+                found.target,
                 found.justification,
                 found.confidence,
                 tool=rule,
@@ -105,7 +105,7 @@ class Identity:
             if row.is_link and row.predicate == EXACT
         ]
         with self._changing() as reader:
-            there = Decided.of(read_decisions(reader), reader.minter).merges
+            there = NameDecisions.of(read_decisions(reader), reader.minter).merges
             name = reader.minter.mention_of_entity
             new = {
                 (name(other), name(kept)): (kept, other, decision)
@@ -124,10 +124,10 @@ class Identity:
                 f"'{name}' and '{other}' are the same name: say in which sources it is of another "
                 "thing, with --in SOURCE --as QUALIFIER"
             )
-        made = Decision("apart", names[0], names[1], note=note, date=_today())
+        made = Decision("different", names[0], names[1], note=note, date=_today())
         with self._changing() as reader:
             minter = reader.minter
-            merges = Decided.of(read_decisions(reader), minter).merges
+            merges = NameDecisions.of(read_decisions(reader), minter).merges
             pair = minter.mention(names[0]), minter.mention(names[1])
             if pair in merges or pair[::-1] in merges:
                 raise UsageError(
@@ -217,15 +217,15 @@ class Identity:
 
 def _merges(reader: GraphReader, told: Sequence[tuple[str, str, Decision]]) -> list[Decision]:
     """Decisions that merge (kept, other); raises `UsageError` for those that cannot be."""
-    decided = Decided.of(read_decisions(reader), reader.minter)
-    into = dict(decided.merges)
+    decisions = NameDecisions.of(read_decisions(reader), reader.minter)
+    into = dict(decisions.merges)
     made = []
     for kept, other, decision in told:
         ends = [_entity(reader, end) for end in (kept, other)]
         first, second = (reader.minter.mention_of_entity(end) for end in ends)
         if first == second:
             raise UsageError(f"'{kept}' and '{other}' are one already")
-        if (first, second) in decided.apart:
+        if (first, second) in decisions.different:
             raise UsageError(f"'{kept}' and '{other}' are kept apart: undo that first")
         if second in into.values() or second in into or first in into:
             raise UsageError(
@@ -296,8 +296,8 @@ def decide(
     old = set(reader.store.quads(minter.decisions_graph))
     if wanted == old:
         return
-    decided = Decided.of((*stay, *added.values()), minter)
-    change = refresh(reader, (), (), decided=decided)
+    decisions = NameDecisions.of((*stay, *added.values()), minter)
+    change = refresh(reader, (), (), decisions=decisions)
     said = [(PROV.invalidated, NamedNode(node)) for node in sorted(gone - added.keys())]
     said += [(PROV.generated, NamedNode(node)) for node in sorted(added)]
     what = "names told to be of one thing, or of two" if added else "decisions about names undone"

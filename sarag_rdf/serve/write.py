@@ -13,8 +13,8 @@ from typing import IO, TypeVar, cast
 
 import pyoxigraph as ox
 
-from sarag_rdf.derive.decisions import Decided, decisions_of
-from sarag_rdf.derive.incremental import refresh, refresh_anew
+from sarag_rdf.derive.decisions import NameDecisions, decisions_of
+from sarag_rdf.derive.incremental import recompute, refresh
 from sarag_rdf.errors import InputError, QueryError, SaragError
 from sarag_rdf.graph.metadata import read_meta, revised
 from sarag_rdf.graph.reader import GraphReader
@@ -245,8 +245,8 @@ class InvariantRepair:
         try:
             if is_reset or minter.decisions_graph in difference.graphs:
                 decisions = decisions_of(self._content(difference, minter.decisions_graph))
-                decided = Decided.of(decisions, minter)
-                derived = refresh_anew(self._reader, tuple(sources), evidence, decided)
+                decided = NameDecisions.of(decisions, minter)
+                derived = recompute(self._reader, tuple(sources), evidence, decided)
             elif sources:
                 derived = self._refreshed(tuple(sources), evidence)
             else:
@@ -267,7 +267,7 @@ class InvariantRepair:
         try:
             return refresh(self._reader, drop, evidence)
         except SaragError:
-            return refresh_anew(self._reader, drop, evidence)
+            return recompute(self._reader, drop, evidence)
 
     def _come(self, difference: Difference, graph: str | None) -> list[ox.Quad]:
         """What comes into a graph; blank nodes have IRIs."""

@@ -349,7 +349,7 @@ def test_an_empty_folder_is_refused(kg: KnowledgeGraph, docs: Path) -> None:
         call(kg, "sync", empty)
     assert "contains no documents, and all 5 sources" in call(kg, "plan_sync", empty).refused
     (empty / "other.txt").write_text("Zoe met Ada.")
-    with pytest.raises(InputError, match="all 5 sources that come from"):
+    with pytest.raises(InputError, match="all 5 sources indexed from"):
         call(kg, "sync", empty)
     (empty / "other.txt").unlink()
     assert keys(kg) == ALL
@@ -372,7 +372,7 @@ def test_more_than_a_third_goes_only_when_confirmed(kg: KnowledgeGraph, docs: Pa
     """One file that matches does not make another folder the right one."""
     other = write(docs.parent / "other", {"ulm.txt": DOCS["ulm.txt"], "new.txt": "Eva."})
     before = set(reader(kg).store.quads())
-    with pytest.raises(InputError, match=r"^4 of the 5 sources that come from .*--root.*--yes"):
+    with pytest.raises(InputError, match=r"^4 of the 5 sources indexed from .*--root.*--yes"):
         call(kg, "sync", other)
     assert set(reader(kg).store.quads()) == before
     plan = call(kg, "plan_sync", other)
@@ -494,9 +494,9 @@ def test_commands_fail_in_one_line(sarag: Sarag, tmp_path: Path) -> None:
     sarag("delete", "nic.txt", "london.txt").fails(2, "nothing was deleted", "mean nyc.txt?")
     sarag("sync", "nowhere").fails(2, "no such folder: nowhere")
     (tmp_path / "empty").mkdir()
-    sarag("sync", "empty").fails(1, "empty holds no document", "--yes")
+    sarag("sync", "empty").fails(1, "empty contains no documents", "--yes")
     planned = sarag("sync", "empty", "--dry-run")
-    planned.fails(1, "empty holds no document", "--yes")
+    planned.fails(1, "empty contains no documents", "--yes")
     assert planned.out.count("delete  ") == 8
     assert json.loads(sarag("stats", "--json").out)["sources"] == 8
     emptied = sarag("sync", "empty", "--yes")
