@@ -18,7 +18,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.export.rdf import Parts, choose, prefixes_under, sorted_triples
-from sarag_rdf.graph.metadata import SAID_BY_HAND, revised_by_hand
+from sarag_rdf.graph.metadata import CURATED_PROPERTIES, with_curated_revision
 from sarag_rdf.graph.parts import COMPLETE, LINKS, imported_graphs
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.iris import namespace, sha256_hex
@@ -85,7 +85,7 @@ class Description:
         said = [
             quad.triple
             for quad in self._reader.store.quads(self._reader.minter.meta_graph)
-            if quad.predicate in SAID_BY_HAND or quad.object == FOAF.Agent
+            if quad.predicate in CURATED_PROPERTIES or quad.object == FOAF.Agent
         ]
         self._triples.update(said)
         if not any(triple.predicate == DCTERMS.title for triple in said):
@@ -385,7 +385,7 @@ def say(reader: GraphReader, said: Said) -> None:
             new.add(Quad(term, FOAF.name, Literal(value), graph))
     change = Change((), _sorted(old - new), _sorted(new - old))
     if change.delete or change.insert:
-        reader.store.apply(revised_by_hand(reader, change))
+        reader.store.apply(with_curated_revision(reader, change))
 
 
 def _sorted(quads: Iterable[Quad]) -> tuple[Quad, ...]:

@@ -11,8 +11,8 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.derive.incremental import refresh
 from sarag_rdf.derive.retained import VoteCounts
-from sarag_rdf.graph.metadata import ended, now, revised
-from sarag_rdf.graph.parts import links_in_vain
+from sarag_rdf.graph.metadata import end_time, now, with_revision
+from sarag_rdf.graph.parts import dangling_links
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.quarantine import read_quarantine
 from sarag_rdf.ports import Change, Progress, Term, silent
@@ -48,7 +48,7 @@ class Writer:
         stale = {q for q in old - wanted if q.predicate == SARAG.embeddingModel}
         if wanted - old:
             change = Change((), tuple(stale), tuple(sorted(wanted - old, key=str)))
-            self.reader.store.apply(revised(self.reader, change, meta=old))
+            self.reader.store.apply(with_revision(self.reader, change, meta=old))
 
     def commit(
         self,
@@ -75,14 +75,14 @@ class Writer:
             drop=(*replaced, *released),
             insert=(*change.insert, *quarantine, *self._run_quads(sources, removed, started)),
         )
-        self.reader.store.apply(revised(self.reader, change))
+        self.reader.store.apply(with_revision(self.reader, change))
         self._started = started
         self._vote_counts = vote_counts
 
     def release(self, graphs: Sequence[str], quarantine: Sequence[Quad] = ()) -> None:
         """Drop quarantine graphs, and insert quads of others; evidence does not change."""
         change = Change(tuple(graphs), (), tuple(quarantine))
-        self.reader.store.apply(revised(self.reader, change))
+        self.reader.store.apply(with_revision(self.reader, change))
 
     def finish(self) -> None:
         """Record the end of the run, if it wrote anything, and delete dangling links.
@@ -92,14 +92,14 @@ class Writer:
         """
         if self._started is None:
             return
-        dangling = tuple(links_in_vain(self.reader))
+        dangling = tuple(dangling_links(self.reader))
         nodes = [iri(quad.subject) for quad in dangling if quad.predicate == OWL.annotatedSource]
         invalidated = [self._runs(PROV.invalidated, NamedNode(node)) for node in sorted(nodes)]
         change = Change(
             delete=dangling,
-            insert=(*invalidated, self._runs(PROV.endedAtTime, ended(self._started))),
+            insert=(*invalidated, self._runs(PROV.endedAtTime, end_time(self._started))),
         )
-        self.reader.store.apply(revised(self.reader, change) if dangling else change)
+        self.reader.store.apply(with_revision(self.reader, change) if dangling else change)
 
     def _meta(self, subject: NamedNode, predicate: NamedNode, value: Term) -> Quad:
         return Quad(subject, predicate, value, NamedNode(self.reader.minter.meta_graph))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 
 from sarag_rdf.derive.incremental import rebuild
-from sarag_rdf.graph.metadata import read_meta, revised
+from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.skolem import Skolemizer, has_blank_node
 from sarag_rdf.index.quarantine import validate_evidence
@@ -25,7 +25,7 @@ def repair(reader: GraphReader) -> bool:
     if meta is None or meta.revision:
         return False
     reader.store.apply(Change(drop=tuple(_incomplete(reader))))
-    reader.store.apply(revised(reader, rebuild(reader), meta=()))
+    reader.store.apply(with_revision(reader, rebuild(reader), meta=()))
     return True
 
 
@@ -49,7 +49,7 @@ def recover(reader: GraphReader) -> None:
             graph,
         )
     reader.store.apply(Change(drop=tuple(dropped)))
-    reader.store.apply(revised(reader, rebuild(reader)))
+    reader.store.apply(with_revision(reader, rebuild(reader)))
 
 
 def _incomplete(reader: GraphReader) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.parts import COMPLETE, imported_graphs, linked_in_vain
+from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, imported_graphs
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import texts_of
 from sarag_rdf.graph.vectors import KINDS, arrays_key, index_key
@@ -102,7 +102,7 @@ def check_parts(
     for graph in sorted(there - {found.graph for found in imports}):
         if graph.startswith(minter.imported_graphs):
             yield Finding("orphans", f"<{graph}> is no import that is known", _without(graph))
-    for entity in linked_in_vain(reader):
+    for entity in dangling_link_subjects(reader):
         yield Finding("links", f"<{entity}> is no entity any more", f"sarag link --undo {entity}")
 
 

@@ -13,7 +13,7 @@ from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.errors import DiskFullError, InputError, SaragError
 from sarag_rdf.export.description import Said, say
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.imports.options import MAX_SECONDS, ImportOptions
 from sarag_rdf.imports.restore import exported_base, restore
@@ -131,7 +131,7 @@ class Changes:
             self._embeddings.record(reader)
             with self._embeddings.ahead(reader) as ahead:
                 report = run.run(reader, planned, extractor, progress=progress, written=ahead.take)
-            self._embeddings.build(searched(reader), progress)
+            self._embeddings.build(select_parts(reader), progress)
             return report
 
     def plan(
@@ -173,7 +173,7 @@ class Changes:
             self._embeddings.record(reader)
             report = run_import(reader, str(where), order, progress)
             if embed:
-                self._embeddings.build(searched(reader), progress)
+                self._embeddings.build(select_parts(reader), progress)
             return report
 
     def restore(
@@ -198,7 +198,7 @@ class Changes:
             count = restore(reader.store, str(where), base, format, progress, *limits)
         if embed:
             with self._writing() as reader:
-                self._embeddings.build(searched(reader), progress)
+                self._embeddings.build(select_parts(reader), progress)
         return count
 
     def forget_import(self, name: str) -> None:

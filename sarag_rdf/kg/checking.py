@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from sarag_rdf.derive.incremental import rebuild
 from sarag_rdf.errors import EndpointError, ModelError, StoreError, UsageError, VectorStoreError
-from sarag_rdf.graph.metadata import ended_before_they_began, read_meta, revised
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.metadata import read_meta, repair_run_times, with_revision
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.quarantine import read_contents, read_quarantine
 from sarag_rdf.index.repair import repair
@@ -76,10 +76,10 @@ class Checking:
         if repair(reader):
             done.append("derived the traversed graph anew, and gave the graph a revision")
         elif any(finding.check == fsck.DERIVED for finding in _derived(reader)):
-            reader.store.apply(revised(reader, rebuild(reader)))
+            reader.store.apply(with_revision(reader, rebuild(reader)))
             done.append("derived the traversed graph anew")
         gone = self._embeddings.discard(reader, only_broken=not done)
-        times = ended_before_they_began(reader)
+        times = repair_run_times(reader)
         if times.insert:
             reader.store.apply(times)
             done.append("gave runs that ended before they began the time of their beginning as end")
@@ -87,7 +87,7 @@ class Checking:
 
     def _built(self, reader: GraphReader, progress: Progress) -> str:
         try:
-            self._embeddings.build(searched(reader), progress)
+            self._embeddings.build(select_parts(reader), progress)
         except (EndpointError, ModelError, UsageError, VectorStoreError) as error:
             return f"left the vectors to the next search: {error}"
         return "brought the vectors up to date"

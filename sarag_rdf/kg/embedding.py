@@ -23,9 +23,9 @@ from sarag_rdf.errors import (
 )
 from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.texts import told_apart
+from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors import KINDS, EmbedTexts, GraphVectors, Kind, carry_over, in_blocks
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.inspect.fsck import Broken, check_arrays, check_kept
@@ -129,7 +129,7 @@ class Embeddings:
             return
         embedder = self._loaded(meta.embedding_model)
         delta = reader.journal.delta(meta.revision) if reader.journal else None
-        if delta is not None and not told_apart(reader, delta):
+        if delta is not None and not is_disjoint_from_imports(reader, delta):
             delta = None
         vectors = GraphVectors(reader, embedder, self._store(reader), meta.revision, delta)
         for kind in KINDS:
@@ -143,7 +143,7 @@ class Embeddings:
         delta = reader.journal.delta(meta.revision) if meta and reader.journal else None
         if meta is None or delta is None:
             return
-        for read in {part.scope: part for part in (reader, searched(reader))}.values():
+        for read in {part.scope: part for part in (reader, select_parts(reader))}.values():
             try:
                 self._followed(read, meta, delta)
             except VectorStoreError as error:
@@ -155,7 +155,7 @@ class Embeddings:
         if delta.links:
             model = _Recorded(meta.embedding_model)
             vectors = GraphVectors(reader, model, store, meta.revision, delta)
-            if vectors.is_kept():
+            if vectors.is_cached():
                 _ = registry.make_view(reader, vectors, "memory").network
 
     def check(self, reader: GraphReader, *, deep: bool) -> list[Broken]:
@@ -223,7 +223,7 @@ class Embeddings:
 
     def _scopes(self, reader: GraphReader) -> list[GraphReader]:
         """The documents alone, and all that is searched."""
-        every = searched(reader)
+        every = select_parts(reader)
         return [reader] if every.over is None else [reader, every]
 
     def model(self) -> Embedder:

@@ -11,7 +11,13 @@ from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.export.description import describe, dump_of
 from sarag_rdf.export.rdf import Parts, write_parts
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.parts import Imported, dataset_graphs, imported_graphs, is_whole, searched
+from sarag_rdf.graph.parts import (
+    Imported,
+    covers_all_graphs,
+    dataset_graphs,
+    imported_graphs,
+    select_parts,
+)
 from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.inspect.fsck import FsckReport, stats
 from sarag_rdf.inspect.validate import Engine, validate
@@ -134,7 +140,9 @@ class KnowledgeGraph(LifeCycle):
         reader, over = self._location.reader(), over or self._location.over
         if traits.names_dataset:
             return reader.store.query(text)
-        if reader.over is not None or is_whole(reader, over):  # the graph of another kind is one
+        if reader.over is not None or covers_all_graphs(
+            reader, over
+        ):  # the graph of another kind is one
             return reader.store.query(text, union=True)
         return reader.store.query(text, default_graphs=dataset_graphs(reader, over))
 
@@ -165,7 +173,7 @@ class KnowledgeGraph(LifeCycle):
         targets = wikibase.read_targets(table) if table else {}
         chosen = wikibase.Settings(targets=targets, **settings)
         export = wikibase.numbered(
-            lambda: searched(self._location.own(), over), self._writing, typed=typed
+            lambda: select_parts(self._location.own(), over), self._writing, typed=typed
         )
         wikibase.write_wikibase(export, format_, output, chosen)
 

@@ -15,8 +15,8 @@ from sarag_rdf.derive.decisions import Decision, NameDecisions, read_decisions
 from sarag_rdf.derive.incremental import refresh
 from sarag_rdf.derive.merge_rules import NEAR, RULES, propose
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.metadata import now, revised, run_quads
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.metadata import now, run_quads, with_revision
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.sync import IndexedSources
 from sarag_rdf.iris import normalize_name
@@ -274,7 +274,7 @@ def _normalized(reader: GraphReader, mention: str) -> str:
 
 def _labels(reader: GraphReader, entities: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for entity, name, *_ in searched(reader).rows_for("entity-labels", entities):
+    for entity, name, *_ in select_parts(reader).rows_for("entity-labels", entities):
         found[entity.value] = min(found.get(entity.value, name.value), name.value)
     return found
 
@@ -307,7 +307,7 @@ def decide(
         delete=(*change.delete, *sorted(old - wanted, key=str)),
         insert=(*change.insert, *sorted(wanted - old, key=str), *run),
     )
-    reader.store.apply(revised(reader, change))
+    reader.store.apply(with_revision(reader, change))
 
 
 def of_run(reader: GraphReader, run: str) -> set[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.errors import EndpointError, ModelError, UsageError, VectorStoreError
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.commit import remove
 from sarag_rdf.index.plan import Inputs, Plan, locate_folder, locate_inputs
@@ -105,7 +105,7 @@ class LifeCycle(Changes):
                 raise UsageError(f"nothing was deleted: {error}") from error
             remove(reader, named, progress)
             try:
-                self._embeddings.build(searched(reader), progress)
+                self._embeddings.build(select_parts(reader), progress)
             except (EndpointError, ModelError, UsageError, VectorStoreError) as error:
                 log.warning("vectors are left to the next search: %s", error)
             return tuple(indexed.display_names(named).values())

@@ -11,7 +11,7 @@ from typing import Any
 
 from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.parts import COMPLETE, imported_graphs, searched
+from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.embedding import Embeddings
 from sarag_rdf.kg.location import GraphLocation
@@ -38,7 +38,7 @@ class Linking:
         """
         reader = self._location.reader()
         chosen = Settings(**({"date": _today()} | settings))
-        target = searched(reader, [name])
+        target = select_parts(reader, [name])
         return candidates(reader, target, self._embedder, chosen, _linked(reader, target))
 
     def remote_candidates(self, remote: SparqlEndpoint, **settings: Any) -> list[Match]:
@@ -120,7 +120,7 @@ def _all_imported(reader: GraphReader) -> GraphReader:
             "no graph has been imported that links could lead to: see sarag import; --elsewhere "
             "accepts links to other items"
         )
-    return searched(reader, names)
+    return select_parts(reader, names)
 
 
 def _linked(reader: GraphReader, target: GraphReader) -> frozenset[str]:
@@ -134,7 +134,7 @@ def _labels(reader: GraphReader, matches: Sequence[Match]) -> dict[str, str]:
     """Preferred names of both ends, in whatever part they stand."""
     ends = {iri for match in matches for iri in match.pair}
     found: dict[str, str] = {}
-    for entity, name, *_ in searched(reader).rows_for("entity-labels", ends):
+    for entity, name, *_ in select_parts(reader).rows_for("entity-labels", ends):
         found[entity.value] = min(found.get(entity.value, name.value), name.value)
     return found
 

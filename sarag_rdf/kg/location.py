@@ -20,7 +20,7 @@ from sarag_rdf.errors import (
 )
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.index.repair import recover
 from sarag_rdf.iris import DEFAULT_BASE, Minter
@@ -97,7 +97,7 @@ class GraphLocation:
         reading = self._reading
         if reading is None:
             reader = self.reader()
-            reading = searched(reader, self._over) if reader.over is None else reader
+            reading = select_parts(reader, self._over) if reader.over is None else reader
             self._reading = reading
         return reading
 

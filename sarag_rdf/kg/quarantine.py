@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index import retry
 from sarag_rdf.index.quarantine import (
@@ -50,7 +50,7 @@ class Quarantine:
                 self._embeddings.record(reader)
             retried = retry.retry(reader, named)
             if retried.admitted:
-                self._embeddings.build(searched(reader), progress)
+                self._embeddings.build(select_parts(reader), progress)
             return retried
 
     def drop(self, sources: Sequence[str] = ()) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.metadata import now, revised_by_hand, run_quads
+from sarag_rdf.graph.metadata import now, run_quads, with_curated_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.link.match import EXACT, SAME_AS, Match, quads_of, quads_of_links, stored
 from sarag_rdf.link.sssom import complain
@@ -102,7 +102,7 @@ def _apply(reader: GraphReader, what: str, old: set[Quad], new: set[Quad]) -> No
     gone, made = _nodes(old), _nodes(new)
     said = [(PROV.invalidated, node) for node in sorted(gone - made, key=str)]
     said += [(PROV.generated, node) for node in sorted(made - gone, key=str)]
-    change = revised_by_hand(reader, change)
+    change = with_curated_revision(reader, change)
     run = run_quads(reader, what, started, said)
     reader.store.apply(replace(change, insert=(*change.insert, *run)))
 

@@ -67,7 +67,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class InputFile:
+class OpenInput:
     """An input opened for reading, with its limits; standard input has no `path` and no `size`.
 
     `size` is in bytes. `max_chars` limits one text, `max_expansion` the unpacked size of an archive
@@ -89,7 +89,7 @@ class Format:
     `read` raises `UnreadableError`, OSError or UnicodeDecodeError if the input cannot be read.
     """
 
-    read: Callable[[InputFile], Iterator[Record | InvalidRecord]]
+    read: Callable[[OpenInput], Iterator[Record | InvalidRecord]]
     media_type: str
     is_text: bool = True
     is_streamed: bool = False
@@ -100,7 +100,7 @@ _Arguments = ParamSpec("_Arguments")
 
 
 def run_sandboxed(
-    file: InputFile,
+    file: OpenInput,
     function: Callable[_Arguments, _Result],
     *arguments: _Arguments.args,
     **named: _Arguments.kwargs,

@@ -11,7 +11,7 @@ from bs4.dammit import EncodingDetector
 from bs4.element import NavigableString, PageElement
 from bs4.exceptions import ParserRejectedMarkup
 
-from sarag_rdf.read.format import InputFile, Record, UnreadableError, run_sandboxed
+from sarag_rdf.read.format import OpenInput, Record, UnreadableError, run_sandboxed
 from sarag_rdf.read.text import check_length, clean, clean_line, decode, encoding_of, read_bytes
 
 _SKIPPED_TAGS = (
@@ -41,7 +41,7 @@ _LINE_BREAK = "\x1e"
 _SEPARATORS = {**dict.fromkeys(_BLOCK_TAGS, _LINE_BREAK), "br": _LINE_BREAK, "td": " ", "th": " "}
 
 
-def read(file: InputFile) -> Iterator[Record]:
+def read(file: OpenInput) -> Iterator[Record]:
     """Yield the page's text, its title (or first h1) and its declared language."""
     source = clean(check_length(_decode(read_bytes(file)), file.max_chars))
     yield (

@@ -10,8 +10,8 @@ from typing import Any
 from sarag_rdf.read.format import (
     ID_KEYS,
     TEXT_KEYS,
-    InputFile,
     InvalidRecord,
+    OpenInput,
     Record,
     UnreadableError,
 )
@@ -23,7 +23,7 @@ _CHARS_PER_ESCAPE = 6
 _TYPE_NAMES = {dict: "an object", list: "a list", str: "a string", bool: "a truth value"}
 
 
-def read(file: InputFile) -> Iterator[Record | InvalidRecord]:
+def read(file: OpenInput) -> Iterator[Record | InvalidRecord]:
     """Yield the records of a JSON file, which is loaded into memory.
 
     A single object with a text is the sole record of its file.
@@ -43,7 +43,7 @@ def read(file: InputFile) -> Iterator[Record | InvalidRecord]:
         yield from _records(item, f"record {number}")
 
 
-def read_lines(file: InputFile) -> Iterator[Record | InvalidRecord]:
+def read_lines(file: OpenInput) -> Iterator[Record | InvalidRecord]:
     """Yield the records of a JSON Lines file, which is read line by line."""
     limit = _CHARS_PER_ESCAPE * file.max_chars + 65_536
     with text_stream(file, "\n") as stream:

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from sarag_rdf.read.format import InputFile, Record
+from sarag_rdf.read.format import OpenInput, Record
 from sarag_rdf.read.text import read_text
 
 _FRONT_MATTER = re.compile(
@@ -29,7 +29,7 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _EMPHASIS = re.compile(r"(\*\*|\*|`)([^*`]+)\1")
 
 
-def read(file: InputFile) -> Iterator[Record]:
+def read(file: OpenInput) -> Iterator[Record]:
     """Yield the Markdown source and its title."""
     title, text = split_title(read_text(file))
     yield Record(text, title)

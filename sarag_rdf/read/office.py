@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.compression import expands
-from sarag_rdf.read.format import InputFile, Record, UnreadableError, run_sandboxed
+from sarag_rdf.read.format import OpenInput, Record, UnreadableError, run_sandboxed
 from sarag_rdf.read.markdown import split_title
 from sarag_rdf.read.text import EMPTY, check_length, check_size, clean, clean_line
 
@@ -21,7 +21,7 @@ _INSTALL = "needs an optional package: pip install 'sarag-rdf[documents]'"
 _REPAIR = "open it in its application and save it again, or as text"
 
 
-def read(file: InputFile) -> Iterator[Record]:
+def read(file: OpenInput) -> Iterator[Record]:
     """Yield the converted text; its title is that of the file, else the first heading."""
     check_size(file, _BYTES_PER_CHAR)
     if not file.size or file.path is None:
@@ -49,7 +49,7 @@ def _convert(path: Path) -> tuple[str, str]:
     return str(result.markdown or ""), str(result.title or "")
 
 
-def _has_signature(file: InputFile, path: Path) -> bool:
+def _has_signature(file: OpenInput, path: Path) -> bool:
     folder = _REQUIRED_FOLDER.get(path.suffix.lower())
     if folder is None:
         return b"%PDF-" in file.handle.read(1024)

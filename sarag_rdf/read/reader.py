@@ -21,9 +21,9 @@ from sarag_rdf.read.format import (
     MAX_SECONDS,
     Duplicate,
     Format,
-    InputFile,
     InputProblem,
     InvalidRecord,
+    OpenInput,
     Record,
     UnreadableError,
 )
@@ -152,9 +152,9 @@ class _ReadLimits:
 
     def input_file(
         self, handle: io.BufferedReader, path: Path | None = None, size: int | None = None
-    ) -> InputFile:
+    ) -> OpenInput:
         """An input with these limits."""
-        return InputFile(handle, self.max_chars, path, size, self.max_expansion, self.max_seconds)
+        return OpenInput(handle, self.max_chars, path, size, self.max_expansion, self.max_seconds)
 
 
 @dataclass(slots=True)
@@ -256,7 +256,7 @@ class _PathReader:
         except OSError as error:
             yield InputProblem(name, read_error(error))
 
-    def _records(self, file: InputFile, form: Format, name: str, key: str) -> Iterator[ReadOutcome]:
+    def _records(self, file: OpenInput, form: Format, name: str, key: str) -> Iterator[ReadOutcome]:
         count = 0
         try:
             for record in form.read(file):

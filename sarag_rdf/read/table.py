@@ -10,8 +10,8 @@ from typing import TextIO
 from sarag_rdf.read.format import (
     ID_KEYS,
     TEXT_KEYS,
-    InputFile,
     InvalidRecord,
+    OpenInput,
     Record,
     UnreadableError,
 )
@@ -24,17 +24,17 @@ _MAX_LISTED_COLUMNS = 20
 _REPAIR = "quote fields that contain quotes or line breaks, and double the quotes inside"
 
 
-def read_commas(file: InputFile) -> Iterator[Record | InvalidRecord]:
+def read_commas(file: OpenInput) -> Iterator[Record | InvalidRecord]:
     """Yield the records of a CSV file."""
     return _read(file, "excel")
 
 
-def read_tabs(file: InputFile) -> Iterator[Record | InvalidRecord]:
+def read_tabs(file: OpenInput) -> Iterator[Record | InvalidRecord]:
     """Yield the records of a TSV file."""
     return _read(file, "excel-tab")
 
 
-def _read(file: InputFile, dialect: str) -> Iterator[Record | InvalidRecord]:
+def _read(file: OpenInput, dialect: str) -> Iterator[Record | InvalidRecord]:
     limit = 4 * file.max_chars + 65_536
     with text_stream(file, "") as stream:
         reader = csv.reader(_lines(stream, limit), dialect, strict=True)
@@ -91,7 +91,7 @@ def _columns(header: list[str]) -> tuple[int, int | None, int | None]:
     return text, title, identifier
 
 
-def _warn_of_ignored_columns(file: InputFile, header: list[str], used: set[int | None]) -> None:
+def _warn_of_ignored_columns(file: OpenInput, header: list[str], used: set[int | None]) -> None:
     ignored = [repr(name[:60]) for n, name in enumerate(header) if n not in used and name]
     if ignored:
         more = ", ..." if len(ignored) > _MAX_LISTED_COLUMNS else ""

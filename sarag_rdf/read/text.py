@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from sarag_rdf.read.format import InputFile, Record, UnreadableError
+from sarag_rdf.read.format import OpenInput, Record, UnreadableError
 
 LONGEST_WORD = 10_000
 """In characters; anything longer is data (Base64, a list of hashes), not prose."""
@@ -69,13 +69,13 @@ def text_problem(text: str, max_chars: int) -> str | None:
     return None
 
 
-def check_size(file: InputFile, bytes_per_char: int = BYTES_PER_CHAR) -> None:
+def check_size(file: OpenInput, bytes_per_char: int = BYTES_PER_CHAR) -> None:
     """Raise `UnreadableError` for a file that is too large to be within the limit."""
     if file.size is not None and file.size > bytes_per_char * file.max_chars:
         raise UnreadableError(_too_long_message(f"{file.size:,} bytes", file.max_chars))
 
 
-def read_bytes(file: InputFile) -> bytes:
+def read_bytes(file: OpenInput) -> bytes:
     """Read a whole input; raise `UnreadableError` if it is empty or too large."""
     check_size(file)
     limit = BYTES_PER_CHAR * file.max_chars
@@ -87,12 +87,12 @@ def read_bytes(file: InputFile) -> bytes:
     return data
 
 
-def read_text(file: InputFile) -> str:
+def read_text(file: OpenInput) -> str:
     """Read a whole input as UTF-8, or by its byte order mark, and clean it."""
     return clean(read_decoded(file))
 
 
-def read_decoded(file: InputFile) -> str:
+def read_decoded(file: OpenInput) -> str:
     """Read a whole input as UTF-8, or by its byte order mark, without cleaning."""
     return check_length(decode(read_bytes(file)), file.max_chars)
 
@@ -128,7 +128,7 @@ def encoding_of(data: bytes) -> tuple[bytes, str]:
 
 
 @contextmanager
-def text_stream(file: InputFile, newline: str) -> Iterator[TextIO]:
+def text_stream(file: OpenInput, newline: str) -> Iterator[TextIO]:
     """Decode an input for reading line by line; undecodable bytes become lone surrogates."""
     head = file.handle.peek(_SNIFFED_BYTES)
     if not head:
@@ -169,6 +169,6 @@ def _binary_message(data: bytes) -> str:
     return f"is not text but binary data{at}: convert it to text in UTF-8 first"
 
 
-def read(file: InputFile) -> Iterator[Record]:
+def read(file: OpenInput) -> Iterator[Record]:
     """Yield the text of a plain text file."""
     yield Record(read_text(file))

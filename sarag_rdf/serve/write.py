@@ -16,7 +16,7 @@ import pyoxigraph as ox
 from sarag_rdf.derive.decisions import NameDecisions, decisions_of
 from sarag_rdf.derive.incremental import recompute, refresh
 from sarag_rdf.errors import InputError, QueryError, SaragError
-from sarag_rdf.graph.metadata import read_meta, revised
+from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.skolem import Skolemizer, has_blank_node
 from sarag_rdf.index.quarantine import validate_evidence
@@ -260,7 +260,7 @@ class InvariantRepair:
             (*delete, *derived.delete),
             (*change.insert, *derived.insert),
         )
-        return revised(self._reader, change)
+        return with_revision(self._reader, change)
 
     def _refreshed(self, drop: Sequence[str], evidence: Sequence[ox.Quad]) -> Change:
         """By what differs; by all evidence where what was there before cannot be read."""

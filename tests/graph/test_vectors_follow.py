@@ -21,7 +21,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.delta import KINDS, Delta, Journal
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.texts import told_apart
+from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors import GraphVectors
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.evidence import source_quads
@@ -262,10 +262,14 @@ def test_nodes_that_an_import_speaks_of_are_read_with_it(tmp_path: Path) -> None
         kg.import_graph(tmp_path / "towns.nt", "rdf", name="towns")
         reader = kg._location.reading()
         empty = {kind: frozenset[str]() for kind in KINDS}
-        assert told_apart(reader, Delta("1", "2", empty))
-        assert not told_apart(reader, Delta("1", "2", empty | {"entity": frozenset([entity])}))
+        assert is_disjoint_from_imports(reader, Delta("1", "2", empty))
+        assert not is_disjoint_from_imports(
+            reader, Delta("1", "2", empty | {"entity": frozenset([entity])})
+        )
         other = MINTER.entity("danube")
-        assert told_apart(reader, Delta("1", "2", empty | {"entity": frozenset([other])}))
+        assert is_disjoint_from_imports(
+            reader, Delta("1", "2", empty | {"entity": frozenset([other])})
+        )
 
 
 def test_other_arrays_follow_too(tmp_path: Path) -> None:

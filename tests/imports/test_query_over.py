@@ -138,7 +138,7 @@ def test_the_graphs_of_the_documents(folder: Path) -> None:
 
 
 def test_an_unknown_part_is_refused(kg: KnowledgeGraph) -> None:
-    with pytest.raises(UsageError, match=r"there is no graph 'boat' here.*did you mean boats"):
+    with pytest.raises(UsageError, match=r"no such graph: 'boat'.*did you mean boats"):
         kg.query(NAMES, over=["boat"])
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.link.match import EXACT, Match
@@ -31,7 +31,7 @@ def opened(folder: Path, *over: str) -> KnowledgeGraph:
 def facts(folder: Path, name: str) -> tuple[set[str], set[tuple[str, str, str]]]:
     """Names of the entities of one part, and its relationships as (subject, object, text)."""
     with opened(folder) as kg:
-        reader = searched(kg._location.reader(), [name])
+        reader = select_parts(kg._location.reader(), [name])
         names = {entity.value: text.value for entity, text in reader.rows("entity-texts")}
         texts = {item.value: text.value for item, text in reader.rows("relationship-texts")}
         ends = reader.rows("relationship-ends")
@@ -89,7 +89,7 @@ def test_json_is_filtered(folder: Path) -> None:
         plain = kg.import_graph(path, "wikibase", name="whole").triples
         fewer = kg.import_graph(path, "wikibase", name="few", properties=["P1"]).triples
         assert 0 < fewer < plain
-        with pytest.raises(UsageError, match="are for JSON dumps"):
+        with pytest.raises(UsageError, match="only to Wikibase JSON dumps"):
             kg.import_graph(exported(folder, "wikibase"), "wikibase", name="x", types=["Q5"])
 
 

@@ -135,7 +135,7 @@ def test_limits(kg: KnowledgeGraph) -> None:
     assert entity("budapest") not in {m.subject for m in exact}
     with pytest.raises(UsageError, match="unknown nearness 'far': choose of characters"):
         kg.links.candidates("places", near="far")
-    with pytest.raises(UsageError, match=r"there is no graph 'place' here.*did you mean places"):
+    with pytest.raises(UsageError, match=r"no such graph: 'place'.*did you mean places"):
         kg.links.candidates("place")
 
 
