@@ -11,7 +11,7 @@ from typing import Any, Self
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.errors import DiskFullError, InputError, SaragError
-from sarag_rdf.export.description import Said, say
+from sarag_rdf.export.description import DatasetMetadata, write_dataset_metadata
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
@@ -208,10 +208,10 @@ class Changes:
             forget_import(reader, name)
 
     def say(self, **said: str) -> None:
-        """Keep title, description, license, publisher or homepage of the data set; see `Said`."""
+        """Set title, description, license, publisher or homepage; see `DatasetMetadata`."""
         self._embeddings.forget()
         with self._location.changing() as reader:
-            say(reader, Said(**said))
+            write_dataset_metadata(reader, DatasetMetadata(**said))
             self._embeddings.follow(reader)
 
     def llm(self) -> LLM:

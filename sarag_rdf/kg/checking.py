@@ -66,7 +66,9 @@ class Checking:
         findings += [found.finding for found in broken]
         advance(2)
         counts = stats(reader)
-        return FsckReport(tuple(findings), tuple(fsck.strangers(reader, graphs)), counts=counts)
+        return FsckReport(
+            tuple(findings), tuple(fsck.foreign_graphs(reader, graphs)), counts=counts
+        )
 
     def _repaired(self, reader: GraphReader) -> list[str]:
         """Make anew what is derived, delete what is broken of caches; what was done."""

@@ -28,7 +28,7 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors import KINDS, EmbedTexts, GraphVectors, Kind, carry_over, in_blocks
 from sarag_rdf.index.commit import Writer
-from sarag_rdf.inspect.fsck import Broken, check_arrays, check_kept
+from sarag_rdf.inspect.fsck import InvalidCache, check_arrays, check_caches
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.location import GraphLocation
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher, SqliteCache, fault_of
@@ -158,15 +158,15 @@ class Embeddings:
             if vectors.is_cached():
                 _ = registry.make_view(reader, vectors, "memory").network
 
-    def check(self, reader: GraphReader, *, deep: bool) -> list[Broken]:
+    def check(self, reader: GraphReader, *, deep: bool) -> list[InvalidCache]:
         """What is broken of all that is kept.
 
         With `deep` arrays are made anew to compare: for a graph that is in order.
         """
         meta = read_meta(reader.store) or Meta("")
-        broken = [Broken(path.name, fault) for path, fault in self._faults().items()]
+        broken = [InvalidCache(path.name, fault) for path, fault in self._faults().items()]
         for scope in self._scopes(reader) if meta.revision else ():
-            more = check_kept(scope, self._store(scope), meta.revision, meta.embedding_model)
+            more = check_caches(scope, self._store(scope), meta.revision, meta.embedding_model)
             if deep and not more:
                 more = self._unlike(scope, meta)
             broken += more
@@ -190,7 +190,7 @@ class Embeddings:
                 gone.append(path.name)
         for scope in self._scopes(reader) if meta.revision else ():
             store = self._store(scope)
-            broken = check_kept(scope, store, meta.revision, meta.embedding_model)
+            broken = check_caches(scope, store, meta.revision, meta.embedding_model)
             broken = broken or self._unlike(scope, meta)
             names = [one.name for one in broken] if only_broken else store.names()
             for name in dict.fromkeys(names):
@@ -198,7 +198,7 @@ class Embeddings:
                 gone.append(name)
         return gone
 
-    def _unlike(self, reader: GraphReader, meta: Meta) -> list[Broken]:
+    def _unlike(self, reader: GraphReader, meta: Meta) -> list[InvalidCache]:
         """Arrays that are not what the graph gives, where it and its vectors are whole."""
         store = self._store(reader)
         afresh = RecordingVectorStore(store)

@@ -9,7 +9,7 @@ from typing import IO, Any
 from sarag_rdf import wikibase
 from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.export.description import describe, dump_of
-from sarag_rdf.export.rdf import Parts, write_parts
+from sarag_rdf.export.rdf import ExportParts, write_parts
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import (
     Imported,
@@ -149,10 +149,10 @@ class KnowledgeGraph(LifeCycle):
     def export(self, format_: str, output: IO[bytes], *, rdf12: bool = False, **parts: Any) -> None:
         """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml.
 
-        `parts` are those of `Parts`: all is written but imported graphs, unless parts are named.
+        `parts` are those of `ExportParts`; by default all graphs except imported ones are written.
         With `rdf12` relationships are reifiers of the links that they state.
         """
-        write_parts(self._location.own(), format_, output, Parts(**parts), rdf12=rdf12)
+        write_parts(self._location.own(), format_, output, ExportParts(**parts), rdf12=rdf12)
 
     def export_wikibase(
         self,

@@ -16,8 +16,8 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.embedding import Embeddings
 from sarag_rdf.kg.location import GraphLocation
 from sarag_rdf.link.accept import LinkReport, accept, check, undo
-from sarag_rdf.link.candidates import Settings, candidates
-from sarag_rdf.link.match import Match, identities, stored
+from sarag_rdf.link.candidates import CandidateOptions, candidates
+from sarag_rdf.link.match import Match, identities, read_links
 from sarag_rdf.link.sssom import UNKNOWN_LICENSE, read_table, write_table
 from sarag_rdf.ports import Embedder
 from sarag_rdf.terms import text_of
@@ -32,19 +32,19 @@ class Linking:
         self._embeddings = embeddings
 
     def candidates(self, name: str, **settings: Any) -> list[Match]:
-        """Candidates among the items of an imported graph; `settings` are those of `Settings`.
+        """Candidates among the items of an imported graph, with settings of `CandidateOptions`.
 
         Entities that are linked as the same as one of its items are left out.
         """
         reader = self._location.reader()
-        chosen = Settings(**({"date": _today()} | settings))
+        chosen = CandidateOptions(**({"date": _today()} | settings))
         target = select_parts(reader, [name])
         return candidates(reader, target, self._embedder, chosen, _linked(reader, target))
 
     def remote_candidates(self, remote: SparqlEndpoint, **settings: Any) -> list[Match]:
         """Candidates among the items behind an endpoint, which is asked for equal names."""
         target = GraphLocation(remote, None).reader()
-        chosen = replace(Settings(**({"date": _today()} | settings)), by_name=True)
+        chosen = replace(CandidateOptions(**({"date": _today()} | settings)), by_name=True)
         return candidates(self._location.reader(), target, self._embedder, chosen)
 
     def accept(self, rows: Sequence[Match], *, same_as: bool = False) -> LinkReport:
@@ -73,7 +73,7 @@ class Linking:
     def mappings(self) -> str:
         """All links as an SSSOM table."""
         reader = self._location.reader()
-        listed = stored(reader)
+        listed = read_links(reader)
         labels = _labels(reader, listed)
         told = [
             replace(

@@ -200,7 +200,7 @@ def test_what_is_not_in_the_journal_makes_it_useless() -> None:
     assert delta_of(reader) is None
     write(reader, {3: 3})
     assert delta_of(reader) is None
-    with patch("sarag_rdf.graph.delta.MOST", 3):
+    with patch("sarag_rdf.graph.delta.MAX_TOUCHED", 3):
         reader = graph(store)
         write(reader, {4: 4})
         assert delta_of(reader) is None

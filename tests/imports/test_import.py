@@ -94,7 +94,7 @@ def test_packed_files(kg: KnowledgeGraph, tmp_path: Path, suffix: str, pack: obj
     data = pack.compress(TURTLE.encode())  # type: ignore[attr-defined]
     assert kg.import_graph(written(tmp_path / f"s.ttl.{suffix}", data), "rdf").triples == 7
     cut = written(tmp_path / f"cut.ttl.{suffix}", data[: len(data) // 2])
-    with pytest.raises(InputError, match=r"cut.ttl is damaged or ends in the middle.*get it again"):
+    with pytest.raises(InputError, match=r"cut.ttl is damaged or truncated.*get it again"):
         kg.import_graph(cut, "rdf")
     assert [i.name for i in kg.imports()] == ["s"]
 
@@ -119,7 +119,7 @@ def test_a_url_is_read(kg: KnowledgeGraph, tmp_path: Path) -> None:
             kg.import_graph(f"{url}missing.ttl", "skos")
         server.shutdown()
     assert (report.name, report.kind) == ("terms", "skos")
-    with pytest.raises(InputError, match="could not be read"):
+    with pytest.raises(InputError, match="cannot download"):
         kg.import_graph(f"{url}terms.ttl", "skos", name="again")
 
 
@@ -180,7 +180,7 @@ def test_a_circle_of_broader_concepts_is_told(kg: KnowledgeGraph, tmp_path: Path
     [
         ("<https://x.example/a> <https://x.example/b>\n  'c .", "bad.ttl, line 2, column 3"),
         ("<https://x.example/a b> <https://x.example/c> 'd' .", r"line 1.*Invalid IRI code point"),
-        ("<a> <https://x.example/c> 'd' .", r"line 1, column 1.*for relative IRIs give --base-iri"),
+        ("<a> <https://x.example/c> 'd' .", r"line 1, column 1.*relative IRIs need --base-iri"),
         ("@prefix x: <https://x.example/> .\nx:a x:b x:c ;;", "bad.ttl, line 2"),
         ("", "no triples in bad.ttl"),
         ("<https://x.example/a> <https://x.example/b> 'c' .", "no labels found"),
@@ -211,7 +211,7 @@ def test_what_cannot_be_named_or_read(kg: KnowledgeGraph, tmp_path: Path) -> Non
     path = written(tmp_path / "s.ttl", TURTLE)
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"name": "No!"}, "is not a valid name of a graph"),
-        ({"name": "documents"}, "are taken"),
+        ({"name": "documents"}, "other than"),
         ({"format": "csv"}, "unknown format 'csv'"),
         ({"base_iri": "there"}, "not an absolute IRI"),
         ({"label": ["<urn:name>"]}, "not an absolute IRI"),
@@ -256,9 +256,7 @@ def test_the_same_file_seen_in_another_way(kg: KnowledgeGraph, tmp_path: Path) -
     nick = "http://www.w3.org/2004/02/skos/core#altLabel"
     labels: list[list[str]] = [[], [nick]]
     for label in labels:
-        with pytest.raises(
-            UsageError, match="this file with other options has already been imported as 't'"
-        ):
+        with pytest.raises(UsageError, match="with other options has already been imported as 't'"):
             kg.import_graph(path, "rdf", label=label)
     assert [i.kind for i in kg.imports()] == ["skos"]
     assert not kg.import_graph(path, "rdf", replace=True, label=[nick]).already
@@ -391,7 +389,7 @@ def test_imported_graphs_come_back_if_they_were_exported(
     [
         ("x.ttl", TURTLE, "is not in a format with named graphs"),
         ("x.trig", TURTLE, "it has triples outside named graphs"),
-        ("x.nq", "<a:b> <a:b> _:c <a:g> .", "holds blank nodes"),
+        ("x.nq", "<a:b> <a:b> _:c <a:g> .", "it has blank nodes"),
         ("x.nq", "<a:b> <a:b> <a:c> <a:g> .", "is not an export of sarag"),
         ("x.nq", "<a:b> <a:b", "x.nq, line 1"),
     ],
