@@ -46,7 +46,7 @@ Variant = Callable[[str, str], str]
 
 
 @dataclass(slots=True)
-class Evidence:
+class SourceEvidence:
     """The evidence in some source graphs."""
 
     votes: Counter[Vote] = field(default_factory=Counter)
@@ -56,7 +56,11 @@ class Evidence:
     """Relationships that have both a subject and an object."""
 
     @classmethod
-    def of(cls, quads: Iterable[Quad], variant: Variant = lambda name, graph: name) -> Evidence:  # noqa: ARG005
+    def of(
+        cls,
+        quads: Iterable[Quad],
+        variant: Variant = lambda name, graph: name,  # noqa: ARG005
+    ) -> SourceEvidence:
         """The evidence in the quads of source graphs; duplicate quads count once.
 
         `variant` maps a mention and a source graph to the mention or its variant in that graph.
@@ -93,9 +97,9 @@ class Evidence:
     @property
     def names(self) -> set[str]:
         """All mentions that occur, with or without votes."""
-        found = self.mentions | {alias for _, alias in self.alias_claims}
-        found |= {mention for _, _, mention in self.text_mentions}
-        return found | {mention for _, *ends in self.relationships for mention in ends}
+        names = self.mentions | {alias for _, alias in self.alias_claims}
+        names |= {mention for _, _, mention in self.text_mentions}
+        return names | {mention for _, *ends in self.relationships for mention in ends}
 
     @property
     def mentioned(self) -> set[str]:
@@ -118,7 +122,7 @@ def alias_claims_in(votes: Iterable[Vote]) -> set[tuple[str, str]]:
     return {(m, value.value) for m, property_, value in votes if property_ == ALIAS_MENTION}
 
 
-def derive(evidence: Evidence, refers_to: Mapping[str, str]) -> set[Triple]:
+def derive(evidence: SourceEvidence, refers_to: Mapping[str, str]) -> set[Triple]:
     """The triples of the traversed graph that follow from the evidence.
 
     `refers_to` maps every mention that occurs in a text to its entity. Links and relationships of

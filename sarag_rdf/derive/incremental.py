@@ -21,7 +21,7 @@ from sarag_rdf.derive.derive import (
     ENTITY_TYPE,
     NAME,
     NORMALIZED_NAME,
-    Evidence,
+    SourceEvidence,
     Vote,
     alias_claims_in,
     derive,
@@ -64,7 +64,7 @@ def refresh(
     known = NameDecisions.of(read_decisions(reader), reader.minter)
     decisions = known if decisions is None else decisions
     quads = (quad for graph in dict.fromkeys(drop) for quad in reader.store.quads(graph))
-    old, new = Evidence.of(quads, known.variant), Evidence.of(insert, decisions.variant)
+    old, new = SourceEvidence.of(quads, known.variant), SourceEvidence.of(insert, decisions.variant)
     vote_counts = VoteCounts() if vote_counts is None else vote_counts
     retained = RetainedEvidence(reader, drop, old, vote_counts, decisions, known.variant_names)
     try:
@@ -123,8 +123,8 @@ def _to_change(
 def _view_difference(
     reader: GraphReader,
     retained: RetainedEvidence,
-    old: Evidence,
-    new: Evidence,
+    old: SourceEvidence,
+    new: SourceEvidence,
     changed_decisions: set[str],
     decisions: NameDecisions,
 ) -> _ViewDifference:
@@ -160,7 +160,7 @@ def _derive_all(
     """Derive the traversed graph from all evidence except some source graphs, plus `quads`."""
     graphs = [graph.value for (graph,) in reader.select_provenance("source-graphs")]
     unchanged = (q for graph in graphs if graph not in without for q in reader.store.quads(graph))
-    evidence = Evidence.of(chain(unchanged, quads), decisions.variant)
+    evidence = SourceEvidence.of(chain(unchanged, quads), decisions.variant)
     owners: defaultdict[str, set[str]] = defaultdict(set)
     for mention, alias in evidence.alias_claims:
         owners[alias].add(mention)
@@ -188,7 +188,7 @@ def _reference_difference(targets: MentionTargets) -> _ViewDifference:
 
 
 def _text_difference(
-    retained: RetainedEvidence, targets: MentionTargets, old: Evidence, new: Evidence
+    retained: RetainedEvidence, targets: MentionTargets, old: SourceEvidence, new: SourceEvidence
 ) -> _ViewDifference:
     """Links of texts: those of the change, and those to names with a new target."""
     unchanged = retained.text_mentions(mentions=targets.moved)
@@ -204,8 +204,8 @@ def _relationship_difference(
     reader: GraphReader,
     retained: RetainedEvidence,
     targets: MentionTargets,
-    old: Evidence,
-    new: Evidence,
+    old: SourceEvidence,
+    new: SourceEvidence,
 ) -> _ViewDifference:
     """Links of relationships, and between the entities that they relate."""
     unchanged = retained.relationships(mentions=targets.moved)
@@ -232,8 +232,8 @@ def _name_difference(
     reader: GraphReader,
     retained: RetainedEvidence,
     targets: MentionTargets,
-    old: Evidence,
-    new: Evidence,
+    old: SourceEvidence,
+    new: SourceEvidence,
 ) -> _ViewDifference:
     """Labels and classes of the entities whose votes must be counted again."""
     moved = targets.moved
@@ -293,8 +293,8 @@ class MentionTargets:
 def mention_targets_of_change(
     reader: GraphReader,
     retained: RetainedEvidence,
-    old: Evidence,
-    new: Evidence,
+    old: SourceEvidence,
+    new: SourceEvidence,
     changed_decisions: set[str],
     decisions: NameDecisions,
 ) -> MentionTargets:
@@ -356,7 +356,7 @@ def _cluster_members(
 def _resolve_names(
     reader: GraphReader,
     retained: RetainedEvidence,
-    new: Evidence,
+    new: SourceEvidence,
     names: set[str],
     decisions: NameDecisions,
 ) -> dict[str, str]:
@@ -393,7 +393,7 @@ VoteChange = tuple[str, Term, int]
 
 
 def changed_votes(
-    old: Evidence, new: Evidence, refers_to: Mapping[str, str]
+    old: SourceEvidence, new: SourceEvidence, refers_to: Mapping[str, str]
 ) -> dict[str, list[VoteChange]]:
     """Entity -> changes of its votes when `old` evidence is replaced with `new`."""
     difference = Counter(new.votes)

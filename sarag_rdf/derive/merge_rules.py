@@ -174,8 +174,8 @@ def _propose_initials(features: EntityFeatures) -> Iterator[MergeProposal]:
 
 
 def _matches_initials(initials: str, name: str) -> bool:
-    given = name.split()[:-1]
-    return len(given[0]) > 1 and "".join(word[0] for word in given).startswith(initials)
+    first_names = name.split()[:-1]
+    return len(first_names[0]) > 1 and "".join(word[0] for word in first_names).startswith(initials)
 
 
 def _propose_near(

@@ -15,7 +15,13 @@ from typing import Any, TypeVar
 from pyoxigraph import NamedNode
 
 from sarag_rdf.derive.decisions import NameDecisions
-from sarag_rdf.derive.derive import ALIAS_MENTION, Evidence, RelationshipEnds, TextMention, Vote
+from sarag_rdf.derive.derive import (
+    ALIAS_MENTION,
+    RelationshipEnds,
+    SourceEvidence,
+    TextMention,
+    Vote,
+)
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import statement_iri
 from sarag_rdf.ports import Term
@@ -51,7 +57,7 @@ class VoteCounts:
         self._counts.update((vote, result.get(vote, 0)) for vote in unknown)
         return Counter({vote: self._counts[vote] for vote in votes})
 
-    def update(self, old: Evidence, new: Evidence) -> None:
+    def update(self, old: SourceEvidence, new: SourceEvidence) -> None:
         """Adjust the counts when `old` evidence is replaced with `new`."""
         for sign, evidence in ((-1, old), (1, new)):
             for vote, sources in evidence.votes.items():
@@ -70,7 +76,7 @@ class RetainedEvidence:
         self,
         reader: GraphReader,
         changed: Iterable[str],
-        old: Evidence,
+        old: SourceEvidence,
         vote_counts: VoteCounts,
         decisions: NameDecisions,
         variant_names: Iterable[str] = (),

@@ -68,7 +68,7 @@ def _merge_rows(
     if rdf12:
         triples_seen |= dict.fromkeys(reifier_triples([*triples_seen, *entity_graph]))
     if entity_graph:
-        triples_seen |= dict.fromkeys(entity_triples(list(entity_graph)))
+        triples_seen |= dict.fromkeys(select_entity_triples(list(entity_graph)))
     return sorted(triples_seen, key=_sort_key)
 
 
@@ -237,7 +237,7 @@ def _check_names(wanted: Iterable[str], names: Sequence[str]) -> Iterable[str]:
         yield name
 
 
-def entity_triples(triples: Sequence[ox.Triple]) -> list[ox.Triple]:
+def select_entity_triples(triples: Sequence[ox.Triple]) -> list[ox.Triple]:
     """The triples about entities; `triples` must contain all statements about their subjects."""
     entities = {
         triple.subject

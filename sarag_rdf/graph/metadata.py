@@ -34,18 +34,18 @@ def read_meta(store: GraphStore) -> Meta | None:
     Only metadata in the graph's own metadata graph counts. Raises `StoreError` for a store with
     knowledge graphs of several bases.
     """
-    found = set()
+    metadata = set()
     for _, base, revision, model, graph in GraphReader(store, Minter()).select_provenance("meta"):
         if graph.value == Minter(base.value).meta_graph:
-            found.add(
+            metadata.add(
                 Meta(base.value, revision.value if revision else "", model.value if model else "")
             )
-    if len({meta.base for meta in found}) > 1:
+    if len({meta.base for meta in metadata}) > 1:
         raise StoreError(
             "the store contains graphs of several bases: "
-            + ", ".join(sorted(m.base for m in found))
+            + ", ".join(sorted(m.base for m in metadata))
         )
-    return min(found, key=lambda m: (m.revision, m.embedding_model)) if found else None
+    return min(metadata, key=lambda m: (m.revision, m.embedding_model)) if metadata else None
 
 
 CURATED_PROPERTIES = (
@@ -138,7 +138,7 @@ def repair_run_times(reader: GraphReader) -> Change:
 
 
 def run_quads(
-    reader: GraphReader, what: str, started: Literal, said: Iterable[tuple[NamedNode, Term]]
+    reader: GraphReader, what: str, started: Literal, statements: Iterable[tuple[NamedNode, Term]]
 ) -> list[Quad]:
     """The quads of a run from `started` until now, described by `what`, with further statements."""
     graph = NamedNode(reader.minter.runs_graph)
@@ -150,4 +150,4 @@ def run_quads(
         (PROV.startedAtTime, started),
         (PROV.endedAtTime, end_time(started)),
     ]
-    return [Quad(node, predicate, value, graph) for predicate, value in [*pairs, *said]]
+    return [Quad(node, predicate, value, graph) for predicate, value in [*pairs, *statements]]

@@ -35,16 +35,16 @@ class Imported:
 
 def imported_graphs(reader: GraphReader) -> list[Imported]:
     """All imported graphs, complete or not, ordered by name."""
-    found: dict[str, Imported] = {}
+    imports: dict[str, Imported] = {}
     paths: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
     for node, name, kind, graph, state, path, property_ in reader.select_provenance("imports"):
         values = (node.value, name.value, kind.value, graph.value, state.value)
-        found[name.value] = Imported(*values)
+        imports[name.value] = Imported(*values)
         if path is not None:
             paths[name.value].setdefault(path.value, []).append(property_.value)
     return [
-        replace(found[name], paths={key: sorted(v) for key, v in sorted(paths[name].items())})
-        for name in sorted(found)
+        replace(imports[name], paths={key: sorted(v) for key, v in sorted(paths[name].items())})
+        for name in sorted(imports)
     ]
 
 

@@ -59,8 +59,10 @@ def full_documents(reader: GraphReader, iris: Iterable[str]) -> dict[str, Docume
     for document, *_, text in reader.imported.rows_for("document-relationships", pages):
         relationships[document.value].add(text.value)
     return {
-        iri: _page(iri, found, relationships[iri]) if iri in pages else _document(*found[0])
-        for iri, found in rows.items()
+        iri: _page(iri, document_rows, relationships[iri])
+        if iri in pages
+        else _document(*document_rows[0])
+        for iri, document_rows in rows.items()
     }
 
 

@@ -111,7 +111,7 @@ def triples_of(
     `consumed` is called with the number of bytes read so far. Raises `InputError`, `UsageError`.
     """
     if options.kind == "wikibase" and file.suffix == ".json" and options.format is None:
-        yield from dump_triples(file, options.dump, consumed)
+        yield from json_dump_triples(file, options.dump, consumed)
         return
     if options.types or options.properties or options.entity_base:
         raise UsageError(
@@ -142,7 +142,7 @@ class DumpOptions:
     properties: tuple[str, ...] = ()
 
 
-def dump_triples(
+def json_dump_triples(
     file: InputFile, options: DumpOptions, consumed: Callable[[int], None]
 ) -> Iterator[Triple]:
     """The triples of a JSON dump; `consumed` is called with the number of bytes read so far.

@@ -267,7 +267,7 @@ def stored_quads(reader: GraphReader, name: str) -> list[Quad]:
 
 
 def record_of(quads: Iterable[Quad], name: str) -> ImportRecord | None:
-    """The entry that `Entry.quads` made, or None where there is nothing."""
+    """The record in the quads of `ImportRecord.quads`, or None if there are none."""
     values = {q.predicate.value: str(getattr(q.object, "value", "")) for q in quads}
     if not values:
         return None

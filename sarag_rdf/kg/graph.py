@@ -167,12 +167,12 @@ class KnowledgeGraph(LifeCycle):
         """Write the parts in `over` as wikibase, wikibase-json or quickstatements.
 
         Phrases of at least `typed` statements get properties of their own (0: none). `table` is a
-        file of own ids and ids in the target; `settings` are those of `wikibase.Settings`. New
-        numbers are kept in the graph, under its lock.
+        file of own ids and ids in the target; `settings` are those of `wikibase.WikibaseOptions`.
+        New numbers are kept in the graph, under its lock.
         """
         targets = wikibase.read_targets(table) if table else {}
-        chosen = wikibase.Settings(targets=targets, **settings)
-        export = wikibase.numbered(
+        chosen = wikibase.WikibaseOptions(targets=targets, **settings)
+        export = wikibase.open_export(
             lambda: select_parts(self._location.own(), over), self._writing, typed=typed
         )
         wikibase.write_wikibase(export, format_, output, chosen)

@@ -291,9 +291,9 @@ def _counts(
                 unknown_grams[row] += 1
         ends.append(len(columns))
     data = np.ones(len(columns), dtype=np.float32)
-    made = sparse.csr_matrix((data, columns, ends), shape=(len(names), len(grams)))
-    made.sum_duplicates()
-    return made, unknown_grams
+    matrix = sparse.csr_matrix((data, columns, ends), shape=(len(names), len(grams)))
+    matrix.sum_duplicates()
+    return matrix, unknown_grams
 
 
 def _unit(matrix: sparse.csr_matrix, more: NDArray[np.float64]) -> sparse.csr_matrix:

@@ -150,7 +150,7 @@ class _ReadLimits:
     max_expansion: int
     max_seconds: float
 
-    def input_file(
+    def open_input(
         self, handle: io.BufferedReader, path: Path | None = None, size: int | None = None
     ) -> OpenInput:
         """An input with these limits."""
@@ -213,7 +213,7 @@ class _PathReader:
         if not isinstance(handle, io.BufferedReader):
             handle = io.BufferedReader(cast("io.RawIOBase", stream))
         try:
-            file = self.limits.input_file(handle)
+            file = self.limits.open_input(handle)
             yield from self._records(file, self.stdin_format, "standard input", "")
         finally:
             if handle is not stream:
@@ -251,7 +251,7 @@ class _PathReader:
                 yield InputProblem(name, message)
                 return
             with path.open("rb") as handle:
-                file = self.limits.input_file(handle, path, status.st_size)
+                file = self.limits.open_input(handle, path, status.st_size)
                 yield from self._records(file, form, name, key)
         except OSError as error:
             yield InputProblem(name, read_error(error))

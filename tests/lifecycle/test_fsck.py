@@ -169,7 +169,7 @@ EVIDENCE: dict[str, tuple[Callable[[ox.Store], None], tuple[str, str]]] = {
     ),
     "a blank node": (
         add(Quad(BlankNode("b"), SARAG.note, THING, NamedNode(MINTER.source_graph(SOURCE)))),
-        ("blank nodes: 1 quad of", "DROP GRAPH"),
+        ("blank nodes: 1 quad in", "DROP GRAPH"),
     ),
     "a source graph without a source": (
         add(Quad(THING, RDF.type, THING, ORPHAN)),

@@ -328,18 +328,18 @@ def test_a_table_made_by_hand(sarag: Sarag, folder: Path, tmp_path: Path) -> Non
     ("row", "words"),
     [
         (GOOD.replace(ADA, "entity:E-nobody"), "entity/E-nobody> is not an entity of this graph"),
-        (GOOD.replace("t:ada", "t:nothing"), "nothing> is no entity of an imported graph"),
+        (GOOD.replace("t:ada", "t:nothing"), "nothing> is not an entity of an imported graph"),
         (
             GOOD.replace("t:ada", "u:ada"),
             "the prefix of 'u:ada' is not in the curie_map of the file",
         ),
         (GOOD.replace("t:ada", "ada"), "'ada' is neither a CURIE nor an IRI"),
         (GOOD.replace("t:ada", ""), "object_id is empty"),
-        (GOOD.replace("exactMatch", "broader"), "'skos:broader' is no link: use skos:exactMatch"),
-        (GOOD.replace("\t\t", "\tMaybe\t"), "predicate_modifier is 'Maybe', where only Not"),
+        (GOOD.replace("exactMatch", "broader"), "unknown predicate 'skos:broader': use skos:exactMatch"),
+        (GOOD.replace("\t\t", "\tMaybe\t"), "predicate_modifier is 'Maybe': use Not"),
         (GOOD.replace("0.5", "1.5"), "confidence is '1.5', not a number from 0 to 1"),
         (GOOD.replace("0.5", "high"), "confidence is 'high', not a number from 0 to 1"),
-        (GOOD + "\tmore", "7 cells under 6 column names"),
+        (GOOD + "\tmore", "7 cells for 6 columns"),
         (GOOD, "the same link as in line 5"),
     ],
 )
@@ -358,7 +358,7 @@ def test_what_is_wrong_in_a_review_is_told_by_line(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "lacks the column subject_id, predicate_id, object_id, mapping_justification"),
+        ("", "it has no column subject_id, predicate_id, object_id, mapping_justification"),
         ("a\tb\n1\t2\n", "is not an SSSOM table"),
         ("#curie_map: [\n" + table(GOOD), "is not YAML"),
         ("#curie_map: text\n" + table(GOOD), "is not a map of prefixes to IRIs"),

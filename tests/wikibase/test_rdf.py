@@ -130,7 +130,7 @@ def test_pages_of_wikimedia() -> None:
         ({"id": "P1", "type": "property"}, "P1 is not as Wikibase writes it"),
         (
             {"id": "Q1", "type": "item", "labels": {"x": {"language": "?", "value": "x"}}},
-            "no language code",
+            "not a language code",
         ),
         ({"type": "item"}, "no id"),
     ],

@@ -95,8 +95,8 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
         labels.setdefault((span.start, span.end), "WORK_OF_ART")
     for span in _dates(doc):
         labels.setdefault((span.start, span.end), _DATED)
-    taken = {index for begin, end in labels for index in range(begin, end)}
-    for span in _proper_noun_runs(doc, taken):
+    covered = {index for begin, end in labels for index in range(begin, end)}
+    for span in _proper_noun_runs(doc, covered):
         labels[span.start, span.end] = _RUN
     spans = filter_spans([doc[begin:end] for begin, end in labels])
     pieces = _merge_spans([(span, labels[span.start, span.end]) for span in spans])
@@ -122,13 +122,13 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
         span = _with_number(span, label)
         while joined and label not in (_TITLE, _DATED):
             left, left_label = joined[-1]
-            whole = span.doc[left.start : span.end]
+            merged_span = span.doc[left.start : span.end]
             if _is_modifier(left, left_label, span):
                 is_rank = left_label == _RUN and left[-1].text.rstrip(".") in _RANKS
-                span = span if is_rank else whole
+                span = span if is_rank else merged_span
             elif _is_office(left, left_label, span, label):
                 inner.append((span, label))
-                span, label = whole, _RUN
+                span, label = merged_span, _RUN
             else:
                 break
             joined.pop()
@@ -218,10 +218,10 @@ def _dates(doc: Doc) -> Iterator[Span]:
             yield span
 
 
-def _proper_noun_runs(doc: Doc, taken: set[int]) -> Iterator[Span]:
+def _proper_noun_runs(doc: Doc, covered: set[int]) -> Iterator[Span]:
     def proper(index: int) -> bool:
         token = doc[index]
-        return index not in taken and token.pos_ == "PROPN" and not token.text.islower()
+        return index not in covered and token.pos_ == "PROPN" and not token.text.islower()
 
     index = 0
     while index < len(doc):
@@ -232,7 +232,7 @@ def _proper_noun_runs(doc: Doc, taken: set[int]) -> Iterator[Span]:
         while end < len(doc):
             if proper(end):
                 end += 1
-            elif (bridge := _bridge_length(doc, end, taken)) and proper(end + bridge):
+            elif (bridge := _bridge_length(doc, end, covered)) and proper(end + bridge):
                 end += bridge + 1
             else:
                 break
@@ -240,12 +240,12 @@ def _proper_noun_runs(doc: Doc, taken: set[int]) -> Iterator[Span]:
         index = end
 
 
-def _bridge_length(doc: Doc, index: int, taken: set[int]) -> int:
+def _bridge_length(doc: Doc, index: int, covered: set[int]) -> int:
     length = 0
     while (
         length < 2
         and index + length + 1 < len(doc)
-        and index + length not in taken
+        and index + length not in covered
         and doc[index + length].text in _BRIDGES
     ):
         length += 1
