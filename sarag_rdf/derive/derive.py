@@ -35,7 +35,7 @@ _TEXT_LINKS = {
 """Property from a text to a mention -> derived property from the text to the entity."""
 
 TextMention = tuple[str, str, str]
-"""(document or description, property, mention); names in titles need not be mentioned in texts."""
+"""(document or description, property, mention); names in titles need not have been extracted."""
 RelationshipEnds = tuple[str, str, str]
 """(relationship, subject mention, object mention)"""
 
@@ -103,7 +103,7 @@ class SourceEvidence:
 
     @property
     def mentioned(self) -> set[str]:
-        """The mentions that occur in a text, and not only in titles or as aliases."""
+        """The mentions that were extracted, as opposed to names only in titles or aliases."""
         return mentioned_in(self.votes)
 
     @property
@@ -113,7 +113,7 @@ class SourceEvidence:
 
 
 def mentioned_in(votes: Iterable[Vote]) -> set[str]:
-    """The mentions with a normalised name in these votes: those that occur in a text."""
+    """The mentions with a normalised name in these votes: those that were extracted."""
     return {mention for mention, property_, _ in votes if property_ == NORMALIZED_NAME}
 
 
@@ -125,8 +125,8 @@ def alias_claims_in(votes: Iterable[Vote]) -> set[tuple[str, str]]:
 def derive(evidence: SourceEvidence, refers_to: Mapping[str, str]) -> set[Triple]:
     """The triples of the traversed graph that follow from the evidence.
 
-    `refers_to` maps every mention that occurs in a text to its entity. Links and relationships of
-    other mentions are ignored.
+    `refers_to` maps every extracted mention to its entity. Links and relationships of other
+    mentions are ignored.
     """
     triples = text_links(evidence.text_mentions, refers_to) | end_links(
         evidence.relationships, refers_to

@@ -46,6 +46,101 @@ from sarag_rdf.ports import Change, Term
 from sarag_rdf.terms import iri, iri_or_literal
 from sarag_rdf.vocab import RDF, SKOS, TYPE_CLASSES
 
+_ViewDifference = tuple[set[Triple], set[Triple]]
+"""Triples whose support has changed: those that may have lost it, and those that are supported now.
+Triples in both sets do not change."""
+_RESOLUTION_PROPERTIES = (NORMALIZED_NAME, ALIAS_MENTION)
+"""Properties of mentions that determine their entity."""
+VoteChange = tuple[str, Term, int]
+"""(property, value, change of the number of sources)"""
+Owners = Mapping[str, frozenset[str]]
+"""Mention -> the other mentions that have it as an alias."""
+
+
+@dataclass(slots=True)
+class MentionTargets:
+    """The entities of mentions before and after a change, for the mentions looked up so far."""
+
+    reader: GraphReader
+    before: dict[str, str]
+    after: dict[str, str]
+    _known: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._known = self.before.keys() | self.after.keys()
+
+    @property
+    def moved(self) -> set[str]:
+        """Mentions whose entity has changed, including new and removed mentions."""
+        names = self.before.keys() | self.after.keys()
+        return {name for name in names if self.before.get(name) != self.after.get(name)}
+
+    def load_targets(self, names: Iterable[str]) -> None:
+        """Look up the entities of further mentions, which do not change."""
+        unknown = set(names) - self._known
+        targets = mention_targets(self.reader, unknown)
+        self._known |= unknown
+        self.before |= targets
+        self.after |= targets
+
+
+class EntityNames:
+    """The labels and classes of entities in the store."""
+
+    def __init__(self, triples: Mapping[str, set[Triple]]) -> None:
+        self._triples = triples
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[Any, ...]]) -> EntityNames:
+        """From rows of (entity, property, value)."""
+        triples: defaultdict[str, set[Triple]] = defaultdict(set)
+        for entity, property_, value in rows:
+            triples[entity.value].add(Triple(entity, property_, value))
+        return cls(triples)
+
+    def has(self, entity: str) -> bool:
+        """Whether an entity has a label or class."""
+        return entity in self._triples
+
+    def triples(self, entities: Iterable[str]) -> set[Triple]:
+        """The triples of these entities."""
+        return {triple for entity in entities for triple in self._triples.get(entity, ())}
+
+    def candidate_votes(self, refers_to: Mapping[str, str]) -> set[Vote]:
+        """All votes on these mentions that could have produced the existing labels and classes."""
+        votes: set[Vote] = set()
+        for mention, entity in refers_to.items():
+            labels = {
+                triple.object
+                for triple in self._triples.get(entity, ())
+                if triple.predicate in (SKOS.prefLabel, SKOS.altLabel)
+            }
+            votes |= {(mention, ENTITY_TYPE, Literal(type_)) for type_ in TYPE_CLASSES}
+            votes |= {(mention, p, iri_or_literal(v)) for p in (NAME, ALIAS) for v in labels}
+        return votes
+
+    def is_unchanged(self, entity: str, changes: Iterable[VoteChange]) -> bool:
+        """Whether the outcome of the votes certainly does not change, without counting them.
+
+        More votes for a winner, and fewer for a class that has lost, change nothing. A name with
+        fewer votes may have lost its last one.
+        """
+        return all(self._is_vote_unchanged(entity, *changed) for changed in changes)
+
+    def _is_vote_unchanged(self, entity: str, property_: str, value: Term, change: int) -> bool:
+        if property_ == NAME:
+            return change > 0 and self._has(entity, SKOS.prefLabel, value)
+        if property_ == ALIAS:
+            is_alternative = self._has(entity, SKOS.altLabel, value)
+            return self._has(entity, SKOS.prefLabel, value) or (change > 0 and is_alternative)
+        if property_ == ENTITY_TYPE and value.value != "misc" and value.value in TYPE_CLASSES:
+            return self._has(entity, RDF.type, TYPE_CLASSES[value.value]) == (change > 0)
+        return True
+
+    def _has(self, entity: str, property_: NamedNode, value: Term) -> bool:
+        triple = Triple(NamedNode(entity), property_, value)
+        return triple in self._triples.get(entity, ())
+
 
 def refresh(
     reader: GraphReader,
@@ -174,11 +269,6 @@ def _derive_all(
     return derive(evidence, targets)
 
 
-_ViewDifference = tuple[set[Triple], set[Triple]]
-"""Triples whose support has changed: those that may have lost it, and those that are supported now.
-Triples in both sets do not change."""
-
-
 def _reference_difference(targets: MentionTargets) -> _ViewDifference:
     moved = targets.moved
     return (
@@ -257,37 +347,6 @@ def _name_difference(
 
 def _in_graph(triples: Iterable[Triple], graph: NamedNode) -> list[Quad]:
     return [Quad(t.subject, t.predicate, t.object, graph) for t in sorted(triples, key=str)]
-
-
-_RESOLUTION_PROPERTIES = (NORMALIZED_NAME, ALIAS_MENTION)
-"""Properties of mentions that determine their entity."""
-
-
-@dataclass(slots=True)
-class MentionTargets:
-    """The entities of mentions before and after a change, for the mentions looked up so far."""
-
-    reader: GraphReader
-    before: dict[str, str]
-    after: dict[str, str]
-    _known: set[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._known = self.before.keys() | self.after.keys()
-
-    @property
-    def moved(self) -> set[str]:
-        """Mentions whose entity has changed, including new and removed mentions."""
-        names = self.before.keys() | self.after.keys()
-        return {name for name in names if self.before.get(name) != self.after.get(name)}
-
-    def load_targets(self, names: Iterable[str]) -> None:
-        """Look up the entities of further mentions, which do not change."""
-        unknown = set(names) - self._known
-        targets = mention_targets(self.reader, unknown)
-        self._known |= unknown
-        self.before |= targets
-        self.after |= targets
 
 
 def mention_targets_of_change(
@@ -388,10 +447,6 @@ def normalized_name_lookup(votes: Iterable[Vote]) -> Callable[[str], str]:
     return lambda mention: names.get(mention, "")
 
 
-VoteChange = tuple[str, Term, int]
-"""(property, value, change of the number of sources)"""
-
-
 def changed_votes(
     old: SourceEvidence, new: SourceEvidence, refers_to: Mapping[str, str]
 ) -> dict[str, list[VoteChange]]:
@@ -426,68 +481,6 @@ def votes_to_count(
             rest = max((votes[vote] for vote in group if vote != most), default=0)
             uncertain |= unknown if len(unknown) > 1 or votes[most] <= rest else set()
     return uncertain
-
-
-class EntityNames:
-    """The labels and classes of entities in the store."""
-
-    def __init__(self, triples: Mapping[str, set[Triple]]) -> None:
-        self._triples = triples
-
-    @classmethod
-    def of(cls, rows: Iterable[tuple[Any, ...]]) -> EntityNames:
-        """From rows of (entity, property, value)."""
-        triples: defaultdict[str, set[Triple]] = defaultdict(set)
-        for entity, property_, value in rows:
-            triples[entity.value].add(Triple(entity, property_, value))
-        return cls(triples)
-
-    def has(self, entity: str) -> bool:
-        """Whether an entity has a label or class."""
-        return entity in self._triples
-
-    def triples(self, entities: Iterable[str]) -> set[Triple]:
-        """The triples of these entities."""
-        return {triple for entity in entities for triple in self._triples.get(entity, ())}
-
-    def candidate_votes(self, refers_to: Mapping[str, str]) -> set[Vote]:
-        """All votes on these mentions that could have produced the existing labels and classes."""
-        votes: set[Vote] = set()
-        for mention, entity in refers_to.items():
-            labels = {
-                triple.object
-                for triple in self._triples.get(entity, ())
-                if triple.predicate in (SKOS.prefLabel, SKOS.altLabel)
-            }
-            votes |= {(mention, ENTITY_TYPE, Literal(type_)) for type_ in TYPE_CLASSES}
-            votes |= {(mention, p, iri_or_literal(v)) for p in (NAME, ALIAS) for v in labels}
-        return votes
-
-    def is_unchanged(self, entity: str, changes: Iterable[VoteChange]) -> bool:
-        """Whether the outcome of the votes certainly does not change, without counting them.
-
-        More votes for a winner, and fewer for a class that has lost, change nothing. A name with
-        fewer votes may have lost its last one.
-        """
-        return all(self._is_vote_unchanged(entity, *changed) for changed in changes)
-
-    def _is_vote_unchanged(self, entity: str, property_: str, value: Term, change: int) -> bool:
-        if property_ == NAME:
-            return change > 0 and self._has(entity, SKOS.prefLabel, value)
-        if property_ == ALIAS:
-            is_alternative = self._has(entity, SKOS.altLabel, value)
-            return self._has(entity, SKOS.prefLabel, value) or (change > 0 and is_alternative)
-        if property_ == ENTITY_TYPE and value.value != "misc" and value.value in TYPE_CLASSES:
-            return self._has(entity, RDF.type, TYPE_CLASSES[value.value]) == (change > 0)
-        return True
-
-    def _has(self, entity: str, property_: NamedNode, value: Term) -> bool:
-        triple = Triple(NamedNode(entity), property_, value)
-        return triple in self._triples.get(entity, ())
-
-
-Owners = Mapping[str, frozenset[str]]
-"""Mention -> the other mentions that have it as an alias."""
 
 
 def resolve(

@@ -29,6 +29,7 @@ FORMATS: dict[str, ox.RdfFormat] = {
     "rdfxml": ox.RdfFormat.RDF_XML,
 }
 DATASET_FORMATS = frozenset({"trig", "nquads"})
+RDF12_FORMATS = ("turtle", "trig", "ntriples", "nquads")
 _SUBJECT_BATCH = 500
 _MAX_SORTED_QUADS = 2_000
 """Graphs with up to this many quads are read and sorted as a whole."""
@@ -40,6 +41,32 @@ _PREFIX_NAMES = (
 
 Row = tuple[Any, Any, Any, Any]
 """(subject, predicate, object, graph)"""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportParts:
+    """The parts of a graph to export; by default all graphs that are not imported.
+
+    `documents` selects the source graphs, `entities` the statements of the traversed graph about
+    entities, `graphs` single graphs by IRI; `imported` adds all imported graphs.
+    """
+
+    documents: bool = False
+    entities: bool = False
+    graphs: Sequence[str] = ()
+    imported: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSelection:
+    """IRIs of the graphs to export; of `entity_graph` only statements about entities."""
+
+    graphs: tuple[str, ...]
+    entity_graph: str = ""
+    names: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", frozenset(self.graphs))
 
 
 def _sort_key(triple: ox.Triple) -> tuple[str, bool, str, str]:
@@ -174,32 +201,6 @@ GROUP BY ?g"""
 """Slower than `_GRAPHS`, but supported by more servers."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportParts:
-    """The parts of a graph to export; by default all graphs that are not imported.
-
-    `documents` selects the source graphs, `entities` the statements of the traversed graph about
-    entities, `graphs` single graphs by IRI; `imported` adds all imported graphs.
-    """
-
-    documents: bool = False
-    entities: bool = False
-    graphs: Sequence[str] = ()
-    imported: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class GraphSelection:
-    """IRIs of the graphs to export; of `entity_graph` only statements about entities."""
-
-    graphs: tuple[str, ...]
-    entity_graph: str = ""
-    names: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "names", frozenset(self.graphs))
-
-
 def graph_names(store: GraphStore, under: str = "") -> list[str]:
     """The IRIs of all named graphs that are not empty, sorted.
 
@@ -245,9 +246,6 @@ def select_entity_triples(triples: Sequence[ox.Triple]) -> list[ox.Triple]:
         if triple.predicate == RDF.type and triple.object == SARAG.Entity
     }
     return [triple for triple in triples if triple.subject in entities]
-
-
-RDF12_FORMATS = ("turtle", "trig", "ntriples", "nquads")
 
 
 def check_rdf12(format_: str, *, traversed: bool) -> None:

@@ -51,7 +51,7 @@ def is_name(name: str) -> bool:
 def strip_disambiguation(title: str) -> str:
     """A title without its disambiguation in parentheses.
 
-    >>> without_bracket("Hello Love (album)")
+    >>> strip_disambiguation("Hello Love (album)")
     'Hello Love'
     """
     return _TRAILING_PARENTHESES.sub("", title) or title
@@ -114,7 +114,7 @@ def short_names_of_person(text: str) -> tuple[str, ...]:
     The text must start with a full name followed by dates in brackets; otherwise the result is
     empty.
 
-    >>> short_names_of_lead("Kevin Wayne Durant (born September 29, 1988) is a player.")
+    >>> short_names_of_person("Kevin Wayne Durant (born September 29, 1988) is a player.")
     ('Kevin Durant', 'Kevin W. Durant')
     """
     match, words = _LEAD_NAME.match(text), lead_name(text).split()

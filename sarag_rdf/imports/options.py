@@ -22,6 +22,19 @@ MAX_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
+class DumpOptions:
+    """Selects entities by `types`, statements by `properties`, and `languages`; empty means all.
+
+    `entity_base` is the start of the IRIs of entities, which a dump does not contain.
+    """
+
+    entity_base: str = WIKIDATA
+    languages: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    properties: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ImportOptions:
     """Options of an import.
 
@@ -127,19 +140,6 @@ def triples_of(
 
 
 _ENTITY_TYPES = ("item", "property")
-
-
-@dataclass(frozen=True, slots=True)
-class DumpOptions:
-    """Selects entities by `types`, statements by `properties`, and `languages`; empty means all.
-
-    `entity_base` is the start of the IRIs of entities, which a dump does not contain.
-    """
-
-    entity_base: str = WIKIDATA
-    languages: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-    properties: tuple[str, ...] = ()
 
 
 def json_dump_triples(

@@ -28,6 +28,55 @@ from sarag_rdf.vocab import DCTERMS, RDF, SARAG, VOID, XSD
 
 BATCH = 500_000
 """Triples between two checkpoints from which an interrupted import resumes."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_ROLES = {
+    "label": SARAG.labelProperty,
+    "alias": SARAG.aliasProperty,
+    "description": SARAG.descriptionProperty,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRecord:
+    """The metadata of an imported graph: its origin, and the progress of its import.
+
+    Imports with the same digest of the file and the same `settings` are the same.
+    """
+
+    name: str
+    kind: str
+    origin: str
+    sha256: str
+    settings: str
+    state: str = "0"
+    triples: int = 0
+    paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def same_as(self, other: ImportRecord) -> bool:
+        """Whether another import has the same file and settings."""
+        return (self.sha256, self.settings) == (other.sha256, other.settings)
+
+    def quads(self, reader: GraphReader) -> list[Quad]:
+        """The metadata as quads, with the number of triples if the import is complete."""
+        node = node_of(reader, self.name)
+        pairs: list[tuple[NamedNode, Term]] = [
+            (RDF.type, SARAG.ImportedGraph),
+            (RDF.type, VOID.Dataset),
+            (DCTERMS.identifier, Literal(self.name)),
+            (DCTERMS.source, Literal(self.origin)),
+            (SARAG.kind, Literal(self.kind)),
+            (SARAG.sha256, Literal(self.sha256)),
+            (SARAG.settings, Literal(self.settings)),
+            (SARAG.graph, NamedNode(reader.minter.imported_graph(self.name))),
+            (SARAG.importState, Literal(self.state)),
+        ]
+        if self.state == COMPLETE:
+            pairs.append((VOID.triples, Literal(str(self.triples), datatype=XSD.integer)))
+        pairs += [
+            (_ROLES[role], NamedNode(iri)) for role, iris in self.paths.items() for iri in iris
+        ]
+        graph = NamedNode(reader.minter.meta_graph)
+        return [Quad(node, predicate, value, graph) for predicate, value in pairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,14 +242,6 @@ def _write(reader: GraphReader, name: str, record: ImportRecord | None, *, drop:
     reader.store.apply(with_revision(reader, change))
 
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-_ROLES = {
-    "label": SARAG.labelProperty,
-    "alias": SARAG.aliasProperty,
-    "description": SARAG.descriptionProperty,
-}
-
-
 def import_name(wanted: str | None, file_name: str) -> str:
     """The given name, or one from the file name; raises `UsageError` if it is invalid."""
     name = wanted or re.sub(r"[^a-z0-9]+", "-", file_name.partition(".")[0].lower()).strip("-")
@@ -210,49 +251,6 @@ def import_name(wanted: str | None, file_name: str) -> str:
             "digits, '-', '_' and '.', other than 'all', 'documents' and 'links'"
         )
     return name
-
-
-@dataclass(frozen=True, slots=True)
-class ImportRecord:
-    """The metadata of an imported graph: its origin, and the progress of its import.
-
-    Imports with the same digest of the file and the same `settings` are the same.
-    """
-
-    name: str
-    kind: str
-    origin: str
-    sha256: str
-    settings: str
-    state: str = "0"
-    triples: int = 0
-    paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    def same_as(self, other: ImportRecord) -> bool:
-        """Whether another import has the same file and settings."""
-        return (self.sha256, self.settings) == (other.sha256, other.settings)
-
-    def quads(self, reader: GraphReader) -> list[Quad]:
-        """The metadata as quads, with the number of triples if the import is complete."""
-        node = node_of(reader, self.name)
-        pairs: list[tuple[NamedNode, Term]] = [
-            (RDF.type, SARAG.ImportedGraph),
-            (RDF.type, VOID.Dataset),
-            (DCTERMS.identifier, Literal(self.name)),
-            (DCTERMS.source, Literal(self.origin)),
-            (SARAG.kind, Literal(self.kind)),
-            (SARAG.sha256, Literal(self.sha256)),
-            (SARAG.settings, Literal(self.settings)),
-            (SARAG.graph, NamedNode(reader.minter.imported_graph(self.name))),
-            (SARAG.importState, Literal(self.state)),
-        ]
-        if self.state == COMPLETE:
-            pairs.append((VOID.triples, Literal(str(self.triples), datatype=XSD.integer)))
-        pairs += [
-            (_ROLES[role], NamedNode(iri)) for role, iris in self.paths.items() for iri in iris
-        ]
-        graph = NamedNode(reader.minter.meta_graph)
-        return [Quad(node, predicate, value, graph) for predicate, value in pairs]
 
 
 def node_of(reader: GraphReader, name: str) -> NamedNode:

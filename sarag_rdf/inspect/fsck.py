@@ -19,6 +19,42 @@ from sarag_rdf.vocab import RDF, SARAG
 
 DERIVED = "derived"
 """The check of the traversed graph."""
+CACHES = "caches"
+"""The check of cached indexes and arrays."""
+_TOLERANCE = 1e-3
+"""Maximum deviation of the length of a vector from 1."""
+_BLOCK = 8192
+
+
+REPAIR = "sarag fsck --repair"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A problem: the check that detected it, a message, and a remedy."""
+
+    check: str
+    message: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        what = f"{self.check}: {self.message}"
+        return f"{what} (do: {self.remedy})" if self.remedy else what
+
+
+@dataclass(frozen=True, slots=True)
+class FsckReport:
+    """Remaining findings, notes that are not problems, descriptions of repairs, and counts."""
+
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether there are no findings."""
+        return not self.findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +209,6 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-CACHES = "caches"
-"""The check of cached indexes and arrays."""
-_TOLERANCE = 1e-3
-"""Maximum deviation of the length of a vector from 1."""
-_BLOCK = 8192
-
-
 @dataclass(frozen=True, slots=True)
 class InvalidCache:
     """A cached index or array that is invalid, and the reason."""
@@ -251,37 +280,6 @@ def _count_non_unit_rows(index: VectorIndex) -> int:
             lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
         wrong += int(np.count_nonzero(~(np.abs(lengths - 1) <= _TOLERANCE)))
     return wrong
-
-
-REPAIR = "sarag fsck --repair"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A problem: the check that detected it, a message, and a remedy."""
-
-    check: str
-    message: str
-    remedy: str = ""
-
-    def __str__(self) -> str:
-        what = f"{self.check}: {self.message}"
-        return f"{what} (do: {self.remedy})" if self.remedy else what
-
-
-@dataclass(frozen=True, slots=True)
-class FsckReport:
-    """Remaining findings, notes that are not problems, descriptions of repairs, and counts."""
-
-    findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
-    repaired: tuple[str, ...] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def in_order(self) -> bool:
-        """Whether there are no findings."""
-        return not self.findings
 
 
 MEASURES = (

@@ -38,6 +38,16 @@ _JUSTIFICATIONS = {
 }
 _COMPOSITE = SEMAPV.CompositeMatching.value
 
+_GRAM_LENGTH = 3
+_BLOCK_ROWS = 256
+SimilarNames = Iterator[tuple[int, int, float]]
+"""(index of a name, index of a name in the other graph, cosine)"""
+FindSimilar = Callable[[Sequence[str], Sequence[str], int], SimilarNames]
+MIN_CHARACTER_COSINE, MIN_EMBEDDING_COSINE = 0.6, 0.75
+"""Minimum cosines of similar names."""
+MAX_DESCRIPTIONS = 3
+"""Descriptions of an entity that are used, the first in alphabetical order."""
+
 Pair = tuple[str, str]
 
 
@@ -48,6 +58,9 @@ class NameMatch:
     score: float
     similarity: float
     how: str
+
+
+_NO_MATCH = NameMatch(0.0, 0.0, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +83,18 @@ class CandidateOptions:
             raise UsageError(
                 f"unknown similarity '{self.near}': use one of {', '.join(NAME_SIMILARITIES)}"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class EntityIndex:
+    """Entities by IRI, with preferred names (`labels`) and kinds.
+
+    `by_name` maps a normalised name to its entities, with true if it is a preferred name.
+    """
+
+    labels: dict[str, str]
+    by_name: dict[str, dict[str, bool]]
+    kinds: dict[str, frozenset[str]]
 
 
 def candidates(
@@ -114,9 +139,6 @@ def _equal_names(own_index: EntityIndex, target_index: EntityIndex) -> dict[Pair
                 if score > result.get((entity, item), _NO_MATCH).score:
                     result[entity, item] = NameMatch(score, 1.0, "equal")
     return result
-
-
-_NO_MATCH = NameMatch(0.0, 0.0, "")
 
 
 def _similar_names(
@@ -227,16 +249,6 @@ def _with_decision(match: Match, best: float, ties: int, rivals: list[float]) ->
     return replace(match, predicate=NO_MAPPING, comment=f"{reason}; {match.comment}")
 
 
-SimilarNames = Iterator[tuple[int, int, float]]
-"""(index of a name, index of a name in the other graph, cosine)"""
-FindSimilar = Callable[[Sequence[str], Sequence[str], int], SimilarNames]
-
-MIN_CHARACTER_COSINE, MIN_EMBEDDING_COSINE = 0.6, 0.75
-"""Minimum cosines of similar names."""
-_GRAM_LENGTH = 3
-_BLOCK_ROWS = 256
-
-
 def by_characters(names: Sequence[str], others: Sequence[str], k: int) -> SimilarNames:
     """At most `k` others for each name, by the cosine of TF-IDF vectors of character trigrams."""
     if not names or not others:
@@ -311,22 +323,6 @@ def _best(
     order = selected[np.lexsort((columns[selected], -np.round(values[selected], 6)))][:k]
     for column in order:
         yield row, int(columns[column]), min(1.0, float(values[column]))
-
-
-MAX_DESCRIPTIONS = 3
-"""Descriptions of an entity that are used, the first in alphabetical order."""
-
-
-@dataclass(frozen=True, slots=True)
-class EntityIndex:
-    """Entities by IRI, with preferred names (`labels`) and kinds.
-
-    `by_name` maps a normalised name to its entities, with true if it is a preferred name.
-    """
-
-    labels: dict[str, str]
-    by_name: dict[str, dict[str, bool]]
-    kinds: dict[str, frozenset[str]]
 
 
 def index_entities(reader: GraphReader, without: Iterable[str] = ()) -> EntityIndex:

@@ -69,7 +69,7 @@ class Match:
 
 
 def quads_of(minter: Minter, match: Match) -> list[Quad]:
-    """The link and what is known of it, as quads of the graph of links."""
+    """The link and its provenance, as quads of the graph of links."""
     graph = NamedNode(minter.links_graph)
     node = NamedNode(minter.mapping(match.subject, match.predicate, match.object))
     ends = (NamedNode(match.subject), NamedNode(match.predicate), NamedNode(match.object))

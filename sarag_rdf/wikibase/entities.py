@@ -38,6 +38,47 @@ from sarag_rdf.wikibase.own_properties import (
 from sarag_rdf.wikibase.vocabulary import Vocabulary
 
 _NEVER = "1970-01-01T00:00:00Z"
+NO_LANGUAGE = "mul"
+"""Language code of Wikibase for labels without a language, or for all languages."""
+_SAME = frozenset(
+    {"http://www.w3.org/2004/02/skos/core#exactMatch", "http://www.w3.org/2002/07/owl#sameAs"}
+)
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSource:
+    """A source of statements, with `title` and `digest` if known."""
+
+    title: Literal | None = None
+    digest: str = ""
+
+
+@dataclass(slots=True)
+class ExportContents:
+    """IRIs of all items and properties of an export.
+
+    `documents` maps documents to their sources, `properties` the properties of imported graphs to
+    their labels, and `phrases` canonical phrases to their most frequent spellings.
+    """
+
+    entities: list[str] = field(default_factory=list)
+    classes: set[str] = field(default_factory=set)
+    sources: dict[str, CitedSource] = field(default_factory=dict)
+    documents: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, Literal | None] = field(default_factory=dict)
+    phrases: dict[str, Literal] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class EntityRows:
+    """The rows of the queries about one entity."""
+
+    labels: list[Row] = field(default_factory=list)
+    names: list[Literal] = field(default_factory=list)
+    descriptions: list[Literal] = field(default_factory=list)
+    statements: list[Row] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,20 +211,6 @@ def equivalences(export: Export, vocabulary: Vocabulary) -> Iterator[Triple]:
     for canonical in export.contents.phrases:
         typed = vocabulary.predicate("wdt", numbers[phrase_key(minter, canonical)])
         yield Triple(typed, RDFS.subPropertyOf, related)
-
-
-NO_LANGUAGE = "mul"
-"""Language code of Wikibase for labels without a language, or for all languages."""
-
-
-@dataclass(slots=True)
-class EntityRows:
-    """The rows of the queries about one entity."""
-
-    labels: list[Row] = field(default_factory=list)
-    names: list[Literal] = field(default_factory=list)
-    descriptions: list[Literal] = field(default_factory=list)
-    statements: list[Row] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -346,33 +373,6 @@ def _local_name(name: str) -> str:
     return unquote(name.rstrip("/#").rpartition("#")[2].rpartition("/")[2]) or name
 
 
-Row = tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CitedSource:
-    """A source of statements, with `title` and `digest` if known."""
-
-    title: Literal | None = None
-    digest: str = ""
-
-
-@dataclass(slots=True)
-class ExportContents:
-    """IRIs of all items and properties of an export.
-
-    `documents` maps documents to their sources, `properties` the properties of imported graphs to
-    their labels, and `phrases` canonical phrases to their most frequent spellings.
-    """
-
-    entities: list[str] = field(default_factory=list)
-    classes: set[str] = field(default_factory=set)
-    sources: dict[str, CitedSource] = field(default_factory=dict)
-    documents: dict[str, str] = field(default_factory=dict)
-    properties: dict[str, Literal | None] = field(default_factory=dict)
-    phrases: dict[str, Literal] = field(default_factory=dict)
-
-
 def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
     """Collect the contents of an export, with phrases of at least `typed` statements (0: none)."""
     contents = ExportContents()
@@ -448,8 +448,3 @@ def identity_links(reader: GraphReader) -> dict[str, list[str]]:
         if quad.predicate.value in _SAME and isinstance(quad.object, NamedNode):
             links[iri(quad.subject)].add(quad.object.value)
     return {name: sorted(targets) for name, targets in links.items()}
-
-
-_SAME = frozenset(
-    {"http://www.w3.org/2004/02/skos/core#exactMatch", "http://www.w3.org/2002/07/owl#sameAs"}
-)
