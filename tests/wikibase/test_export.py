@@ -352,7 +352,7 @@ def test_only_new_numbers_are_written(sample: Path) -> None:
 def test_damaged_numbers_are_an_error() -> None:
     with pytest.raises(StoreError, match=r"'X1' of .* is not a Wikibase id"):
         WikibaseIds([("urn:a", "X1")])
-    with pytest.raises(StoreError, match="same number"):
+    with pytest.raises(StoreError, match="same Wikibase id"):
         WikibaseIds([("urn:a", "Q1"), ("urn:b", "Q1")])
 
 
