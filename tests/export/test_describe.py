@@ -267,10 +267,10 @@ def test_what_is_said_is_kept(sarag: Sarag, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--license", "CC BY"), ("'CC BY' is no IRI",)),
+        (("--license", "CC BY"), ("'CC BY' is not an absolute IRI",)),
         (("--distribution", "https://x.example/dump"), ("is not a distribution", "URL=FORMAT")),
         (("--distribution", "no/such/file.nt=ntriples"), ("no/such/file.nt cannot be read",)),
-        (("--sparql-endpoint", "here"), ("'here' is no IRI",)),
+        (("--sparql-endpoint", "here"), ("'here' is not an absolute IRI",)),
     ],
 )
 def test_what_cannot_be_said(

@@ -189,7 +189,7 @@ def test_command_line(sarag: Sarag, folder: Path) -> None:
     both = sarag("export", "--kg", folder, "--format", "nquads", "--entities", "--imported")
     assert IMPORTED in both.out
     assert MINTER.source_graphs not in both.out
-    sarag("export", "--kg", folder, "--graph", "https://example.org/no").fails(2, "there is no")
+    sarag("export", "--kg", folder, "--graph", "https://example.org/no").fails(2, "no such graph")
     sarag("export", "--kg", folder, "--rdf12", "--format", "rdfxml").fails(2, "does not support")
     turtle = sarag("export", "--kg", folder, "--rdf12")
     assert "<<( entity:E-" in turtle.out
