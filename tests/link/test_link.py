@@ -335,7 +335,10 @@ def test_a_table_made_by_hand(sarag: Sarag, folder: Path, tmp_path: Path) -> Non
         ),
         (GOOD.replace("t:ada", "ada"), "'ada' is neither a CURIE nor an IRI"),
         (GOOD.replace("t:ada", ""), "object_id is empty"),
-        (GOOD.replace("exactMatch", "broader"), "unknown predicate 'skos:broader': use skos:exactMatch"),
+        (
+            GOOD.replace("exactMatch", "broader"),
+            "unknown predicate 'skos:broader': use skos:exactMatch",
+        ),
         (GOOD.replace("\t\t", "\tMaybe\t"), "predicate_modifier is 'Maybe': use Not"),
         (GOOD.replace("0.5", "1.5"), "confidence is '1.5', not a number from 0 to 1"),
         (GOOD.replace("0.5", "high"), "confidence is 'high', not a number from 0 to 1"),
