@@ -180,12 +180,13 @@ def echo_changes(plan: Any, extractor: Extractor, options: dict[str, Any]) -> in
     echo_problems((*plan.problems, *plan.quarantined))
     for planned in plan.todo:
         click.echo(f"{'update' if planned.known else 'add':6}  {one_line(planned.name)}")
-    for name in plan.gone.values():
+    for name in plan.deletions.values():
         click.echo(f"delete  {one_line(name)}")
     updated = sum(planned.known for planned in plan.todo)
     click.echo(
-        f"would be {len(plan.todo) - updated} added, {updated} updated, {len(plan.gone)} deleted, "
-        f"{plan.unchanged} unchanged, {plan.duplicates} duplicates, {len(plan.problems)} not "
+        f"would be {len(plan.todo) - updated} added, {updated} updated, "
+        f"{len(plan.deletions)} deleted, {plan.unchanged} unchanged, "
+        f"{plan.duplicates} duplicates, {len(plan.problems)} not "
         f"readable{in_quarantine(len(plan.quarantined))}"
     )
     echo_left_out(plan.left_out)

@@ -93,10 +93,12 @@ def retry(sources: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     if as_json:
         _print_json(asdict(retried))
     else:
-        for source in retried.kept:
+        for source in retried.rejected:
             click.echo(f"{source}: still does not conform")
-        click.echo(f"{len(retried.admitted)} joined the graph, {len(retried.kept)} in quarantine")
-    return int(bool(retried.kept))
+        click.echo(
+            f"{len(retried.admitted)} joined the graph, {len(retried.rejected)} in quarantine"
+        )
+    return int(bool(retried.rejected))
 
 
 @command.command(name="drop", epilog="Example:  sarag quarantine drop notes/a.md --kg kg")

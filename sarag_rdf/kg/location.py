@@ -24,7 +24,7 @@ from sarag_rdf.errors import (
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader, Part
-from sarag_rdf.index.repair import heal
+from sarag_rdf.index.repair import recover
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import GraphStore
 from sarag_rdf.rdf import writer_lock
@@ -163,7 +163,7 @@ class FolderLocation:
         if mark.exists():
             meta = read_meta(store)
             if meta is not None:
-                heal(GraphReader(store, Minter(meta.base), journal=Journal()))
+                recover(GraphReader(store, Minter(meta.base), journal=Journal()))
             mark.unlink(missing_ok=True)
 
     def _heal_before_reading(self) -> None:

@@ -12,7 +12,7 @@ from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.errors import DiskFullError, SaragError, UsageError
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.repair import repair as repair_graph
 from sarag_rdf.iris import DEFAULT_BASE, Minter
@@ -27,7 +27,7 @@ class Snapshot:
     """One state of a graph, and everything that is computed from that state when first needed."""
 
     def __init__(self, reader: GraphReader, over: Sequence[str], vectors: Vectors) -> None:
-        """`over` names the parts that are searched; none means all."""
+        """`over` names the parts that are select_parts; none means all."""
         self.reader = reader
         self._over = over
         self._vectors = vectors
@@ -46,7 +46,7 @@ class Snapshot:
     @cached_property
     def searched(self) -> GraphReader:
         """The reader of the parts that are searched; raises `UsageError` for an unknown part."""
-        return searched(self.reader, self._over) if self.reader.over is None else self.reader
+        return select_parts(self.reader, self._over) if self.reader.over is None else self.reader
 
     @property
     def view(self) -> GraphView:

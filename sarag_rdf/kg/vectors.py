@@ -1,4 +1,4 @@
-"""The vector indexes of a graph's texts, and the other arrays that are searched."""
+"""The vector indexes of a graph's texts, and the other arrays that are select_parts."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from sarag_rdf.errors import (
 )
 from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.texts import told_apart
+from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors import KINDS, EmbedTexts, GraphVectors, Kind, carry_over, in_blocks
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.kg import registry
@@ -92,7 +92,7 @@ class Vectors:
         embedder = self._models.embedder(recorded)
         if embedder.name != recorded:
             embedder.embed(["one two three"])
-        Writer(reader).describe(embedder.name)
+        Writer(reader).write_metadata(embedder.name)
 
     @contextmanager
     def prefetching(self, reader: GraphReader) -> Iterator[EmbeddingPrefetcher]:
@@ -104,18 +104,18 @@ class Vectors:
             prefetcher.close()
 
     def build(self, writer: GraphReader, progress: Progress) -> None:
-        """Embed all texts that are new, and build or update everything that is searched.
+        """Embed all texts that are new, and build or update everything that is select_parts.
 
         `writer` is the reader of the write that changed the graph. What was stored for the revision
         before it is updated; without that everything is built from the graph.
         """
-        reader = searched(writer)
+        reader = select_parts(writer)
         meta = read_meta(reader.store)
         if meta is None:
             return
         embedder = self._models.embedder(meta.embedding_model)
         delta = _delta(reader, meta)
-        if delta is not None and not told_apart(reader, delta):
+        if delta is not None and not is_disjoint_from_imports(reader, delta):
             delta = None
         vectors = GraphVectors(reader, embedder, self.store(reader), meta.revision, delta)
         for kind in KINDS:
@@ -152,7 +152,7 @@ class Vectors:
         if delta.links:
             model = RecordedModel(meta.embedding_model)
             vectors = GraphVectors(reader, model, store, meta.revision, delta)
-            if vectors.is_kept():
+            if vectors.is_cached():
                 _ = registry.make_view(reader, vectors, "memory").network
 
     def rebuild_arrays(self, reader: GraphReader, meta: Meta, store: VectorStore) -> None:
@@ -165,8 +165,8 @@ class Vectors:
         registry.make_view(reader, vectors, self._engine).prepare()
 
     def scopes(self, reader: GraphReader) -> list[GraphReader]:
-        """The documents alone, and all parts that are searched by default."""
-        every = searched(reader)
+        """The documents alone, and all parts that are select_parts by default."""
+        every = select_parts(reader)
         return [reader] if every.scope == reader.scope else [reader, every]
 
     def store(self, reader: GraphReader) -> VectorStore:

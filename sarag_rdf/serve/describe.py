@@ -28,7 +28,7 @@ def describe(snapshot: Snapshot, job: DescribeJob, settings: ServeSettings) -> R
     """The description in the format that was asked for."""
     media_type = accepted(job.accept, GRAPHS)
     graphs = _graphs(snapshot)
-    union = settings.union and snapshot.is_whole(settings.over)
+    union = settings.union and snapshot.covers_all_graphs(settings.over)
     triples = list(_service(job.endpoint, settings, union=union))
     triples += _dataset(snapshot, job.endpoint, graphs, union=union)
     prefixes = {**PREFIXES, "sd": SD.base, "formats": FORMATS.base}

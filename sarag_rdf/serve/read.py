@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pyoxigraph as ox
 
 from sarag_rdf.errors import QueryError, UsageError
-from sarag_rdf.export.rdf import expressible
+from sarag_rdf.export.rdf import check_rdfxml
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.skolem import Unskolemizer
 from sarag_rdf.iris import DEFAULT_BASE
@@ -171,7 +171,7 @@ def write_triples(triples: Iterable[ox.Triple], media_type: str, spool: Spool) -
     """Write triples into a spool; raises `RequestError` (406) for one that cannot be written so."""
     format_ = GRAPHS[media_type]
     if format_ == ox.RdfFormat.RDF_XML:
-        triples = expressible(triples, PREFIXES)
+        triples = check_rdfxml(triples, PREFIXES)
     elif format_ == ox.RdfFormat.JSON_LD:
         triples = _without_terms(triples)
     try:

@@ -10,7 +10,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.parts import dataset_graphs, is_whole
+from sarag_rdf.graph.parts import covers_all_graphs, dataset_graphs
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.rdf.dataset import Excerpt
@@ -62,7 +62,7 @@ class Snapshot:
         """What the graph says of itself."""
         return read_meta(OxigraphStore(self.store(), writable=False))
 
-    def is_whole(self, over: Sequence[str]) -> bool:
+    def covers_all_graphs(self, over: Sequence[str]) -> bool:
         """Whether `over` names all parts of the graph; raises `UsageError` for an unknown name."""
         return self._graphs(self.store(), over) is None
 
@@ -89,7 +89,7 @@ class Snapshot:
             meta = read_meta(port)
             reader = GraphReader(port, Minter(meta.base)) if meta else None
             graphs = None
-            if reader is not None and not is_whole(reader, over):
+            if reader is not None and not covers_all_graphs(reader, over):
                 graphs = dataset_graphs(reader, over)
             self._asked = wanted, graphs
         return self._asked[1]

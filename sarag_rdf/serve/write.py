@@ -13,13 +13,13 @@ from typing import IO, TypeVar, cast
 
 import pyoxigraph as ox
 
-from sarag_rdf.derive.decisions import Decided, decisions_of
-from sarag_rdf.derive.incremental import refresh, refresh_anew
+from sarag_rdf.derive.decisions import NameDecisions, decisions_of
+from sarag_rdf.derive.incremental import recompute, refresh
 from sarag_rdf.errors import InputError, QueryError, SaragError
-from sarag_rdf.graph.metadata import read_meta, revised
+from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.skolem import Skolemizer, has_blank_node
-from sarag_rdf.index.quarantine import inspect_evidence
+from sarag_rdf.index.quarantine import validate_evidence
 from sarag_rdf.iris import Minter
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Change
@@ -245,8 +245,8 @@ class InvariantRepair:
         try:
             if is_reset or minter.decisions_graph in difference.graphs:
                 decisions = decisions_of(self._content(difference, minter.decisions_graph))
-                decided = Decided.of(decisions, minter)
-                derived = refresh_anew(self._reader, tuple(sources), evidence, decided)
+                decided = NameDecisions.of(decisions, minter)
+                derived = recompute(self._reader, tuple(sources), evidence, decided)
             elif sources:
                 derived = self._refreshed(tuple(sources), evidence)
             else:
@@ -260,14 +260,14 @@ class InvariantRepair:
             (*delete, *derived.delete),
             (*change.insert, *derived.insert),
         )
-        return revised(self._reader, change)
+        return with_revision(self._reader, change)
 
     def _refreshed(self, drop: Sequence[str], evidence: Sequence[ox.Quad]) -> Change:
         """By what differs; by all evidence where what was there before cannot be read."""
         try:
             return refresh(self._reader, drop, evidence)
         except SaragError:
-            return refresh_anew(self._reader, drop, evidence)
+            return recompute(self._reader, drop, evidence)
 
     def _come(self, difference: Difference, graph: str | None) -> list[ox.Quad]:
         """What comes into a graph; blank nodes have IRIs."""
@@ -312,7 +312,7 @@ class InvariantRepair:
 
     def _checked_source(self, graph: str, content: Sequence[ox.Quad]) -> Sequence[ox.Quad]:
         """The content of a source graph; raises `RequestError` (409) for what is not evidence."""
-        report = inspect_evidence(content)
+        report = validate_evidence(content)
         if not report.conforms:
             raise _not_conforming(graph, str(report.violations[0]))
         described = {

@@ -103,7 +103,7 @@ def test_a_dump_without_labels_is_asked_by_sparql(
     for options in ((), ("--replace", "--language", "en"))[: 1 + replace]:
         done = offline(*call, *options)
         assert done.code == 0, done
-        assert "nothing in it has a name" in done.err + done.out
+        assert "no labels found" in done.err + done.out
     text = "SELECT ?o { <http://www.wikidata.org/entity/Q42> ?p ?o }"
     assert "Q5" in offline("query", text, "--over", "q").out
     assert offline("search", "Who met Bea?").code == 0

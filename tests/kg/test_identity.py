@@ -190,7 +190,7 @@ def test_a_split_is_extended_to_further_sources(kg: KnowledgeGraph) -> None:
     sources = [MINTER.source(key, "", "") for key in ("god.txt", "metal.txt")]
     assert (told.sources, told.note) == (tuple(sources), "of Rome")
     stored(kg)
-    with pytest.raises(UsageError, match=r"^no source 'nowhere.txt' is in the graph"):
+    with pytest.raises(UsageError, match=r"^no such source in the graph: 'nowhere.txt'"):
         kg.identity.split("Mercury", "nowhere.txt", "god")
     kg.identity.undo("Mercury")
     kg.identity.split("Mercury", ["god.txt"], "god")

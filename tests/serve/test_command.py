@@ -30,7 +30,7 @@ def test_a_missing_graph(sarag: Sarag, tmp_path: Path) -> None:
 
 def test_a_part_that_there_is_not(sarag: Sarag, kg: Path) -> None:
     done = sarag("serve", "--kg", kg, "--port", "0", "--over", "rivers")
-    done.fails(2, "there is no graph 'rivers'", "documents")
+    done.fails(2, "no such graph: 'rivers'", "documents")
 
 
 def test_an_endpoint_is_not_served_again(sarag: Sarag) -> None:
