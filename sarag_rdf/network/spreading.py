@@ -296,15 +296,14 @@ class _ReachedGraph:
                 if kind.has_statements:
                     self.relationships = np.union1d(self.relationships, edges.statement)
         reached = self._with_identical(reached)
-        self._add(DESCRIBES, described)
-        self._add(DESCRIBES, step.incoming(DESCRIBES, reached))
+        self._add(DESCRIBES, described, step.incoming(DESCRIBES, reached))
         self._add(ABOUT, step.incoming(ABOUT, reached))
         self.entities = np.union1d(self.entities, reached)
         some = np.concatenate((self._edges[DESCRIBES].source, np.array(list(sources), np.int64)))
         self.documents = np.union1d(self.documents, some)
 
-    def _add(self, kind: EdgeKind, edges: Edges) -> None:
-        self._edges[kind] = Edges.union((self._edges[kind], edges))
+    def _add(self, kind: EdgeKind, *edges: Edges) -> None:
+        self._edges[kind] = Edges.union((self._edges[kind], *edges))
 
     def _gated(self, kind: EdgeKind, edges: Edges) -> Edges:
         """The edges between two entities that pass activation, weighted for the question."""
