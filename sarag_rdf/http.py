@@ -82,7 +82,8 @@ class BoundedClient(httpx.Client):
         Of a reply of status 300 or more, at most `max_error` bytes are read, if that is given.
         """
         headers = {"Accept-Encoding": "identity", "Connection": "close"}
-        super().__init__(timeout=seconds, follow_redirects=False, headers=headers)
+        limits = httpx.Limits(max_connections=None)  # callers limit how many requests run at once
+        super().__init__(timeout=seconds, follow_redirects=False, headers=headers, limits=limits)
         self._deadline, self._max_reply, self._max_error = deadline, max_reply, max_error
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
