@@ -36,17 +36,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "safe_xml": {"errors"},
     "sandbox": {"errors"},
     "endpoints": {"errors", "iris", "redaction"},
+    "http": {"redaction"},
     # adapters: stores, indexes, models
-    "rdf": BASE,
+    "rdf": BASE | {"http"},
     "vectors": BASE,
-    "models": BASE - {"arrays"},
+    "models": (BASE - {"arrays"}) | {"http"},
     # documents in
     "read": BASE,
     "extract": BASE,
     "graph": BASE | {"vectors"},
     "derive": BASE | {"graph"},
     "index": BASE | {"graph", "read", "extract", "derive", "rdf"},
-    "imports": BASE | {"graph", "wikibase"},
+    "imports": BASE | {"graph", "http", "wikibase"},
     # questions
     "network": BASE | {"graph"},
     "retrieve": STEPS,
@@ -73,6 +74,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 ONLY_IN: dict[str, set[str]] = {
     "click": {"cli"},
     "rich": {"cli"},
+    "httpx": {"http", "imports", "models", "rdf"},
     "openai": {"models"},
     "sentence_transformers": {"models"},
     "torch": {"models"},

@@ -5,14 +5,11 @@ from __future__ import annotations
 import hashlib
 import io
 import tempfile
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from http.client import HTTPException
 from pathlib import Path
 from typing import IO, cast
-from urllib.error import URLError
 
 from sarag_rdf import compression
 from sarag_rdf.errors import InputError, UsageError
@@ -22,7 +19,6 @@ from sarag_rdf.redaction import holds_password, public_origin, remember_url
 _COMPRESSED = frozenset({".gz", ".bz2", ".xz"})
 READ_ERRORS = (*compression.TOO_SHORT_OR_DAMAGED, OSError)
 """Errors raised by reading a file that is damaged or truncated."""
-_CHUNK = 1 << 20
 _SECONDS = 60.0
 
 
@@ -96,20 +92,24 @@ def _describe_file(path: Path, origin: str, name: str) -> InputFile:
 
 
 def _download(url: str, path: Path) -> None:
-    request = urllib.request.Request(url, headers={"User-Agent": "sarag-rdf"})  # noqa: S310 - http(s) only
+    import httpx
+
+    from sarag_rdf.http import download
+
     try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as reply, path.open("wb") as out:  # noqa: S310
-            expected, read = reply.headers.get("Content-Length"), 0
-            while chunk := reply.read(_CHUNK):
-                read += out.write(chunk)
-    except (URLError, HTTPException, OSError, ValueError) as error:
-        reason = getattr(error, "reason", None) or error or type(error).__name__
-        raise InputError(f"cannot download {public_origin(url)}: {reason}") from error
-    if expected is not None and expected.isdecimal() and read != int(expected[:20]):
+        download(url, path, seconds=_SECONDS)
+    except httpx.RemoteProtocolError as error:
+        read = path.stat().st_size if path.exists() else 0
         raise InputError(
-            f"the download of {public_origin(url)} ended after {read} of {expected[:20]} bytes: "
-            "try again"
-        )
+            f"the download of {public_origin(url)} ended after {read} bytes ({error}): try again"
+        ) from error
+    except httpx.HTTPStatusError as error:
+        reply = error.response
+        reason = f"{reply.reason_phrase} ({reply.status_code})".lstrip()
+        raise InputError(f"cannot download {public_origin(url)}: {reason}") from error
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+        reason = str(error) or type(error).__name__
+        raise InputError(f"cannot download {public_origin(url)}: {reason}") from error
 
 
 @contextmanager
