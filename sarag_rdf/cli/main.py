@@ -29,7 +29,7 @@ COMMANDS = {
     "import": "bring in a knowledge graph: Wikibase, SKOS, any RDF",
     "search": "find documents and relationships for a question",
     "ask": "answer a question from the graph",
-    "strategies": "list retrievers, contexts, reasoners and extractors with their options",
+    "strategies": "list retrievers, reasoners and others with their options",
     "query": "run SPARQL",
     "export": "write the graph as RDF",
     "describe": "describe the data set: VoID, DCAT, provenance",
