@@ -73,10 +73,15 @@ class GraphVectors:
         store: VectorStore,
         revision: str,
         delta: Delta | None = None,
+        questions: Embedder | None = None,
     ) -> None:
-        """`delta` is what led to the revision, where that is known."""
+        """`delta` is what led to the revision, where that is known.
+
+        `questions` embeds questions with the same model, `embedder` unless it is given.
+        """
         self._reader = reader
         self._embedder = embedder
+        self._questions = questions or embedder
         self._store = store
         self._revision = revision
         self._delta = delta
@@ -88,7 +93,7 @@ class GraphVectors:
     @property
     def embedder(self) -> Embedder:
         """The model that questions must be embedded with."""
-        return self._embedder
+        return self._questions
 
     def cached_arrays(
         self, name: str, make: Callable[[], Arrays], after: After | None = None

@@ -32,7 +32,8 @@ from sarag_rdf.inspect.fsck import Broken, check_arrays, check_kept
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.location import GraphLocation
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher, SqliteCache, fault_of
-from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL
+from sarag_rdf.models.questions import QuestionEmbedder
+from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
 from sarag_rdf.ports import ChooseVectors, Embedder, Matrix, Progress, VectorStore
 from sarag_rdf.retrieve.view import Engine, GraphView
 from sarag_rdf.vectors.store import EXACT_UP_TO, FolderVectors, MemoryVectors, RecordingVectorStore
@@ -69,6 +70,7 @@ class Embeddings:
         self._choose, self._keep = vectors, keep
         self._model: Embedder | None = None
         self._embedder: CachedEmbedder | None = None
+        self._questions: CachedEmbedder | None = None
         self._view: GraphView | None = None
         self._turn = threading.RLock()
 
@@ -95,7 +97,8 @@ class Embeddings:
                 f"'{embedder.name}': leave --embedder out, or re-embed it with "
                 f"sarag index --embedder {embedder.name}"
             )
-        vectors = GraphVectors(reader, embedder, self._store(reader), meta.revision)
+        store, questions = self._store(reader), self._questions
+        vectors = GraphVectors(reader, embedder, store, meta.revision, questions=questions)
         if not len(vectors.index("document")):
             raise _empty()
         return registry.make_view(reader, vectors, self._engine)
@@ -136,6 +139,8 @@ class Embeddings:
             vectors.index(kind, _with_progress(embedder, kind, progress))
         registry.make_view(reader, vectors, self._engine).prepare()
         vectors.prepare(progress)
+        if isinstance(self._model, QuestionEmbedder):
+            self._model.prepare()
 
     def follow(self, reader: GraphReader) -> None:
         """Keep what a change of links, or of what is said of the graph, does not concern."""
@@ -180,8 +185,7 @@ class Embeddings:
         meta = read_meta(reader.store) or Meta("")
         gone = []
         for path in self._faults():
-            if self._embedder is not None:
-                self._embedder.close()
+            self._close_caches()
             try:
                 SqliteCache(path, what="cache").set_aside()
             except OSError as error:
@@ -227,7 +231,7 @@ class Embeddings:
         return [reader] if every.over is None else [reader, every]
 
     def model(self) -> Embedder:
-        """The embedder of the view, without its cache; raises what `view` raises."""
+        """What embeds questions, without its cache; raises what `view` raises."""
         self.view(self._location.reading())
         assert self._model is not None  # noqa: S101 - made with the view
         return self._model
@@ -239,8 +243,12 @@ class Embeddings:
     def close(self) -> None:
         """Give the cache's file free."""
         self.forget()
-        if self._embedder is not None:
-            self._embedder.close()
+        self._close_caches()
+
+    def _close_caches(self) -> None:
+        for embedder in (self._embedder, self._questions):
+            if embedder is not None:
+                embedder.close()
 
     def _loaded(self, recorded: str) -> CachedEmbedder:
         if self._embedder is None:
@@ -249,9 +257,12 @@ class Embeddings:
                 # The default may come from a package; what was named once may be fetched again.
                 name = made or (recorded if recorded != DEFAULT_MODEL else None)
                 made = registry.make_embedder(name, self._endpoint)
-            self._model = made
             path = self._location.cache(DATABASES[0])
-            self._embedder = CachedEmbedder(made, path, keep=self._keep)
+            self._model = made
+            self._embedder = self._questions = CachedEmbedder(made, path, keep=self._keep)
+            if isinstance(made, SentenceTransformerEmbedder):
+                self._model = QuestionEmbedder(made, self._embedder)
+                self._questions = CachedEmbedder(self._model, path, keep=self._keep)
         return self._embedder
 
     def _store(self, reader: GraphReader) -> VectorStore:
