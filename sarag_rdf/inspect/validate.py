@@ -7,9 +7,6 @@ from functools import cache
 from typing import Literal
 
 import pyoxigraph as ox
-import rdflib
-from pyshacl import validate as shacl_validate
-from rdflib.namespace import SH
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.reader import GraphReader
@@ -53,6 +50,10 @@ def _ontology() -> tuple[ox.Triple, ...]:
 
 def validate_triples(triples: Iterable[ox.Triple]) -> ValidationReport:
     """Validate triples, which rdflib then holds in memory, each once."""
+    import rdflib
+    from pyshacl import validate as shacl_validate
+    from rdflib.namespace import SH
+
     data = rdflib.Graph()
     data.parse(data=ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES), format="nt")
     shapes = rdflib.Graph().parse(str(ontology_path("shapes.ttl")), format="turtle")

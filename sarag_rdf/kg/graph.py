@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from sarag_rdf import wikibase
 from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.export.description import describe, dump_of
 from sarag_rdf.export.rdf import Parts, write_parts
@@ -31,7 +30,6 @@ from sarag_rdf.ports import (
     Triples,
     silent,
 )
-from sarag_rdf.rdf.query_guard import check_query, refuse_network
 from sarag_rdf.rdf.shacl.report import ValidationReport
 from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.types import Answer, Retrieved
@@ -128,6 +126,8 @@ class KnowledgeGraph(LifeCycle):
         graph was opened with, or the documents. Their union is the default graph of the query;
         GRAPH reaches every named graph. Raises `UsageError` for an unknown name.
         """
+        from sarag_rdf.rdf.query_guard import check_query, refuse_network
+
         traits = check_query(text)
         if not allow_service:
             refuse_network(traits)
@@ -162,6 +162,8 @@ class KnowledgeGraph(LifeCycle):
         file of own ids and ids in the target; `settings` are those of `wikibase.Settings`. New
         numbers are kept in the graph, under its lock.
         """
+        from sarag_rdf import wikibase
+
         targets = wikibase.read_targets(table) if table else {}
         chosen = wikibase.Settings(targets=targets, **settings)
         export = wikibase.numbered(
