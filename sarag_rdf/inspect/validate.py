@@ -8,7 +8,7 @@ from typing import Literal
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.errors import MissingDependencyError, UsageError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.rdf.shacl.data import Data
 from sarag_rdf.rdf.shacl.report import ValidationReport, Violation, by_focus
@@ -49,9 +49,17 @@ def _ontology() -> tuple[ox.Triple, ...]:
 
 
 def validate_triples(triples: Iterable[ox.Triple]) -> ValidationReport:
-    """Validate triples, which rdflib then holds in memory, each once."""
+    """Validate triples by pySHACL, each once; rdflib holds them in memory.
+
+    Raises `MissingDependencyError` without pySHACL.
+    """
+    try:
+        from pyshacl import validate as shacl_validate
+    except ImportError as error:
+        raise MissingDependencyError(
+            "the engine pyshacl needs an optional package: pip install 'sarag-rdf[shacl]'"
+        ) from error
     import rdflib
-    from pyshacl import validate as shacl_validate
     from rdflib.namespace import SH
 
     data = rdflib.Graph()

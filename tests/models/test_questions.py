@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sarag_rdf
 from sarag_rdf.models import questions
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.models.questions import MOST, TOLERANCE, WITNESS, QuestionEmbedder
@@ -185,11 +185,15 @@ sys.exit(code)
 """
 
 
-def run(*arguments: str | Path, cwd: Path) -> tuple[str, set[str]]:
-    """Standard output of ``sarag`` and the packages that were imported."""
+def test_a_search_imports_no_large_package(tmp_path: Path) -> None:
+    """Seconds go by while PyTorch is imported; the ranking is the same without it."""
+    (tmp_path / "a.txt").write_text("Marie Curie was born in Warsaw. She studied in Paris.")
+    (tmp_path / "b.txt").write_text("Warsaw is a city in Poland. The Vistula flows through Warsaw.")
+    with sarag_rdf.open(tmp_path / "kg") as kg:
+        kg.index([tmp_path])
     done = subprocess.run(
-        [sys.executable, "-c", SEARCH, *map(str, arguments)],
-        cwd=cwd,
+        [sys.executable, "-c", SEARCH, "search", QUESTION, "--json"],
+        cwd=tmp_path,
         env=environment(),
         capture_output=True,
         text=True,
@@ -197,25 +201,17 @@ def run(*arguments: str | Path, cwd: Path) -> tuple[str, set[str]]:
         check=True,
         timeout=300,
     )
-    return done.stdout, set(done.stderr.splitlines()[-1].split())
-
-
-def test_a_search_imports_no_large_package(tmp_path: Path) -> None:
-    """Seconds go by while PyTorch is imported; the ranking is the same without it."""
-    (tmp_path / "a.txt").write_text("Marie Curie was born in Warsaw. She studied in Paris.")
-    (tmp_path / "b.txt").write_text("Warsaw is a city in Poland. The Vistula flows through Warsaw.")
-    run("index", tmp_path / "a.txt", tmp_path / "b.txt", cwd=tmp_path)
-    out, packages = run("search", QUESTION, "--json", cwd=tmp_path)
+    packages = set(done.stderr.splitlines()[-1].split())
     assert "numpy" in packages
     assert packages & HEAVY == set()
-    cache = tmp_path / "kg" / "cache"
-    for name in os.listdir(cache):  # noqa: PTH208
-        if name.startswith("embeddings.sqlite"):
-            (cache / name).unlink()
-    packages = run("search", QUESTION, "--json", "--retriever", "dense", cwd=tmp_path)[1]
-    assert "torch" in packages
-    again, packages = run("search", QUESTION, "--json", cwd=tmp_path)
-    assert packages & HEAVY == set()
-    assert [one["iri"] for one in json.loads(again)["documents"]] == [
-        one["iri"] for one in json.loads(out)["documents"]
-    ]
+    ranking = [one["iri"] for one in json.loads(done.stdout)["documents"]]
+    model = SentenceTransformerEmbedder()
+    with sarag_rdf.open(tmp_path / "kg", embedder=_Plain(model)) as kg:
+        assert [one.document.iri for one in kg.search(QUESTION).documents] == ranking
+
+
+class _Plain:
+    """A model that is not known to be one of sentence-transformers."""
+
+    def __init__(self, model: SentenceTransformerEmbedder) -> None:
+        self.name, self.embed = model.name, model.embed
