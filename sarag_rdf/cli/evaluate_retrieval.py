@@ -63,7 +63,9 @@ def command(**options: Any) -> None:
     from sarag_rdf.evaluation.problems import judged, troubles
     from sarag_rdf.evaluation.questions import read_questions
     from sarag_rdf.evaluation.retrieval import Cutoffs, evaluate
+    from sarag_rdf.evaluation.statistics import ranking_measures
 
+    ranking_measures()  # before anything is indexed
     methods = _methods(options["methods"])
     baseline = _baseline(options["baseline"], methods)
     if options["plot"] and options["plot"].suffix.lower() != ".png":

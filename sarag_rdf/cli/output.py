@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import click
-from tqdm import tqdm
 
 from sarag_rdf.kg.report import names_of
 from sarag_rdf.picture.geometry import clean
@@ -289,13 +288,15 @@ def _replacing(output: Path) -> Iterator[IO[bytes]]:
 
 def bars() -> tuple[Callable[[str, int], Callable[[int], None]], Callable[[], None]]:
     """A Progress that shows one bar after the other, and a function that ends the last."""
-    open_bars: list[tqdm[None]] = []
+    open_bars: list[Any] = []
 
     def close() -> None:
         while open_bars:
             open_bars.pop().close()
 
     def progress(what: str, total: int) -> Callable[[int], None]:
+        from tqdm import tqdm
+
         close()
         interval = 0.1 if sys.stderr.isatty() else 10.0
         bar = tqdm(

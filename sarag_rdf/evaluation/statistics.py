@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import Any
 
-import ir_measures
 import numpy as np
-from ir_measures import P, Qrel, R, ScoredDoc
+
+from sarag_rdf.errors import MissingDependencyError
 
 Passages = Sequence[int | None]
 """The passage that each returned document is a part of, by rank; None for no passage."""
@@ -20,16 +22,33 @@ def ranks_of(supporting: Iterable[int], ranking: Passages) -> tuple[int | None, 
     return tuple(best.get(passage) for passage in supporting)
 
 
+def ranking_measures() -> ModuleType:
+    """The package ir-measures; raises `MissingDependencyError` without it."""
+    try:
+        import ir_measures
+    except ImportError as error:
+        raise MissingDependencyError(
+            "measuring retrieval needs ir-measures: pip install 'sarag-rdf[evaluation]'"
+        ) from error
+    return ir_measures
+
+
 def figures(
     supporting: Sequence[Sequence[int]], rankings: Sequence[Passages], ks: Sequence[int]
 ) -> list[dict[str, float]]:
     """``R@k``, ``P@k`` and ``all@k`` in [0, 1] of each question; empty for one without support.
 
-    A further document of the same passage keeps its place, and counts as a miss.
+    A further document of the same passage keeps its place, and counts as a miss. Raises
+    `MissingDependencyError` without ir-measures.
     """
+    ir_measures = ranking_measures()
     found: list[dict[str, float]] = [{} for _ in supporting]
-    measures = [measure @ k for k in ks for measure in (R, P)]
-    judged = [Qrel(str(i), str(p), 1) for i, passages in enumerate(supporting) for p in passages]
+    measures = [measure @ k for k in ks for measure in (ir_measures.R, ir_measures.P)]
+    judged = [
+        ir_measures.Qrel(str(i), str(p), 1)
+        for i, passages in enumerate(supporting)
+        for p in passages
+    ]
     for i, passages in enumerate(supporting):
         if passages:
             found[i] |= {str(measure): 0.0 for measure in measures}
@@ -42,11 +61,13 @@ def figures(
     return found
 
 
-def _run(question: str, ranking: Passages) -> Iterator[ScoredDoc]:
+def _run(question: str, ranking: Passages) -> Iterator[Any]:
+    """The ranking as `ScoredDoc` of ir-measures."""
+    scored = ranking_measures().ScoredDoc
     seen: set[int] = set()
     for rank, passage in enumerate(ranking, 1):
         first = passage is not None and passage not in seen
-        yield ScoredDoc(question, str(passage) if first else f"place {rank}", float(-rank))
+        yield scored(question, str(passage) if first else f"place {rank}", float(-rank))
         if passage is not None:
             seen.add(passage)
 

@@ -73,10 +73,15 @@ class GraphVectors:
         store: VectorStore,
         revision: str,
         delta: Delta | None = None,
+        questions: Embedder | None = None,
     ) -> None:
-        """`delta` has the changes that led to the revision, if known."""
+        """`delta` has the changes that led to the revision, if known.
+
+        `questions` embeds questions with the same model; by default it is `embedder`.
+        """
         self._reader = reader
         self._embedder = embedder
+        self._questions = questions or embedder
         self._store = store
         self._revision = revision
         self._delta = delta
@@ -88,7 +93,7 @@ class GraphVectors:
     @property
     def embedder(self) -> Embedder:
         """The model with which questions must be embedded."""
-        return self._embedder
+        return self._questions
 
     def cached_arrays(
         self, name: str, make: Callable[[], Arrays], update: UpdateArrays | None = None

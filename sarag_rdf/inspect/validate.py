@@ -7,11 +7,8 @@ from functools import cache
 from typing import Literal
 
 import pyoxigraph as ox
-import rdflib
-from pyshacl import validate as shacl_validate
-from rdflib.namespace import SH
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.errors import MissingDependencyError, UsageError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.rdf.shacl.data import Data
 from sarag_rdf.rdf.shacl.report import ValidationReport, Violation, by_focus
@@ -52,7 +49,19 @@ def _ontology() -> tuple[ox.Triple, ...]:
 
 
 def validate_triples(triples: Iterable[ox.Triple]) -> ValidationReport:
-    """Validate triples with pySHACL; rdflib loads them into memory."""
+    """Validate triples with pySHACL; rdflib loads them into memory.
+
+    Raises `MissingDependencyError` without pySHACL.
+    """
+    try:
+        from pyshacl import validate as shacl_validate
+    except ImportError as error:
+        raise MissingDependencyError(
+            "the engine pyshacl needs an optional package: pip install 'sarag-rdf[shacl]'"
+        ) from error
+    import rdflib
+    from rdflib.namespace import SH
+
     data = rdflib.Graph()
     data.parse(data=ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES), format="nt")
     shapes = rdflib.Graph().parse(str(ontology_path("shapes.ttl")), format="turtle")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from sarag_rdf import wikibase
 from sarag_rdf.export import description as void
 from sarag_rdf.export.rdf import ExportParts, write_parts
 from sarag_rdf.graph.parts import select_parts
@@ -33,6 +32,7 @@ def export_wikibase(
     **settings: Any,
 ) -> None:
     """Write the parts in `over` in a format of Wikibase; see `KnowledgeGraph.export_wikibase`."""
+    from sarag_rdf import wikibase  # a search does not need it
 
     def read() -> GraphReader:
         with session.read() as snapshot:
@@ -40,8 +40,8 @@ def export_wikibase(
 
     targets = wikibase.read_targets(table) if table else {}
     chosen = wikibase.WikibaseOptions(targets=targets, **settings)
-    open_export = wikibase.open_export(read, session.write, typed=typed)
-    wikibase.write_wikibase(open_export, format_, output, chosen)
+    export = wikibase.open_export(read, session.write, typed=typed)
+    wikibase.write_wikibase(export, format_, output, chosen)
 
 
 def describe(session: Session, dumps: Sequence[str], endpoint: str, **description: str) -> bytes:

@@ -27,7 +27,7 @@ class Snapshot:
     """One state of a graph, and everything that is computed from that state when first needed."""
 
     def __init__(self, reader: GraphReader, over: Sequence[str], vectors: Vectors) -> None:
-        """`over` names the parts that are select_parts; none means all."""
+        """`over` names the parts that are searched; none means all."""
         self.reader = reader
         self._over = over
         self._vectors = vectors

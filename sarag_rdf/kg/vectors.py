@@ -1,4 +1,4 @@
-"""The vector indexes of a graph's texts, and the other arrays that are select_parts."""
+"""The vector indexes of a graph's texts, and the other arrays that are searched."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ class Vectors:
                     f"'{embedder.name}': omit --embedder, or re-embed the graph with "
                     f"sarag index --embedder {embedder.name}"
                 )
-            vectors = GraphVectors(reader, embedder, self.store(reader), meta.revision)
+            questions = self._models.question_embedder(meta.embedding_model)
+            store = self.store(reader)
+            vectors = GraphVectors(reader, embedder, store, meta.revision, questions=questions)
             if not len(vectors.index("document")):
                 raise _empty()
             return registry.make_view(reader, vectors, self._engine)
@@ -104,7 +106,7 @@ class Vectors:
             prefetcher.close()
 
     def build(self, writer: GraphReader, progress: Progress) -> None:
-        """Embed all texts that are new, and build or update everything that is select_parts.
+        """Embed all texts that are new, and build or update everything that is searched.
 
         `writer` is the reader of the write that changed the graph. What was stored for the revision
         before it is updated; without that everything is built from the graph.
@@ -122,6 +124,7 @@ class Vectors:
             vectors.index(kind, _with_progress(embedder, kind, progress))
         registry.make_view(reader, vectors, self._engine).prepare()
         vectors.prepare(progress)
+        self._models.prepare_questions()
 
     def try_build(self, writer: GraphReader, progress: Progress) -> SaragError | None:
         """The same; returns an error of a model or an engine, after which the next search builds.
@@ -165,7 +168,7 @@ class Vectors:
         registry.make_view(reader, vectors, self._engine).prepare()
 
     def scopes(self, reader: GraphReader) -> list[GraphReader]:
-        """The documents alone, and all parts that are select_parts by default."""
+        """The documents alone, and all parts that are searched by default."""
         every = select_parts(reader)
         return [reader] if every.scope == reader.scope else [reader, every]
 

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
-from scipy import sparse
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.reader import GraphReader
@@ -20,6 +20,9 @@ from sarag_rdf.link.match import EXACT, NO_MAPPING, Match
 from sarag_rdf.ports import Embedder
 from sarag_rdf.resources import ontology_path
 from sarag_rdf.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 NAME_SIMILARITIES = ("characters", "embedding", "none")
 NAME_WEIGHT, KIND_WEIGHT, TEXT_WEIGHT = 0.6, 0.15, 0.25
@@ -253,6 +256,8 @@ def by_characters(names: Sequence[str], others: Sequence[str], k: int) -> Simila
     """At most `k` others for each name, by the cosine of TF-IDF vectors of character trigrams."""
     if not names or not others:
         return
+    from scipy import sparse
+
     grams: dict[str, int] = {}
     known, _ = _counts(others, grams, grow=True)
     own, unknown_grams = _counts(names, grams, grow=False)
@@ -289,6 +294,8 @@ def _counts(
     names: Sequence[str], grams: dict[str, int], *, grow: bool
 ) -> tuple[sparse.csr_matrix, NDArray[np.float64]]:
     """Trigram counts of names, shape (n, len(grams)), and their numbers of unknown trigrams."""
+    from scipy import sparse
+
     columns: list[int] = []
     ends = [0]
     unknown_grams = np.zeros(len(names))
@@ -310,6 +317,8 @@ def _counts(
 
 def _unit(matrix: sparse.csr_matrix, more: NDArray[np.float64]) -> sparse.csr_matrix:
     """Rows divided by their lengths, with `more` added to the squared lengths."""
+    from scipy import sparse
+
     squares = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel() + more
     lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
     return (sparse.diags(1 / lengths) @ matrix).tocsr()

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import yaml
 from pyoxigraph import NamedNode
 
 from sarag_rdf.errors import InputError
@@ -139,6 +138,8 @@ def _rows(path: Path, table: Iterator[list[str]]) -> Iterator[list[str]]:
 
 
 def _curie_map(path: Path, head: Iterable[str]) -> dict[str, str]:
+    import yaml
+
     try:
         data = yaml.safe_load("".join(line[1:] for line in head)) or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:

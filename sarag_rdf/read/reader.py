@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import UsageError
 from sarag_rdf.iris import sha256_hex
-from sarag_rdf.read import html, json_records, markdown, office, table, text
+from sarag_rdf.read import json_records, markdown, office, table, text
 from sarag_rdf.read.format import (
     MAX_SECONDS,
     Duplicate,
@@ -309,7 +309,15 @@ def _title_of(key: str) -> str:
 
 
 _MARKDOWN = Format(markdown.read, "text/markdown")
-_HTML = Format(html.read, "text/html")
+
+
+def _read_html(opened: Opened) -> Iterator[Record]:
+    from sarag_rdf.read import html  # Beautiful Soup takes long to import
+
+    return html.read(opened)
+
+
+_HTML = Format(_read_html, "text/html")
 _JSON_LINES = Format(json_records.read_lines, "application/x-ndjson", is_streamed=True)
 _OOXML = "application/vnd.openxmlformats-officedocument."
 
@@ -319,7 +327,7 @@ FORMATS: dict[str, Format] = {
     ".markdown": _MARKDOWN,
     ".html": _HTML,
     ".htm": _HTML,
-    ".xhtml": Format(html.read, "application/xhtml+xml"),
+    ".xhtml": Format(_read_html, "application/xhtml+xml"),
     ".json": Format(json_records.read, "application/json"),
     ".jsonl": _JSON_LINES,
     ".ndjson": _JSON_LINES,

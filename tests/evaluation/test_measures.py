@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import sys
 from math import isclose
 
 import numpy as np
 import pytest
 import scipy.stats
 
+from sarag_rdf.errors import MissingDependencyError
 from sarag_rdf.evaluation.scores import fits, normalised, words_to_answer
 from sarag_rdf.evaluation.statistics import figures, mean, paired_interval, ranks_of
 from sarag_rdf.types import Document
@@ -19,6 +21,12 @@ def test_figures_of_one_question() -> None:
     assert [found[f"R@{k}"] for k in (1, 2, 3, 10)] == [0.5, 0.5, 1.0, 1.0]
     assert [found[f"all@{k}"] for k in (1, 2, 3, 10)] == [0.0, 0.0, 1.0, 1.0]
     assert [round(found[f"P@{k}"], 3) for k in (1, 2, 3, 10)] == [1.0, 0.5, 0.667, 0.2]
+
+
+def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ir_measures", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'sarag-rdf\[evaluation\]'"):
+        figures([[4, 9]], [[4, 1]], [1])
 
 
 def test_a_further_chunk_of_a_passage_keeps_its_place() -> None:
