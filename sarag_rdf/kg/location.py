@@ -27,7 +27,7 @@ from sarag_rdf.iris import DEFAULT_BASE, Minter
 from sarag_rdf.ports import GraphStore
 from sarag_rdf.rdf import writer_lock
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.rdf.writer_lock import UNFINISHED_WRITE, sweep
+from sarag_rdf.rdf.writer_lock import UNFINISHED_WRITE, remove_leftovers
 
 
 class GraphLocation:
@@ -127,13 +127,13 @@ class GraphLocation:
         self._refuse_other_folder()
         store = OxigraphStore.create(self._folder / "store")
         try:
-            writer_lock.sign(self._folder)
-            sweep(self._folder)
+            writer_lock.record_holder(self._folder)
+            remove_leftovers(self._folder)
             reader = _journalled(store, self._minter(store))
             self._heal(reader)
             yield reader
         finally:
-            writer_lock.leave(self._folder)
+            writer_lock.remove_holder(self._folder)
             store.close()
 
     def _heal(self, reader: GraphReader) -> None:

@@ -1,4 +1,4 @@
-"""Requests to a SPARQL endpoint over SPARQLWrapper, and one typed error for each failure."""
+"""An HTTP client for SPARQL endpoints, with retries and one exception type per kind of failure."""
 
 from __future__ import annotations
 
@@ -40,39 +40,39 @@ log = logging.getLogger(__name__)
 
 RETRIES = 4
 BACKOFF = 1.0
-"""Seconds before the first retry where the endpoint names none; doubled with each further one."""
-LONGEST_WAIT = 60.0
-"""Seconds that an endpoint may ask to wait before a retry; more is told as an error."""
+"""Seconds before the first retry without a Retry-After header; doubled with each retry."""
+MAX_WAIT = 60.0
+"""The longest Retry-After that is honoured, in seconds; a longer one raises an error."""
 _CHUNK = 1 << 16
-_MOST_SAID = 40_000
-_LONGEST_SECRET = 20_000
-"""Bytes that are read of an error, and of these the last that are not shown: what the end cuts in
-two is not seen to be a secret."""
+_MAX_ERROR_BODY = 40_000
+"""Bytes of an error response that are read."""
+_MAX_SECRET = 20_000
+"""Bytes at the end of a truncated error that are discarded, as a partial secret is not redacted."""
 
 DataSet = Mapping[str, Sequence[str]]
-"""Parameters of the protocol that choose what a query sees, with their values."""
+"""The protocol parameters that select the dataset of a query, with their values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole answer of status 2xx; `framed` if its length was announced."""
+    """A response with status 2xx; `has_length` if its length was announced."""
 
     url: str
     media_type: str
     headers: http.client.HTTPMessage
     body: bytes
-    framed: bool
+    has_length: bool
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Leaves a redirect as the error that it is: a request may carry credentials."""
+    """Treats redirects as errors, because a request may contain credentials."""
 
     def redirect_request(self, *arguments: Any, **options: Any) -> None:  # noqa: ARG002
         return None
 
 
 class _Basic(urllib.request.HTTPBasicAuthHandler):
-    """Answers a server that wants a basic password, and leaves any other to its own handler."""
+    """Handles Basic authentication, and leaves other schemes to their own handlers."""
 
     def http_error_401(self, req: Any, fp: Any, code: int, msg: str, headers: Any) -> Any:
         if not headers.get("WWW-Authenticate", "").lower().startswith("basic"):
@@ -82,18 +82,18 @@ class _Basic(urllib.request.HTTPBasicAuthHandler):
 
 @cache
 def user_agent() -> str:
-    """Names this library, its version, and its page if the package tells one."""
+    """The name and version of this library, and its home page if the package has one."""
     try:
-        found = importlib.metadata.metadata("sarag-rdf")
+        metadata = importlib.metadata.metadata("sarag-rdf")
     except importlib.metadata.PackageNotFoundError:
         return "sarag_rdf/dev"
-    pages = found.get_all("Project-URL") or []
+    pages = metadata.get_all("Project-URL") or []
     page = f" (+{pages[0].partition(',')[2].strip()})" if pages else ""
-    return f"sarag_rdf/{found['Version']}{page}"
+    return f"sarag_rdf/{metadata['Version']}{page}"
 
 
-class Client:
-    """Sends requests to one endpoint."""
+class SparqlClient:
+    """Sends requests to a SPARQL endpoint."""
 
     def __init__(self, remote: SparqlEndpoint, *, backoff: float = BACKOFF) -> None:
         self.remote = remote
@@ -102,91 +102,98 @@ class Client:
         self._opener = _opener(remote)
 
     def query(self, text: str, accept: str, dataset: DataSet) -> Response:
-        """Send a query, with parameters that choose what it sees."""
-        return self._form(self.remote.query_url, text, accept, dataset, update=False)
+        """Send a query with the parameters of its dataset."""
+        return self._post(self.remote.query_url, text, accept, dataset, is_update=False)
 
     def update(self, text: str) -> Response:
         """Send an update."""
-        return self._form(self.remote.update_url, text, "*/*", {}, update=True)
+        return self._post(self.remote.update_url, text, "*/*", {}, is_update=True)
 
-    def _form(self, url: str, text: str, accept: str, more: DataSet, *, update: bool) -> Response:
+    def _post(
+        self, url: str, text: str, accept: str, parameters: DataSet, *, is_update: bool
+    ) -> Response:
         wrapper = SPARQLWrapper(url, updateEndpoint=url, agent=user_agent())
         wrapper.setMethod(POST)
         wrapper.setRequestMethod(URLENCODED)
         wrapper.setOnlyConneg(True)
         wrapper.addCustomHttpHeader("Accept", accept)
-        for name, values in more.items():
+        for name, values in parameters.items():
             for value in values:
                 wrapper.addParameter(name, value)
         wrapper.queryString = text
-        wrapper.queryType = "INSERT" if update else "SELECT"
-        return self._patiently(wrapper._createRequest, idempotent=not update)
+        wrapper.queryType = "INSERT" if is_update else "SELECT"
+        return self._send_with_retries(wrapper._createRequest, is_idempotent=not is_update)
 
     def store(self, method: str, graph: str, body: bytes | None = None) -> Response:
-        """PUT, POST or DELETE one graph by the Graph Store Protocol."""
+        """PUT, POST or DELETE a graph by the Graph Store Protocol."""
 
-        def request() -> urllib.request.Request:
+        def create() -> urllib.request.Request:
             url = f"{self.remote.store_url}?{urlencode({'graph': graph})}"
-            made = urllib.request.Request(url, body, method=method)  # noqa: S310 - http(s) alone
-            made.add_header("User-Agent", user_agent())
+            request = urllib.request.Request(url, body, method=method)  # noqa: S310 - http(s) only
+            request.add_header("User-Agent", user_agent())
             if body is not None:
-                made.add_header("Content-Type", "text/turtle")
-            return made
+                request.add_header("Content-Type", "text/turtle")
+            return request
 
-        return self._patiently(request, idempotent=method != "POST")
+        return self._send_with_retries(create, is_idempotent=method != "POST")
 
-    def _patiently(
-        self, request: Callable[[], urllib.request.Request], *, idempotent: bool
+    def _send_with_retries(
+        self, create: Callable[[], urllib.request.Request], *, is_idempotent: bool
     ) -> Response:
-        """Send, and send again after a 429 or 503, or a broken connection if that is harmless."""
+        """Send a request; retry after 429, 503, or a broken connection if it is idempotent."""
         for retry in range(RETRIES + 1):
             try:
-                return self._send(request())
+                return self._send(create())
             except RemoteRateLimitError as error:
-                wait = waiting_time(error.__cause__)
-                if retry == RETRIES or (wait or 0.0) > LONGEST_WAIT:
+                wait = retry_after(error.__cause__)
+                if retry == RETRIES or (wait or 0.0) > MAX_WAIT:
                     raise
             except RemoteDownError as error:
-                broken = isinstance(error.__cause__, ConnectionResetError)
-                if retry == RETRIES or not (broken and idempotent):
+                is_reset = isinstance(error.__cause__, ConnectionResetError)
+                if retry == RETRIES or not (is_reset and is_idempotent):
                     raise
                 wait = None
-            pause = self._backoff * 2**retry if wait is None else wait
+            delay = self._backoff * 2**retry if wait is None else wait
             url = self.remote.query_url.partition("?")[0]
-            log.info("%s asks for patience: next request in %.1f s", url, pause)
-            time.sleep(pause)
+            log.info("%s is not available: retrying in %.1f s", url, delay)
+            time.sleep(delay)
         raise AssertionError  # the last retry returns or raises
 
     def _send(self, request: urllib.request.Request) -> Response:
         url, limit = request.full_url.partition("?")[0], self.remote.timeout
         if self._token:
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
-        until = time.monotonic() + limit
+        begin = time.monotonic()
         try:
             try:
                 with self._opener.open(request, timeout=limit) as response:
-                    body = _read(url, response, until, self.remote.max_reply)
-                    return _received(url, response, body)
+                    body = _read(url, response, begin + limit, self.remote.max_reply)
+                    seconds = time.monotonic() - begin
+                    method = request.get_method()
+                    log.debug("%s %s: %d bytes in %.3f s", method, url, len(body), seconds)
+                    return _response(url, response, body)
             except Exception as error:
                 redact_exception(error)
                 raise
         except urllib.error.HTTPError as error:
             with error:
-                raise failure(url, error, _beginning(error)) from error
+                raise error_for_status(url, error, _read_error(error)) from error
         except TimeoutError as error:
-            raise RemoteTimeoutError(_late(url, limit)) from error
+            raise RemoteTimeoutError(_timeout_message(url, limit)) from error
         except http.client.IncompleteRead as error:
             raise RemoteTruncatedError(
-                f"{url} broke off in the middle of its answer: try again, or ask for less"
+                f"{url} closed the connection during its response: try again, or request less"
             ) from error
         except urllib.error.URLError as error:
             if isinstance(error.reason, TimeoutError):
-                raise RemoteTimeoutError(_late(url, limit)) from error
-            raise RemoteDownError(_unreachable(url, error.reason)) from error
+                raise RemoteTimeoutError(_timeout_message(url, limit)) from error
+            raise RemoteDownError(_unreachable_message(url, error.reason)) from error
         except (OSError, http.client.HTTPException) as error:
-            raise RemoteDownError(_unreachable(url, error)) from error
-        except ValueError as error:  # urllib's handlers, for a scheme of authentication
-            raise RemoteAuthError(f"{url} wants credentials of another kind: {error}") from error
+            raise RemoteDownError(_unreachable_message(url, error)) from error
+        except ValueError as error:  # raised by urllib for an unknown authentication scheme
+            raise RemoteAuthError(
+                f"{url} requires an unsupported kind of authentication: {error}"
+            ) from error
 
 
 def _opener(remote: SparqlEndpoint) -> urllib.request.OpenerDirector:
@@ -203,54 +210,54 @@ def _opener(remote: SparqlEndpoint) -> urllib.request.OpenerDirector:
     )
 
 
-def _read(url: str, response: Any, until: float, most: int) -> bytes:
-    """The whole body; raises `TimeoutError` when it takes longer than `until` altogether."""
-    parts: list[bytes] = []
+def _read(url: str, response: Any, deadline: float, limit: int) -> bytes:
+    """The body, up to `limit` bytes; raises `TimeoutError` after the deadline."""
+    chunks: list[bytes] = []
     size = 0
-    while part := response.read1(_CHUNK):
-        parts.append(part)
-        size += len(part)
-        if size > most:
+    while chunk := response.read1(_CHUNK):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > limit:
             raise RemoteStoreError(
-                f"{url} gave an answer of more than {most >> 20} MiB: ask for less, or raise "
+                f"the response of {url} is larger than {limit >> 20} MiB: request less, or raise "
                 "--max-reply"
             )
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             raise TimeoutError
-    return b"".join(parts)
+    return b"".join(chunks)
 
 
-def _received(url: str, response: Any, body: bytes) -> Response:
+def _response(url: str, response: Any, body: bytes) -> Response:
     headers = response.headers
     length = headers.get("Content-Length")
     if length is not None and length.isdecimal() and len(body) < int(length):
         raise http.client.IncompleteRead(body, int(length) - len(body))
-    framed = length is not None or "chunked" in headers.get("Transfer-Encoding", "").lower()
+    has_length = length is not None or "chunked" in headers.get("Transfer-Encoding", "").lower()
     body = redacted_body(body, remark=False)
-    return Response(url, headers.get_content_type(), headers, body, framed)
+    return Response(url, headers.get_content_type(), headers, body, has_length)
 
 
-def _beginning(error: urllib.error.HTTPError) -> str:
+def _read_error(error: urllib.error.HTTPError) -> str:
     try:
-        said = redacted_body(error.read(_MOST_SAID), remark=True)
-        return said[: _MOST_SAID - _LONGEST_SECRET].decode("utf-8", "replace")
+        body = redacted_body(error.read(_MAX_ERROR_BODY), remark=True)
+        return body[: _MAX_ERROR_BODY - _MAX_SECRET].decode("utf-8", "replace")
     except (OSError, http.client.HTTPException):
         return ""
 
 
-def _late(url: str, limit: float) -> str:
+def _timeout_message(url: str, limit: float) -> str:
     return (
-        f"{url} gave no whole answer within {limit:g} s: give it longer with --sparql-timeout, "
-        "or ask for less"
+        f"no complete response from {url} within {limit:g} s: raise --sparql-timeout, or request "
+        "less"
     )
 
 
-def _unreachable(url: str, reason: object) -> str:
-    told = getattr(reason, "strerror", None) or getattr(reason, "verify_message", None) or reason
-    return f"{url} cannot be reached: {told}: is the URL right, and the server running?"
+def _unreachable_message(url: str, reason: object) -> str:
+    text = getattr(reason, "strerror", None) or getattr(reason, "verify_message", None) or reason
+    return f"cannot connect to {url}: {text}: check the URL, and that the server is running"
 
 
-_TOO_LATE = re.compile(
+_TIMEOUT = re.compile(
     r"time(d)?[ -]?out|time limit|cancell?ed|TimeoutException|S1T00", re.IGNORECASE
 )
 _TOO_LARGE = re.compile(
@@ -258,57 +265,59 @@ _TOO_LARGE = re.compile(
     re.IGNORECASE,
 )
 _SYNTAX = re.compile(r"syntax|parse|malformed|lexical|expected|SP0", re.IGNORECASE)
-_SHOWN = 300
+_MAX_MESSAGE = 300
+"""Characters of an endpoint's error message."""
 
 
-def failure(url: str, error: urllib.error.HTTPError, body: str) -> StoreError:
-    """The error that stands for an HTTP status with what the endpoint told."""
-    told = brief(body)
-    said = f": {told}" if told else ""
+def error_for_status(url: str, error: urllib.error.HTTPError, body: str) -> StoreError:
+    """The exception for an HTTP error status and the message of the endpoint."""
+    message = summarize(body)
+    detail = f": {message}" if message else ""
     match error.code:
         case 300 | 301 | 302 | 303 | 307 | 308:
-            target = redacted_remark(error.headers.get("Location", "another place"))
+            target = redacted_remark(error.headers.get("Location", "another URL"))
             return RemoteStoreError(
-                f"{url} redirects to {target}: nothing is sent there unasked; if it is the "
-                "endpoint, name that URL"
+                f"{url} redirects to {target}: redirects are not followed; if that is the "
+                "endpoint, give its URL"
             )
         case 401 | 403 | 407:
             return RemoteAuthError(
-                f"{url} refused access ({error.code}){said}; credentials are taken from "
-                "SARAG_SPARQL_USER and SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN"
+                f"{url} denied access ({error.code}){detail}: set SARAG_SPARQL_USER and "
+                "SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN"
             )
         case 404 | 405 | 406 | 410 | 415 | 501:
             return RemoteStoreError(
-                f"{url} is no endpoint for this request ({error.code}){said}: is its path right?"
+                f"{url} does not support this request ({error.code}){detail}: check the path of "
+                "the endpoint"
             )
         case 408 | 504:
-            return _too_late(url, error.code, said)
+            return _timeout_error(url, error.code, detail)
         case 413 | 414:
-            return RemoteRequestSizeError(f"{url} takes no request of this size{said}")
+            return RemoteRequestSizeError(f"the request is too large for {url}{detail}")
         case 429 | 503:
             return RemoteRateLimitError(
-                f"{url} has no capacity ({error.code}){_when(error)}{said}: try again later"
+                f"{url} is overloaded ({error.code}){_wait_hint(error)}{detail}: try again later"
             )
-    if _TOO_LATE.search(told):
-        return _too_late(url, error.code, said)
-    if _TOO_LARGE.search(told):
-        return RemoteRequestSizeError(f"{url} takes no request of this size{said}")
-    if error.code == 400 or (error.code == 500 and _SYNTAX.search(told)):
-        return QueryError(f"{url} does not take the SPARQL{said or ' (400)'}")
-    return RemoteDownError(f"{url} failed ({error.code}){said}")
+    if _TIMEOUT.search(message):
+        return _timeout_error(url, error.code, detail)
+    if _TOO_LARGE.search(message):
+        return RemoteRequestSizeError(f"the request is too large for {url}{detail}")
+    if error.code == 400 or (error.code == 500 and _SYNTAX.search(message)):
+        return QueryError(f"{url} rejected the SPARQL{detail or ' (400)'}")
+    return RemoteDownError(f"{url} failed ({error.code}){detail}")
 
 
-def brief(body: str) -> str:
-    """The first of what an error page or message says, on one line, without markup."""
+def summarize(body: str) -> str:
+    """The beginning of an error page or message, on one line and without markup."""
     if re.search(r"<html|<!doctype", body, re.IGNORECASE):
         body = re.sub(r"(?is)<(script|style|head)\b.*?</\1>|<[^>]*>", " ", body)
         body = html.unescape(body)
     line = " ".join(body.partition("SPARQL query:")[0].split())  # Virtuoso repeats the query
-    return line if len(line) <= _SHOWN else line[:_SHOWN] + "..."
+    return line if len(line) <= _MAX_MESSAGE else line[:_MAX_MESSAGE] + "..."
 
 
-def waiting_time(error: object) -> float | None:
-    """Seconds of a Retry-After, a number or a date; None without one."""
+def retry_after(error: object) -> float | None:
+    """The Retry-After of an error in seconds, also if it is a date; None without one."""
     if not isinstance(error, urllib.error.HTTPError):
         return None
     value = (error.headers.get("Retry-After") or "").strip()
@@ -323,10 +332,10 @@ def waiting_time(error: object) -> float | None:
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
-def _when(error: urllib.error.HTTPError) -> str:
-    wait = waiting_time(error)
+def _wait_hint(error: urllib.error.HTTPError) -> str:
+    wait = retry_after(error)
     return "" if wait is None else f" for {wait:.0f} s"
 
 
-def _too_late(url: str, status: int, said: str) -> RemoteTimeoutError:
-    return RemoteTimeoutError(f"{url} ran out of time ({status}){said}: ask for less")
+def _timeout_error(url: str, status: int, detail: str) -> RemoteTimeoutError:
+    return RemoteTimeoutError(f"{url} exceeded its time limit ({status}){detail}: request less")

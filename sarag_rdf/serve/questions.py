@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from sarag_rdf.options import MOST_COUNT, MOST_HOPS, MOST_TOKENS
 from sarag_rdf.serve.answering import error_reply
-from sarag_rdf.serve.http import answered, body_of, query_string, run
+from sarag_rdf.serve.http import query_string, read_body, run, to_response
 from sarag_rdf.serve.jobs import QuestionJob, RequestError
 
 
@@ -82,14 +82,14 @@ async def _answered(
         job = QuestionJob(method, given.pop("q"), given)
         return await run(request, job, pool="questions")
     except RequestError as error:
-        return answered(error_reply(error))
+        return to_response(error_reply(error))
 
 
 async def _given(request: Request, takes: Mapping[str, Parameter]) -> dict[str, Any]:
     """The question as ``q``, and the options that were given; raises `RequestError`."""
     found: dict[str, Any] = {}
     if request.method == "POST":
-        found = _object(request, await body_of(request, _MOST_BODY))
+        found = _object(request, await read_body(request, _MOST_BODY))
     for name, value in await query_string(request):
         if name in found:
             raise RequestError(400, f"'{name}' is given more than once")

@@ -95,7 +95,7 @@ def test_writing_from_two_threads(kg: KnowledgeGraph) -> None:
         try:
             return kg.index([source(number)], extractor=CapitalExtractor()).added
         except StoreError as error:
-            assert "this very process" in str(error)
+            assert "this process itself" in str(error)
             return 0
 
     with ThreadPoolExecutor(4) as pool:
