@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.arrays import OneByOne
+from sarag_rdf.arrays import LazySequence
 from sarag_rdf.network.edges import Network, Rows
 from sarag_rdf.network.traversal import Traversal, unique_rows
 
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 _NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 
 
-class Picked(OneByOne):
+class Picked(LazySequence):
     """Some of a list of IRIs; each is read from it when it is first asked for."""
 
     def __init__(self, iris: Sequence[str], rows: Rows) -> None:
