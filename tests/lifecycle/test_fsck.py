@@ -411,7 +411,7 @@ def test_the_command(
     counts = check(folder).counts
     assert (sound.code, sound.err) == (0, "")
     assert sound.out == (
-        f"{folder}: in order: 3 sources, 3 documents, {counts['entities']} entities, "
+        f"{folder}: consistent: 3 sources, 3 documents, {counts['entities']} entities, "
         f"{counts['relationships']} relationships, {counts['quads']} quads\n"
     )
     change(folder, DERIVED["an entity without support"][0])
@@ -423,7 +423,7 @@ def test_the_command(
         "(do: sarag fsck --repair)",
         "caches: entity: has other texts than the graph: 1 are in one of both alone "
         "(do: sarag fsck --repair)",
-        f"{folder}: not in order: 3 findings",
+        f"{folder}: inconsistent: 3 findings",
     ]
     told = sarag("fsck", "--kg", folder, "--json")
     assert told.code == 1
@@ -437,7 +437,7 @@ def test_the_command(
         0,
         "repaired: derived the traversed graph anew",
     )
-    assert repaired.out.splitlines()[-1].startswith(f"{folder}: in order: 3 sources")
+    assert repaired.out.splitlines()[-1].startswith(f"{folder}: consistent: 3 sources")
     assert json.loads(sarag("fsck", "--kg", folder, "--json").out)["in_order"] is True
     sarag("fsck", "--kg", "none").fails(1, "there is no graph at none")
 
