@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--note", default="", help="Reason for the decision, stored with it.")
 @click.option("--list", "listing", is_flag=True, help="List all decisions.")
 @click.option(
-    "--undo", metavar="WHAT", help="Undo by a name, a rule, or the IRI of a decision/run."
+    "--undo", metavar="WHAT", help="Undo by a name, a rule, or an IRI of a decision or run."
 )
 @click.option("--undo-all", is_flag=True, help="Undo all merges and splits.")
 @json_option

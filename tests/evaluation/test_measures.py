@@ -128,7 +128,7 @@ def test_interval_of_the_same_and_of_one_question() -> None:
     assert paired_interval([0.5, 1.0], [0.5, 1.0], 0) == (0.0, 0.0, 0.0)
     assert paired_interval([1.0], [0.25], 0) == (0.75, 0.75, 0.75)
     for ours, theirs in (([], []), ([1.0], [1.0, 0.0])):
-        with pytest.raises(ValueError, match="as many"):
+        with pytest.raises(ValueError, match="the same number"):
             paired_interval(ours, theirs, 0)
 
 

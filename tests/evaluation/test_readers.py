@@ -128,7 +128,7 @@ def test_a_corpus_that_is_none(tmp_path: Path, content: bytes, word: str) -> Non
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere\.json cannot be read"):
+    with pytest.raises(InputError, match=r"cannot read .*nowhere\.json"):
         read_corpus(tmp_path / "nowhere.json")
 
 

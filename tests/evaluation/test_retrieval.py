@@ -442,7 +442,7 @@ def test_files_that_cannot_be_used(
     (tmp_path / name).write_text(content)
     evaluate().fails(1, *words)
     (tmp_path / name).unlink()
-    evaluate().fails(1, name, "cannot be read")
+    evaluate().fails(1, name, "cannot read")
 
 
 def test_settings_reach_the_command(evaluate: Evaluate, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_another_file_is_refused_and_left_alone(tmp_path: Path, content: bytes) 
 
 
 def test_a_folder_and_a_file_that_may_not_be_read(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot read"):
         RowFile(tmp_path)
 
 

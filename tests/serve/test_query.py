@@ -239,7 +239,7 @@ def test_a_heavy_query_is_killed_with_its_process(server: Running) -> None:
     server.query("ASK {}")
     before = server.children()
     assert len(before) == 3  # two workers, and what tracks their resources
-    server.query(HEAVY).is_line(504, "longer than 3 seconds", "--timeout")
+    server.query(HEAVY).is_line(504, "time limit of 3 seconds", "--timeout")
     after = server.children()
     (gone,) = before - after
     assert not alive(gone)

@@ -147,7 +147,7 @@ def test_other_kinds_are_clustered_once_they_are_asked_for(
         exact = index.nearest(QUESTIONS[0], 3)
         index.nearest(QUESTIONS[1], 3)
     [record] = caplog.records
-    assert "among all 20000 vectors (entity)" in record.getMessage()
+    assert "all 20000 entity vectors" in record.getMessage()
     store.prepare("entity", "1", silent)
     found = loaded(store, kind="entity")
     assert isinstance(found, ClusteredIndex)
