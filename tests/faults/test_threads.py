@@ -116,7 +116,7 @@ def test_quads_do_not_go_to_another_thread() -> None:
         store.apply(Change(insert=(quad(1), quad(2))))
         quads = store.quads()
         next(quads)
-        with pytest.raises(StoreError, match="make a list"):
+        with pytest.raises(StoreError, match="a list instead"):
             pool.submit(next, quads).result()
 
 

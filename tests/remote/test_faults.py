@@ -205,7 +205,7 @@ def test_credentials_go_to_the_endpoint_alone(
     wanting = raw(401, b"", WWW_Authenticate='Basic realm="x"')
     with playing(ok()) as other, playing(raw(307, b"", Location=f"{other.root}/query")) as first:
         monkeypatch.setenv("SARAG_SPARQL_TOKEN", "open-sesame")
-        with pytest.raises(RemoteStoreError, match="name that URL") as caught:
+        with pytest.raises(RemoteStoreError, match="give its URL") as caught:
             store(first).query(SELECT)
         assert first.seen[0][2]["Authorization"] == "Bearer open-sesame"
         monkeypatch.delenv("SARAG_SPARQL_TOKEN")
@@ -287,7 +287,7 @@ def test_triples_whose_end_cannot_be_known_are_refused() -> None:
         found = store(s).query(text)
         assert isinstance(found, Triples)
         assert len(found.triples) == 1
-        with pytest.raises(RemoteTruncatedError, match="how long"):
+        with pytest.raises(RemoteTruncatedError, match="length of its responses"):
             store(s).query(text)
     with (
         playing(ok(data + b"<urn:s> <urn:p> cancelled", "application/n-triples")) as s,
