@@ -1,8 +1,9 @@
 # Two commands on a fresh machine with Python 3.11, git and make:
-#   make demo    indexes the example corpus, answers three questions, draws what happened
-#   make test    runs the tests
-# and one that takes half an hour:
-#   make soak    kills indexing, importing and the like at random moments, KILLS times
+#   make demo       indexes the example corpus, answers three questions, draws what happened
+#   make test       runs the tests, except the slow ones
+# and two that take longer:
+#   make test-slow  the other tests: attacks, kills, browser, Java reasoners, wheels
+#   make soak       kills indexing, importing and the like at random moments, KILLS times
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -14,14 +15,19 @@ KILLS ?= 200
 SEED ?= 0
 # two tests at a time: they take half as long, and many of them wait for servers
 BESIDE ?= 2
+SLOW := attack or browser or kill or reasoner or wheel
+PYTEST = $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 
-.PHONY: demo test fuzz soak check lint format types clean
+.PHONY: demo test test-slow fuzz soak check lint format types clean
 
 demo: $(VENV)/.ready
 	$(PY) examples/demo.py
 
 test: $(VENV)/.ready-dev
-	$(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
+	$(PYTEST) -m "not ($(SLOW))"
+
+test-slow: $(VENV)/.ready-dev
+	$(PYTEST) -m "$(SLOW)"
 
 # make fuzz CASES=1000000 SARAG_FUZZ_SEED=7: hostile input, others than in every test run
 fuzz: $(VENV)/.ready-dev
@@ -30,7 +36,7 @@ fuzz: $(VENV)/.ready-dev
 soak: $(VENV)/.ready-dev
 	$(PY) -m tests.faults.soak --kills $(KILLS) --seed $(SEED)
 
-check: lint types test
+check: lint types test test-slow
 
 lint: $(VENV)/.ready-dev
 	$(PY) -m ruff check .

@@ -25,7 +25,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -41,13 +41,14 @@ from sarag_rdf.evaluation.corpus import Corpus, read_corpus
 from sarag_rdf.evaluation.problems import JudgedQuestion, locate_support
 from sarag_rdf.evaluation.questions import read_questions
 from sarag_rdf.evaluation.statistics import figures, mean, paired_interval
-from sarag_rdf.network import spreading as algo_rounds
-from sarag_rdf.network.edges import Groups, Network, Rows
-from sarag_rdf.network.spreading import Rates, Spreading, Weigh, spread
+from sarag_rdf.network import spreading
+from sarag_rdf.network.edges import Edges, Network, Rows
+from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO, EdgeKind
+from sarag_rdf.network.spreading import Gate, Rates, Spreading, spread
 from sarag_rdf.network.traversal import NetworkTraversal
 from sarag_rdf.ports import Table, Vector
 from sarag_rdf.retrieve import relevance, sarag
-from sarag_rdf.retrieve.sarag import Sarag
+from sarag_rdf.retrieve.sarag import Sarag, SaragOptions
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.vectors.index import ExactIndex
 from sarag_rdf.vocab import SARAG
@@ -89,48 +90,42 @@ def _undivided(network: Network) -> Rows:
     return np.ones(len(network.entities), dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class Unlinked(Network):
-    """No relationship starts or ends anywhere."""
-
-    @cached_property
-    def starting_at(self) -> Groups:
-        return Groups(np.empty(0, dtype=np.int64), len(self.entities))
-
-    @cached_property
-    def ending_at(self) -> Groups:
-        return self.starting_at
-
-
 def _spread_from_documents(*given: Any, **options: Any) -> Spreading:
     """Does not start at the entities that the question names."""
     return spread(*given, **{**options, "seeds": {}})
 
 
-def _ungated(*_: object) -> Weigh:
+def _ungated(*_: object) -> Gate:
     return lambda rows: np.ones(len(rows))
 
 
-def _as(kind: type[Network], graph: Graph) -> Network:
-    network = graph.view.network
-    return kind(**{f.name: getattr(network, f.name) for f in fields(Network)})
+def _changed(network: Network, kind: EdgeKind, edges: Edges) -> Network:
+    values = {f.name: getattr(network, f.name) for f in fields(Network) if f.init}
+    return Network(**values | {"edges": {**network.edges, kind: edges}})
+
+
+def _unlinked(graph: Graph) -> Network:
+    """No relationship joins two entities."""
+    return _changed(graph.view.network, RELATED_TO, Edges.none())
 
 
 def _untitled(graph: Graph) -> Network:
     network = graph.view.network
-    kept = [
+    edges = network[DESCRIBES]
+    left = [
         (network.documents[document], network.entities[entity]) not in graph.titled
-        for document, entity in network.described
+        for document, entity in edges.pairs().tolist()
     ]
-    values = {f.name: getattr(network, f.name) for f in fields(Network)}
-    return Network(**values | {"described": network.described[np.array(kept, dtype=np.bool_)]})
+    return _changed(network, DESCRIBES, edges.take(np.array(left, dtype=np.bool_)))
 
 
-_arrived = algo_rounds._arrived
+_to_documents = spreading._to_documents
 
 
-def _arrived_with_echo(network: Network, entities: Floats, given: Floats, rates: Rates) -> object:
-    return _arrived(network, entities, np.zeros_like(given), rates)
+def _to_documents_with_echo(
+    network: Network, entities: Floats, outgoing: Floats, rates: Rates
+) -> object:
+    return _to_documents(network, entities, np.zeros_like(outgoing), rates)
 
 
 def _all_cosines(index: ExactIndex, vector: Vector) -> Floats:
@@ -171,12 +166,12 @@ INGREDIENTS = (
     Ingredient("second round", {"n": 1}),
     Ingredient("documents as seeds", {"k": 0}),
     Ingredient("named entities as seeds", patches=((sarag, "spread", _spread_from_documents),)),
-    Ingredient("relationships between entities", network=partial(_as, Unlinked)),
-    Ingredient("gate of relationships", patches=((Sarag, "_weigh", _ungated),)),
+    Ingredient("relationships between entities", network=_unlinked),
+    Ingredient("gate of relationships", patches=((Sarag, "_gate", _ungated),)),
     Ingredient("document frequency", patches=((Network, "frequencies", property(_undivided)),)),
     Ingredient("titles' names", network=_untitled),
-    Ingredient("topics", patches=_rates(about=Rates.aside)),
-    Ingredient("removal of echo", patches=((algo_rounds, "_arrived", _arrived_with_echo),)),
+    Ingredient("topics", patches=_rates(topic_weight=Rates.mention_weight)),
+    Ingredient("removal of echo", patches=((spreading, "_to_documents", _to_documents_with_echo),)),
     Ingredient("masking of names", patches=((sarag, "MASK", 0.0), (relevance, "MASK", 0.0))),
     Ingredient("BM25", patches=((sarag, "WORDS", 0.0), (relevance, "WORDS", 0.0))),
     EXHAUSTIVE,
@@ -247,7 +242,7 @@ def _run(
     corpus: Corpus,
     questions: Sequence[JudgedQuestion],
 ) -> Run:
-    retriever = Sarag(view, limit=max(KS), explain=False, **options)
+    retriever = Sarag(view, SaragOptions(limit=max(KS), explain=False, **options))
     rankings: list[Ranking] = []
     for question in questions:
         found = (d.document for d in retriever.retrieve(question.question.query).documents)

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sarag_rdf.errors import InputError, SaragError, UsageError
-from sarag_rdf.extract.llm import LLMExtractor, Words
+from sarag_rdf.extract.llm import LLMExtractor, LLMOptions, Words
 from sarag_rdf.extract.sentences import split_sentences
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
 from sarag_rdf.iris import normalize_name
@@ -237,7 +237,7 @@ def make_extractor(options: argparse.Namespace) -> Extractor:
         max_retries=0,
     )
     cached = CachedLLM(llm, options.cache or ":memory:")
-    return LLMExtractor(cached, options.concurrency, max_tokens=options.max_tokens)
+    return LLMExtractor(cached, options.concurrency, LLMOptions(max_tokens=options.max_tokens))
 
 
 def _adds(sentence: str, text: str) -> bool:

@@ -108,7 +108,7 @@ def build(options: argparse.Namespace) -> Figures:
     begin = time.perf_counter()
     embedding = 0.0
     with opened(options) as kg:
-        make = kg._embeddings.build
+        make = kg.session.vectors.build
 
         def timed(*given: Any, **named: Any) -> None:
             nonlocal embedding
@@ -116,7 +116,7 @@ def build(options: argparse.Namespace) -> Figures:
             make(*given, **named)
             embedding = time.perf_counter() - start
 
-        kg._embeddings.build = timed  # type: ignore[method-assign]
+        kg.session.vectors.build = timed  # type: ignore[method-assign]
         if options.edges[0]:
             corpus = Corpus(options.edges[0])
             kg.index(corpus.sources(), extractor=GeneratedExtractor(corpus))
@@ -141,7 +141,8 @@ def ask(options: argparse.Namespace) -> Figures:
         begin = time.perf_counter()
         retriever.retrieve(Query(asked[0]))
         first = time.perf_counter() - begin
-        view, watch = kg._embeddings.view(kg._location.reading()), Stopwatch()
+        with kg.session.read() as snapshot:
+            view, watch = snapshot.view, Stopwatch()
         rows: list[Figures] = []
         for question in asked:
             retriever.retrieve(Query(question))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,7 @@ from sarag_rdf.retrieve.sarag import Sarag
 from sarag_rdf.retrieve.view import GraphView
 
 STAGES = ("encode", "seeds", "subgraph", "weights", "activation", "documents")
-_STEPS = ("entities_of", "documents_of", "about", "relationships_of", "same_as")
+_STEPS = ("outgoing", "incoming", "incident")
 
 
 @dataclass
@@ -42,12 +42,12 @@ class Stopwatch:
         self.milliseconds[stage] += whole - self._within.pop()
         if self._within:
             self._within[-1] += whole
-        self._count(function, found)
+        self._count(function, given, found)
         return found
 
-    def _count(self, function: Callable[..., Any], found: Any) -> None:
+    def _count(self, function: Callable[..., Any], given: Sequence[Any], found: Any) -> None:
         name = getattr(function, "__name__", "")
-        if name == "relationships_of":
+        if name == "incident" and given[0].has_statements:
             self.touched["relationships weighed"] += len(found)
         elif name in _STEPS:
             self.touched["pairs read"] += len(found)
@@ -71,6 +71,7 @@ class Stopwatch:
             watch(sarag, "spread", "activation")
             watch(view, "relationship_cosines", "weights")
             watch(sarag, "explained", "documents")
+            watch(sarag, "retrieved", "documents")
             for step in _STEPS:
                 watch(traversal, step, "subgraph")
             scored = Sarag._scored

@@ -1,84 +1,308 @@
-"""How a user names a part with options of its own: ``name:key=value:key=value``."""
+"""Options of strategies, each declared once: its type, default, range and meaning.
+
+A strategy (a retriever, context builder, reasoner or extractor) declares its options as a frozen
+dataclass. The declaration validates values and labels results; the reference page, the help of the
+command line, the parameters of the REST API and their OpenAPI schemas are generated from it.
+
+>>> @dataclass(frozen=True, kw_only=True)
+... class WalkOptions(Options):
+...     name = "walk"
+...     hops: int = option(2, "Greatest distance from a seed.", ge=0, le=MAX_HOPS)
+...     decay: float = option(0.5, "Share passed on at each hop.", ge=0.0, lt=1.0)
+>>> print(Spec.parse("walk:decay=0.25").read(WalkOptions))
+walk:decay=0.25
+>>> WalkOptions(decay=1.0)
+Traceback (most recent call last):
+    ...
+sarag_rdf.errors.UsageError: walk: decay must be a number in [0, 1), not 1.0
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, get_args, get_type_hints
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self, TypeVar, get_args, get_type_hints
 
 from sarag_rdf.errors import UsageError
 
+MAX_COUNT = 1000
+"""Greatest number of documents, relationships or descriptions that one question may start from."""
+MAX_HOPS = 10
+"""Greatest number of hops, rounds or steps: each may cost as much as all before it."""
+MAX_TOKENS = 1_000_000
+"""Greatest size of a context or reply, in tokens."""
+_SHOWN = 60
+"""Greatest length of a value in an error message, in characters."""
+
+
+def option(
+    default: Any,
+    meaning: str,
+    *,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+    choices: tuple[str, ...] = (),
+    recorded: bool = True,
+) -> Any:
+    """A field of an `Options` dataclass.
+
+    Its type is the field's annotation: bool, int, float or str, or one of these or None. `meaning`
+    is one sentence. `ge` and `gt` are the inclusive and exclusive minimum, `le` and `lt` the
+    maximum. `recorded` options are part of `Options.settings`; those that change only how much is
+    returned are not.
+    """
+    declaration = {
+        "meaning": meaning,
+        "ge": ge,
+        "gt": gt,
+        "le": le,
+        "lt": lt,
+        "choices": choices,
+        "recorded": recorded,
+    }
+    return field(default=default, metadata=declaration)
+
 
 @dataclass(frozen=True, slots=True)
-class Most:
-    """The greatest value that an option takes, stated with its type.
+class Option:
+    """The declaration of one option; see `option`."""
 
-    It bounds what one question may cost; what values make sense is for the part itself to check.
+    name: str
+    kind: type
+    is_optional: bool
+    default: Any
+    meaning: str
+    ge: float | None
+    gt: float | None
+    le: float | None
+    lt: float | None
+    choices: tuple[str, ...]
+    recorded: bool
+
+    @property
+    def allowed(self) -> str:
+        """The values that the option takes, in words: ``a number in [0, 1)``."""
+        if self.kind is bool:
+            return "true or false"
+        if self.kind is str:
+            return f"one of {', '.join(self.choices)}" if self.choices else "text"
+        noun = "an integer" if self.kind is int else "a number"
+        low = self.gt if self.ge is None else self.ge
+        high = self.lt if self.le is None else self.le
+        if low is not None and high is not None:
+            if self.ge is not None and self.le is not None:
+                return f"{noun} between {_number(low)} and {_number(high)}"
+            left, right = "(" if self.ge is None else "[", ")" if self.le is None else "]"
+            return f"{noun} in {left}{_number(low)}, {_number(high)}{right}"
+        if low is not None:
+            return f"{noun} {'greater than' if self.ge is None else 'of at least'} {_number(low)}"
+        if high is not None:
+            return f"{noun} {'less than' if self.le is None else 'of at most'} {_number(high)}"
+        return noun
+
+    def read(self, value: Any) -> Any:
+        """The value of a text such as ``0.5`` or ``true``, or of a JSON number.
+
+        A value that cannot be read is returned as it is, for `check` to report.
+        """
+        if isinstance(value, str) and self.kind is bool:
+            return {"true": True, "false": False}.get(value, value)
+        with suppress(ValueError, OverflowError):
+            if isinstance(value, str):
+                return self.kind(value)
+            if self.kind is float and type(value) is int:
+                return float(value)
+            if self.kind is int and type(value) is float and value.is_integer():
+                return int(value)
+        return value
+
+    def check(self, strategy: str, value: Any) -> None:
+        """Raise `UsageError` unless `value` has the option's type and lies in its range."""
+        if value is None and self.is_optional:
+            return
+        if not (self._has_type(value) and self._is_in_range(value)):
+            raise UsageError(f"{strategy}: {self.name} must be {self.allowed}, not {_shown(value)}")
+
+    def _has_type(self, value: Any) -> bool:
+        if self.kind in (bool, str) or isinstance(value, bool):
+            return isinstance(value, self.kind) and (self.kind in (bool, str))
+        return isinstance(value, Integral if self.kind is int else Real)
+
+    def _is_in_range(self, value: Any) -> bool:
+        if self.kind is str:
+            return not self.choices or value in self.choices
+        if self.kind is bool:
+            return True
+        return (
+            (isinstance(value, Integral) or math.isfinite(value))
+            and (self.ge is None or value >= self.ge)
+            and (self.gt is None or value > self.gt)
+            and (self.le is None or value <= self.le)
+            and (self.lt is None or value < self.lt)
+        )
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
+
+
+def _shown(value: Any) -> str:
+    """A value for an error message, cut if it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python prints no integer of more than 4,300 digits
+        return f"an integer of {value.bit_length()} bits"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Base of the options of a strategy; creating one raises `UsageError` for a bad value.
+
+    `name` is that of the strategy. `presets` are named sets of values, chosen by ``preset=NAME``.
+    ``str(options)`` is the `Spec` that reads as these options; options at their defaults are left
+    out.
     """
 
-    value: int
+    name: ClassVar[str]
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    def __post_init__(self) -> None:
+        for declared in declared_options(type(self)):
+            declared.check(self.name, getattr(self, declared.name))
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Options with these values, beside a ``preset`` if one is among them.
+
+        Values take precedence over those of the preset. Raises `UsageError` for an unknown option
+        or preset, or a value out of range.
+        """
+        given = dict(values)
+        if cls.presets and "preset" in given:
+            preset = given.pop("preset")
+            if not isinstance(preset, str) or preset not in cls.presets:
+                raise UsageError(
+                    f"{cls.name}: unknown preset {_shown(preset)}: choose from "
+                    f"{', '.join(cls.presets)}"
+                )
+            given = {**cls.presets[preset], **given}
+        cls._check_names(given)
+        return cls(**given)
+
+    @classmethod
+    def _check_names(cls, values: Mapping[str, Any]) -> None:
+        names = [declared.name for declared in declared_options(cls)]
+        for name in values:
+            if name not in names:
+                known = [*names, "preset"] if cls.presets else names
+                raise UsageError(
+                    f"{cls.name} has no option '{name}': "
+                    + (f"choose from {', '.join(known)}" if known else "it has none")
+                )
+
+    def replaced(self, values: Mapping[str, Any]) -> Self:
+        """These options with some values replaced; raises `UsageError` as `of` does."""
+        self._check_names(values)
+        return type(self)(**{**asdict(self), **values})
+
+    def settings(self) -> dict[str, Any]:
+        """Values of the recorded options, in the order of their declaration."""
+        return {
+            declared.name: getattr(self, declared.name)
+            for declared in declared_options(type(self))
+            if declared.recorded
+        }
+
+    def __str__(self) -> str:
+        parts = [self.name]
+        for declared in declared_options(type(self)):
+            value = getattr(self, declared.name)
+            if value != declared.default:
+                text = str(value).lower() if declared.kind is bool else str(value)
+                parts.append(f"{declared.name}={text}")
+        return ":".join(parts)
 
 
-MOST_COUNT, MOST_HOPS, MOST_TOKENS = 1000, 10, 1_000_000
-Count = Annotated[int, Most(MOST_COUNT)]
-"""Documents, relationships or descriptions that something begins with or ends in."""
-Hops = Annotated[int, Most(MOST_HOPS)]
-"""Steps, each of which may be as costly as all before it."""
-Tokens = Annotated[int, Most(MOST_TOKENS)]
-Weight = Annotated[float, Most(MOST_COUNT)]
+AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
-def greatest_values(made: Any) -> dict[str, int]:
-    """The greatest values of those options of a class that state one."""
-    hints = get_type_hints(made.__init__, include_extras=True)
-    bounds = {
-        name: [bound.value for bound in _annotations(hint) if isinstance(bound, Most)]
-        for name, hint in hints.items()
-    }
-    return {name: values[0] for name, values in bounds.items() if values}
+def declared_options(options: type[Options]) -> tuple[Option, ...]:
+    """The declarations of a class: its own in their order, then inherited ones."""
+    hints = get_type_hints(options)
+    own = vars(options).get("__annotations__", {})
+    ordered = sorted(fields(options), key=lambda part: part.name not in own)
+    declarations = []
+    for part in ordered:
+        types = get_args(hints[part.name]) or (hints[part.name],)
+        [kind] = [each for each in types if each is not type(None)]
+        declarations.append(
+            Option(part.name, kind, type(None) in types, part.default, **part.metadata)
+        )
+    return tuple(declarations)
 
 
-def _annotations(hint: Any) -> list[Any]:
-    """What a type is annotated with, also within a union."""
-    found = list(getattr(hint, "__metadata__", ()))
-    return found or [one for part in get_args(hint) for one in _annotations(part)]
+@dataclass(frozen=True, kw_only=True)
+class RetrieverOptions(Options):
+    """Options that all retrievers have."""
+
+    limit: int | None = option(None, "Maximum number of documents returned.", ge=1, recorded=False)
+
+
+def budget_option(default: int | None) -> Any:
+    """The size of a context."""
+    return option(default, "Maximum size of the context, in tokens.", ge=1, le=MAX_TOKENS)
+
+
+def max_tokens_option(default: int) -> Any:
+    """The size of a model's reply."""
+    meaning = "Maximum size of a reply, in tokens, reasoning included."
+    return option(default, meaning, ge=1, le=MAX_TOKENS)
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A part by name, with options; `label` is how it was asked for."""
+    """A strategy as it is written: ``name`` or ``name:key=value:key=value``.
+
+    `label` is the text itself; the values of `options` are texts, too.
+    """
 
     label: str
     name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, label: str) -> Spec:
-        """Read ``name`` or ``name:key=value:key=value``; numbers, true and false become such.
-
-        Raises `UsageError`.
+        """Split a text at its colons; raises `UsageError` for one of another form.
 
         >>> Spec.parse("single:brief=true:max_tokens=300").options
-        {'brief': True, 'max_tokens': 300}
+        {'brief': 'true', 'max_tokens': '300'}
         """
         name, *settings = label.strip().split(":")
         options = {}
         for setting in settings:
             key, equals, value = setting.partition("=")
             if not (key and equals and value):
-                raise UsageError(
-                    f"'{label}' cannot be read: write name or name:key=value:key=value"
-                )
-            options[key] = _value(value)
+                raise UsageError(f"cannot read '{label}': write NAME or NAME:KEY=VALUE:KEY=VALUE")
+            options[key] = value
         return cls(label.strip(), name, options)
 
+    def read(
+        self, options: type[AnyOptions], values: Mapping[str, Any] | None = None
+    ) -> AnyOptions:
+        """The options that the text stands for; `values` take precedence over it."""
+        return options.of({**read_values(options, self.options), **(values or {})})
 
-def _value(value: str) -> bool | int | float | str:
-    if value in ("true", "false"):
-        return value == "true"
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    return value
+
+def read_values(options: type[Options], texts: Mapping[str, Any]) -> dict[str, Any]:
+    """Texts or JSON values as values of their options; see `Option.read`."""
+    declared = {each.name: each for each in declared_options(options)}
+    return {
+        name: declared[name].read(text) if name in declared else text
+        for name, text in texts.items()
+    }

@@ -16,9 +16,9 @@ EntityType = Literal["person", "organization", "geopolitical", "misc"]
 
 ENTITY_TYPES: tuple[EntityType, ...] = ("person", "organization", "geopolitical", "misc")
 
-
-SAME_AS = "http://www.w3.org/2004/02/skos/core#exactMatch"
-"""What a step names as its relationship that leads to the same entity in another graph."""
+NodeType = Literal["document", "entity"]
+EdgeKindName = Literal["describes", "about", "related_to", "same_as"]
+"""The kinds of edges that activation spreads over (`sarag_rdf.network.kinds`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,15 +178,17 @@ class Subgraph:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Activation passed over one link: ``amount = weight * activation of origin``.
+    """Activation passed over one edge: ``amount = weight * activation of origin``.
 
-    `activation` is what `target` holds afterwards. Between a document and an entity that it
-    describes, either way, `relationship` is the IRI of sarag:describes; what a document gets
-    is ``amount = weight * min(1, activation of origin without the document's own)``.
+    `kind` is the kind of the edge, which may be passed in either direction: `origin_type` and
+    `target_type` say which end is a document. `relationship` is the IRI of the relationship, or of
+    the edge's property where it has none (``sarag:describes``, ``skos:exactMatch``). `activation`
+    is that of `target` afterwards; a document gets ``amount = weight * min(1, activation of
+    origin without the document's own)``.
 
     `round` grows along a chain. With sarag it counts stages, three in each round t of an
     `Arrival`: 3t - 2 to an entity, 3t - 1 between entities, 3t to a document. With sarag-paper
-    it counts all that was passed.
+    it counts all steps.
     """
 
     round: int
@@ -196,24 +198,29 @@ class Step:
     weight: float
     amount: float
     activation: float
+    kind: EdgeKindName
+    origin_type: NodeType
+    target_type: NodeType
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Activation that one entity, the one that gave most, gave to a document in one round.
+    """The contribution of one entity, the largest, to the activation of a document in one round.
 
-    `round` counts from 1. `held` is the entity's, `echo` what the document itself had given to
-    it, `frequency` the number of documents that describe the entity, `share` what one of them
-    gets: ``amount = min(1, held - echo) / frequency * share``.
+    `round` counts from 1. `kind` is ``about`` if the entity is the document's topic, else
+    ``describes``. `activation` is the entity's, `echo` the part of it that the document itself
+    passed to the entity, `frequency` the number of documents that describe the entity, and
+    `weight` that of the edge: ``amount = min(1, activation - echo) / frequency * weight``.
     """
 
     round: int
     entity: str
-    held: float
+    activation: float
     echo: float
     frequency: int
-    share: float
+    weight: float
     amount: float
+    kind: EdgeKindName
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,7 +222,7 @@ def classes_with(method: str, path: Path) -> list[str]:
             "retrieve",
             "retrieve",
             RETRIEVERS,
-            {"view", "seeds", "relevance", "neighbourhood", "question", "explain", "outcome"},
+            {"view", "seeds", "relevance", "neighbourhood", "question", "chains", "explanation"},
         ),
         ("reason", "answer", REASONERS, {"conversation", "patterns", "grounding"}),
     ],

@@ -177,7 +177,7 @@ def test_query_that_does_not_parse(sarag: Sarag, kg: Path, text: str) -> None:
 
 @pytest.mark.parametrize("command", READING, ids=named)
 def test_no_graph(sarag: Sarag, tmp_path: Path, command: tuple[str, ...]) -> None:
-    sarag(*command, "--kg", "nowhere").fails(1, "there is no graph at nowhere", "sarag index")
+    sarag(*command, "--kg", "nowhere").fails(1, "no graph at nowhere", "sarag index")
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -252,7 +252,7 @@ def test_graph_of_another_embedding_model(
     before = nquads(tmp_path / "kg")
     for command in ("search", "ask"):
         mismatch = sarag(command, "Ulm", "--embedder", "openai:two")
-        mismatch.fails(1, "'openai:one'", "'openai:two'", "leave --embedder out")
+        mismatch.fails(1, "'openai:one'", "'openai:two'", "omit --embedder")
     assert sarag("search", "Ulm").code == 0
     assert nquads(tmp_path / "kg") == before
     again = sarag("index", documents, "--embedder", "openai:two")

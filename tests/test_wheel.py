@@ -97,7 +97,6 @@ def test_contents(wheel: Path) -> None:
         "serve/static/editor.html",
         "serve/static/editor.js",
         "serve/static/page.css",
-        "serve/static/openapi.json",
         "py.typed",
     ):
         assert f"sarag_rdf/{suffix}" in wanted

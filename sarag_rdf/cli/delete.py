@@ -9,7 +9,7 @@ import click
 from sarag_rdf.cli.indexing import echo_counts, graph_counts
 from sarag_rdf.cli.options import (
     embedder_option,
-    endpoint_options,
+    embedding_endpoint_options,
     json_option,
     kg_option,
     open_graph,
@@ -23,7 +23,7 @@ from sarag_rdf.errors import one_line
 @kg_option
 @sparql_write_options
 @embedder_option
-@endpoint_options
+@embedding_endpoint_options
 @json_option
 @click.option("--dry-run", is_flag=True, help="List the sources without deleting them.")
 def command(sources: tuple[str, ...], *, dry_run: bool, as_json: bool, **options: Any) -> int:

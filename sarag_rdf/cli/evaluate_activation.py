@@ -10,7 +10,7 @@ import click
 from sarag_rdf.cli.evaluation import check_outputs, check_plot
 from sarag_rdf.cli.options import (
     embedder_option,
-    endpoint_options,
+    embedding_endpoint_options,
     json_option,
     kg_option,
     open_graph,
@@ -46,7 +46,7 @@ _MEAN_OF = 20
 )
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw a plot to this .png file.")
 @embedder_option
-@endpoint_options
+@embedding_endpoint_options
 @json_option
 def command(question: str, **options: Any) -> None:
     """Show how many entities a question activates, and how strongly, for several values of c.

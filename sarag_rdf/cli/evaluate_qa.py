@@ -83,7 +83,6 @@ def command(**options: Any) -> None:
     baseline = check_baseline(options["baseline"] or labels[0], labels, "--systems")
     check_plot(options["plot"])
     check_outputs(options["rows"], options["json_file"], options["timings"], options["plot"])
-    _check_reasoners(systems)
     llm = registry.make_llm(endpoint_of(options), None)
     corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
     selected = select_questions(file.questions, options["limit"], options["seed"])
@@ -139,34 +138,19 @@ def command(**options: Any) -> None:
 
 
 def _systems(text: str) -> list[SystemSpec]:
-    """The distinct systems; raises `UsageError` for an unknown part."""
+    """The distinct systems; raises `UsageError` for an unknown part or invalid options."""
     from sarag_rdf.evaluation.qa import SystemSpec
-    from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS
+    from sarag_rdf.kg.registry import options_of
 
     systems = {}
     for label in text.split(","):
         system = SystemSpec.parse(label)
-        for kind, part, known in (
-            ("retriever", system.retriever, RETRIEVERS),
-            ("context", system.context, CONTEXTS),
-            ("reasoner", system.reasoner, REASONERS),
-        ):
-            if part.name not in known:
-                raise UsageError(
-                    f"system {system.label}: unknown {kind} '{part.name}': choose from "
-                    f"{', '.join(known)}"
-                )
+        with _name_in_errors(system):
+            options_of("retriever", system.retriever)
+            options_of("context", system.context)
+            options_of("reasoner", system.reasoner)
         systems[system.label] = system
     return list(systems.values())
-
-
-def _check_reasoners(systems: list[SystemSpec]) -> None:
-    """Raise `UsageError` for invalid options of a reasoner, before anything is indexed."""
-    from sarag_rdf.kg.registry import reasoner_spec
-
-    for system in systems:
-        with _name_in_errors(system):
-            reasoner_spec(system.reasoner.label)
 
 
 @contextmanager
@@ -184,11 +168,10 @@ def _build_system(
 
     with _name_in_errors(system):
         gather = kg.gather(
-            system.retriever.name,
+            system.retriever.label,
             context=system.context.label,
             budget=options["budget"],
             tokenizer=options["tokenizer"],
-            **system.retriever.options,
         )
         metered = meter.gathering(gather)
         return System(system.label, kg.reasoner(system.reasoner.label, metered, meter))

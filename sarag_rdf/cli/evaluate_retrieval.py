@@ -26,8 +26,7 @@ from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from sarag_rdf.evaluation.retrieval import Outcome
-    from sarag_rdf.options import Spec
+    from sarag_rdf.evaluation.retrieval import Method, Outcome
 
 CURVE = 20
 """The minimum number of ranks that --plot shows."""
@@ -107,21 +106,20 @@ def command(**options: Any) -> None:
         click.echo(line)
 
 
-def _methods(text: str) -> list[Spec]:
-    from sarag_rdf.kg.registry import RETRIEVERS, ranking_options
-    from sarag_rdf.options import Spec
+def _methods(text: str) -> list[Method]:
+    from sarag_rdf.evaluation.retrieval import Method
+    from sarag_rdf.kg.registry import ranking_options
 
     methods = []
-    for label in dict.fromkeys(text.split(",")):
-        method = Spec.parse(label)
-        if method.name not in RETRIEVERS:
-            raise UsageError(f"unknown method '{method.name}': choose from {', '.join(RETRIEVERS)}")
-        options = {**ranking_options(method.name), **method.options}
-        methods.append(Spec(method.label, method.name, options))
+    for label in dict.fromkeys(part.strip() for part in text.split(",")):
+        try:
+            methods.append(Method(label, ranking_options(label)))
+        except UsageError as error:
+            raise UsageError(f"method {label}: {error}") from error
     return methods
 
 
-def _baseline(name: str | None, methods: list[Spec]) -> str:
+def _baseline(name: str | None, methods: list[Method]) -> str:
     labels = [method.label for method in methods]
     default = "dense" if "dense" in labels else labels[0]
     return check_baseline(name or default, labels, "--methods")

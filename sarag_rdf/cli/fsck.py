@@ -9,7 +9,7 @@ import click
 
 from sarag_rdf.cli.options import (
     embedder_option,
-    endpoint_options,
+    embedding_endpoint_options,
     json_option,
     kg_option,
     open_graph,
@@ -25,7 +25,7 @@ _COUNTED = ("sources", "documents", "entities", "relationships", "quads")
 @kg_option
 @sparql_write_options
 @embedder_option
-@endpoint_options
+@embedding_endpoint_options
 @json_option
 @click.option("--repair", is_flag=True, help="Rebuild derived data; evidence is never deleted.")
 def command(*, as_json: bool, repair: bool, **options: Any) -> int:

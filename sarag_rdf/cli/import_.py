@@ -10,7 +10,7 @@ import click
 from sarag_rdf.cli.options import (
     Decorator,
     embedder_option,
-    endpoint_options,
+    embedding_endpoint_options,
     expansion_option,
     json_option,
     kg_option,
@@ -62,7 +62,7 @@ def _repeatable(name: str, help_: str) -> Decorator:
 @click.option("--drop", metavar="NAME", help="Drop an imported graph.")
 @kg_option
 @embedder_option
-@endpoint_options
+@embedding_endpoint_options
 @json_option
 def command(file: str | None, **options: Any) -> int:
     """Import a knowledge graph as a read-only graph beside the documents.

@@ -9,8 +9,8 @@ import click
 
 from sarag_rdf.cli.options import (
     embedder_option,
+    embedding_endpoint_options,
     endpoint_only,
-    endpoint_options,
     json_option,
     kg_option,
     open_graph,
@@ -73,7 +73,7 @@ _Outcome = tuple[dict[str, int], list[str]]
     help="Remove the links of a table, or of an entity, an item or a mapping.",
 )
 @click.option("--all", "every", is_flag=True, help="With --undo: remove all links.")
-@endpoint_options
+@embedding_endpoint_options
 @json_option
 def command(**options: Any) -> int:
     """Link entities of the documents to items of an imported graph, or of an endpoint.

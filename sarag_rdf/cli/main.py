@@ -30,6 +30,7 @@ COMMANDS = {
     "import": "import a knowledge graph: Wikibase, SKOS, any RDF",
     "search": "find documents and relationships for a question",
     "ask": "answer a question from the graph",
+    "strategies": "list retrievers, contexts, reasoners and extractors with their options",
     "query": "run SPARQL",
     "export": "write the graph as RDF",
     "describe": "describe the dataset: VoID, DCAT, provenance",

@@ -134,44 +134,71 @@ def sparql_write_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+def embedding_endpoint_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--base-url and its limits, for commands that embed texts and call no language model."""
+    return _together(_endpoint_settings("--timeout"))(function)
+
+
 def endpoint_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--base-url and what belongs to it; the key comes from the environment alone."""
+    """--base-url, its limits, and the settings of a language model.
+
+    The key of the endpoint is read from the environment only.
+    """
     return model_options("--timeout")(function)
 
 
 def model_options(timeout: str) -> Decorator:
-    """The same with another name for --timeout, where that is the limit of something else."""
+    """`endpoint_options` with another name for --timeout."""
+    return _together([*_endpoint_settings(timeout), *_model_settings()])
+
+
+def _together(settings: list[Decorator]) -> Decorator:
+    """Several options as one decorator; help lists them in this order."""
 
     def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
-        for decorate in reversed(_model_settings(timeout)):
+        for decorate in reversed(settings):
             function = decorate(function)
         return function
 
     return decorated
 
 
-def _model_settings(timeout: str) -> list[Decorator]:
+def _endpoint_settings(timeout: str) -> list[Decorator]:
     return [
         setting(
             "--base-url",
             also=["OPENAI_BASE_URL"],
-            help="An OpenAI-compatible endpoint. Its key is read from SARAG_API_KEY or "
+            help="URL of an OpenAI-compatible endpoint. Its key is read from SARAG_API_KEY or "
             "OPENAI_API_KEY.",
         ),
-        setting("--model", help="The model at the endpoint; default: its only one."),
-        setting(timeout, default=120.0, help="Seconds a request may take."),
+        setting(timeout, default=120.0, help="Time limit of a request to it, in seconds."),
         setting(
             "--loading-wait",
             default=LOADING_WAIT,
             type=click.FloatRange(0.0),
-            help="Seconds to wait for a server that is still loading its model.",
+            help="Time to wait for a server that is loading its model, in seconds.",
         ),
-        setting("--concurrency", default=4, type=click.IntRange(1), help="Calls at a time."),
-        setting("--temperature", default=0.0, type=click.FloatRange(0.0), help="Of the model."),
-        setting("--model-seed", default=0, type=int, help="Of what the model leaves to chance."),
         _max_reply,
-        setting("--price-in", default=0.0, help="US dollars per million tokens read."),
-        setting("--price-out", default=0.0, help="US dollars per million tokens written."),
+    ]
+
+
+def _model_settings() -> list[Decorator]:
+    return [
+        setting("--model", help="Model at the endpoint; default: its only one."),
+        setting(
+            "--concurrency", default=4, type=click.IntRange(1), help="Number of concurrent calls."
+        ),
+        setting(
+            "--temperature",
+            default=0.0,
+            type=click.FloatRange(0.0),
+            help="Sampling temperature of the model.",
+        ),
+        setting("--model-seed", default=0, type=int, help="Random seed of the model."),
+        setting("--price-in", default=0.0, help="Price of a million input tokens, in US dollars."),
+        setting(
+            "--price-out", default=0.0, help="Price of a million output tokens, in US dollars."
+        ),
     ]
 
 
@@ -181,17 +208,23 @@ def endpoint_of(options: dict[str, Any]) -> ModelEndpoint | None:
 
     if not options.get("base_url"):
         return None
+    names = {
+        "model": "model",
+        "concurrency": "concurrency",
+        "price_in": "price_in",
+        "price_out": "price_out",
+        "temperature": "temperature",
+        "model_seed": "seed",
+    }
+    settings = {
+        field: options[name] for name, field in names.items() if options.get(name) is not None
+    }
     return ModelEndpoint(
         options["base_url"],
-        options.get("model") or "",
-        options["timeout"],
-        options["concurrency"],
-        options["price_in"],
-        options["price_out"],
-        options["temperature"],
-        options["model_seed"],
-        options["max_reply"] << 20,
-        options["loading_wait"],
+        timeout=options["timeout"],
+        max_reply=options["max_reply"] << 20,
+        loading_wait=options["loading_wait"],
+        **settings,
     )
 
 
@@ -262,36 +295,32 @@ def _rank(option: str) -> int:
 
 
 def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--retriever and its parameters; what is not given is the retriever's default."""
+    """--retriever, and shorthands for options that several retrievers have."""
     for decorate in reversed(
         [
             setting(
                 "--retriever",
                 default="sarag",
-                help="sarag, sarag-paper, bm25, dense, rrf, khop or ppr.",
+                metavar="NAME[:KEY=VALUE]...",
+                help="sarag, sarag-paper, bm25, dense, rrf, khop or ppr. 'sarag strategies' lists "
+                "their keys.",
             ),
-            setting("--preset", help="sarag-paper: musique (k 3, n 4) or 2wiki (k 10, n 3)."),
+            setting("--preset", help="The same as preset=NAME in --retriever (sarag-paper)."),
+            setting("-k", "--k", type=int, help="The same as k=K in --retriever."),
+            setting("-n", "--n", type=int, help="The same as n=N in --retriever."),
+            setting("--c", type=float, help="The same as c=C in --retriever."),
             setting(
-                "-k",
-                "--k",
-                type=int,
-                help="How many of the nearest to start at: documents (sarag), descriptions "
-                "(sarag-paper, khop), relationships (ppr). For rrf its constant.",
+                "--limit",
+                type=click.IntRange(1),
+                help=f"Maximum number of documents.  [default: {LIMIT}]",
             ),
-            setting("-n", "--n", type=int, help="Rounds (sarag), or hops (sarag-paper, khop)."),
-            setting(
-                "--c",
-                type=float,
-                help="Similarity up to which a relationship passes nothing: a quantile (sarag), or "
-                "a cosine (sarag-paper).",
-            ),
-            setting("--limit", default=10, type=click.IntRange(1), help="Documents at most."),
             setting(
                 "--engine",
                 default="auto",
                 type=click.Choice(["auto", "memory", "sparql"]),
-                help="What follows the graph's links: arrays in memory, kept between runs, or a "
-                "SPARQL query a step. auto: memory for a folder, sparql for an endpoint.",
+                help="How links are followed: with arrays in memory, which are cached between "
+                "runs, or with a SPARQL query per step. auto: memory for a folder, sparql for an "
+                "endpoint.",
             ),
         ]
     ):
@@ -299,38 +328,58 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+LIMIT = 10
+"""Documents that `search` and `ask` return where no limit is given."""
+_SHORTHANDS = ("preset", "k", "n", "c", "limit")
+
+
 def retriever_arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """What was given of `retrieval_options`, as keyword arguments of `search`."""
-    names = ("retriever", "preset", "k", "n", "c", "limit")
-    return {name: options[name] for name in names if options.get(name) is not None}
+    """The values of `retrieval_options`, as keyword arguments of `search`.
+
+    A shorthand takes precedence over the same option in --retriever, unless it comes from a
+    setting and --retriever from the command line.
+    """
+    from sarag_rdf.options import Spec
+
+    spec = Spec.parse(options["retriever"])
+    arguments = {
+        name: options[name]
+        for name in _SHORTHANDS
+        if options.get(name) is not None
+        and (name not in spec.options or _rank(name) >= _rank("retriever"))
+    }
+    if "limit" not in spec.options:
+        arguments.setdefault("limit", LIMIT)
+    return {"retriever": options["retriever"], **arguments}
 
 
 def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--reasoner, and what a model is given."""
+    """--reasoner, and the context that it reads."""
     for decorate in reversed(
         [
             setting(
                 "--reasoner",
                 default="single",
-                help="single, cot, decompose, sparql-cot, sparql-grounded, generic-cot, self-ask, "
-                "closed-book or route; options as NAME:KEY=VALUE. See docs/reasoning.md.",
+                metavar="NAME[:KEY=VALUE]...",
+                help="single, cot, decompose, sparql-cot, generic-cot, self-ask, closed-book, "
+                "route or sparql-grounded. 'sarag strategies' lists their keys.",
             ),
             setting(
                 "--context",
                 default="whole",
-                help="What the model is given of what was found: whole documents, selected "
-                "sentences, or a graph-walk; options as NAME:KEY=VALUE.",
+                metavar="NAME[:KEY=VALUE]...",
+                help="What the model reads: whole documents, selected sentences, or a graph-walk.",
             ),
             setting(
                 "--budget",
                 type=click.IntRange(1),
-                help="Tokens of a context at most. Default: none (whole), 400 (selected), 4000 "
-                "(graph-walk).",
+                help="Maximum size of the context in tokens, unless --context sets it. Default: "
+                "none (whole), 400 (selected), 4000 (graph-walk).",
             ),
             setting(
                 "--tokenizer",
-                help="Counts tokens: a folder or the name of a model. Default: a word between "
-                "white space counts as 4/3 tokens.",
+                help="Folder or name of the model whose tokenizer counts tokens. Default: 4/3 "
+                "tokens per word.",
             ),
         ]
     ):
@@ -339,6 +388,6 @@ def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def reasoning_arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """What was given of `reasoning_options`, as keyword arguments of `ask`."""
+    """The values of `reasoning_options`, as keyword arguments of `ask`."""
     names = ("reasoner", "context", "budget", "tokenizer")
     return {name: options[name] for name in names if options.get(name) is not None}

@@ -20,7 +20,7 @@ from sarag_rdf.kg.report import names_of
 from sarag_rdf.picture.geometry import clean
 from sarag_rdf.ports import Advance, Progress, Table
 from sarag_rdf.rdf.results import plain_text
-from sarag_rdf.types import SAME_AS, ActivatedEntity, Answer, RankedDocument, Retrieved, Stage, Step
+from sarag_rdf.types import ActivatedEntity, Answer, RankedDocument, Retrieved, Stage, Step
 
 _SEEDS = 10
 _ENTITIES = 12
@@ -105,9 +105,11 @@ def show_entities(retrieved: Retrieved) -> None:
 
 def _cause(step: Step, names: dict[str, str]) -> str:
     origin = names.get(step.origin, step.origin)
-    if step.relationship == SAME_AS:
+    if step.kind == "same_as":
         return f"{origin}, which is the same"
-    return names.get(step.relationship, f"document {origin}, which describes it")
+    if step.origin_type == "document":
+        return f"document {origin}, which describes it"
+    return names.get(step.relationship, step.relationship)
 
 
 def _distance(entity: ActivatedEntity) -> str:
@@ -155,18 +157,18 @@ def _show_steps(ranked: RankedDocument, retrieved: Retrieved, names: dict[str, s
     start = ranked.chain[0].origin if ranked.chain else ranked.entity
     seed = next(s for s in retrieved.seeds if s.node == start)
     _lines(f"seed {seed.name} ({seed.activation:.3f}), {seed.reason}", "      ", _width() - 8)
-    at_document = seed.text == seed.node
-    for number, step in enumerate(ranked.chain, start=1):
-        text = names.get(step.relationship)
-        if text is None:
-            text = "describes" if at_document else "is described by"
-            at_document = not at_document
+    for step in ranked.chain:
+        text = names.get(step.relationship, step.relationship)
+        if step.kind == "describes":
+            text = "describes" if step.origin_type == "document" else "is described by"
         click.echo(f'        -> "{text}" (weight {step.weight:.3f} passes {step.amount:.3f})')
-        if number < len(ranked.chain) or not at_document:
-            name = names.get(step.target, step.target)
-            if at_document:
-                name = "this document" if step.target == ranked.document.iri else f"document {name}"
-            click.echo(f"        -> {name} ({step.activation:.3f})")
+        is_document = step.target_type == "document"
+        if step is ranked.chain[-1] and is_document:
+            break
+        name = names.get(step.target, step.target)
+        if is_document:
+            name = "this document" if step.target == ranked.document.iri else f"document {name}"
+        click.echo(f"        -> {name} ({step.activation:.3f})")
     click.echo(
         f"        -> this document (activation {ranked.activation:.3f}, score {ranked.score:.3f})"
     )

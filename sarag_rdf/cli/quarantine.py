@@ -9,7 +9,7 @@ import click
 
 from sarag_rdf.cli.options import (
     embedder_option,
-    endpoint_options,
+    embedding_endpoint_options,
     json_option,
     kg_option,
     open_graph,
@@ -77,7 +77,7 @@ def show(source: str, *, as_json: bool, turtle: bool, content: bool, **options: 
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @kg_option
 @embedder_option
-@endpoint_options
+@embedding_endpoint_options
 @json_option
 def retry(sources: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     """Validate sources again (default: all), and add those that now conform to the graph.

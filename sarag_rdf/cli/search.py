@@ -10,7 +10,7 @@ import click
 
 from sarag_rdf.cli.options import (
     embedder_option,
-    endpoint_options,
+    embedding_endpoint_options,
     json_option,
     kg_option,
     open_graph,
@@ -34,7 +34,7 @@ NO_EVIDENCE = 3
 @sparql_options
 @retrieval_options
 @embedder_option
-@endpoint_options
+@embedding_endpoint_options
 @click.option("--explain", is_flag=True, help="Show how each document was reached.")
 @json_option
 @setting("--picture", type=click.Path(path_type=Path), help="Draw the activation: .html or .png.")

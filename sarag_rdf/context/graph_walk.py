@@ -11,11 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sarag_rdf.context.budget import Budget
-from sarag_rdf.context.whole import Whole
-from sarag_rdf.errors import UsageError
+from sarag_rdf.context.whole import Whole, WholeOptions
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import normalize_name
-from sarag_rdf.options import Count, Hops, Tokens
+from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, budget_option, option
 from sarag_rdf.ports import CountTokens
 from sarag_rdf.types import Context, Document, Excerpt, Retrieved, Section
 
@@ -48,6 +47,20 @@ class Contents:
     facts: Sequence[Fact]
 
 
+@dataclass(frozen=True, kw_only=True)
+class GraphWalkOptions(Options):
+    """Options of `GraphWalk`."""
+
+    name = "graph-walk"
+    budget: int = budget_option(4000)
+    hops: int = option(
+        3, "Maximum distance from the entities of the question, in hops.", ge=0, le=MAX_HOPS
+    )
+    documents: int = option(
+        20, "Maximum number of documents whose entities are searched.", ge=1, le=MAX_COUNT
+    )
+
+
 class GraphWalk:
     """Keeps what is connected with the question, up to the budget, in sections by hop.
 
@@ -65,28 +78,23 @@ class GraphWalk:
     Where no entity matches the context is `Whole`, within the same budget.
     """
 
+    options = GraphWalkOptions
+
     def __init__(
-        self,
-        count: CountTokens,
-        reader: GraphReader,
-        *,
-        budget: Tokens = 4000,
-        hops: Hops = 3,
-        documents: Count = 20,
+        self, count: CountTokens, reader: GraphReader, options: GraphWalkOptions | None = None
     ) -> None:
-        if hops < 0 or documents < 1:
-            raise UsageError("graph-walk needs hops of at least 0 and documents of at least 1")
         self._count, self._reader = count, reader
-        self._budget, self._hops, self._documents = budget, hops, documents
+        self._options = options or GraphWalkOptions()
 
     def build(self, retrieved: Retrieved) -> Context:
-        documents = [found.document for found in retrieved.documents[: self._documents]]
+        options = self._options
+        documents = [ranked.document for ranked in retrieved.documents[: options.documents]]
         contents = read_contents(self._reader, documents)
         seeds = seeds_of(retrieved.query.text, contents.names)
         if not seeds:
-            whole = Whole(self._count, budget=self._budget, documents=self._documents)
-            return whole.build(retrieved)
-        hops = co_occurring(walked(seeds, contents.facts, self._hops), contents.entities)
+            whole = WholeOptions(budget=options.budget, documents=options.documents)
+            return Whole(self._count, whole).build(retrieved)
+        hops = co_occurring(walked(seeds, contents.facts, options.hops), contents.entities)
         return self._assembled(retrieved.query.text, documents, contents, hops)
 
     def _assembled(
@@ -96,21 +104,22 @@ class GraphWalk:
         contents: Contents,
         hops: Mapping[str, int],
     ) -> Context:
+        limit, most_hops = self._options.budget, self._options.hops
         nearest: dict[str, int] = {}
         for hop, fact in _by_hop(contents.facts, hops):
             nearest.setdefault(fact.text, hop)
-        half = Budget(self._count, max(1, self._budget // 2))
+        half = Budget(self._count, max(1, limit // 2))
         facts: defaultdict[int, list[str]] = defaultdict(list)
         for text, hop in nearest.items():
             if half.take(text):
                 facts[hop].append(text)
-        budget = Budget(self._count, self._budget, used=half.used)
+        budget = Budget(self._count, limit, used=half.used)
         first, second = tiers(question, documents, contents, hops)
         kept: defaultdict[int, list[Document]] = defaultdict(list)
         for document in (*first, *second):
             if budget.take(document.titled_text):
                 near = [hops[e] for e in contents.entities.get(document.iri, ()) if e in hops]
-                kept[min(near, default=self._hops + 1)].append(document)
+                kept[min(near, default=most_hops + 1)].append(document)
         sections = []
         number = 0
         for hop in sorted({*facts, *kept}):
@@ -119,7 +128,7 @@ class GraphWalk:
                 number += 1
                 excerpts[f"D{number}"] = Excerpt.whole(document)
             if excerpts or facts[hop]:
-                sections.append(Section(_heading(hop, self._hops), excerpts, tuple(facts[hop])))
+                sections.append(Section(_heading(hop, most_hops), excerpts, tuple(facts[hop])))
         return Context(tuple(sections), budget.used, "graph-walk")
 
 

@@ -4,52 +4,61 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.context.budget import Budget
-from sarag_rdf.errors import UsageError
-from sarag_rdf.options import Count, Tokens
+from sarag_rdf.options import MAX_COUNT, Options, budget_option, option
 from sarag_rdf.ports import CountTokens, Embedder, WordIndex
 from sarag_rdf.retrieve.relevance import Scale
 from sarag_rdf.types import Context, Document, Excerpt, Retrieved, Section
 
 WORDS = 0.6
-"""Weight of BM25 among the sentences, beside cosine and document; all are z-scores."""
+"""Weight of the BM25 z-score; those of cosine and document score have weight 1."""
 OPENING = 0.3
-"""What the first sentence of a document gets: it says what the document is about."""
+"""Bonus of the first sentence of a document, which names its topic."""
 
 Floats = NDArray[np.float64]
 
 
-class Selected:
-    """The sentences that promise most, up to the budget, in the order of their documents.
+@dataclass(frozen=True, kw_only=True)
+class SelectedOptions(Options):
+    """Options of `Selected`."""
 
-    A sentence's score adds up, as z-scores over all sentences of the first `documents`
-    documents, its cosine with the question (with the document's title before it), its words in
-    common with the question (BM25), and the score of its document; first sentences get a
-    little more. Relationships are left out: their sentences are there. No language model is
-    called.
+    name = "selected"
+    budget: int = budget_option(400)
+    documents: int = option(
+        10, "Maximum number of documents from which sentences are selected.", ge=1, le=MAX_COUNT
+    )
+
+
+class Selected:
+    """The best sentences up to the budget, in the order of their documents.
+
+    With z-scores over all sentences of the first `documents` documents, the score of a sentence is
+
+        z(cosine) + WORDS z(BM25) + z(score of its document) + OPENING if it is the first
+
+    where the cosine is that of the question and the sentence after the title of its document.
+    Relationships are omitted, as their sentences are available. No language model is called.
     """
+
+    options = SelectedOptions
 
     def __init__(
         self,
         count: CountTokens,
         embedder: Embedder,
         word_index: Callable[[Sequence[str]], WordIndex],
-        *,
-        budget: Tokens = 400,
-        documents: Count = 10,
+        options: SelectedOptions | None = None,
     ) -> None:
-        if documents < 1:
-            raise UsageError("a context needs documents of at least 1")
         self._count, self._embedder, self._word_index = count, embedder, word_index
-        self._budget, self._documents = budget, documents
+        self._options = options or SelectedOptions()
 
     def build(self, retrieved: Retrieved) -> Context:
-        found = retrieved.documents[: self._documents]
+        found = retrieved.documents[: self._options.documents]
         places = [
             (rank, span)
             for rank, ranked in enumerate(found)
@@ -65,7 +74,7 @@ class Selected:
             + OPENING * np.array([span[0] == 0 for _, span in places])
             + WORDS * _z(self._word_index(texts).scores(retrieved.query.text).astype(np.float64))
         )
-        budget = Budget(self._count, self._budget)
+        budget = Budget(self._count, self._options.budget)
         kept: dict[int, Excerpt] = {}
         for place in np.argsort(-total, kind="stable"):
             rank, span = places[place]
@@ -103,7 +112,7 @@ _ABBREVIATED = re.compile(
     r"Ph\.D|U\.S|a\.m|p\.m)\.$"
 )
 _LOOK = 24
-"""How far back an abbreviation is looked for."""
+"""Characters before a full stop that are searched for an abbreviation."""
 _START = re.compile(r"\s*[\"'\u201c\u2018(\[]*[^\W\d_a-z]|\s*[\"'\u201c\u2018(\[]*\d|\s*$")
 
 

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sarag_rdf.context.budget import Budget
-from sarag_rdf.errors import UsageError
-from sarag_rdf.options import Count, Tokens
+from sarag_rdf.options import MAX_COUNT, Options, budget_option, option
 from sarag_rdf.ports import CountTokens
 from sarag_rdf.types import Context, Excerpt, Retrieved, Section
 
 
-class Whole:
-    """Up to `documents` documents in their order, then up to `relationships` relationships.
+@dataclass(frozen=True, kw_only=True)
+class WholeOptions(Options):
+    """Options of `Whole`."""
 
-    With a budget documents are taken while they fit, and relationships while they do.
+    name = "whole"
+    budget: int | None = budget_option(None)
+    documents: int = option(10, "Maximum number of documents.", ge=1, le=MAX_COUNT)
+    relationships: int = option(30, "Maximum number of relationships.", ge=0, le=MAX_COUNT)
+
+
+class Whole:
+    """The best documents as they are, then the best relationships.
+
+    Documents are added in the order of their ranks up to the first that exceeds the budget, then
+    relationships that fit.
     """
 
-    def __init__(
-        self,
-        count: CountTokens,
-        *,
-        budget: Tokens | None = None,
-        documents: Count = 10,
-        relationships: Count = 30,
-    ) -> None:
-        if documents < 1 or relationships < 0:
-            raise UsageError("a context needs documents of at least 1, relationships of at least 0")
-        self._count, self._budget = count, budget
-        self._documents, self._relationships = documents, relationships
+    options = WholeOptions
+
+    def __init__(self, count: CountTokens, options: WholeOptions | None = None) -> None:
+        self._count = count
+        self._options = options or WholeOptions()
 
     def build(self, retrieved: Retrieved) -> Context:
-        budget = Budget(self._count, self._budget)
+        options = self._options
+        budget = Budget(self._count, options.budget)
         excerpts: dict[str, Excerpt] = {}
-        for found in retrieved.documents[: self._documents]:
+        for found in retrieved.documents[: options.documents]:
             excerpt = Excerpt.whole(found.document)
             if not budget.take(excerpt.titled_text):
                 break
             excerpts[f"D{len(excerpts) + 1}"] = excerpt
         texts = dict.fromkeys(link.text for link in retrieved.relationships if link.text)
-        kept = [text for text in list(texts)[: self._relationships] if budget.take(text)]
+        kept = [text for text in list(texts)[: options.relationships] if budget.take(text)]
         section = Section("", excerpts, tuple(kept))
         return Context((section,) if excerpts or kept else (), budget.used, "whole")

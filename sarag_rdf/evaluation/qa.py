@@ -43,7 +43,7 @@ class SystemSpec:
         ``closed-book`` is used without a retriever. Raises `UsageError`.
 
         >>> SystemSpec.parse("dense:limit=5 + single").retriever.options
-        {'limit': 5}
+        {'limit': '5'}
         """
         parts = [Spec.parse(part) for part in text.split("+")]
         if [part.name for part in parts] == ["closed-book"]:

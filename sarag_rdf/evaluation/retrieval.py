@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Protocol
 
-from sarag_rdf.errors import UsageError
 from sarag_rdf.evaluation.corpus import Corpus
 from sarag_rdf.evaluation.problems import JudgedQuestion
 from sarag_rdf.evaluation.questions import Question
 from sarag_rdf.evaluation.scores import count_words, fits_budget, words_to_answer
 from sarag_rdf.evaluation.statistics import figures, support_ranks
-from sarag_rdf.options import Spec
+from sarag_rdf.options import RetrieverOptions
 from sarag_rdf.ports import Embedder, Progress, Retriever
 from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.types import Document
@@ -26,9 +25,21 @@ _WARM_UP = question_of("Which of these passages comes first?")
 class Graph(Protocol):
     """The part of `sarag_rdf.kg.graph.KnowledgeGraph` that an evaluation uses."""
 
-    def retriever(self, name: str, **options: Any) -> Retriever: ...
+    def retriever(self, retriever: RetrieverOptions, /) -> Retriever: ...
 
     def embedder(self, *, cached: bool = True) -> Embedder: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """The options of a retriever, and the label under which its results are reported."""
+
+    label: str
+    options: RetrieverOptions
+
+    def limited(self, limit: int) -> RetrieverOptions:
+        """The options with at most `limit` documents, unless they have a limit already."""
+        return self.options if self.options.limit else replace(self.options, limit=limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +82,16 @@ def evaluate(
     kg: Graph,
     corpus: Corpus,
     questions: Sequence[JudgedQuestion],
-    methods: Sequence[Spec],
+    methods: Sequence[Method],
     cutoffs: Cutoffs,
     progress: Progress,
 ) -> tuple[list[float], list[Outcome]]:
-    """The encoding time of each question in milliseconds, and the outcome of each method.
-
-    Raises `UsageError` for invalid options of a method, before any method runs.
-    """
+    """The encoding time of each question in milliseconds, and the outcome of each method."""
     retrievers = [
-        (_retriever(kg, method, max(cutoffs.ks)), _retriever(kg, method, cutoffs.limit))
+        (
+            kg.retriever(method.limited(max(cutoffs.ks))),
+            kg.retriever(method.limited(cutoffs.limit)),
+        )
         for method in methods
     ]
     encoding = _encoding_times(kg, questions, progress)
@@ -88,13 +99,6 @@ def evaluate(
         _ask(kg, corpus, questions, method, pair, cutoffs, progress)
         for method, pair in zip(methods, retrievers, strict=True)
     ]
-
-
-def _retriever(kg: Graph, method: Spec, limit: int) -> Retriever:
-    try:
-        return kg.retriever(method.name, **{"limit": limit, **method.options})
-    except UsageError as error:
-        raise UsageError(f"method {method.label}: {error}") from error
 
 
 def _encoding_times(
@@ -123,7 +127,7 @@ def _ask(
     kg: Graph,
     corpus: Corpus,
     questions: Sequence[JudgedQuestion],
-    method: Spec,
+    method: Method,
     retrievers: tuple[Retriever, Retriever],
     cutoffs: Cutoffs,
     progress: Progress,
@@ -160,7 +164,7 @@ def _ask(
 
 
 def _coverage(
-    kg: Graph, method: Spec, question: Question, documents: list[Document], cutoffs: Cutoffs
+    kg: Graph, method: Method, question: Question, documents: list[Document], cutoffs: Cutoffs
 ) -> dict[str, float]:
     """``coverage@T`` by token budget; retrieves more documents until the largest is filled."""
     if not question.has_answer or not cutoffs.tokens:
@@ -170,11 +174,11 @@ def _coverage(
     while (
         words is None
         and len(documents) == limit
-        and "limit" not in method.options
+        and method.options.limit is None
         and fits_budget(sum(map(count_words, documents)), max(cutoffs.tokens))
     ):
         limit *= 4
-        deeper = kg.retriever(method.name, **{**method.options, "limit": limit})
+        deeper = kg.retriever(method.limited(limit))
         documents = [ranked.document for ranked in deeper.retrieve(question.query).documents]
         words = words_to_answer(question.answers, documents)
     return {

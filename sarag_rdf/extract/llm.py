@@ -11,6 +11,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
 from math import ceil
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from sarag_rdf.extract.entity_types import nearest_type
 from sarag_rdf.extract.sentences import describe, naming, split_sentences
 from sarag_rdf.fence import fence_for, restored
 from sarag_rdf.iris import normalize_name
+from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM
 from sarag_rdf.resources import prompt_hash, render_prompt
 from sarag_rdf.types import ENTITY_TYPES, Document, Extraction, Mention, Method, Relation, Usage
@@ -98,20 +100,30 @@ def relationships_prompt(document: Document, names: Sequence[str]) -> str:
     return render_prompt("relationships", document=text, names=names, fence=fence)
 
 
-class LLMExtractor:
-    """An `sarag_rdf.ports.Extractor` that asks `llm`, about `concurrency` documents at a time.
+@dataclass(frozen=True, kw_only=True)
+class LLMOptions(Options):
+    """Options of `LLMExtractor`."""
 
-    `max_tokens` limits one reply. A reply that does not fit its schema, is cut, or belongs to a
-    prompt too long for the model fails its document, whose result is the error; any other error
-    would fail every document, and is raised.
+    name = "llm"
+    max_tokens: int = max_tokens_option(4096)
+
+
+class LLMExtractor:
+    """Entities and relationships from a language model, two calls per document.
+
+    Up to `concurrency` documents are extracted at a time. If a reply does not match its schema or
+    is truncated, or a prompt is too long for the model, the result of that document is the error;
+    any other error would affect every document and is raised.
     """
 
-    def __init__(self, llm: LLM, concurrency: int = 4, *, max_tokens: int = 4096) -> None:
+    options = LLMOptions
+
+    def __init__(self, llm: LLM, concurrency: int = 4, options: LLMOptions | None = None) -> None:
         if concurrency < 1:
             raise UsageError(f"concurrency must be 1 or more, not {concurrency}")
         self._llm = llm
         self._concurrency = concurrency
-        self._max_tokens = max_tokens
+        self._max_tokens = (options or LLMOptions()).max_tokens
         self._usage = Usage()
         self._discarded: Counter[str] = Counter()
         self._lock = threading.Lock()

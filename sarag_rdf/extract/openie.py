@@ -24,6 +24,7 @@ from sarag_rdf.errors import ExtractionFormatError, InputError
 from sarag_rdf.extract.names import lead_name, short_names_of_lead, without_bracket
 from sarag_rdf.extract.sentences import MAX_SENTENCES, describe, naming, split_sentences
 from sarag_rdf.iris import normalize_name
+from sarag_rdf.options import Options
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation
 
 Triple = tuple[str, str, str]
@@ -44,12 +45,21 @@ class Entry:
     malformed: int = 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class OpenIEOptions(Options):
+    """`OpenIEExtractor` has a file instead of options."""
+
+    name = "openie"
+
+
 class OpenIEExtractor:
-    """Looks extractions up in a file; a document is a passage of it or a chunk of one.
+    """Extractions from a file of passages, by the text of a passage or of a chunk of it.
 
     Raises `ExtractionFormatError` for a file of another shape, `InputError` for one that cannot
     be read. A document that the file does not know is yielded as an `InputError`.
     """
+
+    options = OpenIEOptions
 
     def __init__(self, path: Path) -> None:
         try:

@@ -18,7 +18,7 @@ from sarag_rdf.vectors.bm25 import Bm25Index
 
 __all__ = ["KINDS", "After", "EmbedTexts", "GraphVectors", "Kind", "in_blocks"]
 
-_LAYOUT = "3"
+_LAYOUT = "4"
 """Of the arrays that are kept; those of another are made anew."""
 
 ARRAYS = ("names", "words", "network")

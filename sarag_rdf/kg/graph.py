@@ -1,28 +1,37 @@
-"""One knowledge graph, as a caller holds it: thin, each method hands over to one module."""
+"""One knowledge graph: the public interface, whose methods each call one module."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from types import TracebackType
+from typing import IO, Any, Self
 
-from sarag_rdf import wikibase
+from sarag_rdf.compression import MAX_EXPANSION
+from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.errors import EmptyGraphError
-from sarag_rdf.export.description import describe, dump_of
-from sarag_rdf.export.rdf import Parts, write_parts
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.parts import Imported, dataset_graphs, imported_graphs, is_whole, searched
+from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
+from sarag_rdf.imports.options import MAX_SECONDS, ImportOptions
+from sarag_rdf.imports.run import ImportReport
+from sarag_rdf.index.plan import Inputs, Plan
+from sarag_rdf.index.run import IndexReport
 from sarag_rdf.inspect.fsck import FsckReport, stats
-from sarag_rdf.inspect.validate import Engine, validate
-from sarag_rdf.kg import registry
-from sarag_rdf.kg.checking import Checking
+from sarag_rdf.inspect.validate import Engine as ShaclEngine
+from sarag_rdf.inspect.validate import validate
+from sarag_rdf.kg import export, fsck, imports, indexing, registry
 from sarag_rdf.kg.identity import Identity
-from sarag_rdf.kg.lifecycle import LifeCycle
-from sarag_rdf.kg.linking import Linking
+from sarag_rdf.kg.links import Links
+from sarag_rdf.kg.quarantine import Quarantine
+from sarag_rdf.kg.query import run_query
+from sarag_rdf.kg.session import Session
+from sarag_rdf.options import Options
 from sarag_rdf.ports import (
     LLM,
+    ChooseVectors,
     Embedder,
+    Extractor,
     Gather,
     Progress,
     Reasoner,
@@ -31,120 +40,350 @@ from sarag_rdf.ports import (
     Triples,
     silent,
 )
-from sarag_rdf.rdf.query_guard import check_query, refuse_network
 from sarag_rdf.rdf.shacl.report import ValidationReport
 from sarag_rdf.retrieve.question import question_of
+from sarag_rdf.retrieve.view import Engine
 from sarag_rdf.types import Answer, Retrieved
 
 
-class KnowledgeGraph(LifeCycle):
+class KnowledgeGraph:
     """A graph in a folder, in memory, or behind a SPARQL endpoint; use it in a ``with`` block.
 
-    Reading takes a snapshot that a writer elsewhere may overtake; only what changes the graph
-    locks it, and only while it runs. All methods raise errors of `sarag_rdf.errors`.
+    Reading takes a snapshot, which a writer elsewhere may overtake. Methods that change the graph
+    lock it while they run. All methods raise errors of `sarag_rdf.errors`.
     """
+
+    def __init__(
+        self,
+        location: str | Path | SparqlEndpoint | None,
+        *,
+        base: str | None = None,
+        over: Sequence[str] = (),
+        embedder: str | Embedder | None = None,
+        endpoint: ModelEndpoint | None = None,
+        llm: LLM | None = None,
+        engine: Engine = "auto",
+        vectors: ChooseVectors | None = None,
+        keep_vectors: bool = True,
+    ) -> None:
+        """See `sarag_rdf.open`."""
+        self.session = Session(
+            location,
+            base=base,
+            over=over,
+            embedder=embedder,
+            endpoint=endpoint,
+            llm=llm,
+            engine=engine,
+            vectors=vectors,
+            keep_vectors=keep_vectors,
+        )
+        self.links = Links(self.session)
+        self.identity = Identity(self.session)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all files; the graph itself stays."""
+        self.session.close()
 
     def reload(self) -> None:
         """Read the graph as it is now; models stay loaded.
 
-        Raises `NotAGraphError`, `UsageError` for a part that there is not.
+        Raises `NotAGraphError`; `UsageError` if a part that was named in `over` is missing.
         """
-        self._embeddings.forget()
-        self._location.forget()
-        self._location.reading()
+        with self.session.read(latest=True) as snapshot:
+            _ = snapshot.searched
+
+    # Documents
+
+    def index(
+        self,
+        inputs: Inputs | Iterable[Inputs],
+        *,
+        extractor: str | Extractor = "spacy",
+        words: int = indexing.WORDS,
+        overlap: int = indexing.OVERLAP,
+        progress: Progress = silent,
+        **reading: Any,
+    ) -> IndexReport:
+        """Index files, folders, or `Source` values; sources that the graph holds are left alone.
+
+        `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object. Chunks have `words`
+        words, and share `overlap` words with their neighbours. `reading` goes to `read_paths`
+        (root, language, max_chars). The report's `problems` list files that cannot be read. A run
+        that is interrupted keeps what it has committed. A source whose evidence does not conform
+        to the shapes is a problem too; it goes into the `quarantine`.
+        """
+        make = indexing.new_sources(inputs, words=words, overlap=overlap, **reading)
+        return indexing.index(self.session, make, extractor, progress)
+
+    def plan(
+        self,
+        inputs: Inputs | Iterable[Inputs],
+        *,
+        extractor: str | Extractor = "spacy",
+        words: int = indexing.WORDS,
+        overlap: int = indexing.OVERLAP,
+        **reading: Any,
+    ) -> Plan:
+        """What `index` would do; nothing is written and no model is called."""
+        make = indexing.new_sources(inputs, words=words, overlap=overlap, **reading)
+        return indexing.plan(self.session, make, extractor)
+
+    def update(
+        self,
+        inputs: Inputs | Iterable[Inputs],
+        *,
+        extractor: str | Extractor = "spacy",
+        progress: Progress = silent,
+        **options: Any,
+    ) -> IndexReport:
+        """Index again the inputs that the graph holds and that have changed; add no others.
+
+        The unit is the file: new records in it are added, changed ones replaced, and missing ones
+        deleted. `options` are those of `index`, and `yes`. Raises `NotAGraphError` without a graph,
+        and `InputError` if more than a third of the files' sources would be deleted, unless `yes`
+        confirms it.
+        """
+        make = indexing.changed_sources(inputs, **options)
+        return indexing.index(self.session, make, extractor, progress, create=False)
+
+    def plan_update(
+        self,
+        inputs: Inputs | Iterable[Inputs],
+        *,
+        extractor: str | Extractor = "spacy",
+        **options: Any,
+    ) -> Plan:
+        """What `update` would do; its `refused` says why it would need `yes`."""
+        make = indexing.changed_sources(inputs, **options)
+        return indexing.plan(self.session, make, extractor, create=False)
+
+    def sync(
+        self,
+        folder: str | Path,
+        *,
+        extractor: str | Extractor = "spacy",
+        progress: Progress = silent,
+        **options: Any,
+    ) -> IndexReport:
+        """Make the sources that come from a folder match it: add, update, and last delete.
+
+        These are all sources that have a path; with `root`, those below the folder's place in it. A
+        file that cannot be read keeps its older version. `options` are those of `index`, and `yes`.
+        Raises `InputError`, before anything is written, if more than a third of these sources would
+        be deleted, unless `yes` confirms it.
+        """
+        make = indexing.folder_contents(folder, **options)
+        return indexing.index(self.session, make, extractor, progress)
+
+    def plan_sync(
+        self, folder: str | Path, *, extractor: str | Extractor = "spacy", **options: Any
+    ) -> Plan:
+        """What `sync` would do; its `refused` says why it would need `yes`."""
+        return indexing.plan(self.session, indexing.folder_contents(folder, **options), extractor)
+
+    def delete(
+        self, sources: str | Iterable[str], *, progress: Progress = silent
+    ) -> tuple[str, ...]:
+        """Delete sources with everything that no other source supports; their keys, or else IRIs.
+
+        A source is named by its IRI or its key; the key of a file names all its records, and
+        ``folder/`` everything below. Raises `UsageError` for an unknown name, before anything is
+        deleted.
+        """
+        return indexing.delete(self.session, sources, progress)
+
+    def plan_delete(self, sources: str | Iterable[str]) -> tuple[str, ...]:
+        """Keys, or else IRIs, of the sources that `delete` would delete."""
+        return indexing.plan_delete(self.session, sources)
+
+    def quarantine(self) -> Quarantine:
+        """The sources whose evidence does not conform to the shapes."""
+        return Quarantine(self.session)
+
+    def documents(self) -> Iterator[tuple[str, str]]:
+        """Title (or an empty string) and text of every document, each once, by IRI."""
+        with self.session.read() as snapshot:
+            rows = snapshot.reader.rows("document-texts")
+        texts = {
+            iri.value: (title.value if title else "", text.value) for iri, text, title, _ in rows
+        }
+        return (texts[iri] for iri in sorted(texts))
+
+    def extractors(self) -> frozenset[str]:
+        """Names of the extractors that the sources were extracted with."""
+        with self.session.read(missing_ok=True) as snapshot:
+            rows = snapshot.reader.select_provenance("extractors")
+        return frozenset(name.value for name, _ in rows)
+
+    # Graphs of others, and links to them
+
+    def import_graph(
+        self,
+        where: str | Path,
+        kind: str,
+        *,
+        embed: bool = True,
+        progress: Progress = silent,
+        **options: Any,
+    ) -> ImportReport:
+        """Import a file or URL as a read-only graph beside the documents.
+
+        `kind` is ``wikibase``, ``skos`` or ``rdf``; `options` are those of `ImportOptions`. With
+        `embed` the vectors are computed at once, else by the first search.
+        """
+        order = ImportOptions(kind, **options)
+        return imports.import_graph(self.session, str(where), order, progress, embed=embed)
 
     def imports(self) -> list[Imported]:
         """The imported graphs, by name, complete or not."""
-        return imported_graphs(self._location.reader())
+        with self.session.read() as snapshot:
+            return imported_graphs(snapshot.reader)
 
-    def search(self, question: str, *, retriever: str = "sarag", **options: Any) -> Retrieved:
-        """Retrieve documents and relationships; `options` are the retriever's own."""
+    def forget_import(self, name: str) -> None:
+        """Drop an imported graph."""
+        imports.drop_import(self.session, name)
+
+    def restore(
+        self,
+        where: str | Path,
+        *,
+        format: str | None = None,  # noqa: A002 - as `ImportOptions` calls it
+        embed: bool = True,
+        progress: Progress = silent,
+        max_expansion: int = MAX_EXPANSION,
+        max_seconds: float = MAX_SECONDS,
+    ) -> int:
+        """Load the TriG or N-Quads export of a graph into this empty one; the number of quads.
+
+        The graph can be indexed further. `format` is needed where the file name has no suffix for
+        it. `max_expansion` and `max_seconds` are those of `ImportOptions`.
+        """
+        return imports.restore(
+            self.session,
+            str(where),
+            format,
+            progress,
+            embed=embed,
+            max_expansion=max_expansion,
+            max_seconds=max_seconds,
+        )
+
+    # Questions
+
+    def search(
+        self, question: str, *, retriever: str | Options = "sarag", **options: Any
+    ) -> Retrieved:
+        """Retrieve documents and relationships.
+
+        `retriever` is a name, ``name:key=value:key=value``, or an options object such as
+        `SaragOptions`; keyword arguments are options of the retriever, too, and take precedence.
+        """
         query = question_of(question)
-        with self._location.undisturbed():
-            return self.retriever(retriever, **options).retrieve(query)
+        with self.session.read() as snapshot:
+            return registry.make_retriever(retriever, snapshot.view, options).retrieve(query)
 
-    def retriever(self, name: str, **options: Any) -> Retriever:
-        """A retriever on the graph as it is now, for many questions; `options` are its own."""
-        view = self._embeddings.view(self._location.reading())
-        return registry.make_retriever(name, view, options)
-
-    def embedder(self, *, cached: bool = True) -> Embedder:
-        """The model that questions are embedded with, behind the graph's cache or bare."""
-        made = self._embeddings.view(self._location.reading()).vectors.embedder
-        return made if cached else self._embeddings.model()
+    def retriever(self, retriever: str | Options, **options: Any) -> Retriever:
+        """A retriever for many questions to the graph as it is now; see `search`."""
+        with self.session.read() as snapshot:
+            return registry.make_retriever(retriever, snapshot.view, options)
 
     def ask(
         self,
         question: str,
         *,
-        retriever: str = "sarag",
-        reasoner: str = "single",
-        context: str = "whole",
+        retriever: str | Options = "sarag",
+        reasoner: str | Options = "single",
+        context: str | Options = "whole",
         budget: int | None = None,
         tokenizer: str | None = None,
         **options: Any,
     ) -> Answer:
-        """Answer from retrieved evidence; without an endpoint the evidence alone is returned.
+        """Answer from retrieved evidence; without a language model, return only the evidence.
 
-        `reasoner` and `context` take options as ``name:key=value``. `budget` is the size of a
-        context in tokens, as `tokenizer` (a folder or the name of a model) counts them, or
-        approximately; `options` are the retriever's own.
+        `retriever`, `reasoner` and `context` are names, ``name:key=value:key=value``, or options
+        objects; keyword arguments are options of the retriever, too, and take precedence.
+        `budget` is the maximum size of a context that names none, in tokens; `tokenizer` (a
+        folder or the name of a model) counts them, by default approximately.
         """
         query = question_of(question)
+        strategy = registry.options_of("reasoner", reasoner)
         gather = self.gather(
             retriever, context=context, budget=budget, tokenizer=tokenizer, **options
         )
-        if self._llm is None and self._endpoint is None:
+        if not self.session.models.has_llm:
             evidence = gather(query)
             return Answer("evidence", "", "", (), evidence.retrieved, evidence=(evidence,))
-        return self.reasoner(reasoner, gather).answer(query)
+        return self.reasoner(strategy, gather).answer(query)
 
     def gather(
         self,
-        retriever: str = "sarag",
+        retriever: str | Options = "sarag",
         *,
-        context: str = "whole",
+        context: str | Options = "whole",
         budget: int | None = None,
         tokenizer: str | None = None,
         **options: Any,
     ) -> Gather:
         """Retrieval and context as one step, for many questions; see `ask`."""
-        view = self._embeddings.view(self._location.reading())
-        made = registry.make_retriever(retriever, view, options)
+        with self.session.read() as snapshot:
+            view = snapshot.view
+        retrieve = registry.make_retriever(retriever, view, options)
         counter = registry.make_counter(tokenizer)
-        return registry.make_gather(made, registry.make_context(context, view, counter, budget))
+        return registry.make_gather(retrieve, registry.make_context(context, view, counter, budget))
 
-    def reasoner(self, reasoner: str, gather: Gather, llm: LLM | None = None) -> Reasoner:
-        """A reasoner with a model, that of the endpoint by default; see `ask`."""
-        view = self._embeddings.view(self._location.reading())
-        return registry.make_reasoner(reasoner, gather, llm or self.llm(), view)
+    def reasoner(self, reasoner: str | Options, gather: Gather, llm: LLM | None = None) -> Reasoner:
+        """A reasoner with a language model, by default that of the endpoint; see `ask`."""
+        with self.session.read() as snapshot:
+            return registry.make_reasoner(reasoner, gather, llm or self.llm(), snapshot.view)
 
     def query(
         self, text: str, *, over: Sequence[str] = (), allow_service: bool = False
     ) -> Table | Triples | bool:
         """Run SPARQL over the parts in `over`, or over the data set that the query names.
 
-        `over` names ``documents``, imported graphs, or ``all``; by default they are those that the
+        `over` names ``documents``, imported graphs, or ``all``; the default is the parts that the
         graph was opened with, or the documents. Their union is the default graph of the query;
         GRAPH reaches every named graph. Raises `UsageError` for an unknown name.
         """
-        traits = check_query(text)
-        if not allow_service:
-            refuse_network(traits)
-        reader, over = self._location.reader(), over or self._location.over
-        if traits.names_dataset:
-            return reader.store.query(text)
-        if reader.over is not None or is_whole(reader, over):  # the graph of another kind is one
-            return reader.store.query(text, union=True)
-        return reader.store.query(text, default_graphs=dataset_graphs(reader, over))
+        return run_query(self.session, text, over=over, allow_service=allow_service)
+
+    # Models
+
+    def embedder(self, *, cached: bool = True) -> Embedder:
+        """The model that embeds questions, with the graph's cache or without."""
+        with self.session.read() as snapshot:
+            embedder = snapshot.view.vectors.embedder
+        return embedder if cached else self.session.models.uncached_embedder(embedder.name)
+
+    def llm(self) -> LLM:
+        """The language model that answers and extracts."""
+        return self.session.models.llm()
+
+    def extractor(self, extractor: str | Extractor) -> Extractor:
+        """The extractor of that name."""
+        return self.session.models.extractor(extractor)
+
+    # Export and description
 
     def export(self, format_: str, output: IO[bytes], *, rdf12: bool = False, **parts: Any) -> None:
         """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml.
 
-        `parts` are those of `Parts`: all is written but imported graphs, unless parts are named.
-        With `rdf12` relationships are reifiers of the links that they state.
+        `parts` are those of `Parts`; the default is everything but imported graphs. With `rdf12`,
+        relationships are reifiers of the links that they state.
         """
-        write_parts(self._location.own(), format_, output, Parts(**parts), rdf12=rdf12)
+        export.export(self.session, format_, output, rdf12=rdf12, **parts)
 
     def export_wikibase(
         self,
@@ -160,71 +399,51 @@ class KnowledgeGraph(LifeCycle):
 
         Phrases of at least `typed` statements get properties of their own (0: none). `table` is a
         file of own ids and ids in the target; `settings` are those of `wikibase.Settings`. New
-        numbers are kept in the graph, under its lock.
+        numbers are written to the graph, under its lock.
         """
-        targets = wikibase.read_targets(table) if table else {}
-        chosen = wikibase.Settings(targets=targets, **settings)
-        export = wikibase.numbered(
-            lambda: searched(self._location.own(), over), self._writing, typed=typed
+        export.export_wikibase(
+            self.session, format_, output, over=over, typed=typed, table=table, **settings
         )
-        wikibase.write_wikibase(export, format_, output, chosen)
 
-    def describe(self, dumps: Sequence[str] = (), endpoint: str = "", **said: str) -> bytes:
+    def describe(self, dumps: Sequence[str] = (), endpoint: str = "", **description: str) -> bytes:
         """VoID, DCAT and PROV as Turtle; `dumps` are ``URL=FORMAT`` or ``FILE=FORMAT``.
 
-        What is `said` is kept first, as `say` does.
+        Values in `description` are stored first, as `say` does.
         """
-        found = list(map(dump_of, dumps))
-        if said:
-            self.say(**said)
-        return describe(self._location.reader(), found, endpoint)
+        return export.describe(self.session, dumps, endpoint, **description)
 
-    @property
-    def links(self) -> Linking:
-        """Links from entities to items of imported graphs."""
-        return Linking(self._location, self._embeddings)
+    def say(self, **description: str) -> None:
+        """Store title, description, license, publisher or homepage of the data set; see `Said`."""
+        export.set_description(self.session, **description)
 
-    @property
-    def identity(self) -> Identity:
-        """Which names are of one thing and which are not, as was decided."""
-        return Identity(self._location, self._embeddings)
+    # Checks
 
-    def validate(self, engine: Engine = "sarag") -> ValidationReport:
-        """Validate all data of our own against ``ontology/shapes.ttl``.
+    def validate(self, engine: ShaclEngine = "sarag") -> ValidationReport:
+        """Validate all data that sarag wrote against ``ontology/shapes.ttl``.
 
         `engine` is ``sarag`` or, to cross-check, ``pyshacl``.
         """
-        return validate(self._location.own(), engine)
+        with self.session.read() as snapshot:
+            return validate(snapshot.own, engine)
 
     def fsck(self, *, repair: bool = False, progress: Progress = silent) -> FsckReport:
-        """Check shapes, orphans, what is derived, and caches; `repair` makes anew what is derived.
+        """Check shapes, orphans, derived data and caches; `repair` rebuilds derived data.
 
-        Evidence and links are never deleted: what cannot be made anew is in the report, with what
-        to do about it.
+        Evidence and links are never deleted: the report lists what cannot be repaired, with a
+        remedy for each.
         """
-        checking = Checking(self._location, self._embeddings)
-        return checking.repair(progress) if repair else checking.check(progress)
+        run = fsck.repair if repair else fsck.check
+        return run(self.session, progress)
 
     def stats(self) -> dict[str, int]:
-        """Counts of what the graph holds."""
-        return stats(self._location.own())
+        """Counts of sources, documents, entities, relationships and quads."""
+        with self.session.read() as snapshot:
+            return stats(snapshot.own)
 
     def meta(self) -> Meta:
         """Base IRI, revision, embedding model."""
-        meta = read_meta(self._location.reader().store)
+        with self.session.read() as snapshot:
+            meta = read_meta(snapshot.reader.store)
         if meta is None:
             raise EmptyGraphError("the graph is empty: index something first, with sarag index")
         return meta
-
-    def extractors(self) -> frozenset[str]:
-        """Names of the extractors that the sources were extracted with."""
-        reader = self._location.reader(or_empty=True)
-        return frozenset(name.value for name, _ in reader.select_provenance("extractors"))
-
-    def documents(self) -> Iterator[tuple[str, str]]:
-        """Title (or an empty string) and text of every document, each once, by IRI."""
-        rows = self._location.reader().rows("document-texts")
-        texts = {
-            iri.value: (title.value if title else "", text.value) for iri, text, title, _ in rows
-        }
-        return (texts[iri] for iri in sorted(texts))

@@ -1,11 +1,11 @@
-"""Decisions about identity: which names refer to the same entity, and which do not."""
+"""Merges and splits of entities: decisions on which names refer to the same entity."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from pyoxigraph import NamedNode
@@ -20,65 +20,67 @@ from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.sync import Holdings
 from sarag_rdf.iris import normalize_name
-from sarag_rdf.kg.embedding import Embeddings
-from sarag_rdf.kg.location import GraphLocation
+from sarag_rdf.kg.session import Session, Snapshot
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.link.sssom import read_table, review_table
 from sarag_rdf.terms import iri
 from sarag_rdf.vocab import PROV
 
 _NEAREST = 50
-"""Entities whose names are looked at for each at first, by the rule ``near``."""
+"""Nearest entities that the rule ``near`` looks at first."""
 
 
 class Identity:
-    """Merges and splits of entities: decisions about names, which can be undone."""
+    """Decisions on the identity of entities: merges and splits, which can be undone."""
 
-    def __init__(self, location: GraphLocation, embeddings: Embeddings) -> None:
-        self._location = location
-        self._embeddings = embeddings
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def decisions(self) -> list[Decision]:
         """All decisions."""
-        return read_decisions(self._location.own())
+        with self._session.read() as snapshot:
+            return read_decisions(snapshot.own)
 
     def iris(self, decisions: Sequence[Decision]) -> list[str]:
-        """What decisions are named by."""
-        minter = self._location.own().minter
+        """IRIs of decisions, in their order."""
+        with self._session.read() as snapshot:
+            minter = snapshot.own.minter
         return [decision.iri(minter) for decision in decisions]
 
-    def merge(self, kept: str, other: str, *, note: str = "") -> Decision:
-        """Make the entity `other` one with the entity `kept`; each by its IRI or a name.
+    def merge(self, entity: str, other: str, *, note: str = "") -> Decision:
+        """Merge the entity `other` into `entity`, each named by its IRI or a name.
 
-        Raises `UsageError` for what is no entity, or is one already, or was merged before.
+        Raises `UsageError` for an unknown entity, and for a merge that contradicts a decision.
         """
-        with self._changing() as reader:
-            [made] = _merges(reader, [(kept, other, Decision("merged", "", note=note))])
-            decide(reader, [made])
-            return made
+        with self._session.write(create=False) as reader:
+            [decision] = _merges(reader, [_Merge(entity, other, Decision("merged", "", note=note))])
+            record_decisions(reader, [decision])
+            return decision
 
     def proposals(self, rule: str, *, least: float = NEAR) -> list[Match]:
-        """What a rule would merge, as rows that can be reviewed: subjects would become objects.
+        """Merges that a rule proposes, for review: a row's subject would be merged into its object.
 
-        `rule` is ``same-words``, ``initials`` or ``near``; `least` is the cosine for ``near``. Two
-        things fulfil a rule by themselves: what was merged with one of them before does not count.
+        `rule` is ``same-words``, ``initials`` or ``near``; `least` is the cosine for ``near``, in
+        [-1, 1]. A rule compares entities by their own names, not by those of entities that were
+        merged into them. Raises `UsageError` for an unknown rule.
         """
         if rule not in RULES:
-            raise UsageError(f"there is no rule '{rule}': the rules are {', '.join(RULES)}")
-        reader = self._location.own()
-        rows = [
-            Match(
-                found.other,
-                EXACT,
-                found.kept,
-                found.justification,
-                found.confidence,
-                tool=rule,
-                date=_today(),
-            )
-            for found in propose(reader, rule, self._nearest, least)
-        ]
-        labels = _labels(reader, [iri for row in rows for iri in row.pair])
+            raise UsageError(f"unknown rule '{rule}': choose one of {', '.join(RULES)}")
+        with self._session.read() as snapshot:
+            nearest = partial(_nearest, snapshot)
+            rows = [
+                Match(
+                    proposal.other,
+                    EXACT,
+                    proposal.kept,
+                    proposal.justification,
+                    proposal.confidence,
+                    tool=rule,
+                    date=_today(),
+                )
+                for proposal in propose(snapshot.own, rule, nearest, least)
+            ]
+            labels = _labels(snapshot.own, [iri for row in rows for iri in row.pair])
         return [
             replace(row, subject_label=labels[row.subject], object_label=labels[row.object])
             for row in rows
@@ -86,156 +88,188 @@ class Identity:
 
     def review(self, rows: Sequence[Match]) -> str:
         """Proposals as tab-separated values, with a column `decision` for ``accept``."""
-        return review_table(self._location.own(), rows)
+        with self._session.read() as snapshot:
+            return review_table(snapshot.own, rows)
 
     def reviewed(self, path: Path) -> list[Match]:
-        """The rows of a table; raises `InputError`. Those not accepted are no links."""
+        """The rows of a table; rows that were not accepted are no links. Raises `InputError`."""
         return read_table(path)
 
     def merge_rows(self, rows: Sequence[Match] | Path) -> list[Decision]:
-        """Merge what rows, or a reviewed table, say to be the same: subjects become objects.
+        """Merge the subject of each row, or of each row of a reviewed table, into its object.
 
-        Rows that were merged before are passed over, and so are those of a review table that say
-        nothing or ``reject`` under `decision`. Raises what `merge` raises, and merges none.
+        Skips rows that were merged before, and rows of a review table without ``accept`` under
+        `decision`. Raises what `merge` raises, and then merges none.
         """
-        chosen = read_table(rows) if isinstance(rows, Path) else rows
-        told = [
-            (row.object, row.subject, _from_row(row))
-            for row in chosen
+        table = read_table(rows) if isinstance(rows, Path) else rows
+        accepted = [
+            _Merge(row.object, row.subject, _from_row(row))
+            for row in table
             if row.is_link and row.predicate == EXACT
         ]
-        with self._changing() as reader:
-            there = Decided.of(read_decisions(reader), reader.minter).merges
-            name = reader.minter.mention_of_entity
+        with self._session.write(create=False) as reader:
+            merged = Decided.of(read_decisions(reader), reader.minter).merges
+            mention = reader.minter.mention_of_entity
             new = {
-                (name(other), name(kept)): (kept, other, decision)
-                for kept, other, decision in told
-                if (name(other), name(kept)) not in there
+                pair: merge
+                for merge in accepted
+                if (pair := (mention(merge.other), mention(merge.entity))) not in merged
             }
-            made = _merges(reader, list(new.values()))
-            decide(reader, made)
-            return made
+            decisions = _merges(reader, list(new.values()))
+            record_decisions(reader, decisions)
+            return decisions
 
     def keep_apart(self, name: str, other: str, *, note: str = "") -> Decision:
-        """Tell that two names, which the rules may put together, are of two things."""
+        """Decide that two names, which the rules might merge, refer to different entities."""
         names = sorted(map(normalize_name, (name, other)))
         if names[0] == names[1] or not all(names):
             raise UsageError(
-                f"'{name}' and '{other}' are the same name: say in which sources it is of another "
-                "thing, with --in SOURCE --as QUALIFIER"
+                f"'{name}' and '{other}' are the same name: give the sources in which it names "
+                "another entity, with --in SOURCE --as QUALIFIER"
             )
-        made = Decision("apart", names[0], names[1], note=note, date=_today())
-        with self._changing() as reader:
+        decision = Decision("apart", names[0], names[1], note=note, date=_today())
+        with self._session.write(create=False) as reader:
             minter = reader.minter
             merges = Decided.of(read_decisions(reader), minter).merges
             pair = minter.mention(names[0]), minter.mention(names[1])
             if pair in merges or pair[::-1] in merges:
                 raise UsageError(
                     f"'{name}' and '{other}' were merged: undo that with  sarag merge --undo "
-                    f"{made.other!r}"
+                    f"{decision.other!r}"
                 )
-            decide(reader, [made])
-        return made
+            record_decisions(reader, [decision])
+        return decision
 
     def split(
         self, name: str, sources: str | Sequence[str], qualifier: str, *, note: str = ""
     ) -> Decision:
-        """Tell that in some sources a name is of another thing, told apart by `qualifier`.
+        """Decide that a name refers to another entity in some sources, named with `qualifier`.
 
-        Sources that were told so before, with the same qualifier, stay.
+        Adds to the sources of an earlier split with the same qualifier. Raises `UsageError` for a
+        name that no document mentions, and for sources with another qualifier.
         """
         normalized = normalize_name(name)
         if not normalized or not qualifier.strip() or not sources:
             raise UsageError("a name, the sources and a qualifier are needed to split a name")
-        with self._changing() as reader:
+        with self._session.write(create=False) as reader:
             if not _targets(reader, [reader.minter.mention(normalized)]):
                 raise UsageError(f"no document mentions '{name}': see sarag stats")
             iris = {*Holdings(reader).named([sources] if isinstance(sources, str) else sources)}
             qualifier = qualifier.strip()
-            for there in read_decisions(reader):
-                if there.kind != "variant" or there.name != normalized:
+            for earlier in read_decisions(reader):
+                if earlier.kind != "variant" or earlier.name != normalized:
                     continue
-                if there.qualifier == qualifier:
-                    iris |= {*there.sources}
-                    note = note or there.note
-                elif not iris.isdisjoint(there.sources):
+                if earlier.qualifier == qualifier:
+                    iris |= {*earlier.sources}
+                    note = note or earlier.note
+                elif not iris.isdisjoint(earlier.sources):
                     raise UsageError(
-                        f"in one of these sources '{name}' is '{there.qualifier}' already: undo "
-                        "that first"
+                        f"'{name}' is already '{earlier.qualifier}' in one of these sources: undo "
+                        "that split first"
                     )
-            made = Decision(
+            decision = Decision(
                 "variant", normalized, qualifier=qualifier, sources=tuple(sorted(iris)),
                 date=_today(), note=note,
             )  # fmt: skip
-            decide(reader, [made])
-        return made
+            record_decisions(reader, [decision])
+        return decision
 
     def undo(self, what: str | None) -> list[Decision]:
-        """Undo decisions: one by its IRI, those of a run or a rule, those about a name, or all.
+        """Undo decisions: one by its IRI, those of a run or a rule, or about a name; None for all.
 
-        Raises `UsageError` if there is none.
+        Raises `UsageError` if there are none.
         """
         if what is not None and not what.strip():
-            raise UsageError("tell what to undo: a name, a rule or an IRI; --undo-all undoes all")
-        with self._changing() as reader:
-            there = read_decisions(reader)
-            of = of_run(reader, what or "")
+            raise UsageError(
+                "give a name, a rule or an IRI to undo, or --undo-all for all decisions"
+            )
+        with self._session.write(create=False) as reader:
+            iris = {what, *decisions_of_run(reader, what or "")}
             name = normalize_name(what or "")
-            gone = [
+            undone = [
                 decision
-                for decision in there
+                for decision in read_decisions(reader)
                 if what is None
-                or decision.iri(reader.minter) in {what, *of}
+                or decision.iri(reader.minter) in iris
                 or decision.rule == what
                 or name in (decision.name, decision.other)
             ]
-            if not gone:
+            if not undone:
                 about = "" if what is None else f" about '{what}'"
-                raise UsageError(f"there is no decision{about}: see sarag merge --list")
-            decide(reader, [], gone)
-            return gone
-
-    def _nearest(self, entity: str, least: float) -> list[tuple[str, float]]:
-        index = self._embeddings.view(self._location.reading()).vectors.index("entity")
-        if find(index.iris, entity) < 0:  # it was merged with another one
-            return []
-        [vector] = index.vectors(rows_of(index.iris, [entity]))
-        k = _NEAREST
-        while len(found := index.nearest(vector, k)) == k and found[-1][1] >= least:
-            k *= 4
-        return [(other, cosine) for other, cosine in found if other != entity and cosine >= least]
-
-    @contextmanager
-    def _changing(self) -> Iterator[GraphReader]:
-        self._location.own()
-        self._embeddings.forget()
-        with self._location.changing() as reader:
-            yield reader
+                raise UsageError(f"no decision{about}: see  sarag merge --list")
+            record_decisions(reader, [], undone)
+            return undone
 
 
-def _merges(reader: GraphReader, told: Sequence[tuple[str, str, Decision]]) -> list[Decision]:
-    """Decisions that merge (kept, other); raises `UsageError` for those that cannot be."""
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    """A request to merge `other` into `entity`, each an IRI or a name."""
+
+    entity: str
+    other: str
+    decision: Decision
+
+
+def record_decisions(
+    reader: GraphReader, added: Iterable[Decision], undone: Collection[Decision] = ()
+) -> None:
+    """Add decisions to the graph and remove those undone, and update the traversed graph."""
+    minter, started = reader.minter, now()
+    removed = {decision.iri(minter) for decision in undone}
+    new = {decision.iri(minter): decision for decision in added}
+    unchanged = [
+        decision
+        for decision in read_decisions(reader)
+        if decision.iri(minter) not in removed | new.keys()
+    ]
+    decisions = (*unchanged, *new.values())
+    quads = {quad for decision in decisions for quad in decision.quads(minter)}
+    old = set(reader.store.quads(minter.decisions_graph))
+    if quads == old:
+        return
+    change = refresh(reader, (), (), decided=Decided.of(decisions, minter))
+    provenance = [(PROV.invalidated, NamedNode(node)) for node in sorted(removed - new.keys())]
+    provenance += [(PROV.generated, NamedNode(node)) for node in sorted(new)]
+    what = "names told to be of one thing, or of two" if new else "decisions about names undone"
+    run = run_quads(reader, what, started, provenance)
+    change = replace(
+        change,
+        delete=(*change.delete, *sorted(old - quads, key=str)),
+        insert=(*change.insert, *sorted(quads - old, key=str), *run),
+    )
+    reader.store.apply(revised(reader, change))
+
+
+def decisions_of_run(reader: GraphReader, run: str) -> set[str]:
+    """IRIs of the decisions that a run made."""
+    quads = reader.store.quads(reader.minter.runs_graph)
+    return {iri(q.object) for q in quads if iri(q.subject) == run and q.predicate == PROV.generated}
+
+
+def _merges(reader: GraphReader, merges: Sequence[_Merge]) -> list[Decision]:
+    """The decisions for merges; raises `UsageError` if one contradicts another decision."""
     decided = Decided.of(read_decisions(reader), reader.minter)
-    into = dict(decided.merges)
-    made = []
-    for kept, other, decision in told:
-        ends = [_entity(reader, end) for end in (kept, other)]
-        first, second = (reader.minter.mention_of_entity(end) for end in ends)
-        if first == second:
-            raise UsageError(f"'{kept}' and '{other}' are one already")
-        if (first, second) in decided.apart:
-            raise UsageError(f"'{kept}' and '{other}' are kept apart: undo that first")
-        if second in into.values() or second in into or first in into:
+    merged_into = dict(decided.merges)
+    decisions = []
+    for merge in merges:
+        entities = [_entity(reader, named) for named in (merge.entity, merge.other)]
+        entity, other = map(reader.minter.mention_of_entity, entities)
+        if entity == other:
+            raise UsageError(f"'{merge.entity}' and '{merge.other}' are already the same entity")
+        if (entity, other) in decided.apart:
             raise UsageError(
-                f"'{kept}' or '{other}' was merged with a third: merge that with '{kept}' instead, "
-                "or undo it (sarag merge --list)"
+                f"'{merge.entity}' and '{merge.other}' are kept apart: undo that first"
             )
-        into[second] = first
-        names = [_normalized(reader, mention) for mention in (second, first)]
-        made.append(
-            replace(decision, name=names[0], other=names[1], date=decision.date or _today())
-        )
-    return made
+        if other in merged_into.values() or other in merged_into or entity in merged_into:
+            raise UsageError(
+                f"'{merge.entity}' or '{merge.other}' is already merged with another entity: "
+                f"merge that one with '{merge.entity}' instead, or undo it (sarag merge --list)"
+            )
+        merged_into[other] = entity
+        name, target = (_normalized(reader, mention) for mention in (other, entity))
+        date = merge.decision.date or _today()
+        decisions.append(replace(merge.decision, name=name, other=target, date=date))
+    return decisions
 
 
 def _from_row(row: Match) -> Decision:
@@ -245,16 +279,28 @@ def _from_row(row: Match) -> Decision:
     )  # fmt: skip
 
 
+def _nearest(snapshot: Snapshot, entity: str, least: float) -> list[tuple[str, float]]:
+    """Entities whose names have a cosine of at least `least` with the entity's, with the cosine."""
+    index = snapshot.view.vectors.index("entity")
+    if find(index.iris, entity) < 0:  # merged into another entity
+        return []
+    [vector] = index.vectors(rows_of(index.iris, [entity]))
+    k = _NEAREST
+    while len(nearest := index.nearest(vector, k)) == k and nearest[-1][1] >= least:
+        k *= 4
+    return [(other, cosine) for other, cosine in nearest if other != entity and cosine >= least]
+
+
 def _entity(reader: GraphReader, named: str) -> str:
-    """An entity by its IRI or one of its names."""
+    """IRI of the entity that is named by its IRI or one of its names."""
     if named.startswith(f"{reader.minter.base}entity/"):
         if next(reader.select_provenance_for("entity-mentions", [named]), None) is not None:
             return named
     else:
-        found = _targets(reader, [reader.minter.mention(normalize_name(named))])
-        if found:
-            return found[0]
-    raise UsageError(f"'{named}' is no entity of this graph: give its IRI, or a name in a document")
+        entities = _targets(reader, [reader.minter.mention(normalize_name(named))])
+        if entities:
+            return entities[0]
+    raise UsageError(f"no entity '{named}' in this graph: give its IRI, or a name in a document")
 
 
 def _targets(reader: GraphReader, mentions: Sequence[str]) -> list[str]:
@@ -265,50 +311,17 @@ def _normalized(reader: GraphReader, mention: str) -> str:
     names = [name.value for _, name in reader.select_provenance_for("normalized-names", [mention])]
     if not names:
         raise UsageError(
-            "a thing that was told apart by a qualifier is not merged: undo the split instead"
+            "an entity that was split off by a qualifier cannot be merged: undo the split instead"
         )
     return str(min(names))
 
 
 def _labels(reader: GraphReader, entities: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for entity, name, *_ in searched(reader).rows_for("entity-labels", entities):
-        found[entity.value] = min(found.get(entity.value, name.value), name.value)
-    return found
+        labels[entity.value] = min(labels.get(entity.value, name.value), name.value)
+    return labels
 
 
 def _today() -> str:
     return datetime.now(UTC).date().isoformat()
-
-
-def decide(
-    reader: GraphReader, made: Iterable[Decision], undone: Collection[Decision] = ()
-) -> None:
-    """Keep decisions, and forget those undone; the graph becomes what follows then."""
-    minter, started = reader.minter, now()
-    there = read_decisions(reader)
-    gone = {decision.iri(minter) for decision in undone}
-    added = {decision.iri(minter): decision for decision in made}
-    stay = [d for d in there if d.iri(minter) not in gone | added.keys()]
-    wanted = {quad for d in (*stay, *added.values()) for quad in d.quads(minter)}
-    old = set(reader.store.quads(minter.decisions_graph))
-    if wanted == old:
-        return
-    decided = Decided.of((*stay, *added.values()), minter)
-    change = refresh(reader, (), (), decided=decided)
-    said = [(PROV.invalidated, NamedNode(node)) for node in sorted(gone - added.keys())]
-    said += [(PROV.generated, NamedNode(node)) for node in sorted(added)]
-    what = "names told to be of one thing, or of two" if added else "decisions about names undone"
-    run = run_quads(reader, what, started, said)
-    change = replace(
-        change,
-        delete=(*change.delete, *sorted(old - wanted, key=str)),
-        insert=(*change.insert, *sorted(wanted - old, key=str), *run),
-    )
-    reader.store.apply(revised(reader, change))
-
-
-def of_run(reader: GraphReader, run: str) -> set[str]:
-    """The nodes of the decisions that a run made."""
-    quads = reader.store.quads(reader.minter.runs_graph)
-    return {iri(q.object) for q in quads if iri(q.subject) == run and q.predicate == PROV.generated}

@@ -1,13 +1,16 @@
-"""Where a graph lives: a folder (``store/`` the truth, ``cache/`` rebuildable), memory, or behind
-a SPARQL endpoint, whose caches are among the user's.
+"""Where a graph is stored: in a folder, in memory, or behind a SPARQL endpoint.
+
+A folder has ``store/``, which is the graph, and ``cache/``, which can be deleted at any time. The
+caches of a graph behind an endpoint are in the user's cache folder.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from typing import Protocol
 
 from sarag_rdf.endpoints import SparqlEndpoint, is_url
 from sarag_rdf.errors import (
@@ -20,264 +23,235 @@ from sarag_rdf.errors import (
 )
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.index.repair import heal
-from sarag_rdf.iris import DEFAULT_BASE, Minter
+from sarag_rdf.iris import Minter
 from sarag_rdf.ports import GraphStore
 from sarag_rdf.rdf import writer_lock
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.rdf.writer_lock import UNFINISHED_WRITE, remove_leftovers
 
 
-class GraphLocation:
-    """Opens the graph: a snapshot for reading, kept until `forget`; a lock only for writing."""
+class Location(Protocol):
+    """Opens the store of one graph."""
 
-    def __init__(
-        self,
-        location: str | Path | SparqlEndpoint | None,
-        base: str | None,
-        over: Sequence[str] = (),
-    ) -> None:
-        """`location` None is a graph in memory; `base` is for a graph that does not exist yet.
+    def exists(self) -> bool:
+        """Whether a graph is stored here; always in memory."""
 
-        `over` names the parts that are searched: none for all that there are.
+    def open(self, *, missing_ok: bool = False) -> GraphStore:
+        """Open the store for reading; with `missing_ok`, an empty one if there is no graph.
+
+        Raises `NotAGraphError`, `EmptyGraphError`, `StoreError`.
         """
-        self._over = over
-        self._remote = _remote(location)
-        self._folder = (
-            _absolute(Path(location))
-            if isinstance(location, str | Path) and self._remote is None
-            else None
-        )
-        self._wanted = Minter.for_base(base) if base else None
-        self._memory = OxigraphStore.in_memory() if location is None else None
-        self._snapshot: GraphStore | None = None
-        self._reading: GraphReader | None = None
-        self._turn = threading.RLock()
 
-    def is_new(self) -> bool:
-        """Whether there is no graph yet, and writing would make one; never so in memory."""
+    def open_locked(self) -> AbstractContextManager[GraphStore]:
+        """Open the store for one writer, and create it if there is none.
+
+        Raises `StoreLockedError` while another process is writing, `StoreError`.
+        """
+
+    def excluding_writers(self) -> AbstractContextManager[object]:
+        """Keep writers of other threads out where a reader would see their unfinished changes."""
+
+    def foreign_part(self, store: GraphStore) -> Part | None:
+        """The graph in `store`, if it is one that sarag did not write."""
+
+    def cache(self, name: str) -> Path | None:
+        """Path of the cache of that name; None in memory."""
+
+
+def location_of(location: str | Path | SparqlEndpoint | None) -> Location:
+    """The location that a folder, an endpoint or its URL names; None is a new graph in memory."""
+    if location is None:
+        return MemoryLocation()
+    if isinstance(location, SparqlEndpoint):
+        return EndpointLocation(location)
+    if isinstance(location, str) and is_url(location):
+        return EndpointLocation(SparqlEndpoint(location))
+    return FolderLocation(Path(location))
+
+
+class MemoryLocation:
+    """A graph in memory: readers and writers use the same store and take turns."""
+
+    def __init__(self) -> None:
+        self._store = OxigraphStore.in_memory()
+        self._lock = threading.RLock()
+
+    def exists(self) -> bool:
+        return True
+
+    def open(self, *, missing_ok: bool = False) -> GraphStore:  # noqa: ARG002 - it always exists
+        return self._store
+
+    @contextmanager
+    def open_locked(self) -> Iterator[GraphStore]:
+        with self._lock:
+            yield self._store
+
+    def excluding_writers(self) -> AbstractContextManager[object]:
+        return self._lock
+
+    def foreign_part(self, store: GraphStore) -> Part | None:  # noqa: ARG002
+        return None
+
+    def cache(self, name: str) -> Path | None:  # noqa: ARG002
+        return None
+
+
+class FolderLocation:
+    """A graph in a folder: readers have snapshots, and one process at a time writes.
+
+    A folder that holds other files is never written to.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Raises `UsageError` for a path that cannot be resolved."""
+        self._folder = _absolute(folder)
+
+    def exists(self) -> bool:
+        """Whether the folder holds a graph; raises `NotAGraphError` if it holds other files."""
         self._refuse_other_folder()
-        if self._folder is not None:
-            return not _holds_graph(self._folder)
-        return self._memory is None and read_meta(self.reader(or_empty=True).store) is None
+        return self._holds_graph()
 
-    @property
-    def over(self) -> Sequence[str]:
-        """The parts that were named when the graph was opened."""
-        return self._over
-
-    def reader(self, *, or_empty: bool = False) -> GraphReader:
-        """The graph as it was when first read; `or_empty` gives an empty one if there is none.
-
-        Raises `NotAGraphError`, `StoreError`.
-        """
-        snapshot = self._snapshot
-        if snapshot is None:
-            snapshot = self._snapshot = self._memory or self._open(or_empty=or_empty)
-        if self._remote is not None:
-            return self._remote_reader(self._remote, snapshot, or_empty=or_empty)
-        return GraphReader(snapshot, self._minter(snapshot))
-
-    def own(self) -> GraphReader:
-        """What sarag wrote; raises `UsageError` for a graph of another kind."""
-        reader = self.reader()
-        if reader.over is not None:
-            raise UsageError(
-                f"this needs a graph that sarag wrote, and not one of kind {reader.parts[0].kind}"
+    def open(self, *, missing_ok: bool = False) -> GraphStore:
+        if self._holds_graph():
+            self._heal_before_reading()
+            try:
+                return OxigraphStore.open(self._folder / "store")
+            except NotAGraphError:  # its creation was interrupted
+                if not missing_ok:
+                    raise
+        if missing_ok and not self._holds_other_files():
+            return OxigraphStore.in_memory()
+        if self._folder.exists():
+            raise NotAGraphError(
+                f"{place(self._folder)} holds no graph: give the graph's folder with --kg"
             )
-        return reader
-
-    def reading(self) -> GraphReader:
-        """The parts that are searched, as they were when first read.
-
-        Raises `NotAGraphError`, `StoreError`, `UsageError` for a part that there is not.
-        """
-        reading = self._reading
-        if reading is None:
-            reader = self.reader()
-            reading = searched(reader, self._over) if reader.over is None else reader
-            self._reading = reading
-        return reading
+        raise NotAGraphError(
+            f"no graph at {place(self._folder)}: create one with  sarag index PATH --kg "
+            f"{place(self._folder)}"
+        )
 
     @contextmanager
-    def writing(self) -> Iterator[GraphReader]:
-        """The graph for one writer, made if there is none; raises `StoreLockedError`.
-
-        What other threads read meanwhile is a snapshot; at the end it is forgotten, too.
-        """
-        self.forget()
-        try:
-            with self._opened_for_writing() as reader:
-                yield reader
-        finally:
-            self.forget()
-
-    @contextmanager
-    def _opened_for_writing(self) -> Iterator[GraphReader]:
-        if self._remote is not None:
-            yield self._remote_writer(self._remote)
-            return
-        if self._folder is None:
-            assert self._memory is not None  # noqa: S101 - without a folder it is in memory
-            with self._turn:
-                yield _journalled(self._memory, self._minter(self._memory))
-            return
+    def open_locked(self) -> Iterator[GraphStore]:
         self._refuse_other_folder()
         store = OxigraphStore.create(self._folder / "store")
         try:
             writer_lock.record_holder(self._folder)
             remove_leftovers(self._folder)
-            reader = _journalled(store, self._minter(store))
-            self._heal(reader)
-            yield reader
+            self._heal(store)
+            yield store
         finally:
             writer_lock.remove_holder(self._folder)
             store.close()
 
-    def _heal(self, reader: GraphReader) -> None:
-        """Complete a write that an earlier version of the library left unfinished."""
-        assert self._folder is not None  # noqa: S101 - only a folder has such a mark
-        mark = self._folder / UNFINISHED_WRITE
-        if mark.exists():
-            heal(reader)
-            mark.unlink(missing_ok=True)
+    def excluding_writers(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
-    def _heal_for_reading(self) -> None:
-        """The same before reading, which needs the lock for once; raises `StoreError`."""
-        if self._folder is None or not (self._folder / UNFINISHED_WRITE).exists():
-            return
-        try:
-            with self._opened_for_writing():
-                pass
-        except StoreLockedError:  # who holds the lock heals it
-            raise
-        except StoreError as error:
-            raise StoreError(
-                f"a write to {place(self._folder)} was broken off, and the graph cannot be put in "
-                f"order here: run  sarag fsck --repair  where its folder can be written ({error})"
-            ) from error
-
-    def undisturbed(self) -> AbstractContextManager[object]:
-        """Keeps writers of other threads away from a graph in memory; others have snapshots."""
-        return nullcontext() if self._memory is None else self._turn
-
-    @contextmanager
-    def changing(self) -> Iterator[GraphReader]:
-        """Like `writing`, for a graph that there must be: writing alone would make one."""
-        self.reader()
-        with self.writing() as reader:
-            yield reader
+    def foreign_part(self, store: GraphStore) -> Part | None:  # noqa: ARG002
+        return None
 
     def cache(self, name: str) -> Path | None:
-        """Where a cache is kept; None in memory. A folder that is no graph is never written to."""
-        if self._remote is not None:
-            return self._remote.cache() / name
-        if self._folder is None:
-            return None
+        """Path of the cache of that name; raises `NotAGraphError` if the folder is no graph's."""
         self._refuse_other_folder()
         return self._folder / "cache" / name
 
-    def forget(self) -> None:
-        """Drop the snapshot: what is read next is what is there then.
+    def _heal(self, store: GraphStore) -> None:
+        """Complete a write over HTTP that an earlier version of the library left unfinished."""
+        mark = self._folder / UNFINISHED_WRITE
+        if mark.exists():
+            meta = read_meta(store)
+            if meta is not None:
+                heal(GraphReader(store, Minter(meta.base), journal=Journal()))
+            mark.unlink(missing_ok=True)
 
-        It is not closed: another thread may be reading it, and closes it by ending.
-        """
-        self._snapshot = None
-        self._reading = None
+    def _heal_before_reading(self) -> None:
+        """Complete such a write before the graph is read, which takes the lock once."""
+        if not (self._folder / UNFINISHED_WRITE).exists():
+            return
+        try:
+            with self.open_locked():
+                pass
+        except StoreLockedError:  # the process that holds the lock heals the graph
+            raise
+        except StoreError as error:
+            raise StoreError(
+                f"a write to {place(self._folder)} was interrupted, and the graph cannot be "
+                f"repaired here: run  sarag fsck --repair  where its folder is writable ({error})"
+            ) from error
 
-    def _open(self, *, or_empty: bool) -> GraphStore:
-        if self._remote is not None:
-            from sarag_rdf.rdf.sparql_endpoint import SparqlStore
+    def _holds_graph(self) -> bool:
+        return (self._folder / "store" / "CURRENT").is_file()
 
-            return SparqlStore(self._remote)
-        assert self._folder is not None  # noqa: S101 - what is in memory is not opened
-        if _holds_graph(self._folder):
-            self._heal_for_reading()
-            try:
-                return OxigraphStore.open(self._folder / "store")
-            except NotAGraphError:  # making it was broken off
-                if not or_empty:
-                    raise
-        if or_empty and not _holds_other_things(self._folder):
-            return OxigraphStore.in_memory()
-        if self._folder.exists():
-            raise NotAGraphError(
-                f"{place(self._folder)} holds no graph: name the graph's folder with --kg"
-            )
-        raise NotAGraphError(
-            f"there is no graph at {place(self._folder)}: make one with  sarag index PATH --kg "
-            f"{place(self._folder)}"
-        )
-
-    def _remote_reader(
-        self, remote: SparqlEndpoint, store: GraphStore, *, or_empty: bool
-    ) -> GraphReader:
-        """What sarag wrote there, or the graph of another kind that is named."""
-        if remote.kind not in ("", "sarag"):
-            part = Part(remote.query_url, remote.kind, {"kg": remote.graph}, store)
-            return GraphReader(store, self._wanted or Minter(), (part,))
-        if not or_empty and read_meta(store) is None:
-            raise EmptyGraphError(
-                f"{remote.query_url} holds no graph that sarag wrote: say with --graph-kind what "
-                "it holds (wikibase, skos or rdf), or index into it with  sarag index PATH --kg "
-                f"{remote.query_url}"
-            )
-        return GraphReader(store, self._minter(store))
-
-    def _remote_writer(self, remote: SparqlEndpoint) -> GraphReader:
-        from sarag_rdf.rdf.sparql_endpoint import SparqlStore
-
-        if remote.kind not in ("", "sarag"):
-            raise UsageError(f"a graph of kind {remote.kind} is only read: leave --graph-kind out")
-        store = SparqlStore(remote, writable=True)
-        return _journalled(store, self._minter(store))
+    def _holds_other_files(self) -> bool:
+        """Whether the folder, or a file in its place, holds something but no graph."""
+        if self._holds_graph() or not self._folder.exists():
+            return False
+        if not self._folder.is_dir():
+            return True
+        ours = ("store", "cache", writer_lock.NAME)
+        return any(entry.name not in ours for entry in self._folder.iterdir())
 
     def _refuse_other_folder(self) -> None:
-        if self._folder is not None and _holds_other_things(self._folder):
+        if self._holds_other_files():
             raise NotAGraphError(
-                f"{place(self._folder)} holds other things and no graph: name a new or empty "
-                "folder with --kg"
+                f"{place(self._folder)} holds other files but no graph: give a new or "
+                "empty folder with --kg"
             )
 
-    def _minter(self, store: GraphStore) -> Minter:
-        meta = read_meta(store)
-        if meta is None:
-            return self._wanted or Minter(DEFAULT_BASE)
-        if self._wanted is not None and self._wanted.base != meta.base:
-            raise UsageError(
-                f"the graph's base is {meta.base}, not {self._wanted.base}: leave --base out, or "
-                "make another graph"
+
+class EndpointLocation:
+    """A graph behind a SPARQL endpoint, which isolates readers from writers itself."""
+
+    def __init__(self, endpoint: SparqlEndpoint) -> None:
+        self._endpoint = endpoint
+
+    def exists(self) -> bool:
+        return read_meta(self._connect()) is not None
+
+    def open(self, *, missing_ok: bool = False) -> GraphStore:
+        store = self._connect()
+        if not (missing_ok or self._is_foreign() or read_meta(store)):
+            url = self._endpoint.query_url
+            raise EmptyGraphError(
+                f"{url} holds no graph written by sarag: give the kind of its graph with "
+                "--graph-kind (wikibase, skos or rdf), or index into it with  "
+                f"sarag index PATH --kg {url}"
             )
-        return Minter(meta.base)
+        return store
 
+    @contextmanager
+    def open_locked(self) -> Iterator[GraphStore]:
+        """Open the endpoint for updates; SPARQL has no locks, so that writers must take turns."""
+        if self._is_foreign():
+            kind = self._endpoint.kind
+            raise UsageError(f"a graph of kind {kind} is read-only: omit --graph-kind")
+        yield self._connect(writable=True)
 
-def _journalled(store: GraphStore, minter: Minter) -> GraphReader:
-    return GraphReader(store, minter, journal=Journal())
+    def excluding_writers(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
+    def foreign_part(self, store: GraphStore) -> Part | None:
+        if not self._is_foreign():
+            return None
+        endpoint = self._endpoint
+        return Part(endpoint.query_url, endpoint.kind, {"kg": endpoint.graph}, store)
 
-def _remote(location: str | Path | SparqlEndpoint | None) -> SparqlEndpoint | None:
-    if isinstance(location, str) and is_url(location):
-        return SparqlEndpoint(location)
-    return location if isinstance(location, SparqlEndpoint) else None
+    def cache(self, name: str) -> Path | None:
+        return self._endpoint.cache() / name
+
+    def _is_foreign(self) -> bool:
+        return self._endpoint.kind not in ("", "sarag")
+
+    def _connect(self, *, writable: bool = False) -> GraphStore:
+        from sarag_rdf.rdf.sparql_endpoint import SparqlStore
+
+        return SparqlStore(self._endpoint, writable=writable)
 
 
 def _absolute(folder: Path) -> Path:
     try:
         return folder.expanduser().absolute()
-    except (OSError, RuntimeError) as error:  # the working folder is gone, or there is no such user
+    except (OSError, RuntimeError) as error:  # no working folder any more, or no such user
         raise UsageError(f"{folder} cannot be found ({error}): give another path") from error
-
-
-def _holds_graph(folder: Path) -> bool:
-    return (folder / "store" / "CURRENT").is_file()
-
-
-def _holds_other_things(folder: Path) -> bool:
-    """Whether a folder, or a file in its place, holds something but no graph."""
-    if _holds_graph(folder) or not folder.exists():
-        return False
-    if not folder.is_dir():
-        return True
-    return any(entry.name not in ("store", "cache", writer_lock.NAME) for entry in folder.iterdir())

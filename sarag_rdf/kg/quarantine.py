@@ -1,11 +1,10 @@
-"""The quarantine of a graph, as a caller holds it."""
+"""The sources in quarantine: list, show, retry, drop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.parts import searched
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index import retry
 from sarag_rdf.index.quarantine import (
@@ -15,64 +14,62 @@ from sarag_rdf.index.quarantine import (
     read_quarantine,
 )
 from sarag_rdf.index.retry import Retried
-from sarag_rdf.kg.embedding import Embeddings
-from sarag_rdf.kg.location import GraphLocation
+from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Progress, silent
 
 
 class Quarantine:
-    """The sources whose evidence did not conform to the shapes.
+    """The sources whose evidence does not conform to the shapes.
 
-    A source is named by its IRI, or by what its IRI has after ``BASE/source/``: the path of a file
-    below the indexed folder. A name that nothing in quarantine has raises `UsageError`.
+    A source is named by its IRI, or by the part of its IRI after ``BASE/source/``: the path of a
+    file below the indexed folder. Raises `UsageError` for a name that is not in quarantine.
     """
 
-    def __init__(self, location: GraphLocation, embeddings: Embeddings) -> None:
-        self._location = location
-        self._embeddings = embeddings
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def sources(self) -> tuple[Quarantined, ...]:
-        """All that is in quarantine, by IRI."""
-        return tuple(read_quarantine(self._location.reader()).values())
+        """All sources in quarantine, by IRI."""
+        with self._session.read() as snapshot:
+            return tuple(read_quarantine(snapshot.reader).values())
 
     def show(self, source: str) -> tuple[Quarantined, QuarantinedContent]:
         """One source, why it is in quarantine, and what was extracted from it."""
-        reader = self._location.reader()
-        [iri] = _named(reader, [source])
-        return read_quarantine(reader)[iri], read_contents(reader, [iri])[iri]
+        with self._session.read() as snapshot:
+            [iri] = _named(snapshot.reader, [source])
+            return read_quarantine(snapshot.reader)[iri], read_contents(snapshot.reader, [iri])[iri]
 
     def retry(self, sources: Sequence[str] = (), *, progress: Progress = silent) -> Retried:
-        """Validate sources again (all by default), and let those join that conform by now."""
-        self._embeddings.forget()
-        with self._location.changing() as reader:
-            named = _named(reader, sources)
-            if named:
-                self._embeddings.record(reader)
-            retried = retry.retry(reader, named)
+        """Validate sources again (all by default), and admit those that conform now."""
+        with self._session.write(create=False) as reader:
+            iris = _named(reader, sources)
+            if iris:
+                self._session.vectors.record_model(reader)
+            retried = retry.retry(reader, iris)
             if retried.admitted:
-                self._embeddings.build(searched(reader), progress)
+                self._session.vectors.build(reader, progress)
             return retried
 
     def drop(self, sources: Sequence[str] = ()) -> tuple[str, ...]:
-        """Delete what is kept of sources (all by default); returns their IRIs."""
-        self._embeddings.forget()
-        with self._location.changing() as reader:
-            named = _named(reader, sources)
-            retry.drop(reader, named)
-            return tuple(named)
+        """Delete the content of sources (all by default); returns their IRIs."""
+        with self._session.write(create=False) as reader:
+            iris = _named(reader, sources)
+            retry.drop(reader, iris)
+            return tuple(iris)
 
 
 def _named(reader: GraphReader, sources: Sequence[str]) -> list[str]:
-    """The IRIs of what is in quarantine by these names; all of it without names."""
-    held = read_quarantine(reader)
-    found = []
+    """IRIs of the sources in quarantine that are named; of all without names."""
+    quarantined = read_quarantine(reader)
+    iris = []
     for source in sources:
-        candidates = (source, reader.minter.base + "source/" + source)
-        iri = next(
-            (iri for iri in (*candidates, reader.minter.source(source, "", "")) if iri in held),
-            None,
+        candidates = (
+            source,
+            reader.minter.base + "source/" + source,
+            reader.minter.source(source, "", ""),
         )
+        iri = next((iri for iri in candidates if iri in quarantined), None)
         if iri is None:
             raise UsageError(f"no source {source} is in quarantine: see  sarag quarantine list")
-        found.append(iri)
-    return list(dict.fromkeys(found)) if sources else list(held)
+        iris.append(iri)
+    return list(dict.fromkeys(iris)) if sources else list(quarantined)

@@ -1,11 +1,11 @@
-"""Names and options become objects here, and only here do adapters meet strategies."""
+"""Names of strategies and models, and the objects that they stand for.
+
+A strategy is added by a class with `options` in a file of its own, and one line in a table here.
+"""
 
 from __future__ import annotations
 
-import inspect
-import math
 from collections.abc import Callable, Mapping
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,14 @@ from sarag_rdf.context.selected import Selected
 from sarag_rdf.context.whole import Whole
 from sarag_rdf.endpoints import ModelEndpoint
 from sarag_rdf.errors import UsageError
+from sarag_rdf.extract.llm import LLMExtractor
+from sarag_rdf.extract.openie import OpenIEExtractor
+from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
-from sarag_rdf.options import Spec, greatest_values
+from sarag_rdf.options import Options, RetrieverOptions, Spec, declared_options
 from sarag_rdf.ports import (
     LLM,
     ContextBuilder,
@@ -46,11 +49,11 @@ from sarag_rdf.retrieve.khop import Khop
 from sarag_rdf.retrieve.ppr import Ppr
 from sarag_rdf.retrieve.rrf import Rrf
 from sarag_rdf.retrieve.sarag import Sarag
-from sarag_rdf.retrieve.sarag_paper import PRESETS, SaragPaper
+from sarag_rdf.retrieve.sarag_paper import SaragPaper
 from sarag_rdf.retrieve.view import Engine, GraphView
 from sarag_rdf.types import Evidence, Query
 
-RETRIEVERS: dict[str, Callable[..., Retriever]] = {
+RETRIEVERS: dict[str, Any] = {
     "sarag": Sarag,
     "sarag-paper": SaragPaper,
     "bm25": Bm25,
@@ -59,14 +62,8 @@ RETRIEVERS: dict[str, Callable[..., Retriever]] = {
     "khop": Khop,
     "ppr": Ppr,
 }
-CONTEXTS: dict[str, tuple[Callable[..., ContextBuilder], Callable[[GraphView], tuple[Any, ...]]]]
-CONTEXTS = {
-    "whole": (Whole, lambda _: ()),
-    "selected": (Selected, lambda view: (view.vectors.embedder, view.word_index)),
-    "graph-walk": (GraphWalk, lambda view: (view.reader,)),
-}
-"""Class, and what it takes of a graph behind the counter of tokens."""
-REASONERS: dict[str, Callable[..., Reasoner]] = {
+CONTEXTS: dict[str, Any] = {"whole": Whole, "selected": Selected, "graph-walk": GraphWalk}
+REASONERS: dict[str, Any] = {
     "single": Single,
     "cot": Cot,
     "decompose": Decompose,
@@ -77,7 +74,47 @@ REASONERS: dict[str, Callable[..., Reasoner]] = {
     "route": Route,
     "sparql-grounded": SparqlGrounded,
 }
-EXTRACTORS = ("spacy", "llm", "openie:FILE")
+EXTRACTORS: dict[str, Any] = {
+    "spacy": SpacyExtractor,
+    "llm": LLMExtractor,
+    "openie": OpenIEExtractor,
+}
+STRATEGIES = {
+    "retriever": RETRIEVERS,
+    "context": CONTEXTS,
+    "reasoner": REASONERS,
+    "extractor": EXTRACTORS,
+}
+"""Kind of strategy -> name -> class; each class has its `Options` as `options`."""
+_FROM_VIEW: dict[Any, Callable[[GraphView], tuple[Any, ...]]] = {
+    Selected: lambda view: (view.vectors.embedder, view.word_index),
+    GraphWalk: lambda view: (view.reader,),
+    SparqlGrounded: lambda view: (Grounder(view),),
+}
+"""Constructor arguments that a class takes from the graph, before its options."""
+
+
+def strategy(kind: str, name: str) -> Any:
+    """The class of a strategy; raises `UsageError` for an unknown name."""
+    table = STRATEGIES[kind]
+    if name not in table:
+        raise UsageError(f"unknown {kind} '{name}': choose from {', '.join(table)}")
+    return table[name]
+
+
+def options_of(
+    kind: str, chosen: str | Spec | Options, values: Mapping[str, Any] | None = None
+) -> Any:
+    """The options of a strategy that is chosen by a specification or by its options.
+
+    `values` take precedence. Raises `UsageError` for an unknown name or option, or a bad value.
+    """
+    if isinstance(chosen, Options):
+        if not isinstance(chosen, strategy(kind, chosen.name).options):
+            raise UsageError(f"{type(chosen).__name__} are not the options of a {kind}")
+        return chosen.replaced(values) if values else chosen
+    spec = chosen if isinstance(chosen, Spec) else Spec.parse(chosen)
+    return spec.read(strategy(kind, spec.name).options, values)
 
 
 def make_llm(endpoint: ModelEndpoint | None, cache: Path | None) -> LLM:
@@ -123,23 +160,17 @@ def make_embedder(name: str | None, endpoint: ModelEndpoint | None) -> Embedder:
 
 
 def make_extractor(
-    name: str, llm: Callable[[], LLM], *, concurrency: int = 4, spacy_model: str | None = None
+    chosen: str | Options, llm: Callable[[], LLM], *, concurrency: int = 4
 ) -> Extractor:
-    """An extractor by name: ``spacy``, ``llm`` or ``openie:FILE``."""
-    kind, _, argument = name.partition(":")
-    if kind == "openie" and argument:
-        from sarag_rdf.extract.openie import OpenIEExtractor
-
-        return OpenIEExtractor(Path(argument))
-    if name == "spacy":
-        from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
-
-        return SpacyExtractor(spacy_model)
-    if name == "llm":
-        from sarag_rdf.extract.llm import LLMExtractor
-
-        return LLMExtractor(llm(), concurrency=concurrency)
-    raise UsageError(f"unknown extractor '{name}': choose {', '.join(EXTRACTORS)}")
+    """An extractor: ``spacy`` or ``llm`` with options, or ``openie:FILE``."""
+    if isinstance(chosen, str) and chosen.startswith("openie:"):
+        return OpenIEExtractor(Path(chosen.removeprefix("openie:")))
+    options = options_of("extractor", chosen)
+    if options.name == "spacy":
+        return SpacyExtractor(options)
+    if options.name == "llm":
+        return LLMExtractor(llm(), concurrency, options)
+    raise UsageError("openie needs a file: write openie:FILE")
 
 
 def make_view(reader: GraphReader, vectors: GraphVectors, engine: Engine = "auto") -> GraphView:
@@ -149,57 +180,26 @@ def make_view(reader: GraphReader, vectors: GraphVectors, engine: Engine = "auto
     return GraphView(reader, vectors, Bm25Index, engine=engine)
 
 
-def make_retriever(name: str, view: GraphView, options: Mapping[str, Any]) -> Retriever:
-    """A retriever by name; ``sarag-paper`` takes a `preset` beside its own options.
+def make_retriever(
+    chosen: str | Options, view: GraphView, values: Mapping[str, Any] | None = None
+) -> Retriever:
+    """A retriever by ``name:key=value`` or its options; `values` take precedence.
 
-    Raises `UsageError` for an option that the retriever does not take, or a value of another kind.
+    Raises `UsageError` for an unknown name or option, or a bad value.
     """
-    if name not in RETRIEVERS:
-        raise UsageError(f"unknown retriever '{name}': choose one of {', '.join(RETRIEVERS)}")
-    values = dict(options)
-    preset = values.pop("preset", None)
-    if preset is not None:
-        if name != "sarag-paper" or preset not in PRESETS:
-            raise UsageError(
-                f"unknown preset '{preset}' for {name}: sarag-paper has {', '.join(PRESETS)}"
-            )
-        values = {**PRESETS[preset], **values}
-    _check(name, RETRIEVERS[name], values)
-    return RETRIEVERS[name](view, **values)
+    options = options_of("retriever", chosen, values)
+    made: Retriever = RETRIEVERS[options.name](view, options)
+    return made
 
 
-def _check(name: str, made: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    """Raise `UsageError` for an option that does not exist, or a value that it does not take."""
-    takes, most = _options(made), greatest_values(made)
-    for option, value in options.items():
-        if option not in takes:
-            raise UsageError(f"{name} does not take {option}: it takes {', '.join(takes)}")
-        default = takes[option]
-        if isinstance(default, bool):
-            fits, kind = value in (True, False), "true or false"
-        elif isinstance(default, str):
-            fits, kind = isinstance(value, str), "a text"
-        else:
-            whole = default is None or isinstance(default, int)
-            fits = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-            kind = "a whole number" if whole else "a number"
-        if not fits and value is not default:
-            raise UsageError(f"{name} takes {kind} as {option}, not '{value}'")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise UsageError(f"{name} takes a finite number as {option}, not '{value}'")
-        if value is not None and option in most and value > most[option]:
-            raise UsageError(f"{name} takes {option} of at most {most[option]:,}")
-
-
-def _options(made: Callable[..., Any]) -> dict[str, Any]:
-    """Own options of a retriever, context or reasoner with their defaults."""
-    parameters = inspect.signature(made).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-
-
-def ranking_options(name: str) -> dict[str, Any]:
-    """Options that leave out what a retriever does beside ranking documents."""
-    return {"explain": False} if "explain" in _options(RETRIEVERS[name]) else {}
+def ranking_options(chosen: str) -> RetrieverOptions:
+    """Options of a retriever that ranks documents and explains nothing unless asked to."""
+    spec = Spec.parse(chosen)
+    options = strategy("retriever", spec.name).options
+    if any(declared.name == "explain" for declared in declared_options(options)):
+        spec = Spec(spec.label, spec.name, {"explain": "false", **spec.options})
+    ranking: RetrieverOptions = spec.read(options)
+    return ranking
 
 
 def make_counter(tokenizer: str | None) -> CountTokens:
@@ -211,17 +211,21 @@ def make_counter(tokenizer: str | None) -> CountTokens:
     return token_counter(tokenizer)
 
 
+def context_options(chosen: str | Options, budget: int | None = None) -> Any:
+    """Options of a context builder; `budget` in tokens replaces the default of its option."""
+    if budget is None or isinstance(chosen, Options):
+        return options_of("context", chosen)
+    spec = Spec.parse(chosen)
+    return options_of("context", spec, {} if "budget" in spec.options else {"budget": budget})
+
+
 def make_context(
-    spec: str, view: GraphView, count: CountTokens, budget: int | None = None
+    chosen: str | Options, view: GraphView, count: CountTokens, budget: int | None = None
 ) -> ContextBuilder:
-    """A context builder by ``name:key=value``; a budget in tokens counts before its default."""
-    made = Spec.parse(spec)
-    if made.name not in CONTEXTS:
-        raise UsageError(f"unknown context '{made.name}': choose one of {', '.join(CONTEXTS)}")
-    build, taken = CONTEXTS[made.name]
-    options = {**({} if budget is None else {"budget": budget}), **made.options}
-    _check(made.name, build, options)
-    return build(count, *taken(view), **options)
+    """A context builder by ``name:key=value`` or its options; see `context_options`."""
+    options = context_options(chosen, budget)
+    builder: ContextBuilder = _constructed(CONTEXTS[options.name], view, options, count)
+    return builder
 
 
 def make_gather(retriever: Retriever, builder: ContextBuilder) -> Gather:
@@ -234,18 +238,13 @@ def make_gather(retriever: Retriever, builder: ContextBuilder) -> Gather:
     return gather
 
 
-def make_reasoner(spec: str, gather: Gather, llm: LLM, view: GraphView) -> Reasoner:
-    """A reasoner by ``name:key=value``; one that runs queries runs them on the view's graph."""
-    made = reasoner_spec(spec)
-    if made.name == "sparql-grounded":
-        return SparqlGrounded(gather, llm, Grounder(view), **made.options)
-    return REASONERS[made.name](gather, llm, **made.options)
+def make_reasoner(chosen: str | Options, gather: Gather, llm: LLM, view: GraphView) -> Reasoner:
+    """A reasoner by ``name:key=value`` or its options; one that runs queries reads the view."""
+    options = options_of("reasoner", chosen)
+    reasoner: Reasoner = _constructed(REASONERS[options.name], view, options, gather, llm)
+    return reasoner
 
 
-def reasoner_spec(spec: str) -> Spec:
-    """A reasoner's name and options, if there is such a reasoner and it takes them."""
-    made = Spec.parse(spec)
-    if made.name not in REASONERS:
-        raise UsageError(f"unknown reasoner '{made.name}': choose one of {', '.join(REASONERS)}")
-    _check(made.name, REASONERS[made.name], made.options)
-    return made
+def _constructed(class_: Any, view: GraphView, options: Options, *arguments: Any) -> Any:
+    from_view = _FROM_VIEW[class_](view) if class_ in _FROM_VIEW else ()
+    return class_(*arguments, *from_view, options)

@@ -20,7 +20,7 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
     """Everything a retrieval gives, explanation included; IRIs as strings, floats unrounded."""
     names = names_of(retrieved)
 
-    def told(step: Step) -> dict[str, Any]:
+    def with_names(step: Step) -> dict[str, Any]:
         return {
             **asdict(step),
             "origin_name": names.get(step.origin, ""),
@@ -67,7 +67,7 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
                     {**asdict(arrival), "entity_name": names.get(arrival.entity, "")}
                     for arrival in d.arrivals
                 ],
-                "chain": [told(step) for step in d.chain],
+                "chain": [with_names(step) for step in d.chain],
             }
             for d in retrieved.documents
         ],

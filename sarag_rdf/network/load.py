@@ -1,218 +1,255 @@
-"""Loads the network from the store by SPARQL, and updates it after a change of documents."""
+"""Reads the network from the store by SPARQL: whole, after a change, or step by step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from sarag_rdf.arrays import IriList, find_all, rows_of
 from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.network.edges import Network, Rows
-from sarag_rdf.network.spreading import Iris
-from sarag_rdf.network.traversal import unique_rows
+from sarag_rdf.iris import statement_of
+from sarag_rdf.network.edges import Edges, Iris, Network, Rows
+from sarag_rdf.network.kinds import EDGE_KINDS, EdgeKind, EdgeQuery
 from sarag_rdf.ports import Arrays
+from sarag_rdf.types import NodeType
+
+
+@dataclass(slots=True)
+class _Predicates:
+    """The list of predicates, which grows as edges are read."""
+
+    iris: list[str] = field(default_factory=list)
+    _rows: dict[str, int] = field(default_factory=dict)
+
+    def rows(self, iris: Sequence[str]) -> Rows:
+        for iri in sorted(set(iris) - self._rows.keys()):
+            self._rows[iri] = len(self.iris)
+            self.iris.append(iri)
+        return np.fromiter((self._rows[iri] for iri in iris), dtype=np.int64, count=len(iris))
 
 
 def load_network(reader: GraphReader, iris: Iris | None = None) -> Network:
-    """Read documents, entities, relationships, and what joins them.
+    """Read all edges of the graph.
 
-    With `iris`, ascending, rows are theirs; else there is a row for all that is read.
+    With `iris`, ascending, nodes are their rows; else the network has the nodes that are read.
+    Raises KeyError for an edge between other nodes, unless it is an identity.
     """
-    rows = reader.rows("document-entities")
-    described = [(document.value, entity.value) for document, entity in rows if entity]
-    topics = [(d.value, e.value) for d, e in reader.rows("document-topics")]
-    found = {r.value: (s.value, o.value) for r, s, o in reader.rows("relationship-ends")}
-    relationships = sorted(found)
+    rows = {kind: reader.rows(kind.query.name) for kind in EDGE_KINDS}
     if iris is None:
-        ends = {end for pair in found.values() for end in pair}
-        entities = ends.union((e for _, e in described), (e for _, e in topics))
-        documents = {document.value for document, _ in rows}
-        iris = Iris(*map(IriList.of, (documents, entities, relationships)))
-    about = np.full(len(iris.documents), -1)
-    about[_column(iris.documents, topics, 0)] = _column(iris.entities, topics, 1)
-    joined = [_column(iris.documents, described, 0), _column(iris.entities, described, 1)]
-    ends_of = np.full((len(iris.relationships), 2), -1)
-    at = rows_of(iris.relationships, relationships)
-    for end in (0, 1):
-        ends_of[at, end] = _column(iris.entities, [found[r] for r in relationships], end)
-    return Network(
-        iris.documents,
-        iris.entities,
-        iris.relationships,
-        unique_rows(np.stack(joined, axis=1)),
-        about,
-        ends_of,
-        identical_rows(reader, iris.entities),
-    )
+        iris = _nodes(rows)
+    predicates = _Predicates()
+    edges = {
+        kind: _edges(kind, kind.query, found, iris, predicates) for kind, found in rows.items()
+    }
+    return _with_sorted_predicates(iris, edges, predicates.iris)
 
 
-def _column(iris: Sequence[str], pairs: Iterable[tuple[str, str]], end: int) -> Rows:
-    return rows_of(iris, [pair[end] for pair in pairs])
+def _nodes(rows: dict[EdgeKind, list[tuple[Any, ...]]]) -> Iris:
+    """All documents, relationships, and entities that edges other than identities join."""
+    found: dict[str, set[str]] = {"document": set(), "entity": set(), "statement": set()}
+    for kind, some in rows.items():
+        if kind.is_identity:
+            continue
+        nodes = {"source": kind.source, "target": kind.target, "statement": "statement"}
+        for place, column in enumerate(kind.query.columns):
+            if column in nodes:
+                found[nodes[column]].update(row[place].value for row in some if row[place])
+    return Iris(*(IriList.of(found[name]) for name in ("document", "entity", "statement")))
+
+
+def _edges(
+    kind: EdgeKind,
+    query: EdgeQuery,
+    rows: Iterable[tuple[Any, ...]],
+    iris: Iris,
+    predicates: _Predicates,
+) -> Edges:
+    """Edges from the rows of a query; a row with an unbound variable is none."""
+    bound = (row for row in rows if not any(term is None for term in row))
+    values = [tuple(term.value for term in row) for row in bound]
+    if not values:
+        return Edges.none()
+    columns = dict(zip(query.columns, map(list, zip(*values, strict=True)), strict=False))
+    find = find_all if kind.is_identity else rows_of
+    source = find(_nodes_of(iris, kind.source), columns["source"])
+    target = find(_nodes_of(iris, kind.target), columns["target"])
+    statements = columns.get("statement", [])
+    statement = rows_of(iris.relationships, statements) if statements else np.full(len(source), -1)
+    predicate = predicates.rows(columns.get("predicate") or _predicates_of(kind, columns))
+    if kind.is_identity:
+        inside = (source >= 0) & (target >= 0) & (source != target)
+        source, target = np.minimum(source, target)[inside], np.maximum(source, target)[inside]
+        statement, predicate = statement[inside], predicate[inside]
+    return Edges.of(source, target, statement=statement, predicate=predicate, weight=kind.weight)
+
+
+def _predicates_of(kind: EdgeKind, columns: dict[str, list[str]]) -> list[str]:
+    """The property of each edge: that of the triple that its statement stands for, if it does."""
+    triples = map(statement_of, columns.get("statement", ()))
+    own = [triple[1] if triple else kind.predicate for triple in triples]
+    return own or [kind.predicate] * len(columns["source"])
+
+
+def _nodes_of(iris: Iris, nodes: NodeType) -> Sequence[str]:
+    return iris.documents if nodes == "document" else iris.entities
+
+
+def _with_sorted_predicates(
+    iris: Iris, edges: dict[EdgeKind, Edges], predicates: Sequence[str]
+) -> Network:
+    """The network with the predicates that its edges have, in ascending order."""
+    used = np.unique(np.concatenate([np.unique(part.predicate) for part in edges.values()]))
+    names = [predicates[row] for row in used.tolist()]
+    rows = np.zeros(len(predicates), dtype=np.int64)
+    rows[used[sorted(range(len(names)), key=names.__getitem__)]] = np.arange(len(names))
+    renamed = {kind: replace(part, predicate=rows[part.predicate]) for kind, part in edges.items()}
+    return Network(iris.documents, iris.entities, iris.relationships, renamed, sorted(names))
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """How rows of one list of IRIs become rows of another: `to` of each old row, -1 if it went."""
+class RowMapping:
+    """The new row of each old row of a list of IRIs, -1 for one that is gone."""
 
-    to: Rows
+    rows: Rows
     size: int
 
     @classmethod
-    def between(cls, old: Sequence[str], new: Sequence[str], touched: Iterable[str]) -> Moved:
-        """Lists that differ in nothing but what was touched."""
+    def between(cls, old: Sequence[str], new: Sequence[str], touched: Iterable[str]) -> RowMapping:
+        """Between two lists that differ only in `touched` IRIs."""
         some = sorted(touched)
         before, after = find_all(old, some), find_all(new, some)
-        gone, come = before[(before >= 0) & (after < 0)], after[(before < 0) & (after >= 0)]
-        to = np.full(len(old), -1)
-        to[_without(len(old), gone)] = _without(len(new), come)
-        return cls(to, len(new))
+        removed, added = before[(before >= 0) & (after < 0)], after[(before < 0) & (after >= 0)]
+        rows = np.full(len(old), -1)
+        rows[_without(len(old), removed)] = _without(len(new), added)
+        return cls(rows, len(new))
+
+    def of(self, rows: Rows) -> Rows:
+        """The new rows of some old ones; -1 stays -1."""
+        return np.where(rows >= 0, self.rows[rows], -1) if len(self.rows) else rows
 
 
 def _without(size: int, rows: Rows) -> Rows:
     return np.delete(np.arange(size), rows)
 
 
-def network_after(
-    reader: GraphReader, kept: Arrays, before: Iris, now: Iris, delta: Delta
+def update_network(
+    reader: GraphReader, arrays: Arrays, before: Iris, now: Iris, delta: Delta
 ) -> Arrays:
-    """What `load_network` would read of the graph as it is now, from the network before.
+    """The arrays that `load_network` would give of the graph now, from those before a change.
 
-    `kept` are the network's arrays by rows of `before`; `now` has the IRIs of the graph.
+    `arrays` are those of the network with the nodes `before`; `now` are the nodes of the graph.
     """
-    old = Network.of_arrays(before.documents, before.entities, before.relationships, kept)
+    old = Network.of_arrays(before.documents, before.entities, before.relationships, arrays)
     touched = delta.touched
-    documents = Moved.between(before.documents, now.documents, touched["document"])
-    entities = Moved.between(before.entities, now.entities, touched["entity"])
-    relationships = Moved.between(before.relationships, now.relationships, touched["relationship"])
-    changed = _rows_in(now.documents, touched["document"] | delta.derived)
-    step = SparqlTraversal(reader, now)
-    found = step.entities_of(changed)
-    described = _moved_pairs(old.described, documents, entities, changed)
-    topics = np.full(documents.size, -1)
-    stays = documents.to >= 0
-    topics[documents.to[stays]] = _moved(entities, old.topics[stays])
-    topics[changed] = -1
-    about = step.about(np.unique(found[:, 1]))
-    about = about[np.isin(about[:, 0], changed)]
-    topics[about[:, 0]] = about[:, 1]
-    ends = np.full((relationships.size, 2), -1)
-    stays = relationships.to >= 0
-    ends[relationships.to[stays]] = _moved(entities, old.ends[stays])
-    some = _rows_in(now.relationships, touched["relationship"] | delta.derived)
-    for relationship, *pair in reader.select_provenance_for(
-        "relationship-ends", (now.relationships[int(row)] for row in some)
-    ):
-        row = rows_of(now.relationships, [relationship.value])
-        ends[row] = rows_of(now.entities, [end.value for end in pair])
-    return Network(
-        now.documents,
-        now.entities,
-        now.relationships,
-        unique_rows(np.concatenate((described, found))),
-        topics,
-        ends,
-        identical_rows(reader, now.entities),
-    ).arrays()
+    documents = RowMapping.between(before.documents, now.documents, touched["document"])
+    entities = RowMapping.between(before.entities, now.entities, touched["entity"])
+    statements = RowMapping.between(
+        before.relationships, now.relationships, touched["relationship"]
+    )
+    step = SparqlTraversal(reader, now, old.predicates)
+    changed = {
+        "document": _rows_in(now.documents, touched["document"] | delta.derived),
+        "entity": _rows_in(now.entities, touched["entity"] | delta.derived),
+        "statement": _rows_in(now.relationships, touched["relationship"] | delta.derived),
+    }
+
+    def updated(kind: EdgeKind) -> Edges:
+        if kind.reload == "all":
+            return step.all(kind)
+        edges = old[kind]
+        source = (documents if kind.source == "document" else entities).of(edges.source)
+        target = (documents if kind.target == "document" else entities).of(edges.target)
+        statement = statements.of(edges.statement)
+        if kind.reload == "source":
+            some = changed[kind.source]
+            stays, read = ~np.isin(source, some), step.outgoing(kind, some)
+        else:
+            some = changed["statement"]
+            stays, read = ~np.isin(statement, some) & (statement >= 0), step.stated(kind, some)
+        stays &= (source >= 0) & (target >= 0)
+        left = Edges(source, target, statement, edges.predicate, edges.weight).take(stays)
+        return Edges.union((left, read))
+
+    edges = {kind: updated(kind) for kind in EDGE_KINDS}
+    return _with_sorted_predicates(now, edges, step.predicates).arrays()
 
 
 def _rows_in(iris: Sequence[str], some: Iterable[str]) -> Rows:
-    """Rows of those that the list has, ascending."""
-    found = find_all(iris, sorted(some))
-    return found[found >= 0]
-
-
-def _moved(entities: Moved, rows: Rows) -> Rows:
-    """Rows of entities, where -1 stays -1."""
-    return np.where(rows >= 0, entities.to[rows], -1)
-
-
-def _moved_pairs(described: Rows, documents: Moved, entities: Moved, changed: Rows) -> Rows:
-    """What the documents describe that did not change."""
-    pairs = np.column_stack((documents.to[described[:, 0]], entities.to[described[:, 1]]))
-    is_changed = np.zeros(documents.size + 1, dtype=bool)
-    is_changed[changed] = is_changed[-1] = True
-    return pairs[~is_changed[pairs[:, 0]]]
+    """The rows of those that are in the list, ascending."""
+    rows = find_all(iris, sorted(some))
+    return rows[rows >= 0]
 
 
 class SparqlTraversal:
-    """The traversal of what a reader reads; nothing is kept but the links between same entities.
+    """The traversal of a graph in a store, by one query a step.
 
-    Each step over related_to is a property path from a frontier: a path of several steps in one
-    query would enumerate every walk.
+    Only the edges of kinds that are read whole stay in memory. A hop over relationships is a
+    property path from a frontier: a path of several hops in one query would enumerate every walk.
     """
 
-    def __init__(self, reader: GraphReader, iris: Iris) -> None:
+    def __init__(self, reader: GraphReader, iris: Iris, predicates: Iterable[str] = ()) -> None:
+        """`predicates` are those of edges that were read before, in order."""
         self._reader = reader
         self._iris = iris
+        self._predicates = _Predicates()
+        for predicate in predicates:
+            self._predicates.rows([predicate])
+        self._all: dict[EdgeKind, Edges] = {}
 
-    def entities_of(self, documents: Rows) -> Rows:
-        wanted = self._named(self._iris.documents, documents)
-        found = ((d.value, e.value) for d, e in self._reader.rows_for("described-by", wanted))
-        return self._joined(found)
+    @property
+    def kinds(self) -> Iterable[EdgeKind]:
+        return EDGE_KINDS
 
-    def documents_of(self, entities: Rows) -> Rows:
-        return self._documents("entity-documents", entities)
+    @property
+    def predicates(self) -> Sequence[str]:
+        return self._predicates.iris
 
-    def about(self, entities: Rows) -> Rows:
-        return self._documents("entity-topics", entities)
+    def all(self, kind: EdgeKind) -> Edges:
+        """All edges of one kind."""
+        if kind not in self._all:
+            self._all[kind] = self._read(kind, kind.query, self._reader.rows(kind.query.name))
+        return self._all[kind]
 
-    def relationships_of(self, entities: Rows) -> Rows:
-        wanted = list(self._named(self._iris.entities, entities))
-        found = {
-            row[0].value: (row[1].value, row[2].value)
-            for name in ("links", "links-to")
-            for row in self._reader.rows_for(name, wanted)
-        }
-        return self._relationships(found)
+    def outgoing(self, kind: EdgeKind, sources: Rows) -> Edges:
+        if kind.by_source is not None:
+            return self._from(kind, kind.by_source, kind.source, sources)
+        if kind.subkind_of is not None:
+            targets = np.unique(self.outgoing(kind.subkind_of, sources).target)
+            edges = self.incoming(kind, targets)
+        else:
+            edges = self.all(kind)
+        return edges.take(np.isin(edges.source, sources))
 
-    def relationships_from(self, entities: Rows) -> Rows:
-        rows = self._reader.rows_for("links", self._named(self._iris.entities, entities))
-        return self._relationships({r.value: (s.value, o.value) for r, s, o in rows})
+    def incoming(self, kind: EdgeKind, targets: Rows) -> Edges:
+        if kind.by_target is not None:
+            return self._from(kind, kind.by_target, kind.target, targets)
+        edges = self.all(kind)
+        return edges.take(np.isin(edges.target, targets))
 
-    def neighbours_of(self, entities: Rows) -> Rows:
+    def incident(self, kind: EdgeKind, nodes: Rows) -> Edges:
+        return Edges.union((self.outgoing(kind, nodes), self.incoming(kind, nodes)))
+
+    def stated(self, kind: EdgeKind, statements: Rows) -> Edges:
+        """The edges of some statements."""
+        query, names = kind.by_statement, self._named(self._iris.relationships, statements)
+        if query is None:
+            return Edges.none()
+        return self._read(kind, query, self._reader.select_provenance_for(query.name, names))
+
+    def neighbours(self, entities: Rows) -> Rows:
         rows = self._reader.rows_for("neighbours", self._named(self._iris.entities, entities))
         return rows_of(self._iris.entities, sorted({other.value for _, other in rows}))
 
-    def same_as(self, entities: Rows) -> Rows:
-        return self._identical[np.isin(self._identical[:, 0], entities)]
+    def _from(self, kind: EdgeKind, query: EdgeQuery, nodes: NodeType, rows: Rows) -> Edges:
+        names = self._named(_nodes_of(self._iris, nodes), rows)
+        return self._read(kind, query, self._reader.rows_for(query.name, names))
 
-    @cached_property
-    def _identical(self) -> Rows:
-        pairs = identical_rows(self._reader, self._iris.entities)
-        return unique_rows(np.concatenate((pairs, pairs[:, ::-1])))
-
-    def _documents(self, name: str, entities: Rows) -> Rows:
-        wanted = self._named(self._iris.entities, entities)
-        return self._joined((d.value, e.value) for e, d in self._reader.rows_for(name, wanted))
-
-    def _joined(self, pairs: Iterable[tuple[str, str]]) -> Rows:
-        """Rows of pairs (document, entity)."""
-        found = sorted(set(pairs))
-        documents = rows_of(self._iris.documents, [document for document, _ in found])
-        entities = rows_of(self._iris.entities, [entity for _, entity in found])
-        return np.column_stack((documents, entities))
-
-    def _relationships(self, found: dict[str, tuple[str, str]]) -> Rows:
-        iris = sorted(found)
-        columns = [rows_of(self._iris.relationships, iris)]
-        columns += [
-            rows_of(self._iris.entities, [found[iri][end] for iri in iris]) for end in (0, 1)
-        ]
-        return np.column_stack(columns)
+    def _read(self, kind: EdgeKind, query: EdgeQuery, rows: Iterable[tuple[Any, ...]]) -> Edges:
+        return _edges(kind, query, rows, self._iris, self._predicates)
 
     def _named(self, iris: Sequence[str], rows: Rows) -> Iterable[str]:
         return (iris[int(row)] for row in rows)
-
-
-def identical_rows(reader: GraphReader, entities: Sequence[str]) -> Rows:
-    """Pairs of entities, the lower row first, that are linked as the same: shape (m, 2)."""
-    pairs = {(one.value, other.value) for one, other, _ in reader.rows("identities")}
-    wanted = sorted({iri for pair in pairs for iri in pair})
-    known = dict(zip(wanted, find_all(entities, wanted).tolist(), strict=True))
-    rows = [(known[one], known[other]) for one, other in pairs]
-    found = {(min(pair), max(pair)) for pair in rows if min(pair) >= 0 and pair[0] != pair[1]}
-    return np.array(sorted(found), dtype=np.int64).reshape(-1, 2)

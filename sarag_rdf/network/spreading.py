@@ -1,25 +1,33 @@
-"""Spreading activation over the touched part of the network, in rounds."""
+"""Spreading activation in rounds, over the part of the network that it reaches.
+
+Activation passes from documents to entities, between entities, and back to documents, in the
+manner of Collins and Loftus, A Spreading-Activation Theory of Semantic Processing, Psychological
+Review 82(6), 1975, with decay, and with a fan-out effect: an entity divides what it passes on by
+its document frequency.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.arrays import LazySequence
-from sarag_rdf.network.edges import Network, Rows
-from sarag_rdf.network.traversal import Traversal, unique_rows
+from sarag_rdf.network.edges import Edges, Floats, Iris, Network, Rows
+from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EdgeKind
+from sarag_rdf.network.traversal import Traversal
 
-Held = Mapping[int, float]
-Floats = NDArray[np.float64]
-_NO_PAIRS = np.empty((0, 2), dtype=np.int64)
+Activation = Mapping[int, float]
+"""The activation of nodes by row, above 0."""
+Gate = Callable[[Rows], Floats]
+"""Weights in [0, 1] of statements, given by row, for one question."""
 
 
-class Picked(LazySequence):
-    """Some of a list of IRIs; each is read from it when it is first asked for."""
+class IriSubset(LazySequence):
+    """Some of a list of IRIs; each is read from the list at its first use."""
 
     def __init__(self, iris: Sequence[str], rows: Rows) -> None:
         """`rows` of the list, ascending."""
@@ -35,347 +43,203 @@ class Picked(LazySequence):
         return self._read[row]
 
 
-@dataclass(frozen=True, slots=True)
-class Iris:
-    """The IRIs that rows stand for, by kind, in ascending order."""
-
-    documents: Sequence[str]
-    entities: Sequence[str]
-    relationships: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Spreading:
-    """What rounds touched, as a `network` of its own, and the rounds by rows of that network.
-
-    `documents`, `entities` and `relationships` are the rows of its nodes in the whole graph.
-    """
-
-    network: Network
-    rounds: Sequence[Round]
-    documents: Rows
-    entities: Rows
-    relationships: Rows
-
-
-class _Area:
-    """The part of a graph that was touched so far, by rows of the whole graph."""
-
-    def __init__(self, traversal: Traversal, iris: Iris, weigh: Weigh, documents: Rows) -> None:
-        self._traversal, self._iris, self._weigh = traversal, iris, weigh
-        self.documents, self.entities = documents, np.empty(0, dtype=np.int64)
-        self._described, self._about, self._same = _NO_PAIRS, _NO_PAIRS, _NO_PAIRS
-        self._links = np.empty((0, 3), dtype=np.int64)
-        self._weights = np.empty(0)
-
-    @property
-    def relationships(self) -> Rows:
-        """Relationships with a weight, ascending."""
-        return self._links[:, 0]
-
-    def touch(self, held: Held, seeds: Held) -> None:
-        """Take in what a round from these documents and entities touches."""
-        step = self._traversal
-        described = step.entities_of(np.array(sorted(held), dtype=np.int64))
-        seeded = np.array(sorted(seeds), dtype=np.int64)
-        active = self._with_same(np.union1d(described[:, 1], seeded))
-        links = step.relationships_of(active)
-        weights = self._weigh(links[:, 0])
-        live = (weights > 0.0) & (links[:, 1] != links[:, 2])
-        links, weights = links[live], weights[live]
-        reached = self._with_same(np.union1d(active, links[:, 1:]))
-        describing = step.documents_of(reached)
-        self._described = _more(self._described, np.concatenate((described, describing)))
-        self._about = _more(self._about, step.about(reached))
-        links = np.concatenate((self._links, links))
-        _, first = np.unique(links[:, 0], return_index=True)
-        self._links = links[first]
-        self._weights = np.concatenate((self._weights, weights))[first]
-        self.entities = np.union1d(self.entities, reached)
-        found = np.concatenate((self._described[:, 0], np.array(list(held), dtype=np.int64)))
-        self.documents = np.union1d(self.documents, found)
-
-    def network(self) -> Network:
-        """All that was touched, by rows of its own."""
-        topics = np.full(len(self.documents), -1)
-        topics[self._document_rows(self._about[:, 0])] = self._entity_rows(self._about[:, 1])
-        described = (self._document_rows, self._entity_rows)
-        columns = [rows(self._described[:, i]) for i, rows in enumerate(described)]
-        return Network(
-            Picked(self._iris.documents, self.documents),
-            Picked(self._iris.entities, self.entities),
-            Picked(self._iris.relationships, self.relationships),
-            np.stack(columns, axis=1),
-            topics,
-            self._entity_rows(self._links[:, 1:]),
-            self._entity_rows(self._same),
-        )
-
-    def round(self, network: Network, held: Held, seeds: Held, rates: Rates) -> Round:
-        """One round over a network of this area, of at least what the round touches."""
-        weights = self._weights
-        return spread_round(
-            network,
-            dict(zip(_keys(held, self.documents), held.values(), strict=True)),
-            dict(zip(_keys(seeds, self.entities), seeds.values(), strict=True)),
-            lambda rows: weights[rows],
-            rates,
-        )
-
-    def _with_same(self, entities: Rows) -> Rows:
-        same = self._traversal.same_as(entities)
-        self._same = _more(self._same, np.sort(same, axis=1))
-        return np.union1d(entities, same[:, 1])
-
-    def _document_rows(self, documents: Rows) -> Rows:
-        return np.searchsorted(self.documents, documents)
-
-    def _entity_rows(self, entities: Rows) -> Rows:
-        return np.searchsorted(self.entities, entities)
-
-
-def spread(
-    traversal: Traversal,
-    iris: Iris,
-    weigh: Weigh,
-    rates: Rates,
-    *,
-    held: Held,
-    seeds: Held,
-    rounds: int,
-    few: int,
-    documents: Sequence[int] = (),
-) -> Spreading:
-    """Spread in rounds, each but the first from the `few` documents that the last one moved most.
-
-    `held`, `seeds` and `documents` go by row of the whole graph, and so does what `weigh` is given.
-    `documents` are part of the network that is returned even if nothing reaches them.
-    """
-    area = _Area(traversal, iris, weigh, np.array(sorted(documents), dtype=np.int64))
-    starts: list[tuple[Held, Held]] = []
-    for _ in range(rounds):
-        starts.append((held, seeds))
-        area.touch(held, seeds)
-        network = area.network()
-        last = area.round(network, held, seeds, rates)
-        held, seeds = _strongest(last, area.documents, few), {}
-    before = [area.round(network, *start, rates) for start in starts[:-1]]
-    rows = (area.documents, area.entities, area.relationships)
-    return Spreading(network, [*before, last], *rows)
-
-
-def _strongest(round_: Round, documents: Rows, few: int) -> Held:
-    best = np.argsort(-round_.documents, kind="stable")[:few]
-    moved = [(int(documents[row]), float(round_.documents[row])) for row in best]
-    return {document: min(1.0, activation) for document, activation in moved if activation}
-
-
-def _more(pairs: Rows, others: Rows) -> Rows:
-    return unique_rows(np.concatenate((pairs, others)))
-
-
-def _keys(values: Held, rows: Rows) -> list[int]:
-    return [int(row) for row in np.searchsorted(rows, np.array(list(values), dtype=np.int64))]
-
-
-Weigh = Callable[[Rows], Floats]
-"""Weights in [0, 1] of relationships, given by row."""
-
-
 @dataclass(frozen=True)
 class Rates:
-    """How much is passed on.
+    """The parameters of spreading, all in [0, 1].
 
-    `decay` is the share of its activation that a document passes to each entity that it
-    describes, and an entity to the next, times the link's weight. An entity gives `about` to a
-    document that is about it, `aside` to any other. All in [0, 1].
+    decay: the share of its activation that a document passes to each entity that it describes,
+    and an entity to the next, times the weight of the edge. topic_weight: the weight of the edge
+    from an entity to a document that is about it. mention_weight: that to any other document.
     """
 
     decay: float = 0.15
-    about: float = 0.7
-    aside: float = 0.2
+    topic_weight: float = 0.7
+    mention_weight: float = 0.2
 
 
-SAME = -2
-"""Stands for a relationship where a link between entities that are the same carried."""
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """Activation that edges passed between entities, in one direction each: shape (m,) each.
 
-
-@dataclass(frozen=True)
-class Links:
-    """What carried activation between entities, each in one direction: arrays of one length.
-
-    `size` is the number of entities.
+    kind: the place of the edge's kind in `kinds`. statement: a row of relationships, or -1.
+    ``amount = weight * activation of the source``. `size` is the number of entities.
     """
 
-    origin: Rows
+    kinds: Sequence[EdgeKind]
+    kind: Rows
+    source: Rows
     target: Rows
-    relationship: Rows
+    statement: Rows
     weight: Floats
     amount: Floats
     size: int
 
     @cached_property
-    def strongest(self) -> Strongest:
-        """By target."""
-        return Strongest(self.target, self.amount, self.size)
+    def largest(self) -> Largest:
+        """The largest contributions to each entity."""
+        return Largest(self.target, self.amount, self.size)
+
+    def sums(self) -> Floats:
+        """The sum of the contributions to each entity, shape (size,)."""
+        return np.bincount(self.target, self.amount, minlength=self.size).astype(np.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Round:
-    """Where activation was at the start, and where it came to.
+    """One round: activation at its start and end, and what passed over which edge.
 
-    `start` and `entities` hold each entity's activation before and after anything carried it,
-    `given` what each document gave to every entity that it describes, `crossed` the links between
-    same entities that carried it first, `links` the relationships that carried, `returned` the
-    links that carried what relationships had brought, `documents` each document's activation,
-    `speakers` the entity that gave it most, or -1. Activation of entities may exceed 1: what they
-    give does not. `described` is that of the network.
+    sources, seeds: the activation of documents and entities that the round starts from.
+    initial, entities: the activation of entities before and after edges between entities passed
+    any, shape (entities,); it may exceed 1. outgoing: what each document passed to every entity
+    that it describes, shape (documents,). before, associations, after: what passed between
+    entities, in this order: over identities, over associations, and over identities again.
+    documents: the activation of documents at the end, in [0, 1]. top_contributors: for each
+    document the entity that contributed most, or -1. Rows are those of `network`.
     """
 
-    held: Mapping[int, float]
-    seeds: Mapping[int, float]
-    start: Floats
-    entities: Floats
-    given: Floats
-    crossed: Links
-    links: Links
-    returned: Links
-    documents: Floats
-    speakers: Rows
+    network: Network
     rates: Rates
-    described: Rows
+    sources: Activation
+    seeds: Activation
+    initial: Floats
+    entities: Floats
+    outgoing: Floats
+    before: Contributions
+    associations: Contributions
+    after: Contributions
+    documents: Floats
+    top_contributors: Rows
 
     @cached_property
-    def givers(self) -> Strongest:
-        """Which rows of `described` gave most to each entity."""
-        documents, entities = self.described.T
-        return Strongest(entities, self.given[documents], len(self.entities))
+    def from_documents(self) -> Largest:
+        """The largest contributions of documents to each entity, by edge of `DESCRIBES`."""
+        edges = self.network[DESCRIBES]
+        return Largest(edges.target, self.outgoing[edges.source], len(self.entities))
 
     @cached_property
     def reached(self) -> Rows:
-        """Documents with activation, ascending."""
+        """Documents with activation at the end, ascending."""
         return np.flatnonzero(self.documents)
 
 
-def spread_round(
-    network: Network,
-    held: Mapping[int, float],
-    seeds: Mapping[int, float],
-    weigh: Weigh,
-    rates: Rates,
-) -> Round:
-    """Spread from documents (`held`) and entities (`seeds`), both by row, with values in (0, 1].
+def spread_round(network: Network, sources: Activation, seeds: Activation, rates: Rates) -> Round:
+    """Spread from documents (`sources`) and entities (`seeds`), with activation in (0, 1].
 
-    With df(e) the number of documents that describe e, and w the weight of the strongest
-    relationship between two entities::
+    With df(e) the number of documents that describe e, and w(e, f) the largest weight of an edge
+    between two entities::
 
-        given(d)      = decay * held(d)
-        start(e)      = seeds(e) + sum over d of given(d)
-        crossed(e)    = start(e) + sum over s of start(s)
-        brought(e)    = sum over f of decay * w(e, f) * crossed(f) / df(f)
-        entities(e)   = crossed(e) + brought(e) + sum over s of brought(s)
-        documents(d)  = max over e of min(1, entities(e) - given(d)) / df(e) * share(d, e)
+        outgoing(d)   = decay * sources(d)
+        initial(e)    = seeds(e) + sum over d of outgoing(d)
+        before(e)     = initial(e) + sum over s of initial(s)
+        incoming(e)   = sum over f of decay * w(e, f) * before(f) / df(f)
+        entities(e)   = before(e) + incoming(e) + sum over s of incoming(s)
+        documents(d)  = max over e of min(1, entities(e) - outgoing(d)) / df(e) * weight(d, e)
 
-    where d describes e, s is linked with e as the same, and share is `about` or `aside`. A
-    document does not get back from an entity what it gave to that entity; over a relationship to
-    another entity it may.
+    where d describes e, s is the same as e, and weight is `topic_weight` or `mention_weight`.
+    The activation that a document passed to an entity does not return to it from that entity;
+    over an edge to another entity it may.
     """
-    given = np.zeros(len(network.documents))
-    for document, activation in held.items():
-        given[document] = rates.decay * activation
-    origins, entities = network.described.T
-    size = len(network.entities)
-    start = np.bincount(entities, given[origins], minlength=size).astype(np.float64)
+    outgoing = np.zeros(len(network.documents))
+    for document, activation in sources.items():
+        outgoing[document] = rates.decay * activation
+    describes, size = network[DESCRIBES], len(network.entities)
+    contributed = outgoing[describes.source]
+    initial: Floats = np.bincount(describes.target, contributed, minlength=size).astype(np.float64)
     for entity, activation in seeds.items():
-        start[entity] += activation
-    crossed = _crossed(network, start)
-    before = start + np.bincount(crossed.target, crossed.amount, minlength=size)
-    links = _carried(network, before, weigh, rates)
-    brought = np.bincount(links.target, links.amount, minlength=size).astype(np.float64)
-    returned = _crossed(network, brought)
-    after = before + brought + np.bincount(returned.target, returned.amount, minlength=size)
-    documents, speakers = _arrived(network, after, given, rates)
+        initial[entity] += activation
+    before = _over_identities(network, initial)
+    active = initial + before.sums()
+    associations = _over_associations(network, active, rates)
+    incoming = associations.sums()
+    after = _over_identities(network, incoming)
+    entities = active + incoming + after.sums()
+    documents, top_contributors = _to_documents(network, entities, outgoing, rates)
     return Round(
-        held,
-        seeds,
-        start,
-        after,
-        given,
-        crossed,
-        links,
-        returned,
-        documents,
-        speakers,
-        rates,
-        network.described,
-    )
+        network, rates, sources, seeds, initial, entities, outgoing,
+        before, associations, after, documents, top_contributors,
+    )  # fmt: skip
 
 
-def _crossed(network: Network, held: Floats) -> Links:
-    """What entities hold, handed whole to those that are linked as the same."""
-    one, other = network.identical.T
-    origin, target = np.concatenate((one, other)), np.concatenate((other, one))
-    live = held[origin] > 0.0
-    origin, target = origin[live], target[live]
-    weight = np.ones(len(origin))
-    same = np.full(len(origin), SAME)
-    return Links(origin, target, same, weight, held[origin], len(network.entities))
+def _over_identities(network: Network, activation: Floats) -> Contributions:
+    """Activation passed whole to the entities for the same thing."""
+    kinds = network.identities
+    kind, edges = _edges_of(network, kinds, [slice(None)] * len(kinds))
+    source = np.concatenate((edges.source, edges.target))
+    target = np.concatenate((edges.target, edges.source))
+    kind, statement = np.tile(kind, 2), np.tile(edges.statement, 2)
+    live = activation[source] > 0.0
+    amount = activation[source[live]]
+    return Contributions(
+        kinds, kind[live], source[live], target[live], statement[live],
+        np.ones(len(amount)), amount, len(network.entities),
+    )  # fmt: skip
 
 
-def _carried(network: Network, start: Floats, weigh: Weigh, rates: Rates) -> Links:
-    active = np.flatnonzero(start)
-    touched = np.zeros(len(network.ends), dtype=bool)
-    touched[network.starting_at.of(active)] = True
-    touched[network.ending_at.of(active)] = True
-    found = np.flatnonzero(touched)
-    weights = weigh(found)
-    ends = network.ends[found]
-    live = (weights > 0.0) & (ends[:, 0] != ends[:, 1])
-    found, weights, ends = found[live], weights[live], ends[live]
-    low, high = ends.min(axis=1), ends.max(axis=1)
-    order = np.lexsort((found, -weights, high, low))
-    low, high, found, weights = low[order], high[order], found[order], weights[order]
-    first = np.ones(len(found), dtype=bool)
+def _over_associations(network: Network, activation: Floats, rates: Rates) -> Contributions:
+    """Activation passed in both directions over the edge of largest weight of each pair."""
+    kinds, active = network.associations, np.flatnonzero(activation)
+    positions = [network.incident(kind, active) for kind in kinds]
+    kind, edges = _edges_of(network, kinds, positions)
+    live = (edges.weight > 0.0) & (edges.source != edges.target)
+    kind, edges = kind[live], edges.take(live)
+    low, high = np.minimum(edges.source, edges.target), np.maximum(edges.source, edges.target)
+    order = np.lexsort((-edges.weight, high, low))
+    low, high = low[order], high[order]
+    first = np.ones(len(order), dtype=bool)
     first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-    low, high, found, weights = low[first], high[first], found[first], weights[first]
-    origin, target = np.concatenate((low, high)), np.concatenate((high, low))
-    relationship = np.concatenate((found, found))
-    weight = rates.decay * np.concatenate((weights, weights)) / network.frequencies[origin]
-    amount = weight * start[origin]
-    carried = amount > 0.0
-    return Links(
-        origin[carried],
-        target[carried],
-        relationship[carried],
-        weight[carried],
-        amount[carried],
+    low, high, best = low[first], high[first], order[first]
+    source, target = np.concatenate((low, high)), np.concatenate((high, low))
+    weight = rates.decay * np.tile(edges.weight[best], 2) / network.frequencies[source]
+    amount = weight * activation[source]
+    passed = amount > 0.0
+    return Contributions(
+        kinds,
+        np.tile(kind[best], 2)[passed],
+        source[passed],
+        target[passed],
+        np.tile(edges.statement[best], 2)[passed],
+        weight[passed],
+        amount[passed],
         len(network.entities),
     )
 
 
-def _arrived(
-    network: Network, entities: Floats, given: Floats, rates: Rates
+def _edges_of(
+    network: Network, kinds: Sequence[EdgeKind], positions: Sequence[Rows | slice]
+) -> tuple[Rows, Edges]:
+    """Edges of several kinds, one kind after the other, with the place of each edge's kind."""
+    parts = [network[kind].take(at) for kind, at in zip(kinds, positions, strict=True)]
+    parts = parts or [Edges.none()]
+    counts = [len(part) for part in parts]
+    columns = zip(*(part.columns() for part in parts), strict=True)
+    return np.repeat(np.arange(len(parts)), counts), Edges(*map(np.concatenate, columns))
+
+
+def _to_documents(
+    network: Network, entities: Floats, outgoing: Floats, rates: Rates
 ) -> tuple[Floats, Rows]:
-    pairs = network.by_entity.of(np.flatnonzero(entities))
-    document, entity = network.described[pairs].T
-    share = np.where(network.is_topic[pairs], rates.about, rates.aside)
-    rest = np.clip(entities[entity] - given[document], 0.0, 1.0)
-    amount = rest / network.frequencies[entity] * share
+    """The activation of each document, and the entity that contributed most or -1."""
+    positions = network.incoming(DESCRIBES, np.flatnonzero(entities))
+    document, entity = network[DESCRIBES].pairs()[positions].T
+    is_topic = network.is_topic[positions]
+    weight = np.where(is_topic, rates.topic_weight, rates.mention_weight)
+    rest = np.clip(entities[entity] - outgoing[document], 0.0, 1.0)
+    amount = rest / network.frequencies[entity] * weight
     amount[rest < 1e-12] = 0.0
     order = np.lexsort((-entity, amount))
     order = order[amount[order] > 0.0]
     documents = np.zeros(len(network.documents))
-    speakers = np.full(len(network.documents), -1)
+    top_contributors = np.full(len(network.documents), -1)
     documents[document[order]] = amount[order]
-    speakers[document[order]] = entity[order]
-    return documents, speakers
+    top_contributors[document[order]] = entity[order]
+    return documents, top_contributors
 
 
-class Strongest:
+class Largest:
     """The two largest amounts above 0 for each node, ties by position."""
 
     def __init__(self, nodes: Rows, amounts: NDArray[np.float64], size: int) -> None:
-        """Position i brought ``amounts[i]`` to ``nodes[i]``, a number below `size`."""
+        """``amounts[i]`` is contributed to ``nodes[i]``, a number below `size`."""
         positions = np.flatnonzero(amounts > 0.0)
         order = positions[np.lexsort((positions, -amounts[positions], nodes[positions]))]
         starts = np.searchsorted(nodes[order], np.arange(size + 1))
@@ -386,9 +250,145 @@ class Strongest:
             places[counts > rank] = order[starts[:-1][counts > rank] + rank]
 
     def first(self, node: int) -> int:
-        """The position that brought most, or -1 where nothing did."""
+        """The position of the largest amount, or -1 if there is none."""
         return int(self._first[node])
 
     def second(self, node: int) -> int:
-        """The position that brought most after the first, or -1."""
+        """The position of the second largest amount, or -1."""
         return int(self._second[node])
+
+
+@dataclass(frozen=True, slots=True)
+class Spreading:
+    """The reached part of a graph, as a `network` of its own, and the rounds over it.
+
+    `documents`, `entities` and `relationships` are the rows of its nodes in the whole graph. The
+    weights of its edges are those for the question.
+    """
+
+    network: Network
+    rounds: Sequence[Round]
+    documents: Rows
+    entities: Rows
+    relationships: Rows
+
+
+class _ReachedGraph:
+    """The part of a graph that rounds have reached so far, by rows of the whole graph."""
+
+    def __init__(self, traversal: Traversal, iris: Iris, gate: Gate, documents: Rows) -> None:
+        self._traversal, self._iris, self._gate = traversal, iris, gate
+        self.documents, self.entities = documents, np.empty(0, dtype=np.int64)
+        self.relationships = np.empty(0, dtype=np.int64)
+        self._edges = {kind: Edges.none() for kind in traversal.kinds}
+
+    def extend(self, sources: Activation, seeds: Activation) -> None:
+        """Add all that a round from these documents and entities reaches."""
+        step = self._traversal
+        described = step.outgoing(DESCRIBES, np.array(sorted(sources), dtype=np.int64))
+        active = np.union1d(described.target, np.array(sorted(seeds), dtype=np.int64))
+        active = reached = self._with_identical(active)
+        for kind in self._edges:
+            if kind.is_association:
+                edges = self._gated(kind, step.incident(kind, active))
+                self._add(kind, edges)
+                reached = np.union1d(reached, np.concatenate((edges.source, edges.target)))
+                if kind.has_statements:
+                    self.relationships = np.union1d(self.relationships, edges.statement)
+        reached = self._with_identical(reached)
+        self._add(DESCRIBES, described)
+        self._add(DESCRIBES, step.incoming(DESCRIBES, reached))
+        self._add(ABOUT, step.incoming(ABOUT, reached))
+        self.entities = np.union1d(self.entities, reached)
+        some = np.concatenate((self._edges[DESCRIBES].source, np.array(list(sources), np.int64)))
+        self.documents = np.union1d(self.documents, some)
+
+    def _add(self, kind: EdgeKind, edges: Edges) -> None:
+        self._edges[kind] = Edges.union((self._edges[kind], edges))
+
+    def _gated(self, kind: EdgeKind, edges: Edges) -> Edges:
+        """The edges between two entities that pass activation, weighted for the question."""
+        if kind.has_statements:
+            edges = replace(edges, weight=edges.weight * self._gate(edges.statement))
+        return edges.take((edges.weight > 0.0) & (edges.source != edges.target))
+
+    def _with_identical(self, entities: Rows) -> Rows:
+        for kind in self._edges:
+            if kind.is_identity:
+                edges = self._traversal.incident(kind, entities)
+                self._add(kind, edges)
+                entities = np.union1d(entities, np.concatenate((edges.source, edges.target)))
+        return entities
+
+    def network(self) -> Network:
+        """The reached graph as a network, by rows of its own."""
+        return Network(
+            IriSubset(self._iris.documents, self.documents),
+            IriSubset(self._iris.entities, self.entities),
+            IriSubset(self._iris.relationships, self.relationships),
+            {kind: self._renumbered(kind, edges) for kind, edges in self._edges.items()},
+            self._traversal.predicates,
+        )
+
+    def _renumbered(self, kind: EdgeKind, edges: Edges) -> Edges:
+        nodes = {"document": self.documents, "entity": self.entities}
+        statement = edges.statement
+        if kind.has_statements:
+            statement = np.searchsorted(self.relationships, statement)
+        return replace(
+            edges,
+            source=np.searchsorted(nodes[kind.source], edges.source),
+            target=np.searchsorted(nodes[kind.target], edges.target),
+            statement=statement,
+        )
+
+    def spread(
+        self, network: Network, sources: Activation, seeds: Activation, rates: Rates
+    ) -> Round:
+        """One round over a network of this graph, which has at least what the round reaches."""
+        return spread_round(
+            network, _renamed(sources, self.documents), _renamed(seeds, self.entities), rates
+        )
+
+
+def spread(
+    traversal: Traversal,
+    iris: Iris,
+    gate: Gate,
+    rates: Rates,
+    *,
+    sources: Activation,
+    seeds: Activation,
+    rounds: int,
+    beam: int,
+    candidates: Sequence[int] = (),
+) -> Spreading:
+    """Spread in rounds, the first from documents (`sources`) and entities (`seeds`).
+
+    Every further round starts from the `beam` documents that the one before activated most.
+    Nodes and statements are rows of the whole graph. The documents in `candidates` are part of
+    the network that is returned even if no activation reaches them.
+    """
+    graph = _ReachedGraph(traversal, iris, gate, np.array(sorted(candidates), dtype=np.int64))
+    starts: list[tuple[Activation, Activation]] = []
+    for _ in range(rounds):
+        starts.append((sources, seeds))
+        graph.extend(sources, seeds)
+        network = graph.network()
+        last = graph.spread(network, sources, seeds, rates)
+        sources, seeds = _most_activated(last, graph.documents, beam), {}
+    earlier = [graph.spread(network, *start, rates) for start in starts[:-1]]
+    nodes = (graph.documents, graph.entities, graph.relationships)
+    return Spreading(network, [*earlier, last], *nodes)
+
+
+def _most_activated(round_: Round, documents: Rows, beam: int) -> Activation:
+    best = np.argsort(-round_.documents, kind="stable")[:beam]
+    found = [(int(documents[row]), float(round_.documents[row])) for row in best]
+    return {document: min(1.0, activation) for document, activation in found if activation}
+
+
+def _renamed(activation: Activation, rows: Rows) -> Activation:
+    """The activation of nodes by their places in `rows`."""
+    places = np.searchsorted(rows, np.array(list(activation), dtype=np.int64))
+    return dict(zip(places.tolist(), activation.values(), strict=True))

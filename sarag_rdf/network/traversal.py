@@ -1,100 +1,79 @@
-"""Steps over a graph from some of its nodes, and the engine that takes them in memory.
+"""The steps of a traversal, and the engine that takes them in memory.
 
-Nodes go by row in the ascending list of all IRIs of their kind: documents, entities,
-relationships. Another engine asks a store for each step (`graph.traversal`); both give the same
-rows, which a test holds them to.
+Nodes are rows in the ascending lists of all documents and entities. Another engine asks a store
+for each step (`network.load.SparqlTraversal`); both give the same edges.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
 
-from sarag_rdf.network.edges import Network, Rows
+from sarag_rdf.network.edges import Edges, Network, Rows
+from sarag_rdf.network.kinds import RELATED_TO, EdgeKind
 
 
 class Traversal(Protocol):
-    """One step over a graph. What is given is ascending, each once; so is what comes back.
+    """Steps over the edges of a graph.
 
-    Every method gives an array of one row for each pair (shape (m, 2)) or relationship (m, 3).
+    Nodes are given in ascending order, each once. Edges are in ascending order of (statement,
+    source, target), each once; their predicates are rows of `predicates`.
     """
 
-    def entities_of(self, documents: Rows) -> Rows:
-        """(document, entity): what these documents describe."""
+    @property
+    def kinds(self) -> Iterable[EdgeKind]:
+        """The kinds of edges that the graph has."""
         ...
 
-    def documents_of(self, entities: Rows) -> Rows:
-        """(document, entity): the documents that describe these entities."""
+    @property
+    def predicates(self) -> Sequence[str]:
+        """The IRIs of the predicates of all edges read so far."""
         ...
 
-    def about(self, entities: Rows) -> Rows:
-        """(document, entity): the documents that are about these entities."""
+    def outgoing(self, kind: EdgeKind, sources: Rows) -> Edges:
+        """The edges of one kind that start at these nodes."""
         ...
 
-    def relationships_of(self, entities: Rows) -> Rows:
-        """(relationship, subject, object): those that start or end at these entities."""
+    def incoming(self, kind: EdgeKind, targets: Rows) -> Edges:
+        """The edges of one kind that end at these nodes."""
         ...
 
-    def relationships_from(self, entities: Rows) -> Rows:
-        """(relationship, subject, object): those that start at these entities."""
+    def incident(self, kind: EdgeKind, nodes: Rows) -> Edges:
+        """The edges of one kind that start or end at these nodes."""
         ...
 
-    def neighbours_of(self, entities: Rows) -> Rows:
-        """Entities that are one hop away over related_to, in either direction: shape (m,)."""
-        ...
-
-    def same_as(self, entities: Rows) -> Rows:
-        """(entity, other): those that are linked as the same, both ways."""
+    def neighbours(self, entities: Rows) -> Rows:
+        """Entities one hop away over relationships, in either direction: shape (m,)."""
         ...
 
 
 class NetworkTraversal:
-    """The traversal of a network that lies in memory."""
+    """The traversal of a network in memory."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
 
-    def entities_of(self, documents: Rows) -> Rows:
-        return self._described(self._network.by_document.of(documents))
+    @property
+    def kinds(self) -> Iterable[EdgeKind]:
+        return self._network.edges.keys()
 
-    def documents_of(self, entities: Rows) -> Rows:
-        return self._described(np.sort(self._network.by_entity.of(entities)))
+    @property
+    def predicates(self) -> Sequence[str]:
+        return self._network.predicates
 
-    def about(self, entities: Rows) -> Rows:
-        pairs = np.sort(self._network.by_entity.of(entities))
-        described = self._described(pairs)
-        is_about = self._network.topics[described[:, 0]] == described[:, 1]
-        return np.asarray(described[is_about])
+    def outgoing(self, kind: EdgeKind, sources: Rows) -> Edges:
+        return self._network[kind].take(np.sort(self._network.outgoing(kind, sources)))
 
-    def relationships_of(self, entities: Rows) -> Rows:
-        starting, ending = self._network.starting_at, self._network.ending_at
-        return self._relationships(np.union1d(starting.of(entities), ending.of(entities)))
+    def incoming(self, kind: EdgeKind, targets: Rows) -> Edges:
+        return self._network[kind].take(np.sort(self._network.incoming(kind, targets)))
 
-    def relationships_from(self, entities: Rows) -> Rows:
-        return self._relationships(np.sort(self._network.starting_at.of(entities)))
+    def incident(self, kind: EdgeKind, nodes: Rows) -> Edges:
+        return self._network[kind].take(self._network.incident(kind, nodes))
 
-    def neighbours_of(self, entities: Rows) -> Rows:
-        network = self._network
-        objects = network.ends[network.starting_at.of(entities), 1]
-        subjects = network.ends[network.ending_at.of(entities), 0]
-        return np.union1d(objects, subjects).astype(np.int64)
-
-    def same_as(self, entities: Rows) -> Rows:
-        identical = self._network.identical
-        found = self._network.by_same.of(entities)
-        column, row = np.divmod(found, max(1, len(identical)))
-        pairs = np.stack((identical[row, column], identical[row, 1 - column]), axis=1)
-        return unique_rows(pairs.astype(np.int64))
-
-    def _described(self, pairs: Rows) -> Rows:
-        return self._network.described[pairs].astype(np.int64)
-
-    def _relationships(self, rows: Rows) -> Rows:
-        return np.column_stack((rows, self._network.ends[rows])).astype(np.int64)
-
-
-def unique_rows(pairs: Rows) -> Rows:
-    """Pairs of numbers from 0 to 2^32, ascending, each once: shape (m, 2)."""
-    codes = np.unique(pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1])
-    return np.stack((codes >> 32, codes & 0xFFFFFFFF), axis=1)
+    def neighbours(self, entities: Rows) -> Rows:
+        network, edges = self._network, self._network[RELATED_TO]
+        targets = edges.target[network.outgoing(RELATED_TO, entities)]
+        sources = edges.source[network.incoming(RELATED_TO, entities)]
+        return np.union1d(targets, sources).astype(np.int64)

@@ -8,7 +8,6 @@ from itertools import chain, islice
 from typing import Literal
 
 from sarag_rdf.types import ActivatedEntity, Link, RankedDocument, Retrieved
-from sarag_rdf.vocab import SARAG
 
 Kind = Literal["seed", "activated", "dormant"]
 """A dormant entity was fetched with the subgraph, but not activated."""
@@ -76,14 +75,8 @@ def path_to(document: RankedDocument) -> tuple[Hop, ...]:
 
 
 def _documents_on(document: RankedDocument) -> Iterator[str]:
-    """The documents on a path: it turns from entities to them and back where one describes one."""
-    steps = document.chain
-    is_document = bool(steps) and steps[-1].target == document.document.iri
-    for step in reversed(steps):
-        if step.relationship == SARAG.describes.value:
-            is_document = not is_document
-        if is_document:
-            yield step.origin
+    """The documents on the way to a document, the last first."""
+    return (s.origin for s in reversed(document.chain) if s.origin_type == "document")
 
 
 def pick(retrieved: Retrieved, max_nodes: int, max_documents: int) -> Picked:

@@ -1,21 +1,34 @@
-"""What the model knows by itself: the floor that any retrieval must rise above."""
+"""The model without retrieval: the baseline that retrieval must improve on."""
 
 from __future__ import annotations
 
-from sarag_rdf.options import Tokens
+from dataclasses import dataclass
+
+from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import Conversation, schema_of, text_of
 from sarag_rdf.types import Answer, Query
 
 
-class ClosedBook:
-    """One call without any retrieval; the answer cites nothing."""
+@dataclass(frozen=True, kw_only=True)
+class ClosedBookOptions(Options):
+    """Options of `ClosedBook`."""
 
-    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: Tokens = 512) -> None:
-        self._gather, self._llm, self._max_tokens = gather, llm, max_tokens
+    name = "closed-book"
+    max_tokens: int = max_tokens_option(512)
+
+
+class ClosedBook:
+    """One call without retrieval; the answer cites nothing."""
+
+    options = ClosedBookOptions
+
+    def __init__(self, gather: Gather, llm: LLM, options: ClosedBookOptions | None = None) -> None:
+        self._gather, self._llm = gather, llm
+        self._options = options or ClosedBookOptions()
 
     def answer(self, query: Query) -> Answer:
         talk = Conversation(query, self._gather, self._llm)
         schema = schema_of(reasoning=text_of(800), final_answer=text_of(300))
-        reply = talk.call("closed_book", schema, max_tokens=self._max_tokens)
+        reply = talk.call("closed_book", schema, max_tokens=self._options.max_tokens)
         return talk.answer(reply["final_answer"], reasoning=reply["reasoning"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.options import Hops, Tokens
+from dataclasses import dataclass
+
+from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     NO_DOCUMENT,
@@ -16,6 +17,15 @@ from sarag_rdf.reason.conversation import (
 from sarag_rdf.types import Answer, Citation, Query
 
 
+@dataclass(frozen=True, kw_only=True)
+class CotOptions(Options):
+    """Options of `Cot`."""
+
+    name = "cot"
+    steps: int = option(3, "Maximum number of searches, each with a call.", ge=1, le=MAX_HOPS)
+    max_tokens: int = max_tokens_option(1024)
+
+
 class Cot:
     """At most `steps` times: retrieve, sum up what is known, answer or ask what is missing.
 
@@ -24,25 +34,23 @@ class Cot:
     call is made if the question itself retrieves nothing.
     """
 
-    def __init__(
-        self, gather: Gather, llm: LLM, *, steps: Hops = 3, max_tokens: Tokens = 1024
-    ) -> None:
-        if steps < 1:
-            raise UsageError("cot needs steps of at least 1")
+    options = CotOptions
+
+    def __init__(self, gather: Gather, llm: LLM, options: CotOptions | None = None) -> None:
         self._gather, self._llm = gather, llm
-        self._steps, self._max_tokens = steps, max_tokens
+        self._options = options or CotOptions()
 
     def answer(self, query: Query) -> Answer:
         talk = Conversation(query, self._gather, self._llm)
         asked = [talk.question]
         summary = ""
         citations: list[Citation] = []
-        for step in range(1, self._steps + 1):
+        for step in range(1, self._options.steps + 1):
             context = talk.gather(None if step == 1 else asked[-1]).context
             excerpts = context.excerpts
             if step == 1 and not excerpts:
                 return talk.answer("", reasoning=NO_DOCUMENT)
-            last = step == self._steps
+            last = step == self._options.steps
             labels = {
                 "citations": list_of({"type": "string", "enum": list(excerpts)}, 2 * len(excerpts))
             }
@@ -57,7 +65,7 @@ class Cot:
                 "cot",
                 schema,
                 context=context,
-                max_tokens=self._max_tokens,
+                max_tokens=self._options.max_tokens,
                 summary=summary,
                 labels=list(excerpts),
                 last=last,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.iris import normalize_name
-from sarag_rdf.options import Hops, Tokens
+from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     NO_DOCUMENT,
@@ -25,6 +26,31 @@ from sarag_rdf.types import Answer, Citation, Context, Excerpt, Query, Section
 _REFERENCE = re.compile(r"#(\d+)")
 
 
+@dataclass(frozen=True, kw_only=True)
+class DecomposeOptions(Options):
+    """Options of `Decompose`."""
+
+    name = "decompose"
+    most: int = option(4, "Maximum number of sub-questions.", ge=1, le=MAX_HOPS)
+    merge: bool = option(
+        False,
+        "Do not answer the last sub-question by itself: its evidence joins that of the question.",
+    )
+    chain: bool = option(
+        False, "Return the answer of the last sub-question; the whole question is not searched for."
+    )
+    brief: bool = option(False, "Ask for the bare answer, without reasoning; suits small models.")
+    max_tokens: int = max_tokens_option(1024)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.merge and self.chain:
+            raise UsageError(
+                "decompose: merge and chain exclude each other: merged, the last sub-question has "
+                "no answer of its own"
+            )
+
+
 class Decompose:
     """Splits the question, answers the sub-questions in order, then the whole.
 
@@ -36,24 +62,11 @@ class Decompose:
     calls: a small model reads one fact from little context better than it joins several.
     """
 
-    def __init__(
-        self,
-        gather: Gather,
-        llm: LLM,
-        *,
-        most: Hops = 4,
-        merge: bool = False,
-        chain: bool = False,
-        brief: bool = False,
-        max_tokens: Tokens = 1024,
-    ) -> None:
-        if most < 1:
-            raise UsageError("decompose needs most of at least 1")
-        if merge and chain:
-            raise UsageError("decompose takes merge or chain: merged, the last part has no answer")
+    options = DecomposeOptions
+
+    def __init__(self, gather: Gather, llm: LLM, options: DecomposeOptions | None = None) -> None:
         self._gather, self._llm = gather, llm
-        self._most, self._merge, self._chain = most, merge, chain
-        self._brief, self._max_tokens = brief, max_tokens
+        self._options = options or DecomposeOptions()
 
     def answer(self, query: Query) -> Answer:
         talk = Conversation(query, self._gather, self._llm)
@@ -61,29 +74,30 @@ class Decompose:
         facts: list[dict[str, str]] = []
         answers: list[str] = []
         citations: list[Citation] = []
-        kept = questions[:-1] if self._merge else questions
+        kept = questions[:-1] if self._options.merge else questions
         for question in kept if len(questions) > 1 else ():
             asked = substituted(question, answers)
             answer, cited = looked_up(talk, asked)
             facts.append({"question": asked, "answer": answer})
             answers.append("" if abstains(answer) else answer)
             citations += cited
-        if self._chain and answers:
+        if self._options.chain and answers:
             return talk.answer(answers[-1], reasoning=told(facts), citations=citations)
         context = talk.gather().context
-        if self._merge and len(questions) > 1:
+        if self._options.merge and len(questions) > 1:
             asked = substituted(questions[-1], answers)
             context = joined(talk.gather(asked).context if asked else NOTHING, context)
         known = [fact for fact in facts if not abstains(fact["answer"])]
         if not context.excerpts:
             return talk.answer("", reasoning=NO_DOCUMENT)
-        if self._brief:
+        if self._options.brief:
             return brief_answer(talk, context, known)
-        return reasoned_answer(talk, context, known, max_tokens=self._max_tokens)
+        return reasoned_answer(talk, context, known, max_tokens=self._options.max_tokens)
 
     def _split(self, talk: Conversation) -> list[str]:
-        schema = schema_of(questions=list_of(text_of(200), self._most, least=1))
-        reply = talk.call("decompose", schema, max_tokens=60 * self._most, most=self._most)
+        most = self._options.most
+        schema = schema_of(questions=list_of(text_of(200), most, least=1))
+        reply = talk.call("decompose", schema, max_tokens=60 * most, most=most)
         return chain_of(reply["questions"], talk.question)
 
 

@@ -6,9 +6,10 @@ prompt with (section 5.4).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
-from sarag_rdf.options import Tokens
+from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     Conversation,
@@ -24,14 +25,25 @@ from sarag_rdf.types import Answer, Context, Query
 STEPS = 5
 
 
+@dataclass(frozen=True, kw_only=True)
+class GenericCotOptions(Options):
+    """Options of `GenericCot`."""
+
+    name = "generic-cot"
+    max_tokens: int = max_tokens_option(1024)
+
+
 class GenericCot:
     """One call that splits the question, answers the parts, and then the whole."""
 
-    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: Tokens = 1024) -> None:
-        self._gather, self._llm, self._max_tokens = gather, llm, max_tokens
+    options = GenericCotOptions
+
+    def __init__(self, gather: Gather, llm: LLM, options: GenericCotOptions | None = None) -> None:
+        self._gather, self._llm = gather, llm
+        self._options = options or GenericCotOptions()
 
     def answer(self, query: Query) -> Answer:
-        step = partial(generic_cot_answer, max_tokens=self._max_tokens)
+        step = partial(generic_cot_answer, max_tokens=self._options.max_tokens)
         return from_evidence(query, self._gather, self._llm, step)
 
 

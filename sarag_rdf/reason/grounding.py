@@ -16,6 +16,7 @@ from sarag_rdf.errors import StoreError
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.network.edges import Rows
+from sarag_rdf.network.kinds import ABOUT, RELATED_TO
 from sarag_rdf.ports import Table
 from sarag_rdf.reason.patterns import Pattern, PatternQuery, Term
 from sarag_rdf.resources import render_query
@@ -134,7 +135,7 @@ class PatternMatch:
         vector = view.vectors.embedder.embed([_said(pattern)])[0]
         cosines = view.relationship_cosines(vector, rows)
         best = np.lexsort((rows, -cosines.round(5)))[:RELATIONSHIPS]
-        ends = network.ends[rows[best]].tolist()
+        ends = network.relationship_ends(rows[best]).tolist()
         return {
             network.relationships[row]: (
                 float(cosine),
@@ -148,14 +149,13 @@ class PatternMatch:
     def _touching(self, entities: set[str]) -> Rows:
         """Relationships that have an end among these, or whose document is about one of them."""
         network = self._view.network
-        held = rows_of(network.entities, sorted(entities))
-        about = [
-            network.documents[row] for row in np.flatnonzero(np.isin(network.topics, held)).tolist()
-        ]
+        rows = rows_of(network.entities, sorted(entities))
+        topics = np.unique(network[ABOUT].source[network.incoming(ABOUT, rows)])
+        about = [network.documents[row] for row in topics.tolist()]
         stated = self._view.reader.rows_for("document-relationships", about)
-        told = rows_of(network.relationships, [row[1].value for row in stated])
-        ends = (network.starting_at.of(held), network.ending_at.of(held))
-        return np.unique(np.concatenate((*ends, told)))
+        of_documents = rows_of(network.relationships, [row[1].value for row in stated])
+        incident = network[RELATED_TO].statement[network.incident(RELATED_TO, rows)]
+        return np.union1d(incident, of_documents)
 
     def _standing_for(self, entities: Iterable[str]) -> list[tuple[str, str]]:
         """(thing, entity): each entity itself, and what parts of its name between commas name."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
-from sarag_rdf.options import Tokens
+from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import Conversation, from_evidence, schema_of
 from sarag_rdf.reason.generic_cot import generic_cot_answer
@@ -15,6 +15,14 @@ from sarag_rdf.types import Answer, Context, Query
 TYPES = ("bridge", "comparison", "inference")
 
 
+@dataclass(frozen=True, kw_only=True)
+class RouteOptions(Options):
+    """Options of `Route`."""
+
+    name = "route"
+    max_tokens: int = max_tokens_option(1024)
+
+
 class Route:
     """Bridge questions go to SPARQL, the others to the generic chain of thought.
 
@@ -22,8 +30,11 @@ class Route:
     answers, and where that abstains one with the other prompt over the same evidence.
     """
 
-    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: Tokens = 1024) -> None:
-        self._gather, self._llm, self._max_tokens = gather, llm, max_tokens
+    options = RouteOptions
+
+    def __init__(self, gather: Gather, llm: LLM, options: RouteOptions | None = None) -> None:
+        self._gather, self._llm = gather, llm
+        self._options = options or RouteOptions()
 
     def answer(self, query: Query) -> Answer:
         return from_evidence(query, self._gather, self._llm, self._routed)
@@ -33,10 +44,10 @@ class Route:
         ways = [sparql_cot_answer, generic_cot_answer]
         if kind != "bridge":
             ways.reverse()
-        answer = ways[0](talk, context, max_tokens=self._max_tokens)
+        answer = ways[0](talk, context, max_tokens=self._options.max_tokens)
         if answer.outcome == "answered":
             return answer
-        again = ways[1](talk, context, max_tokens=self._max_tokens)
+        again = ways[1](talk, context, max_tokens=self._options.max_tokens)
         return replace(again, reasoning="\n\n".join([answer.reasoning, again.reasoning]).strip())
 
     def _classified(self, talk: Conversation) -> str:

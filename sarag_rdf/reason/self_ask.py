@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.options import Hops, Tokens
+from dataclasses import dataclass
+
+from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import Conversation, schema_of, text_of, told
 from sarag_rdf.reason.single import looked_up
 from sarag_rdf.types import Answer, Citation, Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfAskOptions(Options):
+    """Options of `SelfAsk`."""
+
+    name = "self-ask"
+    steps: int = option(
+        3,
+        "Maximum number of follow-up questions, each with a search and two calls.",
+        ge=1,
+        le=MAX_HOPS,
+    )
+    max_tokens: int = max_tokens_option(512)
 
 
 class SelfAsk:
@@ -16,13 +31,11 @@ class SelfAsk:
     It ends early with an answer, or with a follow-up question that is empty or was asked before.
     """
 
-    def __init__(
-        self, gather: Gather, llm: LLM, *, steps: Hops = 3, max_tokens: Tokens = 512
-    ) -> None:
-        if steps < 1:
-            raise UsageError("self-ask needs steps of at least 1")
+    options = SelfAskOptions
+
+    def __init__(self, gather: Gather, llm: LLM, options: SelfAskOptions | None = None) -> None:
         self._gather, self._llm = gather, llm
-        self._steps, self._max_tokens = steps, max_tokens
+        self._options = options or SelfAskOptions()
 
     def answer(self, query: Query) -> Answer:
         talk = Conversation(query, self._gather, self._llm)
@@ -32,10 +45,10 @@ class SelfAsk:
         schema = schema_of(
             needs_follow_up={"type": "boolean"}, follow_up=text_of(300), final_answer=text_of(300)
         )
-        for step in range(self._steps + 1):
-            last = step == self._steps
+        for step in range(self._options.steps + 1):
+            last = step == self._options.steps
             reply = talk.call(
-                "self_ask", schema, max_tokens=self._max_tokens, facts=facts, last=last
+                "self_ask", schema, max_tokens=self._options.max_tokens, facts=facts, last=last
             )
             final = reply["final_answer"]
             follow_up = " ".join(reply["follow_up"].split())

@@ -6,9 +6,10 @@ With relationships it is the paper's own answering step, without them that of it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from sarag_rdf.options import Tokens
+from sarag_rdf.options import Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     INSUFFICIENT,
@@ -24,20 +25,28 @@ from sarag_rdf.reason.conversation import (
 from sarag_rdf.types import Answer, Citation, Context, Query
 
 
+@dataclass(frozen=True, kw_only=True)
+class SingleOptions(Options):
+    """Options of `Single`."""
+
+    name = "single"
+    brief: bool = option(False, "Ask for the bare answer, without reasoning; suits small models.")
+    max_tokens: int = max_tokens_option(1024)
+
+
 class Single:
     """Reasons, then answers; with `brief` it answers at once, which suits small models."""
 
-    def __init__(
-        self, gather: Gather, llm: LLM, *, brief: bool = False, max_tokens: Tokens = 1024
-    ) -> None:
-        """`max_tokens` limits the reply, reasoning included."""
+    options = SingleOptions
+
+    def __init__(self, gather: Gather, llm: LLM, options: SingleOptions | None = None) -> None:
         self._gather, self._llm = gather, llm
-        self._brief, self._max_tokens = brief, max_tokens
+        self._options = options or SingleOptions()
 
     def answer(self, query: Query) -> Answer:
         """No call is made without documents. A brief answer cites where it stands."""
-        reasoned = partial(reasoned_answer, max_tokens=self._max_tokens)
-        step = brief_answer if self._brief else reasoned
+        reasoned = partial(reasoned_answer, max_tokens=self._options.max_tokens)
+        step = brief_answer if self._options.brief else reasoned
         return from_evidence(query, self._gather, self._llm, step)
 
 

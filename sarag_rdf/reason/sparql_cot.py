@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sarag_rdf.options import Tokens
+from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     Conversation,
@@ -20,14 +21,25 @@ from sarag_rdf.reason.patterns import MOST
 from sarag_rdf.types import Answer, Context, Query
 
 
+@dataclass(frozen=True, kw_only=True)
+class SparqlCotOptions(Options):
+    """Options of `SparqlCot`."""
+
+    name = "sparql-cot"
+    max_tokens: int = max_tokens_option(1024)
+
+
 class SparqlCot:
     """One call: a query of at most four triple patterns, its bindings in the context, an answer."""
 
-    def __init__(self, gather: Gather, llm: LLM, *, max_tokens: Tokens = 1024) -> None:
-        self._gather, self._llm, self._max_tokens = gather, llm, max_tokens
+    options = SparqlCotOptions
+
+    def __init__(self, gather: Gather, llm: LLM, options: SparqlCotOptions | None = None) -> None:
+        self._gather, self._llm = gather, llm
+        self._options = options or SparqlCotOptions()
 
     def answer(self, query: Query) -> Answer:
-        step = partial(sparql_cot_answer, max_tokens=self._max_tokens)
+        step = partial(sparql_cot_answer, max_tokens=self._options.max_tokens)
         return from_evidence(query, self._gather, self._llm, step)
 
 

@@ -7,10 +7,11 @@ thinking alone. Here it is read, linked and executed; what it binds is evidence,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sarag_rdf.iris import normalize_name
-from sarag_rdf.options import Tokens
+from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     Conversation,
@@ -34,6 +35,14 @@ class Grounds(Protocol):
     def ground(self, query: PatternQuery) -> Grounding: ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class SparqlGroundedOptions(Options):
+    """Options of `SparqlGrounded`."""
+
+    name = "sparql-grounded"
+    max_tokens: int = max_tokens_option(1024)
+
+
 class SparqlGrounded:
     """One call as in sparql-cot; and a second where the graph does not confirm its answer.
 
@@ -42,17 +51,23 @@ class SparqlGrounded:
     the answer is that of sparql-cot.
     """
 
+    options = SparqlGroundedOptions
+
     def __init__(
-        self, gather: Gather, llm: LLM, grounder: Grounds, *, max_tokens: Tokens = 1024
+        self,
+        gather: Gather,
+        llm: LLM,
+        grounder: Grounds,
+        options: SparqlGroundedOptions | None = None,
     ) -> None:
         self._gather, self._llm, self._grounder = gather, llm, grounder
-        self._max_tokens = max_tokens
+        self._options = options or SparqlGroundedOptions()
 
     def answer(self, query: Query) -> Answer:
         return from_evidence(query, self._gather, self._llm, self._confirmed)
 
     def _confirmed(self, talk: Conversation, context: Context) -> Answer:
-        reply = sparql_cot_reply(talk, context, max_tokens=self._max_tokens)
+        reply = sparql_cot_reply(talk, context, max_tokens=self._options.max_tokens)
         bindings, agrees = self._grounded(talk, reply)
         own = talk.answer_from(reply, context, query_and_bindings(reply))
         if not bindings or (own.outcome == "answered" and agrees):
@@ -109,7 +124,7 @@ class SparqlGrounded:
             "sparql_grounded",
             schema,
             context=context,
-            max_tokens=self._max_tokens,
+            max_tokens=self._options.max_tokens,
             query=reply["query"],
             own=reply["final_answer"],
             bindings=rows,

@@ -7,28 +7,44 @@ below 0::
     score(d) = sum over words t of the question of
                log(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 (1 - b + b |d| / mean |d|))
 
-where t stands tf times in d and in df of the N documents. A title belongs to its document.
+where t occurs tf times in d and in df of the N documents. A title is part of its document.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from sarag_rdf.retrieve.outcome import listed
+from sarag_rdf.options import RetrieverOptions
+from sarag_rdf.retrieve.explanation import best_documents, retrieved
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Query, Retrieved
 
 
-class Bm25:
-    """BM25 with k1 = 1.2, b = 0.75; it needs no model, and its documents have no similarity."""
+@dataclass(frozen=True, kw_only=True)
+class Bm25Options(RetrieverOptions):
+    """Options of `Bm25`."""
 
-    def __init__(self, view: GraphView, *, limit: int | None = None) -> None:
-        """`limit` documents at most; those that share no word with the question are left out."""
+    name = "bm25"
+
+
+class Bm25:
+    """Okapi BM25 with k1 = 1.2 and b = 0.75.
+
+    No model is needed, and the documents have no similarity. Those that share no word with the
+    question are left out.
+    """
+
+    options = Bm25Options
+
+    def __init__(self, view: GraphView, options: Bm25Options | None = None) -> None:
         self._view = view
-        self._limit = limit
+        self._options = options or Bm25Options()
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `StoreError` from the store."""
         words = self._view.words.scores(query.text).astype(np.float64)
         scores = np.where(words > 0.0, words, -np.inf)
-        return listed(self._view, query, "bm25", {}, scores, self._limit)
+        documents = best_documents(self._view, scores, self._options.limit)
+        return retrieved(self._view, query, "bm25", {}, documents)

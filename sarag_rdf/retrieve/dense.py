@@ -1,26 +1,38 @@
-"""Documents by the cosine of their embedding and the question's.
+"""Documents by the cosine similarity of their embedding to that of the question.
 
 Karpukhin et al., Dense Passage Retrieval for Open-Domain Question Answering, EMNLP 2020
-(arXiv 2004.04906), section 3, equation 1, with unit vectors of whichever embedder the graph has.
+(arXiv 2004.04906), section 3, equation 1, with unit vectors from the embedder of the graph.
 """
 
 from __future__ import annotations
 
-from sarag_rdf.retrieve.outcome import document_cosines, listed
+from dataclasses import dataclass
+
+from sarag_rdf.options import RetrieverOptions
+from sarag_rdf.retrieve.explanation import best_documents, document_cosines, retrieved
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Query, Retrieved
 
 
-class Dense:
-    """All documents by similarity; the graph is not used."""
+@dataclass(frozen=True, kw_only=True)
+class DenseOptions(RetrieverOptions):
+    """Options of `Dense`."""
 
-    def __init__(self, view: GraphView, *, limit: int | None = None) -> None:
-        """`limit` documents at most."""
+    name = "dense"
+
+
+class Dense:
+    """All documents by cosine similarity; the graph is not used."""
+
+    options = DenseOptions
+
+    def __init__(self, view: GraphView, options: DenseOptions | None = None) -> None:
         self._view = view
-        self._limit = limit
+        self._options = options or DenseOptions()
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         question = self._view.vectors.embedder.embed([query.text])[0]
         cosines = document_cosines(self._view, question)
-        return listed(self._view, query, "dense", {}, cosines, self._limit, similarities=cosines)
+        documents = best_documents(self._view, cosines, self._options.limit, similarities=cosines)
+        return retrieved(self._view, query, "dense", {}, documents)

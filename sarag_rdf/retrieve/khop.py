@@ -1,54 +1,70 @@
-"""Expansion without weights: what SA-RAG is when nothing is activated.
+"""Expansion without weights: SA-RAG without its activation.
 
 The seeds and the subgraph are those of SA-RAG (arXiv 2512.15922, section 5.4, with k = 10 as for
-2WikiMultiHopQA); every entity of the subgraph then counts the same, whatever the question.
+2WikiMultiHopQA); all entities of the subgraph have the same weight, whatever the question.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sarag_rdf.arrays import rows_of
-from sarag_rdf.errors import UsageError
-from sarag_rdf.options import Count, Hops
+from sarag_rdf.network.kinds import DESCRIBES
+from sarag_rdf.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
+from sarag_rdf.retrieve.explanation import (
+    Explanation,
+    best_documents,
+    document_cosines,
+    retrieved,
+)
 from sarag_rdf.retrieve.neighbourhood import neighbourhood
-from sarag_rdf.retrieve.outcome import document_cosines, listed
 from sarag_rdf.retrieve.seeds import nearest_seeds
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Query, Retrieved, Subgraph
+from sarag_rdf.types import Query, Retrieved
+
+
+@dataclass(frozen=True, kw_only=True)
+class KhopOptions(RetrieverOptions):
+    """Options of `Khop`."""
+
+    name = "khop"
+    k: int = option(
+        10, "Number of nearest descriptions whose entities are seeds.", ge=1, le=MAX_COUNT
+    )
+    n: int = option(
+        2, "Number of hops that the subgraph extends from the seeds.", ge=0, le=MAX_HOPS
+    )
 
 
 class Khop:
-    """The documents that describe an entity near a seed, by similarity to the question."""
+    """Documents that describe an entity within n hops of a seed, by cosine similarity."""
 
-    def __init__(
-        self, view: GraphView, *, k: Count = 10, n: Hops = 2, limit: int | None = None
-    ) -> None:
-        """Seeds are the entities of the `k` nearest descriptions; `n` hops lead away from them."""
-        if k < 1 or n < 0:
-            raise UsageError("khop needs k of at least 1, n of at least 0")
+    options = KhopOptions
+
+    def __init__(self, view: GraphView, options: KhopOptions | None = None) -> None:
         self._view = view
-        self._k, self._n = k, n
-        self._limit = limit
+        self._options = options or KhopOptions()
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        view, entities = self._view, self._view.iris.entities
+        view, options = self._view, self._options
+        entities = view.iris.entities
         question = view.vectors.embedder.embed([query.text])[0]
-        seeds = nearest_seeds(view.reader, view.vectors, question, self._k)
+        seeds = nearest_seeds(view.reader, view.vectors, question, options.k)
         rows = rows_of(entities, [seed.node for seed in seeds])
-        hops = neighbourhood(view.traversal, rows, self._n)
-        near = view.traversal.documents_of(np.array(sorted(hops), dtype=np.int64))[:, 0]
+        hops = neighbourhood(view.traversal, rows, options.n)
+        inside = np.array(sorted(hops), dtype=np.int64)
+        near = view.traversal.incoming(DESCRIBES, inside).source
         cosines = document_cosines(view, question)
         scores = np.full(len(cosines), -np.inf)
         scores[near] = cosines[near]
-        return listed(
+        return retrieved(
             view,
             query,
             "khop",
-            {"k": self._k, "n": self._n},
-            scores,
-            self._limit,
-            similarities=cosines,
-            subgraph=Subgraph(seeds, {entities[row]: hop for row, hop in hops.items()}, ()),
+            options.settings(),
+            best_documents(view, scores, options.limit, similarities=cosines),
+            Explanation(seeds, hops={entities[row]: hop for row, hop in hops.items()}),
         )

@@ -1,41 +1,49 @@
-"""The n-hop neighbourhood of the seeds, hop by hop (paper 5.4)."""
+"""The n-hop neighbourhood of the seeds, hop by hop (SA-RAG, arXiv 2512.15922, section 5.4)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from sarag_rdf.network.edges import Rows
+from sarag_rdf.network.edges import Edges, Rows
+from sarag_rdf.network.kinds import RELATED_TO
 from sarag_rdf.network.traversal import Traversal
 
 MAX_ENTITIES = 50_000
-"""Where a neighbourhood stops growing: whole hops are taken until it is this large."""
+"""The size from which a neighbourhood is not extended by a further hop."""
 
 
 def neighbourhood(
     traversal: Traversal, seeds: Rows, n: int, *, max_entities: int = MAX_ENTITIES
 ) -> dict[int, int]:
-    """Entities within n hops over related_to, both ways, with their distance from a seed.
+    """Entities within n hops over relationships, both ways, with their distance from a seed.
 
-    Entities go by row. What is linked as the same is no hop away.
+    Entities are rows. An identity is no hop: both its ends have the same distance.
     """
-    frontier = _with_same(traversal, np.unique(seeds))
+    frontier = _with_identical(traversal, np.unique(seeds))
     hops = dict.fromkeys(frontier.tolist(), 0)
     inside = frontier
     for hop in range(1, n + 1):
         if not len(frontier) or len(hops) >= max_entities:
             break
-        found = _with_same(traversal, traversal.neighbours_of(frontier))
-        frontier = np.setdiff1d(found, inside, assume_unique=True)
+        reached = _with_identical(traversal, traversal.neighbours(frontier))
+        frontier = np.setdiff1d(reached, inside, assume_unique=True)
         inside = np.union1d(inside, frontier)
         hops |= dict.fromkeys(frontier.tolist(), hop)
     return hops
 
 
-def _with_same(traversal: Traversal, entities: Rows) -> Rows:
-    return np.union1d(entities, traversal.same_as(entities)[:, 1])
+def identities_of(traversal: Traversal, entities: Rows) -> Edges:
+    """The edges of identities that start or end at these entities."""
+    kinds = [kind for kind in traversal.kinds if kind.is_identity]
+    return Edges.union([Edges.none(), *(traversal.incident(kind, entities) for kind in kinds)])
 
 
-def relationships_among(traversal: Traversal, entities: Rows) -> Rows:
-    """(relationship, subject, object), by row, for those with both ends among the entities."""
-    found = traversal.relationships_from(entities)
-    return found[np.isin(found[:, 2], entities)]
+def _with_identical(traversal: Traversal, entities: Rows) -> Rows:
+    edges = identities_of(traversal, entities)
+    return np.union1d(entities, np.concatenate((edges.source, edges.target)))
+
+
+def relationships_among(traversal: Traversal, entities: Rows) -> Edges:
+    """The relationships with both ends among these entities."""
+    edges = traversal.outgoing(RELATED_TO, entities)
+    return edges.take(np.isin(edges.target, entities))

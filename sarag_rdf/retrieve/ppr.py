@@ -2,11 +2,10 @@
 
 Gutiérrez et al., From RAG to Memory: Non-Parametric Continual Learning for Large Language Models,
 2025 (arXiv 2502.14802), section 3, without the model that filters triples. Nodes are documents
-and entities. Edges join entities (of weight 1 for each relationship and where they are linked as
-the same, and of their cosine where their names are alike), and, half as strong, a document and
-each entity that it describes: as in the published program, which counts the former in both
-directions. A question restarts the walk at entities of the relationships nearest to it, and
-faintly at all documents::
+and entities. Edges join entities (of weight 1 for each relationship and each identity, and of
+their cosine where their names are alike), and, half as strong, a document and each entity that it
+describes: as in the published program, which counts the former in both directions. A question
+restarts the walk at entities of the relationships nearest to it, and faintly at all documents::
 
     s(e)     = mean cosine of the question and those of the k nearest relationships that e ends
     reset(e) = s(e) / df(e)     for the k entities of greatest s, else 0
@@ -17,16 +16,17 @@ where df(e) is the number of documents that describe e.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.errors import UsageError
 from sarag_rdf.network.edges import Rows
-from sarag_rdf.options import Count, Weight
+from sarag_rdf.network.kinds import DESCRIBES
+from sarag_rdf.options import MAX_COUNT, RetrieverOptions, option
 from sarag_rdf.ports import Vector
-from sarag_rdf.retrieve.outcome import document_cosines, listed
+from sarag_rdf.retrieve.explanation import best_documents, document_cosines, retrieved
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Query, Retrieved
 
@@ -39,68 +39,72 @@ Floats = NDArray[np.float64]
 _walks: WeakKeyDictionary[GraphView, dict[float, Walk]] = WeakKeyDictionary()
 
 
-class Ppr:
-    """Documents by PageRank; in a graph without relationships by similarity (`order` says so).
+@dataclass(frozen=True, kw_only=True)
+class PprOptions(RetrieverOptions):
+    """Options of `Ppr`; the defaults are those of HippoRAG 2."""
 
-    The first question to a graph compares all names of entities, pair by pair.
+    name = "ppr"
+    k: int = option(
+        5,
+        "Number of nearest relationships, and of their entities, at which the walk restarts.",
+        ge=1,
+        le=MAX_COUNT,
+    )
+    damping: float = option(
+        0.5, "Probability that the walk continues instead of restarting.", ge=0.0, lt=1.0
+    )
+    weight: float = option(
+        0.05,
+        "Weight of documents in the restart; entities have weight 1.",
+        gt=0.0,
+        le=MAX_COUNT,
+    )
+    synonyms: float = option(
+        0.8,
+        "Minimum cosine between two names for an edge between their entities; at 1 there are no "
+        "such edges and no names are compared.",
+        gt=0.0,
+        le=1.0,
+    )
+
+
+class Ppr:
+    """Documents by personalised PageRank, or by similarity in a graph without relationships.
+
+    The setting `order` records which. The first question to a graph compares all pairs of names.
     """
 
-    def __init__(
-        self,
-        view: GraphView,
-        *,
-        k: Count = 5,
-        damping: float = 0.5,
-        weight: Weight = 0.05,
-        synonyms: float = 0.8,
-        limit: int | None = None,
-    ) -> None:
-        """The defaults are those of HippoRAG 2.
+    options = PprOptions
 
-        k: relationships, and entities of theirs, at which the walk starts. damping: the
-        probability, in [0, 1), that it goes on and does not restart. weight: how much documents
-        count in the restart beside entities, above 0. synonyms: the cosine of two names, in
-        (0, 1], from which an edge joins the entities; with 1 there are none, and no names are
-        compared.
-        """
-        if k < 1 or not 0.0 <= damping < 1.0 or weight <= 0.0 or not 0.0 < synonyms <= 1.0:
-            raise UsageError(
-                "ppr needs k of at least 1, damping in [0, 1), weight above 0, synonyms in (0, 1]"
-            )
+    def __init__(self, view: GraphView, options: PprOptions | None = None) -> None:
         self._view = view
-        self._k, self._damping = k, damping
-        self._weight, self._synonyms = weight, synonyms
-        self._limit = limit
+        self._options = options or PprOptions()
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
+        options = self._options
         question = self._view.vectors.embedder.embed([query.text])[0]
         cosines = document_cosines(self._view, question)
         scores, order = cosines, "similarity"
         if self._view.network.relationships:
-            documents = self._weight * _scaled(cosines)
+            documents = options.weight * _scaled(cosines)
             reset = np.concatenate((documents, self._entities(question)))
-            rank = walk_of(self._view, self._synonyms).pagerank(reset, self._damping)
+            rank = walk_of(self._view, options.synonyms).pagerank(reset, options.damping)
             scores, order = rank[: len(documents)], "pagerank"
-        settings: dict[str, float | int | str] = {
-            "k": self._k,
-            "damping": self._damping,
-            "weight": self._weight,
-            "synonyms": self._synonyms,
-            "order": order,
-        }
-        return listed(self._view, query, "ppr", settings, scores, self._limit, similarities=cosines)
+        settings = options.settings() | {"order": order}
+        best = best_documents(self._view, scores, options.limit, similarities=cosines)
+        return retrieved(self._view, query, "ppr", settings, best)
 
     def _entities(self, question: Vector) -> Floats:
         """The share of each entity in the restart."""
-        network = self._view.network
-        rows, nearest = self._view.vectors.index("relationship").nearest_rows(question, self._k)
+        network, k = self._view.network, self._options.k
+        rows, nearest = self._view.vectors.index("relationship").nearest_rows(question, k)
         cosines = np.repeat(np.maximum(0.0, nearest.astype(np.float64)), 2)
-        ends, size = network.ends[rows].ravel(), len(network.entities)
+        ends, size = network.relationship_ends(rows).ravel(), len(network.entities)
         counts = np.maximum(1, np.bincount(ends, minlength=size))
         sums = np.bincount(ends, cosines, size)
         means = sums / counts
-        means[np.argsort(-means, kind="stable")[self._k :]] = 0.0
+        means[np.argsort(-means, kind="stable")[k:]] = 0.0
         return means / network.frequencies
 
 
@@ -110,14 +114,17 @@ def walk_of(view: GraphView, synonyms: float) -> Walk:
     if synonyms not in walks:
         network = view.network
         first = len(network.documents)
-        related = network.ends[network.ends[:, 0] != network.ends[:, 1]]
+        associated = [network[kind].pairs() for kind in network.associations]
+        related = [pairs[pairs[:, 0] != pairs[:, 1]] for pairs in associated]
+        identical = [network[kind].pairs() for kind in network.identities]
         alike, cosines = _alike(view, synonyms)
-        described = network.described + np.array([0, first])
-        same = network.identical
-        edges = np.concatenate((described, related + first, alike + first, same + first))
-        documents = np.full(len(described), DOCUMENT)
-        ones = np.ones(len(related)), np.ones(len(same))
-        weights = np.concatenate((documents, ones[0], cosines, ones[1]))
+        described = network[DESCRIBES].pairs() + np.array([0, first])
+        between = np.concatenate((*related, alike, *identical))
+        edges = np.concatenate((described, between + first))
+        weights = np.ones(len(edges))
+        weights[: len(described)] = DOCUMENT
+        begin = len(described) + sum(map(len, related))
+        weights[begin : begin + len(alike)] = cosines
         walks[synonyms] = Walk(edges, weights, first + len(network.entities))
     return walks[synonyms]
 
@@ -165,7 +172,7 @@ class Walk:
     def pagerank(self, reset: Floats, damping: float) -> Floats:
         """Probabilities of the nodes, shape (size,), of a walk that goes on with `damping`.
 
-        Else, and from a node without edges always, it starts anew at a node in proportion to
+        Else, and from a node without edges always, it restarts at a node in proportion to
         `reset`, of shape (size,), at least 0 and not all 0. `damping` is in [0, 1). With P the
         probabilities of a step, the result is the fixed point of::
 

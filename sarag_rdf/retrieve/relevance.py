@@ -1,7 +1,7 @@
-"""How near documents are to a question before anything is activated: in meaning and in words.
+"""The relevance of documents to a question without activation: by meaning and by words.
 
-What the question names is taken out of it in part: the document that it names is found by the
-name, the documents after it by the rest of the question.
+The names in a question are subtracted from it in part: activation finds the documents about what
+the question names, similarity those about the rest of the question.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from sarag_rdf.ports import Vector
 from sarag_rdf.retrieve.view import GraphView
 
 MASK = 0.4
-"""How much of the names' mean vector is taken from the question's."""
+"""The share of the names' mean vector that is subtracted from the question's."""
 WORDS = 0.2
-"""Weight of BM25 beside the cosine, both as z-scores."""
+"""The weight of BM25 relative to the cosine, both as z-scores."""
 CANDIDATES = 200
-"""Documents that are looked at for their cosine alone, and as many for their words alone."""
+"""The number of candidates by cosine, and of candidates by BM25."""
 
 TOLERANCE = 1e-5
-"""Of cosines that are computed in 32 bits."""
+"""The error of cosines that are computed in 32 bits."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Mean and standard deviation, over all documents, of what is made a z-score."""
+    """The mean and standard deviation, over all documents, behind a z-score."""
 
     mean: float
     deviation: float
 
     @classmethod
     def of(cls, values: Floats) -> Scale:
-        """The scale of some values; of none it is 0."""
+        """The scale of some values; 0 without any."""
         return cls(float(values.mean()), float(values.std())) if len(values) else cls(0.0, 0.0)
 
     @classmethod
-    def of_few(cls, values: Floats, size: int) -> Scale:
-        """The scale of `size` values, of which all that are not given are 0."""
+    def of_sparse(cls, values: Floats, size: int) -> Scale:
+        """The scale of `size` values, which are 0 but for those in `values`."""
         if not size:
             return cls(0.0, 0.0)
         mean = float(values.sum()) / size
@@ -52,17 +52,17 @@ class Scale:
         return cls(mean, variance**0.5)
 
     def z(self, values: Floats) -> Floats:
-        """How many deviations above the mean; 0 where all are equal."""
+        """The z-scores; 0 if all values are equal."""
         if not self.deviation > 0.0:
             return np.zeros(len(values))
         return (values - self.mean) / self.deviation
 
 
 class Relevance:
-    """Cosines and BM25 scores of documents with one question."""
+    """Cosines and BM25 scores of documents for one question."""
 
     def __init__(self, view: GraphView, text: str, question: Vector, named: Sequence[str]) -> None:
-        """`named` are entities that the question names."""
+        """`named` are the entities that the question names."""
         self._view = view
         self._index = view.vectors.index("document")
         self._question = question
@@ -77,24 +77,24 @@ class Relevance:
         self.masked_scale = Scale(*self._index.moments(self.masked_question))
         self.words_scale = Scale.of(self.words)
 
-        found, cosines = self._index.nearest_rows(self.masked_question, CANDIDATES)
-        worded = highest(self.words, CANDIDATES)
-        self.candidates = np.union1d(found, worded[self.words[worded] > 0.0]).tolist()
-        """Rows of the documents that are nearest in meaning or in words, ascending."""
-        self.bound = self._bound(cosines[-1:], self.words[worded[-1:]])
-        """What no other document's nearness is above."""
+        nearest, cosines = self._index.nearest_rows(self.masked_question, CANDIDATES)
+        best = highest(self.words, CANDIDATES)
+        self.candidates = np.union1d(nearest, best[self.words[best] > 0.0]).tolist()
+        """Rows of the documents with the highest cosines or BM25 scores, ascending."""
+        self.bound = self._bound(cosines[-1:], self.words[best[-1:]])
+        """The upper bound of the score of any other document."""
 
     def _bound(self, cosine: Vector, word: Floats) -> float:
         meaning = self.masked_scale.z(cosine.astype(np.float64) + TOLERANCE)
         return float(meaning.sum() + WORDS * self.words_scale.z(word).sum())
 
     def cosines(self, rows: Sequence[int] | Rows) -> tuple[Floats, Floats]:
-        """Cosines of the given documents with the question, and with the mean of the names."""
+        """The cosines of documents, by row, with the question and with the mean of the names."""
         vectors = self._view.document_vectors(np.array(rows, dtype=np.int64)).astype(np.float64)
         return vectors @ self._question, vectors @ self._names
 
     def scores(self, rows: Sequence[int] | Rows) -> Floats:
-        """Nearness of the given documents, as a sum of z-scores."""
+        """The scores of documents, by row: the sum of both z-scores."""
         similarity, named = self.cosines(rows)
         masked = self.masked_scale.z(similarity - MASK * named)
         return masked + WORDS * self.words_scale.z(self.words[np.array(rows, dtype=np.int64)])
@@ -109,21 +109,21 @@ def highest(values: Floats, count: int) -> Rows:
     return few[np.argsort(-values[few], kind="stable")][:count]
 
 
-def promising(relevance: Relevance, documents: Rows, gained: Floats, limit: int | None) -> Rows:
-    """Places in `documents` of those that can be among the `limit` best: all, without a limit.
+def promising(relevance: Relevance, documents: Rows, activation: Floats, limit: int | None) -> Rows:
+    """Positions in `documents` of those that can be among the `limit` best; all without a limit.
 
-    `gained` is what each document's score holds beside its nearness. A document that is no
-    candidate is no nearer than the last candidate in meaning and the last in words, so where the
-    most that it can score is less than what the best are known to have, its vector is not read.
+    `activation` is the part of each document's score that activation adds. The relevance of a
+    document that is no candidate is bounded by that of the last candidates, so if its score cannot
+    reach that of the best candidates, its vector is not read.
     """
     if limit is None or len(documents) <= limit:
         return np.arange(len(documents))
     near = np.searchsorted(documents, relevance.candidates)
-    scores = relevance.scores(documents[near]) + gained[near]
+    scores = relevance.scores(documents[near]) + activation[near]
     least = scores[highest(scores, limit)[-1]] if len(scores) >= limit else -np.inf
-    hopeful = gained + relevance.bound >= least
-    hopeful[near] = True
-    return np.flatnonzero(hopeful)
+    is_promising = activation + relevance.bound >= least
+    is_promising[near] = True
+    return np.flatnonzero(is_promising)
 
 
 def calibrated(
@@ -131,8 +131,8 @@ def calibrated(
 ) -> NDArray[np.float64]:
     """Map `floor` to 0 and `ceiling` to 1, linearly, clipped: shape (n,), in [0, 1].
 
-    With both taken from the similarities to one question (a quantile and the maximum), an
-    affine change of all similarities changes nothing. A ceiling not above the floor gives zeros.
+    If both are a quantile and the maximum of the similarities to one question, an affine change of
+    all similarities changes nothing. A ceiling not above the floor gives zeros.
     """
     values = np.asarray(similarities, dtype=np.float64)
     if not ceiling > floor:

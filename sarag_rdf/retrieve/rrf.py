@@ -1,49 +1,63 @@
-"""The rankings by meaning and by words, fused by reciprocal ranks.
+"""Reciprocal rank fusion of the rankings by embedding and by words.
 
 Cormack, Clarke and Büttcher, Reciprocal Rank Fusion outperforms Condorcet and individual Rank
 Learning Methods, SIGIR 2009, section 2::
 
-    score(d) = sum over rankings r that hold d of 1 / (k + rank of d in r)
+    score(d) = sum over rankings r that contain d of 1 / (k + rank of d in r)
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.options import Count
-from sarag_rdf.retrieve.outcome import document_cosines, listed
+from sarag_rdf.options import MAX_COUNT, RetrieverOptions, option
+from sarag_rdf.retrieve.explanation import best_documents, document_cosines, retrieved
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Query, Retrieved
 
 Floats = NDArray[np.float64]
 
 
-class Rrf:
-    """Fusion of the cosines of all documents with BM25 of those that share a word."""
+@dataclass(frozen=True, kw_only=True)
+class RrfOptions(RetrieverOptions):
+    """Options of `Rrf`."""
 
-    def __init__(self, view: GraphView, *, k: Count = 60, limit: int | None = None) -> None:
-        """`k`, at least 0, lessens what the first ranks count; 60 is the paper's."""
-        if k < 0:
-            raise UsageError("rrf needs k of at least 0")
+    name = "rrf"
+    k: int = option(
+        60,
+        "Constant added to each rank (60 in the paper): the higher it is, the less the first "
+        "ranks stand out.",
+        ge=0,
+        le=MAX_COUNT,
+    )
+
+
+class Rrf:
+    """Reciprocal rank fusion of the rankings of `dense` and `bm25`."""
+
+    options = RrfOptions
+
+    def __init__(self, view: GraphView, options: RrfOptions | None = None) -> None:
         self._view = view
-        self._k = k
-        self._limit = limit
+        self._options = options or RrfOptions()
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         question = self._view.vectors.embedder.embed([query.text])[0]
         cosines = document_cosines(self._view, question)
         words = self._view.words.scores(query.text)
-        fused = 1.0 / (self._k + _ranks(cosines))
-        fused += np.where(words > 0.0, 1.0 / (self._k + _ranks(words.astype(np.float64))), 0.0)
-        settings = {"k": self._k}
-        return listed(self._view, query, "rrf", settings, fused, self._limit, similarities=cosines)
+        k, limit, settings = self._options.k, self._options.limit, self._options.settings()
+        fused = 1.0 / (k + _ranks(cosines))
+        fused += np.where(words > 0.0, 1.0 / (k + _ranks(words.astype(np.float64))), 0.0)
+        documents = best_documents(self._view, fused, limit, similarities=cosines)
+        return retrieved(self._view, query, "rrf", settings, documents)
 
 
 def _ranks(scores: Floats) -> Floats:
-    """The rank of each by falling score, from 1; ties by row."""
+    """Rank of each document by descending score, from 1; ties in the order of rows."""
     ranks = np.empty(len(scores))
     ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
     return ranks

@@ -2,123 +2,152 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from sarag_rdf.arrays import rows_of
-from sarag_rdf.errors import UsageError
-from sarag_rdf.options import Count, Hops
-from sarag_rdf.retrieve.neighbourhood import neighbourhood, relationships_among
-from sarag_rdf.retrieve.outcome import (
-    Arc,
-    Pass,
-    ScoredDocument,
-    Spread,
-    arcs_of,
-    ranked_documents,
-    retrieved,
+from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO, SAME_AS
+from sarag_rdf.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
+from sarag_rdf.retrieve.chains import chain_through
+from sarag_rdf.retrieve.explanation import Explanation, ScoredDocument, retrieved
+from sarag_rdf.retrieve.neighbourhood import (
+    identities_of,
+    neighbourhood,
+    relationships_among,
 )
 from sarag_rdf.retrieve.seeds import nearest_seeds
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import SAME_AS, Link, Query, Retrieved, Subgraph
+from sarag_rdf.types import EdgeKindName, Link, Query, Retrieved, Step
 
-PRESETS: dict[str, dict[str, int]] = {"musique": {"k": 3, "n": 4}, "2wiki": {"k": 10, "n": 3}}
-"""The values of k and n that the paper used for MuSiQue and for 2WikiMultiHopQA (5.4)."""
+
+@dataclass(frozen=True, kw_only=True)
+class SaragPaperOptions(RetrieverOptions):
+    """Options of `SaragPaper`, with the values that the paper uses for MuSiQue as defaults.
+
+    The presets are its values of k and n for MuSiQue and for 2WikiMultiHopQA (section 5.4).
+    """
+
+    name = "sarag-paper"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "musique": {"k": 3, "n": 4},
+        "2wiki": {"k": 10, "n": 3},
+    }
+    k: int = option(
+        3, "Number of nearest descriptions whose entities are seeds.", ge=1, le=MAX_COUNT
+    )
+    n: int = option(
+        4, "Number of hops that the subgraph extends from the seeds.", ge=0, le=MAX_HOPS
+    )
+    c: float = option(
+        0.4, "Cosine up to which a relationship has weight 0; above it weights rise to 1.",
+        ge=0.0, lt=1.0,
+    )  # fmt: skip
+    tau_a: float = option(
+        0.5, "Activation above which an entity is activated.", ge=0.0, le=1.0
+    )  # fmt: skip
+    tau_d: float = option(
+        0.45, "Minimum cosine between the question and a returned document.", ge=-1.0, le=1.0
+    )
+    tau_r: float = option(
+        0.5, "Cosine above which a relationship between activated entities is returned.",
+        ge=-1.0, le=1.0,
+    )  # fmt: skip
 
 
 class SaragPaper:
-    """The published method. Its thresholds are cosines and fit an embedder whose cosines are high.
+    """SA-RAG as published; its thresholds suit an embedder whose cosines are high.
 
-    Defects of the printed algorithm are settled: negative weights are clipped at 0 and the order
-    is fixed (`algo.activation_paper`). The set is ordered by similarity to the question. A link to
-    the same entity in another graph is an arc of weight 1.
+    Where the printed algorithm is not well-defined, negative weights are clipped at 0 and the
+    order is fixed (`rescale`, `spread_paper`). The result is ordered by similarity to the
+    question. An identity of two entities, in different graphs, is an edge of weight 1.
     """
 
-    def __init__(
-        self,
-        view: GraphView,
-        *,
-        k: Count = 3,
-        n: Hops = 4,
-        c: float = 0.4,
-        tau_a: float = 0.5,
-        tau_d: float = 0.45,
-        tau_r: float = 0.5,
-        limit: int | None = None,
-    ) -> None:
-        """`k` descriptions, `n` hops, `c` in [0, 1), thresholds on activation and cosines."""
-        if k < 1 or n < 0 or not 0.0 <= c < 1.0:
-            raise UsageError("sarag-paper needs k of at least 1, n of at least 0, c in [0, 1)")
+    options = SaragPaperOptions
+
+    def __init__(self, view: GraphView, options: SaragPaperOptions | None = None) -> None:
         self._view = view
         self._reader = view.reader
         self._vectors = view.vectors
-        self._limit = limit
-        self._k, self._n, self._c = k, n, c
-        self._tau_a, self._tau_d, self._tau_r = tau_a, tau_d, tau_r
+        self._options = options or SaragPaperOptions()
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
+        options = self._options
         question = self._vectors.embedder.embed([query.text])[0]
-        seeds = nearest_seeds(self._reader, self._vectors, question, self._k)
+        seeds = nearest_seeds(self._reader, self._vectors, question, options.k)
         step, iris = self._view.traversal, self._view.iris
         start = rows_of(iris.entities, [seed.node for seed in seeds])
-        hops = neighbourhood(step, start, self._n)
+        hops = neighbourhood(step, start, options.n)
         inside = np.array(sorted(hops), dtype=np.int64)
         names = {int(row): iris.entities[row] for row in inside}
-        rows = relationships_among(step, inside)
-        cosines = self._view.relationship_cosines(question, rows[:, 0])
+        edges = relationships_among(step, inside)
+        cosines = self._view.relationship_cosines(question, edges.statement)
         links = tuple(
             Link(
-                iris.relationships[r], names[s], names[o], "", float(w), rescale(float(w), self._c)
+                iris.relationships[r],
+                names[s],
+                names[o],
+                "",
+                float(w),
+                rescale(float(w), options.c),
             )
-            for (r, s, o), w in zip(rows.tolist(), cosines, strict=True)
+            for r, (s, o), w in zip(
+                edges.statement.tolist(), edges.pairs().tolist(), cosines, strict=True
+            )
         )
-        same = [
-            (SAME_AS, names[one], names[other], 1.0)
-            for one, other in step.same_as(inside).tolist()
-            if one < other
-        ]
-        arcs = arcs_of([*((k.relationship, k.subject, k.object, k.weight) for k in links), *same])
-        outcome = spread_paper(arcs, [seed.node for seed in seeds])
-        activated = frozenset(e for e, a in outcome.activation.items() if a > self._tau_a)
+        identical = identities_of(step, inside).pairs().tolist()
+        joined = [(RELATED_TO.name, k.relationship, k.subject, k.object, k.weight) for k in links]
+        joined += [(SAME_AS.name, SAME_AS.predicate, names[s], names[o], 1.0) for s, o in identical]
+        starts = frozenset(seed.node for seed in seeds)
+        activation, steps = spread_paper(both_ways(joined), starts)
+        activated = frozenset(e for e, a in activation.items() if a > options.tau_a)
         relationships = sorted(
-            (k for k in links if k.similarity > self._tau_r and {k.subject, k.object} <= activated),
+            (
+                k
+                for k in links
+                if k.similarity > options.tau_r and {k.subject, k.object} <= activated
+            ),
             key=lambda k: (-k.similarity, k.relationship),
         )
+        to_node: defaultdict[str, list[Step]] = defaultdict(list)
+        for passed in steps:
+            to_node[passed.target].append(passed)
+        reached = {entity: amount for entity, amount in activation.items() if amount > 0.0}
+        chains = {entity: chain_through(entity, to_node, starts) for entity in reached}
         best: dict[str, tuple[float, str]] = {}
-        speaking = rows_of(iris.entities, sorted(activated))
-        for row, speaker in step.documents_of(speaking).tolist():
-            document, entity = iris.documents[row], names[speaker]
-            activation = outcome.activation[entity]
-            if document not in best or activation > best[document][0]:
-                best[document] = activation, entity
+        describing = step.incoming(DESCRIBES, rows_of(iris.entities, sorted(activated)))
+        for row, contributor in describing.pairs().tolist():
+            document, entity = iris.documents[row], names[contributor]
+            if document not in best or activation[entity] > best[document][0]:
+                best[document] = activation[entity], entity
         described = sorted(best)
         similarities = self._vectors.index("document").similarities(question, described)
         scored = [
-            ScoredDocument(iri, float(similarity), float(similarity), *best[iri])
+            ScoredDocument(
+                iri, float(similarity), float(similarity), *best[iri], chains[best[iri][1]]
+            )
             for iri, similarity in zip(described, similarities, strict=True)
-            if similarity >= self._tau_d
+            if similarity >= options.tau_d
         ]
         return retrieved(
-            self._reader,
+            self._view,
             query,
             "sarag-paper",
-            {
-                "k": self._k,
-                "n": self._n,
-                "c": self._c,
-                "tau_a": self._tau_a,
-                "tau_d": self._tau_d,
-                "tau_r": self._tau_r,
-            },
-            {},
-            Subgraph(seeds, {names[row]: hop for row, hop in hops.items()}, links),
-            outcome,
-            activated,
-            ranked_documents(self._reader, scored, self._limit),
-            relationships,
+            options.settings(),
+            sorted(scored, key=lambda d: (-d.score, d.iri))[: options.limit],
+            Explanation(
+                seeds,
+                reached,
+                activated,
+                chains,
+                {names[row]: hop for row, hop in hops.items()},
+                links,
+                relationships,
+            ),
         )
 
 
@@ -130,15 +159,43 @@ def rescale(similarity: float, c: float) -> float:
     return min(1.0, max(0.0, (similarity - c) / (1.0 - c)))
 
 
-def spread_paper(arcs: Mapping[str, Sequence[Arc]], seeds: Iterable[str]) -> Spread:
-    """Algorithm 1 with its order fixed: seeds ascending, arcs in the order given.
+class WeightedEdge(NamedTuple):
+    """One direction of an edge between entities, by IRI; the weight lies in [0, 1]."""
 
-    For each seed in turn: it is set to 1, and a breadth-first walk from it adds to every target
-    ``weight * activation of the node``, bounded by 1; `visited` is reset for each seed, so that
-    activation fires again. The result depends on the order, which is therefore part of it.
+    target: str
+    relationship: str
+    weight: float
+    kind: EdgeKindName
+
+
+def both_ways(
+    edges: Iterable[tuple[EdgeKindName, str, str, str, float]],
+) -> dict[str, list[WeightedEdge]]:
+    """The outgoing edges of each entity, both ways, in a fixed order.
+
+    Edges are given as (kind, relationship, subject, object, weight). Loops and edges of weight 0
+    are left out; parallel edges stay parallel.
+    """
+    outgoing: defaultdict[str, list[WeightedEdge]] = defaultdict(list)
+    for kind, relationship, subject, object_, weight in edges:
+        if subject != object_ and weight > 0.0:
+            outgoing[subject].append(WeightedEdge(object_, relationship, weight, kind))
+            outgoing[object_].append(WeightedEdge(subject, relationship, weight, kind))
+    return {entity: sorted(several) for entity, several in outgoing.items()}
+
+
+def spread_paper(
+    edges: Mapping[str, Sequence[WeightedEdge]], seeds: Iterable[str]
+) -> tuple[dict[str, float], list[Step]]:
+    """Algorithm 1 with its order fixed: seeds ascending, outgoing edges in the order given.
+
+    Each seed in turn is set to 1, and a breadth-first walk from it adds to every target ``weight
+    * activation of the node``, bounded by 1; `visited` is reset for each seed, so that a node
+    fires again. Returns the activation of all nodes that were reached, in [0, 1], and every step,
+    numbered from 0. The result depends on the order, which is therefore part of it.
     """
     activation: dict[str, float] = {}
-    passes: list[Pass] = []
+    steps: list[Step] = []
     for seed in sorted(set(seeds)):
         activation[seed] = 1.0
         visited: set[str] = set()
@@ -148,13 +205,23 @@ def spread_paper(arcs: Mapping[str, Sequence[Arc]], seeds: Iterable[str]) -> Spr
             if node in visited:
                 continue
             visited.add(node)
-            for target, link, weight in arcs.get(node, ()):
-                before = activation.get(target, 0.0)
+            for target, relationship, weight, kind in edges.get(node, ()):
                 amount = weight * activation[node]
-                activation[target] = min(1.0, before + amount)
-                passes.append(
-                    Pass(len(passes), node, target, link, weight, amount, activation[target])
+                activation[target] = min(1.0, activation.get(target, 0.0) + amount)
+                steps.append(
+                    Step(
+                        len(steps),
+                        node,
+                        target,
+                        relationship,
+                        weight,
+                        amount,
+                        activation[target],
+                        kind,
+                        "entity",
+                        "entity",
+                    )
                 )
                 if target not in visited:
                     queue.append(target)
-    return Spread(activation, passes)
+    return activation, steps

@@ -12,6 +12,7 @@ from sarag_rdf.arrays import find
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
 from sarag_rdf.iris import normalize_name
+from sarag_rdf.network.kinds import ABOUT
 from sarag_rdf.ports import Vector
 from sarag_rdf.retrieve.view import GraphView, Names
 from sarag_rdf.types import Seed
@@ -20,7 +21,7 @@ from sarag_rdf.types import Seed
 def nearest_seeds(
     reader: GraphReader, vectors: GraphVectors, question: Vector, k: int
 ) -> tuple[Seed, ...]:
-    """Seeds by falling similarity, each entity once, with the description that is nearest."""
+    """Seeds by falling similarity, each entity once, with its nearest description."""
     nearest = vectors.index("description").nearest(question, k)
     described: defaultdict[str, list[str]] = defaultdict(list)
     for text, entity in reader.rows_for("described-entities", [iri for iri, _ in nearest]):
@@ -33,36 +34,35 @@ def nearest_seeds(
 
 
 class Topics:
-    """Contains the entities that some document is about; each is looked up when it is asked for."""
+    """The set of all topics of documents; an entity is looked up when its membership is tested."""
 
     def __init__(self, view: GraphView) -> None:
         self._view = view
 
     def __contains__(self, entity: object) -> bool:
         row = find(self._view.iris.entities, str(entity))
-        return row >= 0 and len(self._view.traversal.about(np.array([row]))) > 0
+        return row >= 0 and len(self._view.traversal.incoming(ABOUT, np.array([row]))) > 0
 
 
 _WORD = re.compile(r"\S+")
 _LONGEST = 12
-"""Words of the longest name that is looked for in a question."""
+"""The number of words of the longest name."""
 _NO_NAMES = frozenset(
     "who whom whose what which when where why how is are was were do does did has have had can "
     "could in on at of to for from by with the a an".split()
 )
-"""Words that a question begins with, and that are no names where they stand alone."""
+"""Words at the beginning of questions, which are not names by themselves."""
 
 
 def named_entities(
     names: Names, question: str, topics: Container[str] = frozenset()
 ) -> dict[str, float]:
-    """Entities whose name or alias stands in the question, with their activation in (0, 1].
+    """Entities whose name or alias is in the question, with their activation in (0, 1].
 
-    The longest names count: one within another that was found does not ('York' in 'New York').
-    A name needs a capital letter or a digit in the question, so that common words do not count;
-    in a question that is written without capitals, it must be that of one of the `topics`
-    instead ('coffee', where a document is about it). A name of several entities is shared among
-    them.
+    The longest names count, not those within another name ('York' in 'New York'). A name needs a
+    capital letter or a digit in the question, so that common words do not count; in a question
+    without capitals, it must be that of one of the `topics` instead ('coffee', if a document is
+    about it). Several entities of one name share its activation.
     """
     words = [match.span() for match in _WORD.finditer(question)]
     spans: dict[tuple[int, int], str] = {}
@@ -81,9 +81,9 @@ def named_entities(
                     common.add(name)
     entities = names.entities(common, topics) | names.entities(set(spans.values()) - common)
     named: dict[str, float] = {}
-    taken: set[int] = set()
+    covered: set[int] = set()
     for (begin, end), name in spans.items():
-        if name in entities and taken.isdisjoint(range(begin, end)):
-            taken |= set(range(begin, end))
+        if name in entities and covered.isdisjoint(range(begin, end)):
+            covered |= set(range(begin, end))
             named = entities[name] | named
     return named

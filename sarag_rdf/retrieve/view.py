@@ -1,4 +1,4 @@
-"""What a retriever reads: one revision of a graph with its vectors, words, names and network."""
+"""The data that retrievers read: one revision of a graph, its vectors, words, names and network."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.texts import full_documents
 from sarag_rdf.graph.vectors import GraphVectors, Kind
 from sarag_rdf.iris import normalize_name
-from sarag_rdf.network.edges import Network, Rows
-from sarag_rdf.network.load import SparqlTraversal, load_network, network_after
-from sarag_rdf.network.spreading import Iris
+from sarag_rdf.network.edges import Iris, Network, Rows
+from sarag_rdf.network.load import SparqlTraversal, load_network, update_network
 from sarag_rdf.network.traversal import NetworkTraversal, Traversal
 from sarag_rdf.ports import Arrays, Matrix, Vector, WordIndex
 from sarag_rdf.types import Document
 
 Engine = Literal["auto", "memory", "sparql"]
-"""What takes the steps of traversal; ``auto`` is SPARQL behind an endpoint, else memory."""
+"""Where traversal takes place; ``auto`` is SPARQL for an endpoint, else memory."""
 _ROWS: tuple[Kind, ...] = ("document", "entity", "relationship")
-KEPT = 10_000
-"""Documents whose texts are kept in memory at most."""
+CACHED = 10_000
+"""The most documents whose texts stay in memory."""
 
 
 class GraphView:
-    """Reader and vectors at hand; the network and the index of words are made when first needed."""
+    """One revision of a graph; the network and the index of words are loaded at their first use."""
 
     def __init__(
         self,
@@ -41,7 +40,7 @@ class GraphView:
         *,
         engine: Engine = "auto",
     ) -> None:
-        """`engine` takes the steps of traversal."""
+        """`engine` is where traversal takes place."""
         self.reader = reader
         self.vectors = vectors
         self.word_index = word_index
@@ -51,28 +50,28 @@ class GraphView:
 
     @cached_property
     def network(self) -> Network:
-        """Documents, entities and relationships as arrays."""
+        """All edges of the graph, in arrays."""
         iris = self.iris
-        made = self.vectors.cached_arrays(
+        arrays = self.vectors.cached_arrays(
             "network", lambda: load_network(self.reader, iris).arrays(), self._network_after
         )
-        return Network.of_arrays(iris.documents, iris.entities, iris.relationships, made)
+        return Network.of_arrays(iris.documents, iris.entities, iris.relationships, arrays)
 
     def _network_after(self, old: Arrays, delta: Delta) -> Arrays | None:
         before = [self.vectors.before(kind) for kind in _ROWS]
         known = [iris for iris in before if iris is not None]
         if len(known) < len(before):
             return None
-        return network_after(self.reader, old, Iris(*known), self.iris, delta)
+        return update_network(self.reader, old, Iris(*known), self.iris, delta)
 
     @cached_property
     def iris(self) -> Iris:
-        """What rows stand for: all documents, entities and relationships."""
+        """The documents, entities and relationships by row."""
         return Iris(*(self.vectors.index(kind).iris for kind in _ROWS))
 
     @cached_property
     def traversal(self) -> Traversal:
-        """Takes the steps of activation and expansion, by rows of `iris`."""
+        """The steps over edges, by rows of `iris`."""
         if self._engine == "sparql" or (self._engine == "auto" and self.reader.store.is_shared):
             return SparqlTraversal(self.reader, self.iris)
         return NetworkTraversal(self.network)
@@ -83,20 +82,20 @@ class GraphView:
         return self.vectors.words()
 
     def prepare(self) -> None:
-        """Make what is kept between runs, or bring it to this revision."""
+        """Build the arrays that are cached between runs, or update them to this revision."""
         self.vectors.keep("names")
         _ = self.words, self.traversal
 
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
-        """Documents by IRI; what was read before is not read again."""
+        """Documents by IRI, without those that the graph does not have."""
         wanted = set(iris)
         missing = wanted - self._documents.keys()
         read = full_documents(self.reader, missing)
-        if len(self._documents) + len(read) > KEPT:
+        if len(self._documents) + len(read) > CACHED:
             self._documents.clear()
             read = full_documents(self.reader, wanted)
         self._documents |= read
-        return {iri: self._documents[iri] for iri in wanted}
+        return {iri: self._documents[iri] for iri in wanted if iri in self._documents}
 
     def relationship_cosines(self, question: Vector, rows: Rows) -> NDArray[np.float32]:
         """Cosines of relationships, by row."""
@@ -112,28 +111,28 @@ class GraphView:
 
 
 OWNERS = 4
-"""A name of more entities than these says nothing, in a graph where several may have it."""
+"""The most entities of one name; a name of more is ignored."""
 
 
 class Names:
-    """Looks up normalised names; what has to be read for it is read when first needed."""
+    """Looks up entities by normalised names."""
 
     def __init__(
         self,
         reader: GraphReader,
-        kept: Callable[[str, Callable[[], Arrays]], Arrays] = lambda _, make: make(),
+        cached: Callable[[str, Callable[[], Arrays]], Arrays] = lambda _, make: make(),
     ) -> None:
-        """`kept` may keep arrays that were made between runs."""
+        """`cached` may store arrays, by name, between runs."""
         self._reader = reader
-        self._kept = kept
+        self._cached = cached
 
     def entities(
         self, names: Iterable[str], among: Container[str] | None = None
     ) -> dict[str, dict[str, float]]:
-        """Name -> its entities (of those `among`), with shares in (0, 1]; unknown are absent.
+        """Name -> its entities (of those `among`), with shares in (0, 1], for all known names.
 
-        Where a name has several entities (up to `OWNERS`), of the documents or of the imported
-        graphs, they share it.
+        Several entities of one name (up to `OWNERS`), of the documents or of the imported graphs,
+        share it.
         """
         found: defaultdict[str, dict[str, float]] = defaultdict(dict)
         wanted = set(names)
@@ -145,9 +144,9 @@ class Names:
         return dict(found)
 
     def _in_documents(self, names: set[str]) -> dict[str, list[str]]:
-        """A name that no document uses is that of what it is an alias of.
+        """An alias that no document uses by itself names the entities that it is an alias of.
 
-        One that was decided to be of several things is of each of them.
+        A name that a decision splits among several entities names each of them.
         """
         reader = self._reader
         if all(part.name != DOCUMENTS for part in reader.parts):
@@ -180,9 +179,9 @@ class Names:
     def _known(self) -> Mapping[str, set[str]]:
         if not self._reader.imported.parts:
             return {}
-        kept = self._kept("names", self._pairs)
+        arrays = self._cached("names", self._pairs)
         known: defaultdict[str, set[str]] = defaultdict(set)
-        columns = (unpacked_list(kept, column) for column in ("names", "entities"))
+        columns = (unpacked_list(arrays, column) for column in ("names", "entities"))
         for name, entity in zip(*columns, strict=True):
             known[name].add(entity)
         return {name: found for name, found in known.items() if len(found) <= OWNERS}

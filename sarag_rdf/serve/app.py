@@ -21,12 +21,12 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sarag_rdf import __version__
 from sarag_rdf.resources import query_file, query_names
 from sarag_rdf.serve.answering import OpenGraph, answer_questions
 from sarag_rdf.serve.graph_store import PATH, graph_store
 from sarag_rdf.serve.http import error_response, public_url
 from sarag_rdf.serve.jobs import RequestError
+from sarag_rdf.serve.openapi import openapi_document
 from sarag_rdf.serve.pool import Target, WorkerPool
 from sarag_rdf.serve.questions import ask, search
 from sarag_rdf.serve.settings import ServeSettings
@@ -283,14 +283,6 @@ def examples() -> list[dict[str, str]]:
         }
         for query in queries
     ]
-
-
-def openapi_document(url: str) -> dict[str, Any]:
-    """The description of all paths, for the server at a URL."""
-    document: dict[str, Any] = json.loads(_page("openapi.json"))
-    document["info"]["version"] = __version__
-    document["servers"] = [{"url": url}]
-    return document
 
 
 def _own_prefixes(request: Request) -> dict[str, str]:

@@ -1,111 +1,145 @@
-"""``/search`` and ``/ask``: what ``sarag search --json`` and ``sarag ask --json`` give."""
+"""``/search`` and ``/ask``: the JSON of ``sarag search --json`` and ``sarag ask --json``."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Final, Literal
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sarag_rdf.options import MOST_COUNT, MOST_HOPS, MOST_TOKENS
+from sarag_rdf.errors import UsageError
+from sarag_rdf.kg.registry import RETRIEVERS, context_options, options_of, strategy
+from sarag_rdf.options import (
+    MAX_COUNT,
+    Option,
+    RetrieverOptions,
+    Spec,
+    declared_options,
+    read_values,
+)
 from sarag_rdf.serve.answering import error_reply
 from sarag_rdf.serve.http import query_string, read_body, run, to_response
 from sarag_rdf.serve.jobs import QuestionJob, RequestError
 
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """What a parameter takes: texts of at most that many characters, or numbers of a range.
-
-    Retrievers, contexts and reasoners may take less.
-    """
-
-    kind: type
-    least: float = 0
-    most: float = MOST_COUNT
-
-    def value(self, name: str, given: Any) -> Any:
-        """The value that was given, as the parameter's kind; raises `RequestError` (400)."""
-        if isinstance(given, bool) or not isinstance(given, str | int | float):
-            raise RequestError(400, f"'{name}' takes {_KIND[self.kind]}")
-        if isinstance(given, str) and len(given) > self.most and self.kind is str:
-            raise RequestError(400, f"'{name}' has at most {self.most:g} characters")
-        try:
-            made = self.kind(given)
-        except (ValueError, OverflowError) as error:
-            raise RequestError(400, f"'{name}' takes {_KIND[self.kind]}") from error
-        if self.kind is int and isinstance(given, float) and made != given:
-            raise RequestError(400, f"'{name}' takes a whole number")
-        if self.kind is not str and not self.least <= made <= self.most:
-            raise RequestError(400, f"'{name}' lies between {self.least:g} and {self.most:g}")
-        return made
+DEFAULT_LIMIT: Final = 10
+MAX_LIMIT: Final = MAX_COUNT
+"""Documents that an answer has at most."""
+MAX_TEXT: Final = 1000
+"""Characters of a parameter other than the question."""
 
 
-_KIND = {str: "a text", int: "a whole number", float: "a number"}
-RETRIEVAL: dict[str, Parameter] = {
-    "retriever": Parameter(str),
-    "preset": Parameter(str),
-    "k": Parameter(int),
-    "n": Parameter(int, 0, MOST_HOPS),
-    "c": Parameter(float, 0, 1),
-    "limit": Parameter(int, 1),
-}
-REASONING: dict[str, Parameter] = {
-    "reasoner": Parameter(str),
-    "context": Parameter(str),
-    "budget": Parameter(int, 1, MOST_TOKENS),
-}
-"""Parameters with their ranges. Endpoints, models and paths are none of them."""
+def _retriever_parameters() -> dict[str, dict[str, Option]]:
+    parameters: dict[str, dict[str, Option]] = {}
+    for name, retriever in RETRIEVERS.items():
+        for declared in declared_options(retriever.options):
+            parameters.setdefault(declared.name, {})[name] = declared
+    return parameters
+
+
+RETRIEVER_PARAMETERS: Final = _retriever_parameters()
+"""Options of retrievers as parameters: name -> retriever -> declaration."""
+
+
+def parameter_names(method: Literal["search", "ask"]) -> tuple[str, ...]:
+    """The parameters of a path; endpoints, models and paths of files are none of them."""
+    reasoning = ("reasoner", "context", "budget") if method == "ask" else ()
+    return ("q", "retriever", "preset", *RETRIEVER_PARAMETERS, *reasoning)
+
+
 _MOST_BODY = 1 << 20
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 async def search(request: Request) -> Response:
-    """``/search?q=…``: documents and relationships for a question."""
-    return await _answered(request, "search", RETRIEVAL)
+    """``/search?q=...``: documents and relationships for a question."""
+    return await _answered(request, "search")
 
 
 async def ask(request: Request) -> Response:
-    """``/ask?q=…``: an answer with its evidence, or the evidence alone without a model."""
-    return await _answered(request, "ask", RETRIEVAL | REASONING)
+    """``/ask?q=...``: an answer with its evidence, or without a model the evidence alone."""
+    return await _answered(request, "ask")
 
 
-async def _answered(
-    request: Request, method: Literal["search", "ask"], takes: Mapping[str, Parameter]
-) -> Response:
+async def _answered(request: Request, method: Literal["search", "ask"]) -> Response:
     try:
-        given = await _given(request, takes)
-        job = QuestionJob(method, given.pop("q"), given)
-        return await run(request, job, pool="questions")
-    except RequestError as error:
+        values = await _values(request, method)
+        arguments: dict[str, Any] = {"retriever": _retriever(values)}
+        if method == "ask":
+            arguments |= _reasoning(values)
+        return await run(request, QuestionJob(method, values["q"], arguments), pool="questions")
+    except (RequestError, UsageError) as error:
         return to_response(error_reply(error))
 
 
-async def _given(request: Request, takes: Mapping[str, Parameter]) -> dict[str, Any]:
-    """The question as ``q``, and the options that were given; raises `RequestError`."""
-    found: dict[str, Any] = {}
+async def _values(request: Request, method: Literal["search", "ask"]) -> dict[str, Any]:
+    """The parameters of a request, the question as ``q``; raises `RequestError`."""
+    values: dict[str, Any] = {}
     if request.method == "POST":
-        found = _object(request, await read_body(request, _MOST_BODY))
+        values = _object(request, await read_body(request, _MOST_BODY))
     for name, value in await query_string(request):
-        if name in found:
+        if name in values:
             raise RequestError(400, f"'{name}' is given more than once")
-        found[name] = value
-    if "question" in found and "q" not in found:
-        found["q"] = found.pop("question")
-    if not isinstance(found.get("q"), str) or not found["q"].strip():
-        raise RequestError(400, "ask something: the question goes into 'q'")
-    unknown = sorted(found.keys() - takes.keys() - {"q"})
+        values[name] = value
+    if "question" in values and "q" not in values:
+        values["q"] = values.pop("question")
+    if not isinstance(values.get("q"), str) or not values["q"].strip():
+        raise RequestError(400, "no question: put it into the parameter 'q'")
+    names = parameter_names(method)
+    unknown = sorted(values.keys() - set(names))
     if unknown:
-        raise RequestError(400, f"unknown: {', '.join(unknown)}; there are q, {', '.join(takes)}")
-    given = {name: takes[name].value(name, found[name]) for name in takes if name in found}
-    for name, value in {"q": found["q"], **given}.items():
-        if isinstance(value, str) and _LONE_SURROGATE.search(value):
-            raise RequestError(400, f"'{name}' holds half of a surrogate pair, which is no text")
-    return {"q": found["q"], "limit": 10, **given}
+        raise RequestError(
+            400, f"unknown: {', '.join(unknown)}; the parameters are {', '.join(names)}"
+        )
+    for name, value in values.items():
+        _check(name, value)
+    return values
+
+
+def _check(name: str, value: Any) -> None:
+    if not isinstance(value, str | int | float):
+        raise RequestError(400, f"'{name}' must be text, a number, true or false")
+    if isinstance(value, str) and len(value) > MAX_TEXT and name != "q":
+        raise RequestError(400, f"'{name}' is longer than {MAX_TEXT} characters")
+    if isinstance(value, str) and _LONE_SURROGATE.search(value):
+        raise RequestError(400, f"'{name}' contains half of a surrogate pair, which is not text")
+
+
+def _retriever(values: Mapping[str, Any]) -> RetrieverOptions:
+    """The options of the retriever; parameters take precedence over those within ``retriever``."""
+    spec = _spec(values, "retriever", "sarag")
+    declared = strategy("retriever", spec.name).options
+    names = {"preset", *RETRIEVER_PARAMETERS}
+    given = {name: value for name, value in values.items() if name in names}
+    options: RetrieverOptions = spec.read(declared, read_values(declared, given))
+    if options.limit is None:
+        return replace(options, limit=DEFAULT_LIMIT)
+    if options.limit > MAX_LIMIT:
+        raise RequestError(
+            400, f"{spec.name}: limit must be at most {MAX_LIMIT}, not {options.limit}"
+        )
+    return options
+
+
+def _reasoning(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the reasoner and of the context."""
+    spec = _spec(values, "context", "whole")
+    given = {name: value for name, value in values.items() if name == "budget"}
+    budget = read_values(strategy("context", spec.name).options, given).get("budget")
+    return {
+        "reasoner": options_of("reasoner", _spec(values, "reasoner", "single")),
+        "context": context_options(spec.label, budget),
+    }
+
+
+def _spec(values: Mapping[str, Any], name: str, default: str) -> Spec:
+    text = values.get(name, default)
+    if not isinstance(text, str):
+        raise RequestError(400, f"'{name}' must be text")
+    return Spec.parse(text)
 
 
 def _object(request: Request, body: bytes) -> dict[str, Any]:

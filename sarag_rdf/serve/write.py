@@ -21,7 +21,7 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.skolem import Skolemizer, has_blank_node
 from sarag_rdf.index.quarantine import inspect_evidence
 from sarag_rdf.iris import Minter
-from sarag_rdf.kg.location import GraphLocation
+from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Change
 from sarag_rdf.rdf.oxigraph import OxigraphStore, open_store
 from sarag_rdf.rdf.shacl.data import Data
@@ -104,7 +104,7 @@ def _difference(
 @contextmanager
 def _open_for_writing(settings: ServeSettings) -> Iterator[tuple[OxigraphStore, InvariantRepair]]:
     """The locked store, repaired if the last write was interrupted."""
-    with GraphLocation(settings.folder, None).writing() as reader:
+    with Session(settings.folder).write() as reader:
         store = reader.store
         assert isinstance(store, OxigraphStore)  # noqa: S101 - a folder always has this store
         yield store, InvariantRepair(reader, store)

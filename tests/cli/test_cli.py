@@ -75,6 +75,7 @@ def test_commands() -> None:
             "import",
             "search",
             "ask",
+            "strategies",
             "query",
             "export",
             "describe",

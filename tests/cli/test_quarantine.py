@@ -154,7 +154,7 @@ def test_what_is_not_there(sarag: Sarag, indexed: Indexed) -> None:
     for command in ("show", "retry", "drop"):
         sarag("quarantine", command, "nowhere.txt").fails(2, "no source nowhere.txt", "list")
     for arguments in (["list"], ["show", BAD], ["retry"], ["drop", "--all"]):
-        sarag("quarantine", *arguments, "--kg", "nothing").fails(1, "there is no graph at nothing")
+        sarag("quarantine", *arguments, "--kg", "nothing").fails(1, "no graph at nothing")
 
 
 def test_both_engines_validate_what_is_in(sarag: Sarag, indexed: Indexed) -> None:

@@ -12,7 +12,7 @@ from sarag_rdf.cli import output
 from sarag_rdf.cli.output import show_retrieved, show_table, show_trace
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.ports import Table
-from sarag_rdf.retrieve import explain
+from sarag_rdf.retrieve import sarag
 from sarag_rdf.types import Query, Retrieved, Stage
 from tests.retrieve import test_retrievers, test_sarag
 from tests.retrieve.graphs import QUESTIONS, larger_graph, view_of
@@ -106,7 +106,7 @@ def test_entities_and_what_is_left_out(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that are told are the most active: the graph may hold more that are active."""
-    monkeypatch.setattr(explain, "ENTITIES", 3)
+    monkeypatch.setattr(sarag, "ENTITIES", 3)
     monkeypatch.setattr(output, "_ENTITIES", 1)
     found, _ = test_sarag.search(gain=0.3, k=0, limit=1)
     one, two, three = found.entities

@@ -15,6 +15,7 @@ from sarag_rdf.context.graph_walk import (
     Contents,
     Fact,
     GraphWalk,
+    GraphWalkOptions,
     co_occurring,
     read_contents,
     seeds_of,
@@ -66,7 +67,9 @@ def walk(
     question: str, contents: Sequence[Content] = CHAIN, *, budget: int = 1000, **options: int
 ) -> Context:
     reader, documents = made(contents)
-    return GraphWalk(words, reader, budget=budget, **options).build(found_for(question, *documents))
+    return GraphWalk(words, reader, GraphWalkOptions(budget=budget, **options)).build(
+        found_for(question, *documents)
+    )
 
 
 def shown(context: Context) -> list[tuple[str, list[str], list[str]]]:
@@ -205,7 +208,7 @@ def test_fewer_hops_and_documents() -> None:
     context = walk("Ada?", documents=1)
     assert shown(context) == [("named in the question", ["Ada met Bea."], ["Ada met Bea."])]
     for hops, most in ((-1, 20), (3, 0)):
-        with pytest.raises(UsageError, match="hops of at least 0 and documents of at least 1"):
+        with pytest.raises(UsageError, match=r"^graph-walk: (hops|documents) must be"):
             walk("Ada?", hops=hops, documents=most)
 
 
@@ -283,7 +286,7 @@ def test_without_seeds_whole_documents_within_the_same_budget() -> None:
     """Three documents of three words; one fact would fit no more."""
     reader, documents = made(CHAIN)
     retrieved = found_for("What is it?", *documents, facts=["a fact of five words"])
-    context = GraphWalk(words, reader, budget=11, documents=4).build(retrieved)
+    context = GraphWalk(words, reader, GraphWalkOptions(budget=11, documents=4)).build(retrieved)
     assert shown(context) == [("", [], ["Ada met Bea.", "Bea met Cid.", "Cid met Dan."])]
     assert (context.tokens, context.builder) == (9, "whole")
 

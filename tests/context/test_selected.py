@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sarag_rdf.context.selected import Selected, sentence_spans
+from sarag_rdf.context.selected import Selected, SelectedOptions, sentence_spans
 from sarag_rdf.errors import UsageError
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Matrix
@@ -25,7 +25,7 @@ def shown(context: Context) -> dict[str, str]:
 
 
 def selected(question: str, *documents: RankedDocument, budget: int) -> Context:
-    builder = Selected(words, HashEmbedder(), Bm25Index, budget=budget)
+    builder = Selected(words, HashEmbedder(), Bm25Index, SelectedOptions(budget=budget))
     return builder.build(found_for(question, *documents))
 
 
@@ -75,7 +75,9 @@ def test_the_best_sentences_that_fit(budget: int, texts: dict[str, str], tokens:
 
     With 0.6 of the words, and 0.3 for first sentences: 0.95, 0.65, -1.05, 0.04.
     """
-    context = Selected(words, Flat(), LastWins, budget=budget).build(found_for("?", A, B))
+    context = Selected(words, Flat(), LastWins, SelectedOptions(budget=budget)).build(
+        found_for("?", A, B)
+    )
     assert (shown(context), context.tokens, context.builder) == (texts, tokens, "selected")
     assert all(not section.relationships for section in context.sections)
 
@@ -92,7 +94,9 @@ def test_the_best_sentences_that_fit(budget: int, texts: dict[str, str], tokens:
 def test_an_ellipsis_counts(budget: int, text: str) -> None:
     """The last sentence is the best, then the first; these two have 6 words with the title."""
     document = found("A", "Aa bb. Cc dd. Ee ff.")
-    context = Selected(words, Flat(), LastWins, budget=budget).build(found_for("?", document))
+    context = Selected(words, Flat(), LastWins, SelectedOptions(budget=budget)).build(
+        found_for("?", document)
+    )
     assert (shown(context), context.tokens) == ({"A": text}, budget)
 
 
@@ -105,10 +109,12 @@ def test_sentences_are_embedded_with_the_title_before_them() -> None:
 
 def test_documents_beyond_the_first_are_not_read() -> None:
     embedder = Flat()
-    Selected(words, embedder, LastWins, documents=1).build(found_for("What?", A, B))
+    Selected(words, embedder, LastWins, SelectedOptions(documents=1)).build(
+        found_for("What?", A, B)
+    )
     assert embedder.texts == ["What?", "A: Aa bb.", "A: Cc dd."]
-    with pytest.raises(UsageError, match="documents of at least 1"):
-        Selected(words, embedder, LastWins, documents=0)
+    with pytest.raises(UsageError, match="selected: documents must be an integer between 1 and"):
+        Selected(words, embedder, LastWins, SelectedOptions(documents=0))
 
 
 # ------------------------------------------------------------------------- With real words

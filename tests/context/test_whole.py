@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.context.budget import Budget, approximate_tokens
-from sarag_rdf.context.whole import Whole
+from sarag_rdf.context.whole import Whole, WholeOptions
 from sarag_rdf.errors import UsageError
 from sarag_rdf.types import Citation, Context, Excerpt, Section
 from tests.context.sample import found, found_for, words
@@ -120,7 +120,7 @@ def test_documents_while_they_fit_and_then_relationships(
     options: dict[str, int], titles: list[str], facts: list[str], tokens: int
 ) -> None:
     """The order is kept: what is smaller than a document that does not fit does not overtake it."""
-    context = Whole(words, **options).build(found_for("?", *FOUND, facts=FACTS))
+    context = Whole(words, WholeOptions(**options)).build(found_for("?", *FOUND, facts=FACTS))
     [section] = context.sections
     assert [excerpt.document.title for excerpt in section.excerpts.values()] == titles
     assert list(section.excerpts) == [f"D{n}" for n in range(1, len(titles) + 1)]
@@ -133,11 +133,13 @@ def test_documents_while_they_fit_and_then_relationships(
 
 
 def test_nothing_fits_or_nothing_was_found() -> None:
-    assert Whole(words, budget=1).build(found_for("?", *FOUND)) == Context((), 0, "whole")
+    assert Whole(words, WholeOptions(budget=1)).build(found_for("?", *FOUND)) == Context(
+        (), 0, "whole"
+    )
     assert Whole(words).build(found_for("?")) == Context((), 0, "whole")
 
 
 @pytest.mark.parametrize("options", [{"documents": 0}, {"relationships": -1}])
 def test_numbers_that_cannot_work(options: dict[str, int]) -> None:
-    with pytest.raises(UsageError, match="documents of at least 1, relationships of at least 0"):
-        Whole(words, **options)
+    with pytest.raises(UsageError, match=r"^whole: (documents|relationships) must be"):
+        Whole(words, WholeOptions(**options))

@@ -18,7 +18,7 @@ from sarag_rdf.derive.remaining import Tally
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.iris import Minter
-from sarag_rdf.kg.identity import decide
+from sarag_rdf.kg.identity import record_decisions
 from sarag_rdf.ports import Table
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.resources import query_file
@@ -111,7 +111,7 @@ def step_of(reader: GraphReader, step: Step, tally: Tally | None) -> None:
     if isinstance(step, tuple):
         there = read_decisions(reader)
         made = [d for d in step[0] if d.kind == "variant" or d.name != d.other]
-        decide(reader, made, [d for number, d in enumerate(there) if number in step[1]])
+        record_decisions(reader, made, [d for number, d in enumerate(there) if number in step[1]])
         return
     drop = [graph_of(source) for source in step]
     insert = [
@@ -144,7 +144,7 @@ def test_a_refreshed_graph_is_the_rebuilt_one(bound: int, monkeypatch: pytest.Mo
             step_of(reader, step, tally)
             derived = {quad.triple for quad in reader.store.quads(MINTER.kg_graph)}
             assert derived == {quad.triple for quad in rebuild(reader).insert}
-        decide(reader, [], read_decisions(reader))
+        record_decisions(reader, [], read_decisions(reader))
         assert not set(reader.store.quads(MINTER.decisions_graph))
         undecided = {quad.triple for quad in reader.store.quads(MINTER.kg_graph)}
         assert undecided == {quad.triple for quad in rebuild(reader).insert}

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 from sarag_rdf.kg import registry
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.options import RetrieverOptions, option
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Document, Query, RankedDocument, Retrieved, Subgraph
 from tests.sample_graph import CapitalExtractor
 
 
+@dataclass(frozen=True, kw_only=True)
+class FixedOptions(RetrieverOptions):
+    """Options of `Fixed`."""
+
+    name = "fixed"
+    order: str = option("", "Titles in their order, with | between.")
+
+
 class Fixed:
-    """Returns documents by title, in the order that it was given, and counts what it is asked."""
+    """Returns documents by title, in the order of its options, and records its questions."""
 
-    asked: list[tuple[str, int]] = []  # noqa: RUF012 - shared on purpose
+    options = FixedOptions
+    asked: list[tuple[str, int | None]] = []  # noqa: RUF012 - shared on purpose
 
-    def __init__(self, view: GraphView, *, order: str = "", limit: int = 100) -> None:
+    def __init__(self, view: GraphView, options: FixedOptions) -> None:
+        order = options.order
         texts = {d.title: d.text for d in view.documents(view.iris.documents).values()}
-        self._limit = limit
+        self._limit = options.limit
         self._documents = [
             Document(f"a:{place}", "a:source", title, texts[title], 0, len(texts[title]))
             for place, title in enumerate(order.split("|") if order else sorted(texts))

@@ -539,7 +539,7 @@ def test_a_plot_of_few_and_of_many(tmp_path: Path, count: int, length: int) -> N
         (["--systems", "other+single"], ["system other+single", "unknown retriever", "dense"]),
         (["--systems", "dense+other"], ["system dense+other", "unknown reasoner", "single"]),
         (["--systems", "dense+other+single"], ["unknown context 'other'", "whole"]),
-        (["--systems", "dense:limit+single"], ["dense:limit", "name:key=value"]),
+        (["--systems", "dense:limit+single"], ["dense:limit", "NAME:KEY=VALUE"]),
         (["--systems", "dense+single:colour=red"], ["system dense+single:colour=red"]),
         (["--baseline", "dense+single"], ["--baseline dense+single", "sarag+single"]),
         (["--plot", "a.jpg"], [".png"]),
@@ -683,7 +683,7 @@ def test_a_system_that_retrieves_nothing_is_named_alone() -> None:
     parts = SystemSpec.parse("closed-book:max_tokens=99")
     assert (parts.label, parts.reasoner.options) == (
         "closed-book:max_tokens=99",
-        {"max_tokens": 99},
+        {"max_tokens": "99"},
     )
     with pytest.raises(UsageError, match="no system"):
         SystemSpec.parse("single")

@@ -15,9 +15,11 @@ from sarag_rdf.evaluation.scores import count_words, words_to_answer
 from sarag_rdf.evaluation.tables import WIDTH
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.options import Spec
 from sarag_rdf.ports import Matrix
+from sarag_rdf.retrieve.sarag import SaragOptions
 from tests.command import Result, Sarag
 from tests.evaluation.fixed import Fixed, without_models
 from tests.evaluation.sample import CORPUS, PASSAGES, QUESTIONS, musique, write
@@ -252,9 +254,11 @@ def test_chunks_of_one_passage(evaluate: Evaluate, tmp_path: Path) -> None:
 
 
 def test_options_of_a_method() -> None:
-    method = Spec.parse(" sarag:n=1:decay=0.5:name=x ")
-    assert (method.label, method.name) == ("sarag:n=1:decay=0.5:name=x", "sarag")
-    assert method.options == {"n": 1, "decay": 0.5, "name": "x"}
+    spec = Spec.parse(" sarag:n=1:decay=0.5 ")
+    assert (spec.label, spec.name) == ("sarag:n=1:decay=0.5", "sarag")
+    assert spec.read(SaragOptions) == SaragOptions(n=1, decay=0.5)
+    assert ranking_options(spec.label) == SaragOptions(n=1, decay=0.5, explain=False)
+    assert ranking_options("sarag:explain=true") == SaragOptions()
 
 
 def test_coverage_agrees_with_the_words_of_the_documents(evaluate: Evaluate) -> None:
@@ -395,10 +399,10 @@ def test_an_extraction_file(evaluate: Evaluate, tmp_path: Path) -> None:
         (["--tokens", "-1"], ["--tokens"]),
         (["--limit", "0"], ["--limit"]),
         (["--seed", "-1"], ["--seed"]),
-        (["--methods", "other"], ["unknown method 'other'", "sarag", "fixed"]),
-        (["--methods", "sarag,"], ["unknown method ''"]),
-        (["--methods", "sarag:gain"], ["'sarag:gain'", "name:key=value"]),
-        (["--methods", "sarag:gain=-1"], ["method sarag:gain=-1", "gain of at least 0"]),
+        (["--methods", "other"], ["unknown retriever 'other'", "sarag", "fixed"]),
+        (["--methods", "sarag,"], ["unknown retriever ''"]),
+        (["--methods", "sarag:gain"], ["'sarag:gain'", "NAME:KEY=VALUE"]),
+        (["--methods", "sarag:gain=-1"], ["method sarag:gain=-1", "gain must be a number between"]),
         (["--baseline", "dense"], ["--baseline dense", "sarag"]),
         (["--json", "nowhere/a.json"], ["nowhere/a.json"]),
         (["--plot", "."], ["."]),

@@ -283,7 +283,7 @@ def test_what_cannot_be_said(
 
 
 def test_there_must_be_a_graph(sarag: Sarag, tmp_path: Path) -> None:
-    sarag("describe", "--kg", tmp_path / "none", "--title", "x").fails(1, "there is no graph at")
+    sarag("describe", "--kg", tmp_path / "none", "--title", "x").fails(1, "no graph at")
     assert not (tmp_path / "none").exists()
 
 

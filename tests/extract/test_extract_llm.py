@@ -24,6 +24,7 @@ from sarag_rdf.errors import (
 from sarag_rdf.extract.llm import (
     REPLY_ALLOWANCE,
     LLMExtractor,
+    LLMOptions,
     entities_prompt,
     entities_schema,
     grounded_mentions,
@@ -100,7 +101,7 @@ def test_one_document() -> None:
 
 
 def test_method() -> None:
-    method = LLMExtractor(QueuedLLM([], model="m"), max_tokens=99).method
+    method = LLMExtractor(QueuedLLM([], model="m"), options=LLMOptions(max_tokens=99)).method
     assert (method.extractor, method.model, method.settings) == ("llm", "m", {"max_tokens": "99"})
     assert method.prompt_hash == prompt_hash("entities", "relationships")
     real = OpenAILLM(base_url="http://127.0.0.1:1/v1", model="m", api_key="k", seed=3)
@@ -435,7 +436,7 @@ class Tight:
 
 def test_extraction_with_a_real_server_ends(llm_server: str) -> None:
     llm = OpenAILLM(base_url=llm_server, model="smollm2", max_retries=0, timeout=60)
-    extractor = LLMExtractor(Tight(llm), max_tokens=160)
+    extractor = LLMExtractor(Tight(llm), options=LLMOptions(max_tokens=160))
     begun = time.monotonic()
     try:
         [found] = list(extractor.extract([document()]))

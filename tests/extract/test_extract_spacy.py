@@ -7,7 +7,7 @@ import pytest
 from sarag_rdf.errors import MissingDependencyError
 from sarag_rdf.extract.names import clean_name, is_name, without_bracket
 from sarag_rdf.extract.spacy import pipeline
-from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
+from sarag_rdf.extract.spacy.pipeline import SpacyExtractor, SpacyOptions
 from sarag_rdf.extract.spacy.relations import CONFIDENCE
 from sarag_rdf.ports import Extractor
 from sarag_rdf.types import Document, Extraction, Mention
@@ -393,7 +393,7 @@ class TestExtractor:
         ]
         once = list(extractor.extract(documents))
         assert len(once) == 4
-        assert list(SpacyExtractor(batch_size=1).extract(iter(documents))) == once
+        assert list(SpacyExtractor(SpacyOptions(batch_size=1)).extract(iter(documents))) == once
         assert list(extractor.extract(documents)) == once
 
     def test_documents_are_read_a_batch_ahead(self, extractor: SpacyExtractor) -> None:
@@ -405,7 +405,7 @@ class TestExtractor:
                 read += 1
                 yield document("Ada Brook", "Ada Brook was a botanist.")
 
-        small = SpacyExtractor(batch_size=4)
+        small = SpacyExtractor(SpacyOptions(batch_size=4))
         found = small.extract(documents())
         assert read == 0
         next(found)
@@ -422,7 +422,7 @@ class TestExtractor:
 
 class TestModel:
     def test_a_model_that_is_not_there(self) -> None:
-        extractor = SpacyExtractor("xx_no_such_model")
+        extractor = SpacyExtractor(SpacyOptions(model="xx_no_such_model"))
         with pytest.raises(MissingDependencyError, match="spacy download xx_no_such_model"):
             extractor.extract([]).__next__()
 

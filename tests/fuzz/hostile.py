@@ -126,7 +126,8 @@ def graph(**options: Any) -> KnowledgeGraph:
         report = kg.index(list(HOLY), extractor=CapitalExtractor())
         assert report.added == len(HOLY)
     else:
-        kg._location.reader(or_empty=True).store.load(iter(_holy()))
+        with kg.session.write() as reader:
+            reader.store.load(iter(_holy()))
     return kg
 
 
@@ -139,12 +140,14 @@ def _holy() -> tuple[ox.Quad, ...]:
 
 def quads(kg: KnowledgeGraph) -> set[ox.Quad]:
     """All that a graph holds."""
-    return set(kg._location.reader().store.quads())
+    with kg.session.read() as snapshot:
+        return set(snapshot.reader.store.quads())
 
 
 def evidence(kg: KnowledgeGraph) -> set[ox.Quad]:
     """What the graphs of `HOLY` hold."""
-    minter = kg._location.reader().minter
+    with kg.session.read() as snapshot:
+        minter = snapshot.reader.minter
     sources = [minter.source(s.key, s.title, s.text) for s in HOLY]
     graphs = {minter.source_graph(source) for source in sources}
     return {quad for quad in quads(kg) if iri(quad.graph_name) in graphs}

@@ -260,7 +260,8 @@ def test_nodes_that_an_import_speaks_of_are_read_with_it(tmp_path: Path) -> None
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index([sarag_rdf.Source("Ulm lies on the Danube.")])
         kg.import_graph(tmp_path / "towns.nt", "rdf", name="towns")
-        reader = kg._location.reading()
+        with kg.session.read() as snapshot:
+            reader = snapshot.searched
         empty = {kind: frozenset[str]() for kind in KINDS}
         assert told_apart(reader, Delta("1", "2", empty))
         assert not told_apart(reader, Delta("1", "2", empty | {"entity": frozenset([entity])}))
@@ -312,6 +313,6 @@ def test_a_large_graph_is_searched_in_clusters(
         ]
         assert [d.document.iri for d in kg.search("Who lies on the Aare?").documents] == found
     monkeypatch.setenv("SARAG_EXACT_UP_TO", "many")
-    refused = pytest.raises(UsageError, match="number of vectors, and not 'many'")
+    refused = pytest.raises(UsageError, match="must be a number of vectors, not 'many'")
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg, refused:
         kg.search("Aare")

@@ -105,7 +105,9 @@ def test_a_list_of_graphs_gives_what_their_union_gives(
     text = "SELECT ?s ?p ?o { ?s ?p ?o }"
     found = sorted(map(str, kg.query(text).rows))  # type: ignore[union-attr]
     own = ox.Store()
-    for quad in OxigraphStore.open(kg._location._folder / "store").quads():  # type: ignore[operator]
+    with kg.session.read() as snapshot:
+        quads = list(snapshot.reader.store.quads())
+    for quad in quads:
         if MINTER.imported_graphs not in str(quad.graph_name):
             own.add(quad)
     rows: Any = own.query(text, use_default_graph_as_union=True)

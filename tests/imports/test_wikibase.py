@@ -31,7 +31,8 @@ def opened(folder: Path, *over: str) -> KnowledgeGraph:
 def facts(folder: Path, name: str) -> tuple[set[str], set[tuple[str, str, str]]]:
     """Names of the entities of one part, and its relationships as (subject, object, text)."""
     with opened(folder) as kg:
-        reader = searched(kg._location.reader(), [name])
+        with kg.session.read() as snapshot:
+            reader = searched(snapshot.reader, [name])
         names = {entity.value: text.value for entity, text in reader.rows("entity-texts")}
         texts = {item.value: text.value for item, text in reader.rows("relationship-texts")}
         ends = reader.rows("relationship-ends")

@@ -72,7 +72,8 @@ def opened(folder: Path | None = None) -> KnowledgeGraph:
 
 
 def quads(kg: KnowledgeGraph) -> set[Quad]:
-    return set(kg._location.reader().store.quads())
+    with kg.session.read() as snapshot:
+        return set(snapshot.reader.store.quads())
 
 
 def without_records(found: Iterable[Quad]) -> set[Quad]:

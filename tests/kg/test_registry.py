@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sarag_rdf
+from sarag_rdf.context.whole import WholeOptions
 from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.errors import ModelError, UsageError
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS, make_counter
+from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS, STRATEGIES, make_counter
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.options import Spec, greatest_values
+from sarag_rdf.options import declared_options
+from sarag_rdf.retrieve.rrf import RrfOptions
+from sarag_rdf.types import Query
 from tests.command import Sarag
 from tests.sample_graph import SOURCES, CapitalExtractor, make_graph
 
@@ -36,74 +38,129 @@ def problem(kg: KnowledgeGraph, **options: str | int | float) -> str:
     return str(raised.value)
 
 
-# --------------------------------------------------------------------------------- Spec
-
-
-def test_a_name_with_options() -> None:
-    spec = Spec.parse(" cot:steps=2:x=0.5:brief=false:name=a=b ")
-    assert (spec.label, spec.name) == ("cot:steps=2:x=0.5:brief=false:name=a=b", "cot")
-    assert spec.options == {"steps": 2, "x": 0.5, "brief": False, "name": "a=b"}
-    assert Spec.parse("cot") == Spec("cot", "cot", {})
-
-
-@pytest.mark.parametrize("text", ["cot:", "cot:steps", "cot:steps=", "cot:=2", "cot::steps=2"])
-def test_options_that_cannot_be_read(text: str) -> None:
-    with pytest.raises(UsageError) as raised:
-        Spec.parse(text)
-    assert str(raised.value) == (f"'{text}' cannot be read: write name or name:key=value:key=value")
-
-
 # ----------------------------------------------------------------------------- Mistakes
 
 
-def test_unknown_names_are_told_with_those_that_exist(kg: KnowledgeGraph) -> None:
+def test_unknown_names_are_reported_with_the_known_ones(kg: KnowledgeGraph) -> None:
     assert problem(kg, reasoner="oracle:steps=1") == (
-        f"unknown reasoner 'oracle': choose one of {', '.join(REASONERS)}"
+        f"unknown reasoner 'oracle': choose from {', '.join(REASONERS)}"
     )
     assert problem(kg, context="short") == (
-        "unknown context 'short': choose one of whole, selected, graph-walk"
+        "unknown context 'short': choose from whole, selected, graph-walk"
     )
+    assert problem(kg, retriever="sorag") == (
+        f"unknown retriever 'sorag': choose from {', '.join(RETRIEVERS)}"
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"reasoner": "nonsense"},
+        {"reasoner": "cot:steps=0"},
+        {"context": "nonsense"},
+        {"retriever": "nonsense"},
+    ],
+)
+def test_names_are_checked_without_a_model_too(options: dict[str, Any]) -> None:
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index(SOURCES, extractor=CapitalExtractor())
+        assert kg.ask(QUESTION).outcome == "evidence"
+        with pytest.raises(UsageError, match=r"nonsense|steps"):
+            kg.ask(QUESTION, **options)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"reasoner": "cot:brief=true"}, "cot does not take brief: it takes steps, max_tokens"),
+        (
+            {"reasoner": "cot:brief=true"},
+            "cot has no option 'brief': choose from steps, max_tokens",
+        ),
         (
             {"reasoner": "self-ask:most=2"},
-            "self-ask does not take most: it takes steps, max_tokens",
+            "self-ask has no option 'most': choose from steps, max_tokens",
         ),
-        ({"reasoner": "single:llm=x"}, "single does not take llm: it takes brief, max_tokens"),
-        ({"reasoner": "cot:steps=two"}, "cot takes a whole number as steps, not 'two'"),
-        ({"reasoner": "cot:steps=2.5"}, "cot takes a whole number as steps, not '2.5'"),
-        ({"reasoner": "cot:steps=true"}, "cot takes a whole number as steps, not 'True'"),
-        ({"reasoner": "single:brief=yes"}, "single takes true or false as brief, not 'yes'"),
-        ({"reasoner": "single:brief=2"}, "single takes true or false as brief, not '2'"),
-        ({"reasoner": "cot:steps=0"}, "cot needs steps of at least 1"),
+        (
+            {"reasoner": "single:llm=x"},
+            "single has no option 'llm': choose from brief, max_tokens",
+        ),
+        (
+            {"reasoner": "cot:steps=two"},
+            "cot: steps must be an integer between 1 and 10, not 'two'",
+        ),
+        (
+            {"reasoner": "cot:steps=2.5"},
+            "cot: steps must be an integer between 1 and 10, not '2.5'",
+        ),
+        (
+            {"reasoner": "cot:steps=true"},
+            "cot: steps must be an integer between 1 and 10, not 'true'",
+        ),
+        ({"reasoner": "single:brief=yes"}, "single: brief must be true or false, not 'yes'"),
+        ({"reasoner": "single:brief=2"}, "single: brief must be true or false, not '2'"),
+        ({"reasoner": "cot:steps=0"}, "cot: steps must be an integer between 1 and 10, not 0"),
         (
             {"context": "whole:hops=2"},
-            "whole does not take hops: it takes budget, documents, relationships",
+            "whole has no option 'hops': choose from budget, documents, relationships",
         ),
         (
             {"context": "selected:count=2"},
-            "selected does not take count: it takes budget, documents",
+            "selected has no option 'count': choose from budget, documents",
         ),
         (
             {"context": "graph-walk:view=2"},
-            "graph-walk does not take view: it takes budget, hops, documents",
+            "graph-walk has no option 'view': choose from budget, hops, documents",
         ),
-        ({"context": "whole:budget=all"}, "whole takes a whole number as budget, not 'all'"),
-        ({"context": "whole:budget=0"}, "a budget is at least 1 token"),
-        ({"budget": 0}, "a budget is at least 1 token"),
-        ({"n": 10**9}, "sarag takes n of at most 10"),
-        ({"k": 10**400}, "sarag takes k of at most 1,000"),
-        ({"gain": float("inf")}, "sarag takes a finite number as gain, not 'inf'"),
-        ({"retriever": "khop", "n": 11}, "khop takes n of at most 10"),
-        ({"retriever": "sarag-paper", "n": 11}, "sarag-paper takes n of at most 10"),
-        ({"retriever": "rrf", "k": 10**400}, "rrf takes k of at most 1,000"),
-        ({"context": "graph-walk:hops=1000000000"}, "graph-walk takes hops of at most 10"),
-        ({"reasoner": "decompose:most=11"}, "decompose takes most of at most 10"),
-        ({"budget": 10**7}, "whole takes budget of at most 1,000,000"),
+        (
+            {"context": "whole:budget=all"},
+            "whole: budget must be an integer between 1 and 1000000, not 'all'",
+        ),
+        (
+            {"context": "whole:budget=0"},
+            "whole: budget must be an integer between 1 and 1000000, not 0",
+        ),
+        ({"budget": 0}, "whole: budget must be an integer between 1 and 1000000, not 0"),
+        ({"n": 10**9}, "sarag: n must be an integer between 1 and 10, not 1000000000"),
+        (
+            {"k": 10**4000},
+            f"sarag: k must be an integer between 0 and 1000, not 1{59 * '0'}...",
+        ),
+        (
+            {"gain": float("inf")},
+            "sarag: gain must be a number between 0 and 1000, not inf",
+        ),
+        ({"c": float("nan")}, "sarag: c must be a number in [0, 1), not nan"),
+        ({"limit": 0}, "sarag: limit must be an integer of at least 1, not 0"),
+        (
+            {"retriever": "khop", "n": 11},
+            "khop: n must be an integer between 0 and 10, not 11",
+        ),
+        (
+            {"retriever": "sarag-paper:n=11"},
+            "sarag-paper: n must be an integer between 0 and 10, not 11",
+        ),
+        (
+            {"retriever": "rrf", "k": 10**5000},
+            "rrf: k must be an integer between 0 and 1000, not an integer of 16610 bits",
+        ),
+        (
+            {"context": "graph-walk:hops=1000000000"},
+            "graph-walk: hops must be an integer between 0 and 10, not 1000000000",
+        ),
+        (
+            {"reasoner": "decompose:most=11"},
+            "decompose: most must be an integer between 1 and 10, not 11",
+        ),
+        ({"budget": 10**7}, "whole: budget must be an integer between 1 and 1000000, not 10000000"),
+        (
+            {"retriever": "sarag-paper:preset=hotpot"},
+            "sarag-paper: unknown preset 'hotpot': choose from musique, 2wiki",
+        ),
+        (
+            {"retriever": "dense", "kind": 1},
+            "dense has no option 'kind': choose from limit",
+        ),
     ],
 )
 def test_options_that_cannot_work(
@@ -112,32 +169,46 @@ def test_options_that_cannot_work(
     assert problem(kg, **options) == message
 
 
-@pytest.mark.parametrize(
-    "made", [*RETRIEVERS.values(), *(build for build, _ in CONTEXTS.values()), *REASONERS.values()]
-)
-def test_every_number_is_bounded(made: Callable[..., object]) -> None:
-    """Whole numbers by a greatest value; `limit` by the graph, since it takes documents away."""
-    numbers = {
-        parameter.name
-        for parameter in inspect.signature(made).parameters.values()
-        if parameter.kind is parameter.KEYWORD_ONLY
-        and (type(parameter.default) is int or parameter.name == "budget")
-    }
-    assert numbers <= greatest_values(made).keys()
+STRATEGY_CLASSES = [class_ for table in STRATEGIES.values() for class_ in table.values()]
+
+
+@pytest.mark.parametrize("class_", STRATEGY_CLASSES)
+def test_every_integer_is_bounded(class_: Any) -> None:
+    """Except `limit`, which the graph bounds: it only takes documents away."""
+    for declared in declared_options(class_.options):
+        if declared.kind is int and declared.name != "limit":
+            assert declared.ge is not None
+            assert declared.le is not None
+
+
+@pytest.mark.parametrize("kind", STRATEGIES)
+def test_options_have_the_name_of_their_strategy(kind: str) -> None:
+    for name, class_ in STRATEGIES[kind].items():
+        assert class_.options.name == name
+        assert class_.__doc__.splitlines()[0].endswith(".")
+        assert str(class_.options()) == name
+        for declared in declared_options(class_.options):
+            assert declared.meaning.endswith(".")
+            declared.check(name, declared.default)
+
+
+def test_no_two_strategies_share_a_name() -> None:
+    names = [name for table in STRATEGIES.values() for name in table]
+    assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize("name", REASONERS)
-def test_no_reasoner_tells_what_it_is_made_of(kg: KnowledgeGraph, name: str) -> None:
+def test_no_reasoner_lists_its_parts_as_options(kg: KnowledgeGraph, name: str) -> None:
     message = problem(kg, reasoner=f"{name}:colour=red")
-    assert message.startswith(f"{name} does not take colour: it takes ")
+    assert message.startswith(f"{name} has no option 'colour': choose from ")
     assert "max_tokens" in message
     assert not {"gather", "llm", "self", "grounder"} & set(message.replace(",", "").split())
 
 
 @pytest.mark.parametrize("name", CONTEXTS)
-def test_every_context_takes_a_budget(kg: KnowledgeGraph, name: str) -> None:
+def test_every_context_has_a_budget(kg: KnowledgeGraph, name: str) -> None:
     message = problem(kg, context=f"{name}:colour=red")
-    assert message.startswith(f"{name} does not take colour: it takes budget, ")
+    assert message.startswith(f"{name} has no option 'colour': choose from budget, ")
     assert not {"count", "reader", "embedder"} & set(message.replace(",", "").split())
 
 
@@ -150,10 +221,10 @@ def test_a_tokenizer_that_does_not_exist(kg: KnowledgeGraph, tmp_path: Path) -> 
     ("arguments", "words"),
     [
         (["--reasoner", "oracle"], ["unknown reasoner 'oracle'", "single, cot"]),
-        (["--reasoner", "cot:x=1"], ["cot does not take x", "steps, max_tokens"]),
+        (["--reasoner", "cot:x=1"], ["cot has no option 'x'", "steps, max_tokens"]),
         (["--context", "short"], ["unknown context 'short'", "whole, selected"]),
-        (["--context", "whole:"], ["'whole:' cannot be read"]),
-        (["--context", "selected:budget=x"], ["selected takes a whole number as budget"]),
+        (["--context", "whole:"], ["cannot read 'whole:'"]),
+        (["--context", "selected:budget=x"], ["selected: budget must be an integer"]),
         (["--context", "graph-walk", "--budget", "0"], ["--budget"]),
     ],
 )
@@ -172,6 +243,23 @@ def test_mistakes_on_the_command_line_are_one_line(
 
 
 # ------------------------------------------------------------------------------ Meaning
+
+
+def test_a_retriever_is_chosen_by_name_specification_or_options(kg: KnowledgeGraph) -> None:
+    found = kg.search(QUESTION, retriever="rrf", k=5, limit=2)
+    assert found.settings == {"k": 5}
+    assert kg.search(QUESTION, retriever="rrf:k=5:limit=2") == found
+    assert kg.search(QUESTION, retriever="rrf:k=7:limit=2", k=5) == found
+    assert kg.search(QUESTION, retriever=RrfOptions(k=5, limit=2)) == found
+    assert kg.search(QUESTION, retriever=RrfOptions(k=7, limit=2), k=5) == found
+    gathered = kg.gather(RrfOptions(k=5, limit=2), context=WholeOptions(documents=1))
+    assert len(gathered(Query(QUESTION)).context.excerpts) == 1
+
+
+def test_options_of_another_kind_of_strategy(kg: KnowledgeGraph) -> None:
+    assert problem(kg, retriever=WholeOptions()) == (  # type: ignore[arg-type]
+        f"unknown retriever 'whole': choose from {', '.join(RETRIEVERS)}"
+    )
 
 
 def told(**options: str | int) -> tuple[str, int, list[str]]:
@@ -221,7 +309,7 @@ def test_numbers_of_endpoints_that_cannot_be(wrong: dict[str, Any]) -> None:
 
 
 def test_an_engine_that_does_not_exist() -> None:
-    with pytest.raises(UsageError, match="no engine 'zz': give auto, memory, sparql"):
+    with pytest.raises(UsageError, match="unknown engine 'zz': choose one of auto, memory, sparql"):
         sarag_rdf.open(engine="zz")  # type: ignore[arg-type]
 
 

@@ -147,8 +147,8 @@ def test_what_is_derived_is_made_anew(folder: Path, name: str) -> None:
     assert "sarag fsck --repair" in text
     repaired = check(folder, repair=True)
     assert repaired.in_order, repaired
-    assert any("derived the traversed graph anew" in done for done in repaired.repaired)
-    assert "brought the vectors up to date" in repaired.repaired
+    assert any("rebuilt the traversed graph" in done for done in repaired.repaired)
+    assert "updated the vectors" in repaired.repaired
     assert without_meta(folder) == before
     assert check(folder).in_order
     with opened(folder) as kg:
@@ -340,7 +340,8 @@ def test_a_bit_in_what_is_made_of_the_graph(folder: Path) -> None:
 
 def test_vectors_of_other_texts_and_lengths(folder: Path) -> None:
     with opened(folder) as kg:
-        vectors = kg._embeddings.view(kg._location.reading()).vectors
+        with kg.session.read() as snapshot:
+            vectors = snapshot.view.vectors
         store, revision = vectors._store, vectors._revision
         for kind in KINDS:
             index = vectors.index(kind)
@@ -435,11 +436,11 @@ def test_the_command(
     repaired = sarag("fsck", "--kg", folder, "--repair")
     assert (repaired.code, repaired.out.splitlines()[0]) == (
         0,
-        "repaired: derived the traversed graph anew",
+        "repaired: rebuilt the traversed graph",
     )
     assert repaired.out.splitlines()[-1].startswith(f"{folder}: consistent: 3 sources")
     assert json.loads(sarag("fsck", "--kg", folder, "--json").out)["in_order"] is True
-    sarag("fsck", "--kg", "none").fails(1, "there is no graph at none")
+    sarag("fsck", "--kg", "none").fails(1, "no graph at none")
 
 
 def test_behind_an_endpoint(
@@ -450,7 +451,7 @@ def test_behind_an_endpoint(
     with opened(remote) as kg:
         kg.index(sarag_rdf.Source("Ada met Bea.", "", "a.txt"), extractor=CapitalExtractor())
         assert kg.fsck().findings == ()
-        with kg._location.changing() as reader:
+        with kg.session.write(create=False) as reader:
             quads = list(reader.store.quads(MINTER.kg_graph))
             reader.store.apply(Change(delete=(quads[0],)))
         assert not kg.fsck().in_order

@@ -126,7 +126,8 @@ def commits_of(size: int) -> Iterator[None]:
 
 
 def reader_of(kg: KnowledgeGraph) -> GraphReader:
-    return kg._location.own()
+    with kg.session.read() as snapshot:
+        return snapshot.own
 
 
 def kg_quads(kg: KnowledgeGraph) -> list[str]:

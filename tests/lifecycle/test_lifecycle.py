@@ -66,7 +66,8 @@ def kg(docs: Path) -> KnowledgeGraph:
 
 
 def reader(kg: KnowledgeGraph) -> Any:
-    return kg._location.own()
+    with kg.session.read() as snapshot:
+        return snapshot.own
 
 
 def keys(kg: KnowledgeGraph) -> list[str]:
@@ -295,7 +296,7 @@ def test_deleting_needs_no_model(
     with sarag_rdf.open(tmp_path / "kg", endpoint=None) as kg:
         assert kg.delete("a.txt") == ("a.txt",)
         assert names(kg) == {"Cleo", "Dan"}
-    assert ("left to the next search" in caplog.text) is not cached
+    assert ("the next search updates them" in caplog.text) is not cached
 
 
 # -------------------------------------------------------------------------------- Sync
@@ -488,8 +489,8 @@ def test_another_extractor_is_not_taken_unasked(
 
 @pytest.mark.usefixtures("settings")
 def test_commands_fail_in_one_line(sarag: Sarag, tmp_path: Path) -> None:
-    sarag("update", "docs").fails(1, "there is no graph at kg")
-    sarag("delete", "nyc.txt").fails(1, "there is no graph at kg")
+    sarag("update", "docs").fails(1, "no graph at kg")
+    sarag("delete", "nyc.txt").fails(1, "no graph at kg")
     assert sarag("sync", "docs").code == 0
     sarag("delete", "nic.txt", "london.txt").fails(2, "nothing was deleted", "mean nyc.txt?")
     sarag("sync", "nowhere").fails(2, "there is no folder nowhere")

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.arrays import rows_of
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.network.edges import Network
-from sarag_rdf.network.load import load_network
+from sarag_rdf.graph import vectors
+from sarag_rdf.graph.reader import GraphReader, Part
+from sarag_rdf.kg.registry import make_view
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.network.edges import Iris, Network
+from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO
+from sarag_rdf.network.load import SparqlTraversal, load_network
 from sarag_rdf.ports import Table
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.types import Extraction, Mention, Relation
+from sarag_rdf.vectors.store import FolderVectors
+from sarag_rdf.vocab import SKOS
 from tests.retrieve.graphs import MINTER, Content, indexed, put
 
 
@@ -45,23 +53,24 @@ def by_sparql(reader: GraphReader) -> dict[str, Any]:
 def by_network(network: Network) -> dict[str, Any]:
     """The network by IRIs."""
     documents, entities = network.documents, network.entities
-    topics = zip(documents, network.topics.tolist(), strict=True)
-    ends = zip(network.relationships, network.ends.tolist(), strict=True)
-    assert network.described.shape[1] == network.ends.shape[1] == 2
+    assert network[RELATED_TO].statement.tolist() == list(range(len(network.relationships)))
+    ends = zip(network.relationships, network[RELATED_TO].pairs().tolist(), strict=True)
     return {
         "documents": list(documents),
         "entities": list(entities),
         "relationships": list(network.relationships),
-        "described": [(documents[d], entities[e]) for d, e in network.described.tolist()],
-        "topics": [(document, entities[e]) for document, e in topics if e >= 0],
+        "described": [(documents[d], entities[e]) for d, e in network[DESCRIBES].pairs()],
+        "topics": [(documents[d], entities[e]) for d, e in network[ABOUT].pairs()],
         "ends": [(r, entities[s], entities[o]) for r, (s, o) in ends],
     }
 
 
 def same(one: Network, other: Network) -> bool:
-    return all(
-        np.array_equal(getattr(one, field.name), getattr(other, field.name))
-        for field in fields(Network)
+    lists = ("documents", "entities", "relationships", "predicates")
+    arrays = one.arrays(), other.arrays()
+    assert arrays[0].keys() == arrays[1].keys()
+    return all(list(getattr(one, n)) == list(getattr(other, n)) for n in lists) and all(
+        np.array_equal(arrays[0][name], arrays[1][name]) for name in arrays[0]
     )
 
 
@@ -80,28 +89,30 @@ def test_a_graph_by_hand() -> None:
     network = load_network(reader)
     named = [MINTER.entity(name) for name in ("ada", "bea", "cid")]
     ada, bea, cid = rows_of(network.entities, named).tolist()
-    first, second, third = rows_of(network.documents, [one, two, three]).tolist()
-    assert {tuple(pair) for pair in network.described.tolist()} == {
+    first, second, _ = rows_of(network.documents, [one, two, three]).tolist()
+    assert set(map(tuple, network[DESCRIBES].pairs().tolist())) == {
         *((first, ada), (first, bea)),
         *((second, bea), (second, cid)),
     }
-    assert network.topics[[first, second, third]].tolist() == [ada, cid, -1]
-    assert sorted(network.ends.tolist()) == sorted([[ada, bea], [bea, ada]])
+    assert sorted(network[ABOUT].pairs().tolist()) == sorted([[first, ada], [second, cid]])
+    assert sorted(network[RELATED_TO].pairs().tolist()) == sorted([[ada, bea], [bea, ada]])
     assert network.frequencies[[ada, bea, cid]].tolist() == [1, 2, 1]
+    predicates = {network.predicates[row] for kind in EDGE_KINDS for row in network[kind].predicate}
+    assert predicates == {kind.predicate for kind in (ABOUT, DESCRIBES, RELATED_TO)}
+    assert list(network.predicates) == sorted(predicates)
 
 
 def test_an_empty_graph() -> None:
     network = load_network(GraphReader(OxigraphStore.in_memory(), MINTER))
     assert not any(by_network(network).values())
-    assert network.described.shape == network.ends.shape == (0, 2)
+    assert [network[kind].pairs().shape for kind in EDGE_KINDS] == [(0, 2)] * 4
 
 
 def test_documents_without_entities() -> None:
     reader, iris = indexed([("", "one", Extraction()), ("", "two", Extraction())])
     network = load_network(reader)
     assert list(network.documents) == sorted(iris)
-    assert network.topics.tolist() == [-1, -1]
-    assert network.described.shape == (0, 2)
+    assert len(network[ABOUT]) == len(network[DESCRIBES]) == 0
 
 
 # ------------------------------------------------------------------------- Of any graph
@@ -155,3 +166,53 @@ def test_after_adding_and_deleting_it_is_that_of_what_is_left(
     assert same(load_network(reader), load_network(anew))
     assert by_network(load_network(reader)) == by_sparql(reader)
     assert len(load_network(reader).documents) == len(kept)
+
+
+# ---------------------------------------------------------------------------- Predicates
+
+
+def test_a_statement_that_is_a_triple_has_its_property() -> None:
+    store, base, graph = OxigraphStore.in_memory(), "https://example.org/", "https://example.org/g"
+    river, vistula, brda = (NamedNode(base + name) for name in ("river", "vistula", "brda"))
+    triples: list[tuple[NamedNode, NamedNode, NamedNode | Literal]] = [
+        *((thing, SKOS.prefLabel, Literal("a name")) for thing in (river, vistula, brda)),
+        (vistula, SKOS.broader, river),
+        (vistula, SKOS.related, brda),
+    ]
+    store.load(Quad(*triple, NamedNode(graph)) for triple in triples)
+    reader = GraphReader(store, MINTER, (Part("rivers", "skos", {"kg": graph}, store),))
+    network = load_network(reader)
+    edges = network[RELATED_TO]
+    found = {
+        (network.predicates[p], network.entities[s], network.entities[t])
+        for p, s, t in zip(edges.predicate, edges.source, edges.target, strict=True)
+    }
+    assert found == {
+        (SKOS.broader.value, vistula.value, river.value),
+        (SKOS.related.value, vistula.value, brda.value),
+    }
+    iris = Iris(network.documents, network.entities, network.relationships)
+    step = SparqlTraversal(reader, iris)
+    again = step.incident(RELATED_TO, rows_of(iris.entities, [vistula.value]))
+    assert {step.predicates[row] for row in again.predicate} == {
+        predicate for predicate, *_ in found
+    }
+
+
+# --------------------------------------------------------------------------------- Cache
+
+
+def test_arrays_of_another_layout_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, _ = indexed([("Ada", "Ada was glad.", Extraction((Mention("Ada"),), ()))])
+    store, embedder = FolderVectors(tmp_path), HashEmbedder()
+    with monkeypatch.context() as before:
+        before.setattr(vectors, "_LAYOUT", "3")
+        old = {"described": np.zeros((1, 2), dtype=np.int32)}
+        store.save_arrays("network", vectors.arrays_key("1", embedder.name), old)
+    view = make_view(reader, vectors.GraphVectors(reader, embedder, store, "1"), "memory")
+    assert len(view.network[DESCRIBES]) == 1
+    stored = store.load_arrays("network", vectors.arrays_key("1", embedder.name))
+    assert stored is not None
+    assert "describes_source" in stored

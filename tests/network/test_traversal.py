@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,9 +10,9 @@ from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.graph.parts import LINKS
 from sarag_rdf.graph.reader import GraphReader, Part
-from sarag_rdf.network.edges import Rows
+from sarag_rdf.network.edges import Edges, Iris, Rows
+from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO, SAME_AS, EdgeKind
 from sarag_rdf.network.load import SparqlTraversal, load_network
-from sarag_rdf.network.spreading import Iris
 from sarag_rdf.network.traversal import NetworkTraversal, Traversal
 from sarag_rdf.ports import Change
 from sarag_rdf.rdf.oxigraph import OxigraphStore
@@ -24,15 +22,11 @@ from tests.retrieve.graphs import MINTER, Content, put
 
 NAMES = ("Ada", "Bea", "Cid", "Dan", "Eve", "Hub")
 name = st.one_of(st.just("Hub"), st.sampled_from(NAMES))
-STEPS: tuple[tuple[str, str], ...] = (
-    ("entities_of", "documents"),
-    ("documents_of", "entities"),
-    ("about", "entities"),
-    ("relationships_of", "entities"),
-    ("relationships_from", "entities"),
-    ("neighbours_of", "entities"),
-    ("same_as", "entities"),
-)
+STEPS = [
+    (kind, step, nodes)
+    for kind in EDGE_KINDS
+    for step, nodes in (("outgoing", kind.source), ("incoming", kind.target))
+] + [(kind, "incident", "entity") for kind in (RELATED_TO, SAME_AS)]
 
 
 @st.composite
@@ -76,21 +70,29 @@ def test_every_step_is_the_same(
     reader = GraphReader(OxigraphStore.in_memory(), MINTER)
     put(reader, made)
     iris, found = engines(linked(reader, same))
-    for step, kind in STEPS:
-        nodes = len(getattr(iris, kind))
-        some = data.draw(st.sets(st.integers(0, nodes - 1)) if nodes else st.just(set[int]()))
-        start = np.array(sorted(some), dtype=np.int64)
-        one, other = (taken(getattr(engine, step), start) for engine in found)
-        assert one.tolist() == other.tolist(), step
-        assert one.shape == other.shape
+    one, other = found
+    for kind, step, nodes in STEPS:
+        start = some_of(iris, nodes, data)
+        edges = [taken(engine, kind, step, start) for engine in found]
+        assert edges[0] == edges[1], (kind.name, step)
+    start = some_of(iris, "entity", data)
+    assert one.neighbours(start).tolist() == other.neighbours(start).tolist()
 
 
-def taken(step: Callable[[Rows], Rows], start: Rows) -> Rows:
-    """What a step gives, which must be ascending, each once."""
-    found = step(start)
-    assert found.dtype == np.int64
-    assert np.array_equal(found, np.unique(found, axis=0) if len(found) else found)
-    return found
+def some_of(iris: Iris, nodes: str, data: st.DataObject) -> Rows:
+    size = len(iris.documents if nodes == "document" else iris.entities)
+    some = data.draw(st.sets(st.integers(0, size - 1)) if size else st.just(set[int]()))
+    return np.array(sorted(some), dtype=np.int64)
+
+
+def taken(engine: Traversal, kind: EdgeKind, step: str, start: Rows) -> list[tuple[object, ...]]:
+    """The edges of a step, which must be ascending, each once; predicates by IRI."""
+    edges: Edges = getattr(engine, step)(kind, start)
+    found = [column.tolist() for column in edges.columns()]
+    keys = list(zip(found[2], found[0], found[1], strict=True))
+    assert keys == sorted(set(keys))
+    predicates = [engine.predicates[row] for row in found[3]]
+    return list(zip(*found[:3], predicates, found[4], strict=True))
 
 
 def test_steps_by_hand() -> None:
@@ -107,19 +109,22 @@ def test_steps_by_hand() -> None:
     iris, found = engines(linked(reader, {("Bea", "Cid"), ("Cid", "Cid"), ("Bea", "Nobody")}))
     ada, bea, cid = (iris.entities.index(MINTER.entity(n)) for n in ("ada", "bea", "cid"))
     for engine in found:
-        assert set(engine.neighbours_of(np.array([ada])).tolist()) == {bea}
-        assert engine.neighbours_of(np.array([cid])).tolist() == [cid]
-        assert len(engine.relationships_of(np.array([ada]))) == 2
-        assert len(engine.relationships_from(np.array([ada]))) == 1
-        assert len(engine.documents_of(np.array([ada]))) == 2
-        assert len(engine.about(np.array([ada]))) == 1
-        assert engine.same_as(np.array([bea])).tolist() == [[bea, cid]]
-        assert engine.same_as(np.array([ada])).shape == (0, 2)
+        of_ada, of_bea, of_cid = (np.array([row]) for row in (ada, bea, cid))
+        assert engine.neighbours(of_ada).tolist() == [bea]
+        assert engine.neighbours(of_cid).tolist() == [cid]
+        assert len(engine.incident(RELATED_TO, of_ada)) == 2
+        assert engine.outgoing(RELATED_TO, of_ada).pairs().tolist() == [[ada, bea]]
+        assert len(engine.incoming(DESCRIBES, of_ada)) == 2
+        (topic,) = engine.incoming(ABOUT, of_ada).pairs().tolist()
+        assert engine.outgoing(ABOUT, np.array(topic[:1])).pairs().tolist() == [topic]
+        assert engine.incident(SAME_AS, of_bea).pairs().tolist() == [sorted((bea, cid))]
+        assert len(engine.incident(SAME_AS, of_ada)) == 0
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_no_node_leads_nowhere(step: tuple[str, str]) -> None:
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[0].name}-{step[1]}")
+def test_no_node_leads_nowhere(step: tuple[EdgeKind, str, str]) -> None:
     reader = GraphReader(OxigraphStore.in_memory(), MINTER)
     put(reader, {1: ("Ada", "one", Extraction((Mention("Ada"),), ()))})
     for engine in engines(reader)[1]:
-        assert len(getattr(engine, step[0])(np.zeros(0, dtype=np.int64))) == 0
+        assert len(getattr(engine, step[1])(step[0], np.zeros(0, dtype=np.int64))) == 0
+        assert len(engine.neighbours(np.zeros(0, dtype=np.int64))) == 0

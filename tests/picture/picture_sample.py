@@ -8,8 +8,10 @@ from dataclasses import replace
 from sarag_rdf.types import (
     ActivatedEntity,
     Document,
+    EdgeKindName,
     EntityType,
     Link,
+    NodeType,
     Query,
     RankedDocument,
     Retrieved,
@@ -91,8 +93,9 @@ def retrieval(question: str = QUESTION) -> Retrieved:
         before, value = chain(origin), activation[name]
         relation = f"{KG}r{next(i for i, k in enumerate(links) if k[:2] == (origin, name))}"
         step = Step(
-            len(before) + 1, iri(origin), iri(name), relation, 0.8 * value, 0.5 * value, value
-        )
+            len(before) + 1, iri(origin), iri(name), relation, 0.8 * value, 0.5 * value, value,
+            "related_to", "entity", "entity",
+        )  # fmt: skip
         return (*before, step)
 
     entities = [
@@ -123,7 +126,14 @@ def retrieval(question: str = QUESTION) -> Retrieved:
 
 
 def step(stage: int, origin: str, target: str) -> Step:
-    return Step(stage, origin, target, SARAG.describes.value, 0.5, 0.5, 0.5)
+    """A step of the stages of a round: to an entity, between entities, to a document."""
+    types: dict[int, tuple[NodeType, NodeType]] = {
+        0: ("entity", "document"), 1: ("document", "entity"), 2: ("entity", "entity")
+    }  # fmt: skip
+    kind: EdgeKindName = "related_to" if stage % 3 == 2 else "describes"
+    return Step(
+        stage, origin, target, SARAG.describes.value, 0.5, 0.5, 0.5, kind, *types[stage % 3]
+    )
 
 
 def through_documents() -> Retrieved:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.reason.conversation import INSUFFICIENT
-from sarag_rdf.reason.decompose import Decompose
+from sarag_rdf.reason.decompose import Decompose, DecomposeOptions
 from tests.reason.sample import ASKED, CITE_ADA, CITE_CLUB, QUERY, Library, told
 
 SPLIT = {"questions": ["Who founded the club?", "Where was #1 born?"]}
@@ -16,7 +16,7 @@ def brief(text: str) -> dict[str, str]:
 
 def test_each_link_is_retrieved_for_with_the_answer_before_and_cited() -> None:
     library, llm = Library(), QueuedLLM([SPLIT, brief("Ada"), brief("Ulm")])
-    answer = Decompose(library, llm, chain=True).answer(QUERY)
+    answer = Decompose(library, llm, DecomposeOptions(chain=True)).answer(QUERY)
     assert (answer.outcome, answer.text) == ("answered", "Ulm")
     assert library.asked == ["Who founded the club?", "Where was Ada born?"]
     assert answer.citations == (CITE_CLUB, CITE_ADA)
@@ -27,11 +27,11 @@ def test_each_link_is_retrieved_for_with_the_answer_before_and_cited() -> None:
 
 def test_a_last_link_without_answer_is_an_abstention() -> None:
     llm = QueuedLLM([SPLIT, brief("Ada"), brief(INSUFFICIENT)])
-    answer = Decompose(Library(), llm, chain=True).answer(QUERY)
+    answer = Decompose(Library(), llm, DecomposeOptions(chain=True)).answer(QUERY)
     assert (answer.outcome, len(llm.calls)) == ("insufficient", 3)
 
 
 def test_a_question_of_one_fact_is_asked_as_it_is() -> None:
     library, llm = Library(), QueuedLLM([{"questions": [ASKED]}, brief("Ulm")])
-    answer = Decompose(library, llm, chain=True, brief=True).answer(QUERY)
+    answer = Decompose(library, llm, DecomposeOptions(chain=True, brief=True)).answer(QUERY)
     assert (answer.text, library.asked, len(llm.calls)) == ("Ulm", [QUERY.text], 2)

@@ -9,7 +9,7 @@ import pytest
 from sarag_rdf.errors import UsageError
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.reason.conversation import INSUFFICIENT, NO_DOCUMENT
-from sarag_rdf.reason.cot import Cot
+from sarag_rdf.reason.cot import Cot, CotOptions
 from tests.reason.sample import (
     ADA,
     ASKED,
@@ -79,7 +79,7 @@ def test_the_summary_is_carried_on_and_the_documents_are_not() -> None:
 
 def test_an_answer_ends_it() -> None:
     library, llm = Library(), QueuedLLM([done()])
-    answer = Cot(library, llm, max_tokens=77).answer(QUERY)
+    answer = Cot(library, llm, CotOptions(max_tokens=77)).answer(QUERY)
     assert (answer.text, library.asked, answer.usage.calls) == ("Ulm", [QUERY.text], 1)
     [call] = llm.calls
     assert (call.name, call.max_tokens) == ("cot", 77)
@@ -97,16 +97,16 @@ def test_the_last_step_cannot_ask() -> None:
 
 def test_as_many_steps_as_it_may_take() -> None:
     llm = QueuedLLM([last(answer_possible=True, final_answer="Ulm")])
-    assert Cot(Library(), llm, steps=1).answer(QUERY).text == "Ulm"
+    assert Cot(Library(), llm, CotOptions(steps=1)).answer(QUERY).text == "Ulm"
     assert len(llm.calls) == 1
-    with pytest.raises(UsageError, match="steps of at least 1"):
-        Cot(Library(), llm, steps=0)
+    with pytest.raises(UsageError, match="cot: steps must be an integer between 1 and 10, not 0"):
+        Cot(Library(), llm, CotOptions(steps=0))
 
 
 @pytest.mark.parametrize("follow_up", ["", " \n", ASKED, f"{BORN} "])
 def test_a_question_that_would_find_the_same_again_ends_it(follow_up: str) -> None:
     library, llm = Library(), QueuedLLM([step(), step(follow_up=follow_up)])
-    answer = Cot(library, llm, steps=5).answer(QUERY)
+    answer = Cot(library, llm, CotOptions(steps=5)).answer(QUERY)
     assert (answer.outcome, library.asked) == ("insufficient", [QUERY.text, BORN])
 
 

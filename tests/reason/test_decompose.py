@@ -9,7 +9,7 @@ import pytest
 from sarag_rdf.errors import UnparsableReplyError, UsageError
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.reason.conversation import INSUFFICIENT, NO_DOCUMENT
-from sarag_rdf.reason.decompose import Decompose, chain_of, joined, substituted
+from sarag_rdf.reason.decompose import Decompose, DecomposeOptions, chain_of, joined, substituted
 from sarag_rdf.types import Context, Excerpt, Section
 from tests.reason.sample import (
     ADA,
@@ -51,7 +51,7 @@ def final(**changes: Any) -> dict[str, Any]:
 def test_answers_take_the_place_of_references_and_stand_in_the_last_prompt() -> None:
     library = Library(contexts={WHO: context_of(CLUB), ADA_BORN: context_of(ADA)})
     llm = QueuedLLM([split(WHO, BORN), found(" Ada\n"), found("Ulm"), final()])
-    answer = Decompose(library, llm, max_tokens=77).answer(QUERY)
+    answer = Decompose(library, llm, DecomposeOptions(max_tokens=77)).answer(QUERY)
     assert (answer.outcome, answer.text, answer.reasoning) == ("answered", "Ulm", "So.")
     assert answer.citations == (CITE_ADA,)
     assert answer.retrieved.query == QUERY
@@ -79,14 +79,16 @@ def test_two_calls_more_than_questions_at_most_and_one_more_if_merged(
 ) -> None:
     parts = [split("A?", "B?", "C?"), *[found("x")] * (2 if merge else 3), final()]
     llm = QueuedLLM(parts)
-    Decompose(Library(), llm, most=3, merge=merge).answer(QUERY)
+    Decompose(Library(), llm, DecomposeOptions(most=3, merge=merge)).answer(QUERY)
     assert len(llm.calls) == calls
     assert llm.calls[0].schema["properties"]["questions"]["maxItems"] == 3
     assert "at most 3" in llm.prompts[0]
     with pytest.raises(UnparsableReplyError):
-        Decompose(Library(), QueuedLLM(parts), most=2).answer(QUERY)
-    with pytest.raises(UsageError, match="most of at least 1"):
-        Decompose(Library(), llm, most=0)
+        Decompose(Library(), QueuedLLM(parts), DecomposeOptions(most=2)).answer(QUERY)
+    with pytest.raises(
+        UsageError, match="decompose: most must be an integer between 1 and 10, not 0"
+    ):
+        Decompose(Library(), llm, DecomposeOptions(most=0))
 
 
 def test_merged_the_last_question_adds_evidence_to_that_of_the_whole() -> None:
@@ -96,7 +98,7 @@ def test_merged_the_last_question_adds_evidence_to_that_of_the_whole() -> None:
         {ADA_BORN: context_of(ADA, relationships=("last",))},
     )
     llm = QueuedLLM([split(WHO, BORN), found("Ada"), final(citations=["D1"])])
-    answer = Decompose(library, llm, merge=True).answer(QUERY)
+    answer = Decompose(library, llm, DecomposeOptions(merge=True)).answer(QUERY)
     assert library.asked == [WHO, QUERY.text, ADA_BORN]
     assert answer.citations == (CITE_ADA,)
     prompt = llm.prompts[-1]
@@ -109,7 +111,7 @@ def test_merged_the_last_question_adds_evidence_to_that_of_the_whole() -> None:
 @pytest.mark.parametrize("question", [WHO, ASKED])
 def test_one_question_is_the_whole(merge: bool, question: str) -> None:
     library, llm = Library(), QueuedLLM([split(question), final()])
-    answer = Decompose(library, llm, merge=merge).answer(QUERY)
+    answer = Decompose(library, llm, DecomposeOptions(merge=merge)).answer(QUERY)
     assert [call.name for call in llm.calls] == ["decompose", "answer"]
     assert (answer.text, library.asked) == ("Ulm", [QUERY.text])
 
@@ -124,7 +126,7 @@ def test_what_was_not_found_leaves_its_place_empty_and_is_no_fact() -> None:
 
 def test_merged_with_a_last_question_that_is_empty() -> None:
     library, llm = Library(), QueuedLLM([split(WHO, "#1"), found("unknown"), final()])
-    assert Decompose(library, llm, merge=True).answer(QUERY).text == "Ulm"
+    assert Decompose(library, llm, DecomposeOptions(merge=True)).answer(QUERY).text == "Ulm"
     assert library.asked == [WHO, QUERY.text]
 
 
@@ -144,7 +146,7 @@ def test_the_whole_is_not_put_to_the_model_without_documents() -> None:
 
 def test_brief_to_the_end() -> None:
     llm = QueuedLLM([split(WHO, BORN), found("Ada"), found("Ulm"), found("Ulm")])
-    answer = Decompose(Library(), llm, brief=True).answer(QUERY)
+    answer = Decompose(Library(), llm, DecomposeOptions(brief=True)).answer(QUERY)
     assert (answer.text, answer.citations) == ("Ulm", (CITE_ADA,))
     assert [call.name for call in llm.calls[1:]] == ["answer_brief"] * 3
     assert f"Known:\n- {WHO} Ada\n- {ADA_BORN} Ulm\n" in llm.prompts[-1]
@@ -159,9 +161,11 @@ def test_a_chain_cites_no_document_for_what_was_not_found() -> None:
     """That it is unknown stands in a document, and yet is no answer."""
     library = Library(contexts={WHO: context_of(document(3, "The founder is unknown."))})
     llm = QueuedLLM([split(WHO, ADA_BORN), found("unknown"), found("Ulm")])
-    assert Decompose(library, llm, chain=True).answer(QUERY).citations == (CITE_ADA,)
-    with pytest.raises(UsageError, match="merge or chain"):
-        Decompose(library, llm, merge=True, chain=True)
+    assert Decompose(library, llm, DecomposeOptions(chain=True)).answer(QUERY).citations == (
+        CITE_ADA,
+    )
+    with pytest.raises(UsageError, match="merge and chain exclude each other"):
+        Decompose(library, llm, DecomposeOptions(merge=True, chain=True))
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
 )
 from sarag_rdf.models.fakes import QueuedLLM
-from sarag_rdf.reason.closed_book import ClosedBook
+from sarag_rdf.reason.closed_book import ClosedBook, ClosedBookOptions
 from sarag_rdf.reason.conversation import INSUFFICIENT, NO_DOCUMENT
-from sarag_rdf.reason.generic_cot import GenericCot
-from sarag_rdf.reason.route import Route
-from sarag_rdf.reason.sparql_cot import SparqlCot
+from sarag_rdf.reason.generic_cot import GenericCot, GenericCotOptions
+from sarag_rdf.reason.route import Route, RouteOptions
+from sarag_rdf.reason.sparql_cot import SparqlCot, SparqlCotOptions
 from tests.reason.sample import ASKED, CITE_ADA, CITE_CLUB, EMPTY, QUERY, Library, told
 
 PATTERN = 'SELECT ?answer WHERE { ?x founded "the club" . ?x "born in" ?answer }'
@@ -54,7 +54,7 @@ def stepped(**changes: Any) -> dict[str, Any]:
 
 def test_a_query_and_its_bindings_are_the_reasoning() -> None:
     library, llm = Library(), QueuedLLM([queried()])
-    answer = SparqlCot(library, llm, max_tokens=77).answer(QUERY)
+    answer = SparqlCot(library, llm, SparqlCotOptions(max_tokens=77)).answer(QUERY)
     assert (answer.outcome, answer.text) == ("answered", "Ulm")
     assert answer.reasoning == f"{PATTERN}\n?x = Ada\n?answer = Ulm"
     assert answer.citations == (CITE_CLUB, CITE_ADA)
@@ -68,7 +68,7 @@ def test_a_query_and_its_bindings_are_the_reasoning() -> None:
 
 def test_steps_are_the_reasoning() -> None:
     llm = QueuedLLM([stepped()])
-    answer = GenericCot(Library(), llm, max_tokens=77).answer(QUERY)
+    answer = GenericCot(Library(), llm, GenericCotOptions(max_tokens=77)).answer(QUERY)
     assert (answer.text, answer.reasoning) == ("Linz", "Who founded it? Ada")
     assert answer.citations == (CITE_ADA,)
     assert told(answer) == [f"retrieval: {QUERY.text}", "call generic_cot"]
@@ -94,7 +94,7 @@ def test_no_answer(changes: dict[str, Any]) -> None:
 
 def test_by_heart_nothing_is_retrieved_and_nothing_cited() -> None:
     library, llm = Library(), QueuedLLM([{"reasoning": " I know. ", "final_answer": "Ulm"}])
-    answer = ClosedBook(library, llm, max_tokens=77).answer(QUERY)
+    answer = ClosedBook(library, llm, ClosedBookOptions(max_tokens=77)).answer(QUERY)
     assert (answer.outcome, answer.text, answer.reasoning) == ("answered", "Ulm", "I know.")
     assert (library.asked, answer.evidence, answer.citations) == ([], (), ())
     assert (answer.retrieved.query, answer.retrieved.retriever) == (QUERY, "none")
@@ -146,7 +146,7 @@ def test_the_other_way_is_tried_once_over_the_same_evidence(first: str) -> None:
     if first == "comparison":
         replies, names = [stepped(final_answer="unknown"), queried()], names[::-1]
     library, llm = Library(), QueuedLLM([kind(first), *replies])
-    answer = Route(library, llm, max_tokens=77).answer(QUERY)
+    answer = Route(library, llm, RouteOptions(max_tokens=77)).answer(QUERY)
     assert [call.name for call in llm.calls] == ["route", *names]
     assert [call.max_tokens for call in llm.calls] == [20, 77, 77]
     assert library.asked == [QUERY.text]

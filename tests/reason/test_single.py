@@ -9,7 +9,7 @@ import pytest
 from sarag_rdf.errors import TruncatedReplyError
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.reason.conversation import INSUFFICIENT, abstains
-from sarag_rdf.reason.single import Single
+from sarag_rdf.reason.single import Single, SingleOptions
 from sarag_rdf.types import Answer, Citation, Context, Excerpt, Section, Usage
 from tests.reason.sample import (
     ADA,
@@ -89,7 +89,7 @@ def test_words_that_only_look_like_nothing_are_an_answer(text: str) -> None:
 def test_no_call_without_documents(brief: bool) -> None:
     facts = Context((Section("", {}, ("Ada founded the club.",)),))
     for context in (EMPTY, facts):
-        answer = Single(Library(context), QueuedLLM([]), brief=brief).answer(QUERY)
+        answer = Single(Library(context), QueuedLLM([]), SingleOptions(brief=brief)).answer(QUERY)
         assert (answer.outcome, answer.text) == ("insufficient", INSUFFICIENT)
         assert answer.usage == Usage()
         assert told(answer) == [f"retrieval: {QUERY.text}"]
@@ -97,7 +97,7 @@ def test_no_call_without_documents(brief: bool) -> None:
 
 def test_the_call_admits_no_label_that_was_not_given() -> None:
     llm = QueuedLLM([reply()])
-    Single(Library(), llm, max_tokens=77).answer(QUERY)
+    Single(Library(), llm, SingleOptions(max_tokens=77)).answer(QUERY)
     [call] = llm.calls
     assert (call.name, call.max_tokens) == ("answer", 77)
     assert list(call.schema["properties"]) == [
@@ -127,7 +127,7 @@ def test_a_citation_reaches_from_the_first_to_the_last_shown_character() -> None
 
 def test_a_brief_answer_cites_what_holds_it_word_for_word() -> None:
     llm = QueuedLLM([{"final_answer": " the  Ulm. "}])
-    answer = Single(Library(), llm, brief=True).answer(QUERY)
+    answer = Single(Library(), llm, SingleOptions(brief=True)).answer(QUERY)
     assert (answer.outcome, answer.text, answer.reasoning) == ("answered", "the Ulm.", "")
     assert answer.citations == (CITE_ADA,)
     [call] = llm.calls
@@ -141,10 +141,10 @@ def test_a_brief_answer_cites_what_holds_it_word_for_word() -> None:
 )
 def test_parts_of_words_are_not_cited(text: str, citations: tuple[Citation, ...]) -> None:
     llm = QueuedLLM([{"final_answer": text}])
-    assert Single(Library(), llm, brief=True).answer(QUERY).citations == citations
+    assert Single(Library(), llm, SingleOptions(brief=True)).answer(QUERY).citations == citations
 
 
 def test_a_brief_answer_may_be_none() -> None:
     llm = QueuedLLM([{"final_answer": "Insufficient information"}])
-    answer = Single(Library(), llm, brief=True).answer(QUERY)
+    answer = Single(Library(), llm, SingleOptions(brief=True)).answer(QUERY)
     assert (answer.outcome, answer.text, answer.citations) == ("insufficient", INSUFFICIENT, ())

@@ -198,7 +198,7 @@ def test_what_cannot_be_written(server: Server, remote: SparqlEndpoint) -> None:
     wikibase = SparqlEndpoint(server.query_url, kind="wikibase")
     with (
         sarag_rdf.open(wikibase, endpoint=None) as kg,
-        pytest.raises(UsageError, match="only read"),
+        pytest.raises(UsageError, match="read-only"),
     ):
         kg.index(SOURCES, extractor=CapitalExtractor())
 

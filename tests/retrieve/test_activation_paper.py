@@ -9,16 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sarag_rdf.retrieve.outcome import Arc, arcs_of
-from sarag_rdf.retrieve.sarag_paper import rescale, spread_paper
+from sarag_rdf.retrieve.sarag_paper import WeightedEdge, both_ways, rescale, spread_paper
 
 Links = list[tuple[str, str, str, float]]
 
 CHAIN: Links = [("p", "a", "b", 0.5), ("q", "b", "c", 0.5)]
 
 
+def edge(target: str, relationship: str, weight: float) -> WeightedEdge:
+    return WeightedEdge(target, relationship, weight, "related_to")
+
+
+def edges_of(links: Links) -> dict[str, list[WeightedEdge]]:
+    return both_ways([("related_to", *link) for link in links])
+
+
 def activations(links: Links, *seeds: str) -> Mapping[str, float]:
-    return spread_paper(arcs_of(links), seeds).activation
+    activation, _ = spread_paper(edges_of(links), seeds)
+    return activation
 
 
 def test_chain() -> None:
@@ -38,35 +46,35 @@ def test_diamond() -> None:
 def test_parallel_links_add_up() -> None:
     # t = .5 + .25, over one after the other; s stays at 1.
     links = [("p", "s", "t", 0.5), ("q", "t", "s", 0.25)]
-    found = spread_paper(arcs_of(links), ["s"])
-    assert found.activation == {"s": 1.0, "t": 0.75}
-    assert [(p.link, p.activation) for p in found.passes[:2]] == [("p", 0.5), ("q", 0.75)]
+    activation, steps = spread_paper(edges_of(links), ["s"])
+    assert activation == {"s": 1.0, "t": 0.75}
+    assert [(step.relationship, step.activation) for step in steps[:2]] == [("p", 0.5), ("q", 0.75)]
 
 
 def test_a_self_loop_passes_nothing() -> None:
     # With the loop b would get another .5 * .5 from itself.
     links: Links = [("p", "a", "b", 0.5), ("loop", "b", "b", 0.5)]
-    assert "loop" not in {arc.link for arcs in arcs_of(links).values() for arc in arcs}
+    assert "loop" not in {edge.relationship for edges in edges_of(links).values() for edge in edges}
     assert activations(links, "a") == {"a": 1.0, "b": 0.5}
-    assert arcs_of([("loop", "b", "b", 0.5)]) == {}
+    assert edges_of([("loop", "b", "b", 0.5)]) == {}
 
 
 def test_activation_is_bounded_at_one() -> None:
     # t gets 1 from l, and another 1 from r.
     links = [("1", "s", "l", 1.0), ("2", "s", "r", 1.0), ("3", "l", "t", 1.0), ("4", "r", "t", 1.0)]
-    found = spread_paper(arcs_of(links), ["s"])
-    assert found.activation == dict.fromkeys("slrt", 1.0)
-    assert {p.activation for p in found.passes} == {1.0}
+    activation, steps = spread_paper(edges_of(links), ["s"])
+    assert activation == dict.fromkeys("slrt", 1.0)
+    assert {step.activation for step in steps} == {1.0}
 
 
-def test_every_seed_fires_anew() -> None:
+def test_every_seed_fires_again() -> None:
     # Weights .25. From a: b = .25; c = .25 * .25 = .0625; back from c, b = .25 + .25 * .0625
     # = .265625. Then c is set to 1 and nobody counts as visited: b = .265625 + .25 = .515625;
     # b fires: a and c are full; a fires once more: b = .515625 + .25 = .765625.
     links = [("p", "a", "b", 0.25), ("q", "b", "c", 0.25)]
-    found = spread_paper(arcs_of(links), ["a", "c"])
-    assert found.activation == {"a": 1.0, "b": 0.765625, "c": 1.0}
-    assert [p.origin for p in found.passes].count("a") == 2
+    activation, steps = spread_paper(edges_of(links), ["a", "c"])
+    assert activation == {"a": 1.0, "b": 0.765625, "c": 1.0}
+    assert [step.origin for step in steps].count("a") == 2
 
 
 def test_seeds_without_links_and_seeds_named_twice() -> None:
@@ -106,7 +114,7 @@ def test_cosines_at_c_of_point_four() -> None:
 def test_links_below_c_pass_nothing_and_carry_no_walk() -> None:
     # As printed, both weights are -.5: b = -.5 and c = .25, two negatives making a positive.
     links = [("p", "a", "b", rescale(0.1, 0.4)), ("q", "b", "c", rescale(0.1, 0.4))]
-    assert arcs_of(links) == {}
+    assert edges_of(links) == {}
     assert activations(links, "a") == {"a": 1.0}
     # The walk does not go s-x either: x is reached by s-y-x, .5 * .5 = .25, and only then fires:
     # z = .5 * .25 = .125. From z, x = .25 + .5 * .125 = .3125; y got .5 * .25 from x: .625.
@@ -120,27 +128,28 @@ def test_links_below_c_pass_nothing_and_carry_no_walk() -> None:
 def test_the_order_of_seeds_matters_and_is_ascending() -> None:
     # a first: b = .5, c = .25, b = .625; then b = 1: c = .25 + .5 = .75.
     # b first: a = .5, c = .5; then a = 1 and b, still full, fires again: c = .5 + .5 = 1.
-    assert printed(arcs_of(CHAIN), ["a", "b"])["c"] == 0.75
-    assert printed(arcs_of(CHAIN), ["b", "a"])["c"] == 1.0
+    assert printed(edges_of(CHAIN), ["a", "b"])["c"] == 0.75
+    assert printed(edges_of(CHAIN), ["b", "a"])["c"] == 1.0
     for seeds in ("ab", "ba"):
         assert activations(CHAIN, *seeds) == {"a": 1.0, "b": 1.0, "c": 0.75}
 
 
-def test_the_order_of_arcs_matters_and_is_that_of_targets_and_links() -> None:
+def test_the_order_of_edges_matters_and_is_that_of_targets_and_relationships() -> None:
     # s-l, s-r, l-r, each .5. In the order of targets: l = r = .5; l fires: r = .5 + .25 = .75;
     # r fires with .75: l = .5 + .375 = .875. The other way round l and r change places.
     links: Links = [("1", "s", "l", 0.5), ("2", "s", "r", 0.5), ("3", "l", "r", 0.5)]
     assert activations(links, "s") == {"s": 1.0, "l": 0.875, "r": 0.75}
-    backwards = {node: found[::-1] for node, found in arcs_of(links).items()}
-    assert spread_paper(backwards, ["s"]).activation == {"s": 1.0, "l": 0.75, "r": 0.875}
-    assert arcs_of(links[::-1]) == arcs_of(links)
-    assert arcs_of(links)["s"] == [Arc("l", "1", 0.5), Arc("r", "2", 0.5)]
+    backwards = {node: found[::-1] for node, found in edges_of(links).items()}
+    assert spread_paper(backwards, ["s"])[0] == {"s": 1.0, "l": 0.75, "r": 0.875}
+    assert edges_of(links[::-1]) == edges_of(links)
+    assert edges_of(links)["s"] == [edge("l", "1", 0.5), edge("r", "2", 0.5)]
 
 
-def test_the_trace_numbers_the_passes() -> None:
-    found = spread_paper(arcs_of(CHAIN), ["a"])
+def test_the_steps_are_numbered() -> None:
+    _, steps = spread_paper(edges_of(CHAIN), ["a"])
+    assert {step.kind for step in steps} == {"related_to"}
     assert [
-        (p.round, p.origin, p.target, p.link, p.amount, p.activation) for p in found.passes
+        (s.round, s.origin, s.target, s.relationship, s.amount, s.activation) for s in steps
     ] == [
         (0, "a", "b", "p", 0.5, 0.5),
         (1, "b", "a", "p", 0.25, 1.0),
@@ -153,10 +162,10 @@ def test_the_trace_numbers_the_passes() -> None:
 
 
 def printed(
-    adjacency: Mapping[str, Sequence[Arc]], initially_active: list[str]
+    adjacency: Mapping[str, Sequence[WeightedEdge]], initially_active: list[str]
 ) -> dict[str, float]:
     """Algorithm 1 line by line, seeds in the order given: slow, with lists for sets and queues."""
-    nodes = set(adjacency) | {t for arcs in adjacency.values() for t, _, _ in arcs}
+    nodes = set(adjacency) | {edge.target for edges in adjacency.values() for edge in edges}
     value = dict.fromkeys(nodes | set(initially_active), 0.0)
     for seed in initially_active:
         value[seed] = 1.0
@@ -168,7 +177,7 @@ def printed(
             if node in visited:
                 continue
             visited = [*visited, node]
-            for target, _, weight in adjacency.get(node, []):
+            for target, _, weight, _ in adjacency.get(node, []):
                 value[target] = min(1.0, value[target] + weight * value[node])
                 if target not in visited:
                     queue = [*queue, target]
@@ -189,29 +198,31 @@ cosines = st.floats(-1.0, 1.0, allow_subnormal=False)
 def test_it_is_the_printed_algorithm(
     drawn: list[tuple[str, str, float]], seeds: set[str], c: float, order: random.Random
 ) -> None:
-    adjacency: dict[str, list[Arc]] = {}
+    adjacency: dict[str, list[WeightedEdge]] = {}
     for number, (one, other, cosine) in enumerate(drawn):
         weight = (cosine - c) / (1 - c)
         if one != other and weight > 0:
-            adjacency.setdefault(one, []).append(Arc(other, f"link{number:02}", weight))
-            adjacency.setdefault(other, []).append(Arc(one, f"link{number:02}", weight))
-    for arcs in adjacency.values():
-        arcs.sort(key=lambda arc: (arc.target, arc.link))
+            adjacency.setdefault(one, []).append(edge(other, f"link{number:02}", weight))
+            adjacency.setdefault(other, []).append(edge(one, f"link{number:02}", weight))
+    for edges in adjacency.values():
+        edges.sort(key=lambda edge: (edge.target, edge.relationship))
     wanted = {node: a for node, a in printed(adjacency, sorted(seeds)).items() if a > 0}
 
     links = [(f"link{n:02}", s, o, rescale(w, c)) for n, (s, o, w) in enumerate(drawn)]
     order.shuffle(links)
     shuffled = sorted(seeds)
     order.shuffle(shuffled)
-    found = spread_paper(arcs_of(links), shuffled)
-    assert {node: a for node, a in found.activation.items() if a > 0} == wanted
-    assert set(found.activation.values()) <= {0.0, *wanted.values()}
+    activation, steps = spread_paper(edges_of(links), shuffled)
+    assert {node: a for node, a in activation.items() if a > 0} == wanted
+    assert set(activation.values()) <= {0.0, *wanted.values()}
 
-    # The trace accounts for it: a pass adds its amount to what its target held, be that 1 since
-    # the target, a seed, was set to it.
-    held: dict[str, set[float]] = {node: {1.0 if node in seeds else 0.0, 0.0} for node in "abcdefg"}
-    for step in found.passes:
-        assert step.amount in {step.weight * value for value in held[step.origin]}
-        after = {min(1.0, value + step.amount) for value in held[step.target]}
+    # The steps account for it: each adds its amount to the activation of its target, be that 1
+    # since the target, a seed, was set to it.
+    before: dict[str, set[float]] = {
+        node: {1.0 if node in seeds else 0.0, 0.0} for node in "abcdefg"
+    }
+    for step in steps:
+        assert step.amount in {step.weight * value for value in before[step.origin]}
+        after = {min(1.0, value + step.amount) for value in before[step.target]}
         assert step.activation in after
-        held[step.target] = {step.activation} | ({1.0} & held[step.target])
+        before[step.target] = {step.activation} | ({1.0} & before[step.target])

@@ -274,5 +274,6 @@ def test_what_is_shown_has_no_empty_parts(
 
 def test_the_command_line_names_all_retrievers() -> None:
     (option,) = [option for option in command.params if option.name == "retriever"]
-    named = re.findall(r"[\w-]+", getattr(option, "help", ""))
+    names, _, _ = getattr(option, "help", "").partition(".")
+    named = re.findall(r"[\w-]+", names)
     assert [name for name in named if name != "or"] == list(RETRIEVERS)

@@ -81,9 +81,9 @@ def rebuilt(report: Report, document: Mapping[str, Any]) -> dict[str, float]:
         "words": calibration["words_weight"] * z("words", measures["words"]),
     }
     activations = {
-        arrival["round"]: min(1.0, arrival["held"] - arrival["echo"])
+        arrival["round"]: min(1.0, arrival["activation"] - arrival["echo"])
         / arrival["frequency"]
-        * arrival["share"]
+        * arrival["weight"]
         for arrival in document["arrivals"]
     }
     for round_ in range(1, settings["n"] + 1):
@@ -118,8 +118,8 @@ def check(report: Report) -> None:
 def check_activation(report: Report, document: Report) -> None:
     arrivals = document["arrivals"]
     for arrival in arrivals:
-        amount = min(1.0, arrival["held"] - arrival["echo"])
-        assert arrival["amount"] == amount / arrival["frequency"] * arrival["share"]
+        amount = min(1.0, arrival["activation"] - arrival["echo"])
+        assert arrival["amount"] == amount / arrival["frequency"] * arrival["weight"]
         assert arrival["entity_name"]
     assert [a["round"] for a in arrivals] == sorted({a["round"] for a in arrivals})
     assert document["activation"] == sum(a["amount"] for a in arrivals)
@@ -133,30 +133,33 @@ def check_activation(report: Report, document: Report) -> None:
         last = document["chain"][-1]
         assert (last["origin"], last["target"]) == (most["entity"], document["iri"])
         assert (last["amount"], last["round"]) == (most["amount"], 3 * most["round"])
-        assert last["weight"] == most["share"] / most["frequency"]
+        assert last["weight"] == most["weight"] / most["frequency"]
 
 
 def check_chain(document: Report, seeds: Mapping[str, Report]) -> None:
-    """From a seed to the document; each but an entity hands on a share of all that it was left."""
+    """From a seed to the document; each but an entity hands on a share of its activation."""
     chain = document["chain"]
     before = None
     for step in chain:
         assert step["origin_name"]
         assert step["target_name"]
         assert bool(step["text"]) == (step["relationship"] != DESCRIBES)
+        types = {0: ("entity", "document"), 1: ("document", "entity"), 2: ("entity", "entity")}
+        assert (step["origin_type"], step["target_type"]) == types[step["round"] % 3]
+        assert step["kind"] == ("related_to" if step["text"] else "describes")
         assert step["amount"] > 0.0
         assert step["activation"] >= step["amount"]
         if before is None:
-            held = seeds[step["origin"]]["activation"]
+            activation = seeds[step["origin"]]["activation"]
         else:
             assert step["origin"] == before["target"]
             assert step["round"] > before["round"]
-            held = before["activation"]
+            activation = before["activation"]
         kind = step["round"] % 3
         if kind == 1 or (kind == 2 and before is not None):
-            assert step["amount"] == pytest.approx(step["weight"] * held, rel=1e-9)
+            assert step["amount"] == pytest.approx(step["weight"] * activation, rel=1e-9)
         elif kind == 2:  # A seed may have been given more by documents.
-            assert step["amount"] >= step["weight"] * held * (1 - 1e-9)
+            assert step["amount"] >= step["weight"] * activation * (1 - 1e-9)
         before = step
 
 

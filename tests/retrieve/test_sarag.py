@@ -24,7 +24,7 @@ import pytest
 from sarag_rdf.errors import UsageError
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.network.spreading import Rates
-from sarag_rdf.retrieve import explain, relevance, sarag
+from sarag_rdf.retrieve import relevance, sarag
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.vocab import SARAG
@@ -68,7 +68,7 @@ def round_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (sarag, relevance):
         monkeypatch.setattr(module, "MASK", 0.5)
         monkeypatch.setattr(module, "WORDS", 0.25)
-    monkeypatch.setattr(sarag, "Rates", partial(Rates, about=0.8, aside=0.2))
+    monkeypatch.setattr(sarag, "Rates", partial(Rates, topic_weight=0.8, mention_weight=0.2))
 
 
 def small_graph() -> tuple[GraphView, list[str]]:
@@ -190,7 +190,7 @@ def test_entities_links_and_chains() -> None:
         {"Ada": 1, "Bea": 0.887109, "Cid": 0.750391, "Dan": 0.703906, "Eve": 0.1125}, abs=1e-6
     )
     for entity in found.entities:
-        assert entity.is_activated == (entity.activation >= explain.ACTIVATED)
+        assert entity.is_activated == (entity.activation >= sarag.ACTIVATED)
         assert entity.is_seed == (entity.name == "Ada")
     # Relationships between activated entities, the nearest first, if they have any weight.
     assert [(k.text, k.subject, k.object) for k in found.relationships] == [
@@ -342,7 +342,7 @@ def test_the_same_question_again() -> None:
 def test_a_named_entity_that_many_outdo_is_told() -> None:
     # Four share the alias: .25 each. The one document that is a seed gives at least .5 to more
     # than are told.
-    crowd = tuple(Mention(f"Ones {number:03}") for number in range(explain.ENTITIES + 20))
+    crowd = tuple(Mention(f"Ones {number:03}") for number in range(sarag.ENTITIES + 20))
     owners = [
         ("", f"owner {x}", Extraction((Mention(f"Ada {x * 3}", aliases=("Ada",)),))) for x in "bcde"
     ]
@@ -350,7 +350,7 @@ def test_a_named_entity_that_many_outdo_is_told() -> None:
     options = {"k": 1, "decay": 1.0, "limit": 1}
     found = make_retriever("sarag", view_of(reader), options).retrieve(Query("Who is Ada?"))
     assert [s.node for s in found.seeds if s.reason == "document"] == iris[:1]
-    most, others = found.entities[: explain.ENTITIES], found.entities[explain.ENTITIES :]
+    most, others = found.entities[: sarag.ENTITIES], found.entities[sarag.ENTITIES :]
     assert min(entity.activation for entity in most) >= 0.5
     named = {s.name: s.activation for s in found.seeds if s.reason == "named in the question"}
     assert named == {f"Ada {x * 3}": 0.25 for x in "bcde"}
@@ -362,7 +362,7 @@ def test_a_named_entity_that_many_outdo_is_told() -> None:
 def test_entities_on_the_chains_of_documents_are_told(
     question: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(explain, "ENTITIES", 2)
+    monkeypatch.setattr(sarag, "ENTITIES", 2)
     view = view_of(larger_graph(5))
     found = make_retriever("sarag", view, {"c": 0.5}).retrieve(Query(question))
     told = [entity.iri for entity in found.entities]

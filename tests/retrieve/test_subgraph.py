@@ -12,8 +12,8 @@ from pyoxigraph import NamedNode, Quad
 from sarag_rdf.arrays import IriList, rows_of
 from sarag_rdf.graph.reader import BATCH, GraphReader
 from sarag_rdf.iris import Minter
+from sarag_rdf.network.edges import Iris
 from sarag_rdf.network.load import SparqlTraversal, load_network
-from sarag_rdf.network.spreading import Iris
 from sarag_rdf.network.traversal import NetworkTraversal, Traversal
 from sarag_rdf.ports import Change, Table
 from sarag_rdf.rdf.oxigraph import OxigraphStore
@@ -65,9 +65,10 @@ def near(
     for engine in engines:
         hops = neighbourhood(engine, rows_of(iris.entities, seeds), n, **options)
         inside = np.array(sorted(hops), dtype=np.int64)
+        edges = relationships_among(engine, inside)
         links = [
             (iris.relationships[r], iris.entities[s], iris.entities[o])
-            for r, s, o in relationships_among(engine, inside).tolist()
+            for r, (s, o) in zip(edges.statement.tolist(), edges.pairs().tolist(), strict=True)
         ]
         found.append(({iris.entities[row]: hop for row, hop in hops.items()}, links))
     assert found[0] == found[1]

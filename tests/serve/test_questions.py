@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -14,9 +16,13 @@ import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
+from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
-from sarag_rdf.serve.app import openapi_document, routes
-from sarag_rdf.serve.questions import REASONING, RETRIEVAL
+from sarag_rdf.options import declared_options
+from sarag_rdf.serve import graph_store, sparql
+from sarag_rdf.serve.app import routes
+from sarag_rdf.serve.openapi import openapi_document, question_parameters
+from sarag_rdf.serve.questions import parameter_names
 from sarag_rdf.types import Source
 from tests.command import run_sarag
 from tests.fault_server import FaultServer, data, playing
@@ -121,9 +127,15 @@ def test_without_a_match_the_list_is_empty_and_the_status_is_good(server: Runnin
         ("/search?q=", ["'q'"]),
         ("/search?q=a&q=b", ["more than once"]),
         ("/search?q=a&retriever=nope", ["unknown retriever 'nope'"]),
-        ("/search?q=a&k=many", ["'k'", "whole number"]),
-        ("/search?q=a&limit=0", ["'limit'"]),
-        ("/search?q=a&limit=100000", ["'limit'"]),
+        ("/search?q=a&k=many", ["sarag: k must be an integer", "'many'"]),
+        ("/search?q=a&limit=0", ["limit must be"]),
+        ("/search?q=a&limit=100000", ["limit must be at most 1000"]),
+        ("/search?q=a&retriever=sarag:limit=1001", ["limit must be at most 1000"]),
+        ("/search?q=a&retriever=" + 1001 * "a", ["'retriever'", "1000 characters"]),
+        ("/search?q=a&tau_a=0.5", ["sarag has no option 'tau_a'"]),
+        ("/search?q=a&reasoner=single", ["unknown: reasoner"]),
+        ("/ask?q=a&budget=0", ["whole: budget must be an integer"]),
+        ("/ask?q=a&budget=many", ["whole: budget must be an integer", "'many'"]),
         ("/search?q=a&preset=musique", ["preset"]),
         ("/search?q=%ff", ["UTF-8"]),
         ("/ask?q=a&base_url=http%3A%2F%2Fevil.example", ["unknown: base_url"]),
@@ -209,17 +221,77 @@ def test_the_description_is_openapi_and_names_every_path(server: Running) -> Non
         assert methods == paths[path] - {"HEAD"}, path
 
 
-def test_the_description_has_every_parameter(server: Running) -> None:
+def parameters_of(path: str) -> set[str]:
+    """Names of the parameters of a path, by any method, in the URL or in a body."""
+    item = openapi_document("http://a.example")["paths"][path]
+    listed = [*item.get("parameters", [])]
+    names: set[str] = set()
+    for method in item.keys() - {"parameters"}:
+        listed += item[method].get("parameters", [])
+        for content in item[method].get("requestBody", {}).get("content", {}).values():
+            names |= content["schema"].get("properties", {}).keys()
+    return names | {parameter["name"] for parameter in listed}
+
+
+def test_the_description_has_the_parameters_that_questions_take() -> None:
     paths = openapi_document("http://a.example")["paths"]
-    for path, types in (("/search", RETRIEVAL), ("/ask", RETRIEVAL | REASONING)):
-        named = {parameter["name"] for parameter in paths[path]["get"]["parameters"]}
-        body = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
-        assert named == body["properties"].keys() == {"q", *types}
-        for parameter in paths[path]["get"]["parameters"]:
-            name, schema = parameter["name"], parameter["schema"]
-            if name == "q" or types[name].kind is str:
-                continue
-            ranges = (types[name].least, types[name].most)
-            assert (schema["minimum"], schema["maximum"]) == ranges, name
-            written = body["properties"][name]
-            assert (written["minimum"], written["maximum"]) == ranges, name
+    for method in ("search", "ask"):
+        names = set(parameter_names(method))
+        operation = paths[f"/{method}"]["get"]["parameters"]
+        schema = paths[f"/{method}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        assert {parameter["name"] for parameter in operation} == names
+        assert schema["properties"].keys() == names
+        for parameter in operation:
+            written = {**parameter["schema"], "description": parameter["description"]}
+            assert schema["properties"][parameter["name"]] == written
+
+
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_options_of_every_retriever_are_parameters(name: str) -> None:
+    properties = question_parameters("search")
+    for option in declared_options(RETRIEVERS[name].options):
+        schema = properties[option.name]
+        assert {int: "integer", float: "number", bool: "boolean"}[option.kind] == schema["type"]
+        if option.name != "limit":
+            assert schema.get("minimum", -2) <= (option.ge if option.ge is not None else 9**9)
+            assert schema.get("maximum", 9**9) >= (option.le if option.le is not None else -2)
+        jsonschema.validate(option.default or 10, schema)
+
+
+def test_the_description_has_the_parameters_of_the_sparql_protocols() -> None:
+    """Every name that the code looks for in a query string or form, and no other."""
+    text = inspect.getsource(sparql)
+    names = set(re.findall(r'_(?:has|single|graphs)\(\w+, "([\w-]+)"\)', text, re.IGNORECASE))
+    names |= set(re.findall(r'name == "([\w-]+)"', text))
+    assert {"query", "update", "over", "using-graph-uri"} <= names
+    assert parameters_of("/sparql") == names
+    assert parameters_of("/update") == {name for name in names if name.startswith("us")} | {
+        "update"
+    }
+    text = inspect.getsource(graph_store)
+    assert parameters_of("/rdf-graph-store") == {"graph", "default"}
+    assert '[("default", "")]' in text
+    assert '[0][0] == "graph"' in text
+
+
+def test_parameters_of_retrievers(server: Running) -> None:
+    """Options are parameters of their own or part of ``retriever``, with the same ranges."""
+    asked = {"q": QUESTION, "retriever": "ppr", "damping": 0.3, "k": 4, "limit": 2}
+    got = server.ask("GET", "/search?" + urlencode(asked))
+    assert got.json()["settings"]["damping"] == 0.3
+    spec = {"q": QUESTION, "retriever": "ppr:damping=0.3:k=9:limit=2", "k": 4}
+    assert server.ask("GET", "/search?" + urlencode(spec)).json() == got.json()
+    body = json.dumps({**asked, "k": 4.0})
+    posted = server.ask("POST", "/search", body, Content_Type="application/json")
+    assert posted.json() == got.json()
+    wrong = {"q": QUESTION, "retriever": "sarag:decay=2"}
+    for given in (wrong, {"q": QUESTION, "decay": 2}):
+        is_error(
+            server.ask("GET", "/search?" + urlencode(given)),
+            400,
+            "bad_request",
+            "sarag: decay must be a number between 0 and 1, not 2.0",
+        )
+    preset = {"q": QUESTION, "retriever": "sarag-paper", "preset": "2wiki"}
+    settings = server.ask("GET", "/search?" + urlencode(preset)).json()["settings"]
+    assert (settings["k"], settings["n"]) == (10, 3)

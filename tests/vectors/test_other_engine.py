@@ -261,7 +261,7 @@ def test_changes_that_are_made_do_not_fail_for_an_engine_that_is_down(
         for change in changes:
             caplog.clear()
             change()
-            assert "vectors are left to the next search: Qdrant: " in caplog.text
+            assert "vectors not updated; the next search updates them: Qdrant: " in caplog.text
     with opened(tmp_path / "kg", in_qdrant(QdrantClient(":memory:"), "g")) as kg:
         assert len(kg.search("Ulm").documents) == 2
         assert b"People" in kg.describe()

@@ -425,14 +425,16 @@ def imported(sample: Path, tmp_path: Path) -> Iterator[KnowledgeGraph]:
 def test_an_export_that_is_imported_says_the_same(sample: Path, imported: KnowledgeGraph) -> None:
     """The same entities, relations and texts as the graph that was exported."""
     with sarag_rdf.open(sample, embedder=HashEmbedder(), endpoint=None) as kg:
-        told = kg._location.reader()
+        with kg.session.read() as snapshot:
+            told = snapshot.reader
         names = {row[0].value: row[1].value for row in told.rows("entity-texts")}
         texts = {(row[0].value): row[1].value for row in told.rows("relationship-texts")}
         expected = {
             (names[s.value], texts[r.value], names[o.value])
             for r, s, o in told.rows("relationship-ends")
         }
-    back = imported._location.reading()
+    with imported.session.read() as snapshot:
+        back = snapshot.searched
     labels = {row[0].value: row[1].value for row in back.rows("entity-texts")}
     assert set(names.values()) <= set(labels.values())
     again = {row[0].value: row[1].value for row in back.rows("relationship-texts")}

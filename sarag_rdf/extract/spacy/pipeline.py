@@ -12,6 +12,7 @@ on an idle machine with two cores.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import tee
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 from sarag_rdf.errors import MissingDependencyError
 from sarag_rdf.extract.names import lead_name, short_names_of_lead
 from sarag_rdf.extract.sentences import MAX_SENTENCES, describe
+from sarag_rdf.options import MAX_COUNT, Options, option
 from sarag_rdf.types import Document, Extraction, Mention, Method
 
 if TYPE_CHECKING:
@@ -34,18 +36,32 @@ RULES = "2"
 """Version of the rules; it is part of the method, so that changed rules extract anew."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class SpacyOptions(Options):
+    """Options of `SpacyExtractor`."""
+
+    name = "spacy"
+    model: str | None = option(
+        None, "Package or folder of a spaCy pipeline; by default an installed English one."
+    )
+    batch_size: int = option(64, "Number of documents processed together.", ge=1, le=MAX_COUNT)
+
+
 class SpacyExtractor:
     """Named entities, dates, proper nouns and their relations by a spaCy pipeline and rules.
 
-    `model` is a pipeline's package or folder; without one, the first of `MODELS` that is
-    installed. It is loaded when first needed. The dependency rules know English labels; with a
-    pipeline of another language names and the title star remain. `batch_size` counts documents.
-    Raises `MissingDependencyError` if there is no such pipeline.
+    The pipeline is loaded on first use; by default it is the first of `MODELS` that is installed.
+    The dependency rules know English labels; with a pipeline for another language, names and
+    their relations to the title remain. Raises `MissingDependencyError` if the pipeline is not
+    installed.
     """
 
-    def __init__(self, model: str | None = None, batch_size: int = 64) -> None:
-        self._model = model
-        self._batch_size = batch_size
+    options = SpacyOptions
+
+    def __init__(self, options: SpacyOptions | None = None) -> None:
+        options = options or SpacyOptions()
+        self._model = options.model
+        self._batch_size = options.batch_size
 
     @property
     def method(self) -> Method:

@@ -1,4 +1,4 @@
-"""Links of one knowledge graph, as a caller holds them: candidates, what was accepted, tables."""
+"""Links from entities to items of other graphs: candidates, accepted links, tables of mappings."""
 
 from __future__ import annotations
 
@@ -13,43 +13,45 @@ from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, searched
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.kg.embedding import Embeddings
-from sarag_rdf.kg.location import GraphLocation
+from sarag_rdf.kg.session import Session
 from sarag_rdf.link.accept import LinkReport, accept, check, undo
 from sarag_rdf.link.candidates import Settings, candidates
 from sarag_rdf.link.match import Match, identities, stored
 from sarag_rdf.link.sssom import UNKNOWN_LICENSE, read_table, write_table
-from sarag_rdf.ports import Embedder
 from sarag_rdf.terms import text_of
 from sarag_rdf.vocab import DCTERMS
 
 
-class Linking:
+class Links:
     """Links between entities of documents and items of imported graphs."""
 
-    def __init__(self, location: GraphLocation, embeddings: Embeddings) -> None:
-        self._location = location
-        self._embeddings = embeddings
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def candidates(self, name: str, **settings: Any) -> list[Match]:
         """Candidates among the items of an imported graph; `settings` are those of `Settings`.
 
         Entities that are linked as the same as one of its items are left out.
         """
-        reader = self._location.reader()
-        chosen = Settings(**({"date": _today()} | settings))
-        target = searched(reader, [name])
-        return candidates(reader, target, self._embedder, chosen, _linked(reader, target))
+        with self._session.read() as snapshot:
+            chosen = Settings(**({"date": _today()} | settings))
+            target = searched(snapshot.reader, [name])
+            linked = _linked(snapshot.reader, target)
+            return candidates(
+                snapshot.reader, target, lambda: snapshot.view.vectors.embedder, chosen, linked
+            )
 
     def remote_candidates(self, remote: SparqlEndpoint, **settings: Any) -> list[Match]:
-        """Candidates among the items behind an endpoint, which is asked for equal names."""
-        target = GraphLocation(remote, None).reader()
+        """Candidates among the items behind an endpoint, which is queried for equal names."""
         chosen = replace(Settings(**({"date": _today()} | settings)), by_name=True)
-        return candidates(self._location.reader(), target, self._embedder, chosen)
+        with Session(remote).read() as target, self._session.read() as snapshot:
+            return candidates(
+                snapshot.reader, target.reader, lambda: snapshot.view.vectors.embedder, chosen
+            )
 
     def accept(self, rows: Sequence[Match], *, same_as: bool = False) -> LinkReport:
-        """Store candidates as links; what does not say that there is a link is left out."""
-        with self._changing() as reader:
+        """Store candidates as links, except rows that say that there is no link."""
+        with self._write() as reader:
             return accept(reader, rows, same_as=same_as)
 
     def accept_file(
@@ -57,56 +59,53 @@ class Linking:
     ) -> LinkReport:
         """Store the links of a reviewed table; raises `InputError` and changes nothing.
 
-        With `elsewhere` they may lead to items that no imported graph holds.
+        With `elsewhere`, links may lead to items that no imported graph holds.
         """
         rows = read_table(path)
-        with self._changing() as reader:
+        with self._write() as reader:
             check(path, rows, reader, None if elsewhere else _all_imported(reader))
             return accept(reader, rows, same_as=same_as)
 
     def undo(self, what: Path | str | None) -> LinkReport:
-        """Remove the links of a table, of an IRI, or all."""
-        chosen = read_table(what) if isinstance(what, Path) else what
-        with self._changing() as reader:
-            return undo(reader, chosen)
+        """Remove the links of a table or of an IRI; all links for None."""
+        rows = read_table(what) if isinstance(what, Path) else what
+        with self._write() as reader:
+            return undo(reader, rows)
 
     def mappings(self) -> str:
         """All links as an SSSOM table."""
-        reader = self._location.reader()
-        listed = stored(reader)
-        labels = _labels(reader, listed)
-        told = [
-            replace(
-                match,
-                subject_label=labels.get(match.subject, ""),
-                object_label=match.object_label or labels.get(match.object, ""),
-            )
-            for match in listed
-        ]
-        return self.table(told, "mappings")
+        with self._session.read() as snapshot:
+            links = stored(snapshot.reader)
+            labels = _labels(snapshot.reader, links)
+            labelled = [
+                replace(
+                    match,
+                    subject_label=labels.get(match.subject, ""),
+                    object_label=match.object_label or labels.get(match.object, ""),
+                )
+                for match in links
+            ]
+            return self.table(labelled, "mappings")
 
     def table(self, matches: Sequence[Match], what: str) -> str:
-        """An SSSOM table; `what` ends the IRI of the set of mappings."""
-        reader = self._location.reader()
-        said = _said(reader)
+        """Matches as an SSSOM table; `what` ends the IRI of the mapping set."""
+        with self._session.read() as snapshot:
+            description = _description(snapshot.reader)
+            minter = snapshot.reader.minter
         header = {
-            "mapping_set_id": f"{reader.minter.base}{what}",
-            "mapping_set_title": said.get("title", ""),
-            "license": said.get("license", UNKNOWN_LICENSE),
-            "subject_source": reader.minter.knowledge_graph,
+            "mapping_set_id": f"{minter.base}{what}",
+            "mapping_set_title": description.get("title", ""),
+            "license": description.get("license", UNKNOWN_LICENSE),
+            "subject_source": minter.knowledge_graph,
         }
-        prefixes = {"entity": f"{reader.minter.base}entity/"}
+        prefixes = {"entity": f"{minter.base}entity/"}
         return write_table(matches, {k: v for k, v in header.items() if v}, prefixes)
 
-    def _embedder(self) -> Embedder:
-        return self._embeddings.view(self._location.reading()).vectors.embedder
-
     @contextmanager
-    def _changing(self) -> Iterator[GraphReader]:
-        self._embeddings.forget()
-        with self._location.changing() as reader:
+    def _write(self) -> Iterator[GraphReader]:
+        with self._session.write(create=False) as reader:
             yield reader
-            self._embeddings.follow(reader)
+            self._session.vectors.carry_over(reader)
 
 
 def _today() -> str:
@@ -114,11 +113,11 @@ def _today() -> str:
 
 
 def _all_imported(reader: GraphReader) -> GraphReader:
-    names = [found.name for found in imported_graphs(reader) if found.state == COMPLETE]
+    names = [graph.name for graph in imported_graphs(reader) if graph.state == COMPLETE]
     if not names:
         raise UsageError(
-            "no graph has been imported that links could lead to: see sarag import; --elsewhere "
-            "accepts links to other items"
+            "no imported graph to link to: import one with  sarag import, or accept links to other "
+            "items with --elsewhere"
         )
     return searched(reader, names)
 
@@ -131,16 +130,16 @@ def _linked(reader: GraphReader, target: GraphReader) -> frozenset[str]:
 
 
 def _labels(reader: GraphReader, matches: Sequence[Match]) -> dict[str, str]:
-    """Preferred names of both ends, in whatever part they stand."""
+    """Preferred names of both ends of the matches, from all parts."""
     ends = {iri for match in matches for iri in match.pair}
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for entity, name, *_ in searched(reader).rows_for("entity-labels", ends):
-        found[entity.value] = min(found.get(entity.value, name.value), name.value)
-    return found
+        labels[entity.value] = min(labels.get(entity.value, name.value), name.value)
+    return labels
 
 
-def _said(reader: GraphReader) -> dict[str, str]:
-    """Title and licence of the data set, if they have been given."""
+def _description(reader: GraphReader) -> dict[str, str]:
+    """Title and licence of the data set, if it has any."""
     names = {DCTERMS.title: "title", DCTERMS.license: "license"}
     return {
         names[quad.predicate]: text_of(quad.object)

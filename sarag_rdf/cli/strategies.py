@@ -1,0 +1,146 @@
+"""``sarag strategies``: retrievers, contexts, reasoners and extractors with their options."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sarag_rdf.cli.options import json_option
+from sarag_rdf.errors import UsageError
+
+if TYPE_CHECKING:
+    from sarag_rdf.options import Option
+
+_ARGUMENTS = {"openie": "openie:FILE"}
+"""Strategies that are written with an argument instead of options."""
+
+
+@click.command(name="strategies", epilog="Example:  sarag strategies sarag-paper")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@json_option
+@click.option("--markdown", is_flag=True, help="Print the reference page in Markdown.")
+def command(names: tuple[str, ...], *, as_json: bool, markdown: bool) -> int:
+    """List retrievers, contexts, reasoners and extractors with their options, or those named.
+
+    The options of a strategy follow its name: --retriever sarag:k=5:decay=0.2. --context,
+    --reasoner and --extractor, 'sarag evaluate', the Python methods and the parameters of the
+    server take the same form.
+    """
+    from sarag_rdf.kg.registry import STRATEGIES
+
+    known = [name for table in STRATEGIES.values() for name in table]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"unknown strategy '{name}': choose from {', '.join(known)}")
+    if as_json and markdown:
+        raise UsageError("--json and --markdown exclude each other: give one")
+    chosen = {
+        kind: {name: class_ for name, class_ in table.items() if not names or name in names}
+        for kind, table in STRATEGIES.items()
+    }
+    if as_json:
+        data = {kind: _data(table) for kind, table in chosen.items() if table}
+        click.echo(json.dumps(data, ensure_ascii=False, indent=2))
+    elif markdown:
+        click.echo("\n".join(_page(chosen)))
+    else:
+        for kind, table in chosen.items():
+            for name, class_ in table.items():
+                _echo(kind, name, class_)
+    return 0
+
+
+def _options(class_: Any) -> tuple[Option, ...]:
+    from sarag_rdf.options import declared_options
+
+    return declared_options(class_.options)
+
+
+def _summary(class_: Any) -> str:
+    return str(class_.__doc__).splitlines()[0]
+
+
+def _written(value: Any) -> str:
+    """A default as it is written in NAME:KEY=VALUE; empty for none."""
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _echo(kind: str, name: str, class_: Any) -> None:
+    formatter = click.HelpFormatter(width=100, max_width=100)
+    with formatter.section(f"--{kind} {_ARGUMENTS.get(name, name)}"):
+        formatter.write_text(_summary(class_))
+        rows = [
+            (
+                f"{option.name}={_written(option.default)}".rstrip("="),
+                f"{option.meaning}  [{option.allowed}]",
+            )
+            for option in _options(class_)
+        ]
+        rows += [
+            (f"preset={preset}", ", ".join(f"{key}={value}" for key, value in values.items()))
+            for preset, values in class_.options.presets.items()
+        ]
+        if rows:
+            formatter.write_dl(rows)
+    click.echo(formatter.getvalue())
+
+
+def _data(table: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: {
+            "summary": _summary(class_),
+            "options": {
+                option.name: {
+                    "type": option.kind.__name__,
+                    "default": option.default,
+                    "range": option.allowed,
+                    "meaning": option.meaning,
+                }
+                for option in _options(class_)
+            },
+            "presets": {preset: dict(values) for preset, values in class_.options.presets.items()},
+        }
+        for name, class_ in table.items()
+    }
+
+
+_INTRODUCTION = """\
+# Options of strategies
+
+<!-- Written by: sarag strategies --markdown > docs/reference-options.md -->
+
+A strategy is chosen by its name, and its options follow the name: `NAME:KEY=VALUE:KEY=VALUE`.
+
+```sh
+sarag search "Which river flows through Warsaw?" --retriever sarag:k=5:decay=0.2
+sarag ask "Which river flows through Warsaw?" --context whole:documents=5 --reasoner cot:steps=2
+```
+
+`sarag evaluate`, the Python methods `search` and `ask`, and the parameters of [the
+server](serve.md) take the same form. In Python, the options of a retriever can also be keyword
+arguments or an options object such as `SaragOptions(k=5)`; for the server they are parameters of
+their own, too. An unknown option or a value out of range is an error. `sarag strategies NAME`
+prints the options of a strategy."""
+
+
+def _page(chosen: dict[str, dict[str, Any]]) -> Iterator[str]:
+    yield _INTRODUCTION
+    for kind, table in chosen.items():
+        yield f"\n## {kind.capitalize()}s: `--{kind}`"
+        for name, class_ in table.items():
+            yield f"\n### {_ARGUMENTS.get(name, name)}\n\n{_summary(class_)}"
+            options = _options(class_)
+            if options:
+                yield "\n| option | default | allowed | meaning |\n| --- | --- | --- | --- |"
+            for option in options:
+                default = _written(option.default) or "none"
+                yield f"| `{option.name}` | {default} | {option.allowed} | {option.meaning} |"
+            presets = [
+                f"`{preset}` is {', '.join(f'{key} {value}' for key, value in values.items())}"
+                for preset, values in class_.options.presets.items()
+            ]
+            if presets:
+                yield f"\nPresets (`preset=NAME`; other options override it): {'; '.join(presets)}."

@@ -1,0 +1,60 @@
+"""Graphs out: RDF, Wikibase, and the description of the data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from sarag_rdf import wikibase
+from sarag_rdf.export import description as void
+from sarag_rdf.export.rdf import Parts, write_parts
+from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.kg.session import Session
+
+
+def export(
+    session: Session, format_: str, output: IO[bytes], *, rdf12: bool = False, **parts: Any
+) -> None:
+    """Write the graph in an RDF format; see `KnowledgeGraph.export`."""
+    with session.read() as snapshot:
+        write_parts(snapshot.own, format_, output, Parts(**parts), rdf12=rdf12)
+
+
+def export_wikibase(
+    session: Session,
+    format_: str,
+    output: IO[bytes],
+    *,
+    over: Sequence[str],
+    typed: int = 0,
+    table: Path | None = None,
+    **settings: Any,
+) -> None:
+    """Write the parts in `over` in a format of Wikibase; see `KnowledgeGraph.export_wikibase`."""
+
+    def read() -> GraphReader:
+        with session.read() as snapshot:
+            return searched(snapshot.own, over)
+
+    targets = wikibase.read_targets(table) if table else {}
+    chosen = wikibase.Settings(targets=targets, **settings)
+    numbered = wikibase.numbered(read, session.write, typed=typed)
+    wikibase.write_wikibase(numbered, format_, output, chosen)
+
+
+def describe(session: Session, dumps: Sequence[str], endpoint: str, **description: str) -> bytes:
+    """VoID, DCAT and PROV of the data set as Turtle; see `KnowledgeGraph.describe`."""
+    files = list(map(void.dump_of, dumps))
+    if description:
+        set_description(session, **description)
+    with session.read() as snapshot:
+        return void.describe(snapshot.reader, files, endpoint)
+
+
+def set_description(session: Session, **description: str) -> None:
+    """Store properties of the data set, such as its title, in the graph."""
+    with session.write(create=False) as reader:
+        void.say(reader, void.Said(**description))
+        session.vectors.carry_over(reader)

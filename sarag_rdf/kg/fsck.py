@@ -1,0 +1,107 @@
+"""Consistency of a whole graph: checks, and repair of everything that is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from sarag_rdf.derive.incremental import rebuild
+from sarag_rdf.errors import StoreError
+from sarag_rdf.graph.metadata import ended_before_they_began, read_meta, revised
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.index.quarantine import read_contents, read_quarantine
+from sarag_rdf.index.repair import repair as complete_change
+from sarag_rdf.inspect import fsck
+from sarag_rdf.inspect.fsck import Finding, FsckReport, stats
+from sarag_rdf.kg.caches import check_caches, discard_caches
+from sarag_rdf.kg.session import Session
+from sarag_rdf.ports import Progress
+
+
+def check(session: Session, progress: Progress) -> FsckReport:
+    """Check the graph as it is now; nothing is written."""
+    with session.read(latest=True) as snapshot:
+        return _check(session, snapshot.own, progress)
+
+
+def repair(session: Session, progress: Progress) -> FsckReport:
+    """Rebuild derived data that is inconsistent; the report has what cannot be repaired.
+
+    Evidence and links are never deleted.
+    """
+    with session.write(create=False, repair=False) as reader:
+        before = _check(session, reader, progress)
+        repaired = [] if before.in_order else _repair(session, reader)
+        if not repaired:
+            return before
+        repaired.append(_build_vectors(session, reader, progress))
+        return replace(_check(session, reader, progress), repaired=tuple(repaired))
+
+
+def _check(session: Session, reader: GraphReader, progress: Progress) -> FsckReport:
+    advance = progress("checking", 6)
+    graphs = fsck.sizes(reader)
+    findings = [
+        *fsck.check_revision(reader, graphs),
+        *fsck.check_terms(reader, graphs),
+    ]
+    advance(1)
+    sources = {source.value for source, *_ in reader.select_provenance("source-states")}
+    quarantined = read_quarantine(reader)
+    findings += fsck.check_parts(reader, graphs, sources, quarantined)
+    findings += _check_quarantine(reader, quarantined)
+    advance(1)
+    findings += _check_derived(reader)
+    advance(1)
+    findings += fsck.check_shapes(reader)
+    advance(1)
+    broken = check_caches(session, reader, deep=not findings)
+    findings += [cache.finding for cache in broken]
+    advance(2)
+    counts = stats(reader)
+    return FsckReport(tuple(findings), tuple(fsck.strangers(reader, graphs)), counts=counts)
+
+
+def _repair(session: Session, reader: GraphReader) -> list[str]:
+    """Rebuild inconsistent derived data and discard broken caches; returns a line for each."""
+    done: list[str] = []
+    if read_meta(reader.store) is None:
+        return done
+    if complete_change(reader):
+        done.append("rebuilt the traversed graph and set a revision")
+    elif any(finding.check == fsck.DERIVED for finding in _check_derived(reader)):
+        reader.store.apply(revised(reader, rebuild(reader)))
+        done.append("rebuilt the traversed graph")
+    discarded = discard_caches(session, reader, only_broken=not done)
+    times = ended_before_they_began(reader)
+    if times.insert:
+        reader.store.apply(times)
+        done.append("set the end of runs that ended before they began to their beginning")
+    return done + [f"discarded {name}" for name in discarded]
+
+
+def _build_vectors(session: Session, reader: GraphReader, progress: Progress) -> str:
+    error = session.vectors.try_build(reader, progress)
+    return (
+        f"vectors not updated; the next search updates them: {error}"
+        if error
+        else ("updated the vectors")
+    )
+
+
+def _check_derived(reader: GraphReader) -> Iterator[Finding]:
+    try:
+        expected = rebuild(reader).insert
+    except StoreError as error:
+        yield Finding(fsck.DERIVED, f"the evidence cannot be read: {error}")
+        return
+    yield from fsck.check_derived(reader, expected)
+
+
+def _check_quarantine(reader: GraphReader, quarantined: Iterable[str]) -> Iterator[Finding]:
+    for source in quarantined:
+        try:
+            for content in read_contents(reader, [source]).values():
+                content.violations  # noqa: B018 - raises for what is damaged
+        except StoreError as error:
+            yield Finding("quarantine", str(error), f"sarag quarantine drop {source}")

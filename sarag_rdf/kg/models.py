@@ -1,0 +1,94 @@
+"""The models of one graph, loaded when first used: its embedder and its language model."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from sarag_rdf.endpoints import ModelEndpoint
+from sarag_rdf.kg import registry
+from sarag_rdf.models.caches import CachedEmbedder
+from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL
+from sarag_rdf.ports import LLM, Embedder, Extractor
+
+EMBEDDING_CACHE = "embeddings.sqlite"
+REPLY_CACHE = "replies.sqlite"
+DATABASES = (EMBEDDING_CACHE, REPLY_CACHE)
+"""Caches whose keys are digests of their content: valid for any revision of a graph."""
+
+
+class Models:
+    """The embedder and the language model of one graph, with their caches."""
+
+    def __init__(
+        self,
+        cache: Callable[[str], Path | None],
+        embedder: str | Embedder | None = None,
+        endpoint: ModelEndpoint | None = None,
+        llm: LLM | None = None,
+        *,
+        writable_cache: bool = True,
+    ) -> None:
+        """`cache` gives the path of a cache by its name; None keeps it in memory.
+
+        Without `writable_cache` the vectors of new texts are not written to the cache.
+        """
+        self._cache = cache
+        self._named = embedder
+        self._endpoint = endpoint
+        self._llm = llm
+        self._writable_cache = writable_cache
+        self._model: Embedder | None = None
+        self._embedder: CachedEmbedder | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def has_llm(self) -> bool:
+        """Whether a language model is configured."""
+        return self._llm is not None or self._endpoint is not None
+
+    def embedder(self, recorded: str) -> CachedEmbedder:
+        """The embedder that was named; else the `recorded` one of the graph; else the default.
+
+        Loaded once: later calls return the same one. Raises `ModelError`, `UsageError`.
+        """
+        with self._lock:
+            if self._embedder is None:
+                self._model = self._load(recorded)
+                path = self._cache(EMBEDDING_CACHE)
+                self._embedder = CachedEmbedder(self._model, path, keep=self._writable_cache)
+            return self._embedder
+
+    def uncached_embedder(self, recorded: str) -> Embedder:
+        """The same embedder without its cache."""
+        self.embedder(recorded)
+        assert self._model is not None  # noqa: S101 - loaded with its cache
+        return self._model
+
+    def _load(self, recorded: str) -> Embedder:
+        if self._named is not None and not isinstance(self._named, str):
+            return self._named
+        # The default model may be installed as a package; a name that was given may be downloaded.
+        name = self._named or (recorded if recorded != DEFAULT_MODEL else None)
+        return registry.make_embedder(name, self._endpoint)
+
+    def llm(self) -> LLM:
+        """The language model, with a cache of its replies; raises `UsageError` without one."""
+        with self._lock:
+            if self._llm is None:
+                self._llm = registry.make_llm(self._endpoint, self._cache(REPLY_CACHE))
+            return self._llm
+
+    def extractor(self, extractor: str | Extractor) -> Extractor:
+        """The extractor of that name, or the one given."""
+        if not isinstance(extractor, str):
+            return extractor
+        concurrency = self._endpoint.concurrency if self._endpoint else 4
+        return registry.make_extractor(extractor, self.llm, concurrency=concurrency)
+
+    def close(self) -> None:
+        """Close the file of the embedding cache; the next use opens it again."""
+        with self._lock:
+            if self._embedder is not None:
+                self._embedder.close()

@@ -1,0 +1,179 @@
+"""One open knowledge graph: how it is read, written, repaired, and what is cached of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
+from sarag_rdf.errors import DiskFullError, SaragError, UsageError
+from sarag_rdf.graph.delta import Journal
+from sarag_rdf.graph.metadata import Meta, read_meta
+from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.index.repair import repair as repair_graph
+from sarag_rdf.iris import DEFAULT_BASE, Minter
+from sarag_rdf.kg.location import location_of
+from sarag_rdf.kg.models import Models
+from sarag_rdf.kg.vectors import Vectors
+from sarag_rdf.ports import LLM, ChooseVectors, Embedder
+from sarag_rdf.retrieve.view import Engine, GraphView
+
+
+class Snapshot:
+    """One state of a graph, and everything that is computed from that state when first needed."""
+
+    def __init__(self, reader: GraphReader, over: Sequence[str], vectors: Vectors) -> None:
+        """`over` names the parts that are searched; none means all."""
+        self.reader = reader
+        self._over = over
+        self._vectors = vectors
+        self._view: GraphView | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def own(self) -> GraphReader:
+        """The reader of a graph that sarag wrote; raises `UsageError` for any other."""
+        if self.reader.over is not None:
+            raise UsageError(
+                f"this needs a graph written by sarag, not one of kind {self.reader.parts[0].kind}"
+            )
+        return self.reader
+
+    @cached_property
+    def searched(self) -> GraphReader:
+        """The reader of the parts that are searched; raises `UsageError` for an unknown part."""
+        return searched(self.reader, self._over) if self.reader.over is None else self.reader
+
+    @property
+    def view(self) -> GraphView:
+        """What retrievers read, built once even if several threads ask for it.
+
+        Raises `EmptyGraphError`, `ModelMismatchError`, `ModelError`, `VectorStoreError`.
+        """
+        with self._lock:
+            if self._view is None:
+                self._view = self._vectors.view(self.searched)
+            return self._view
+
+
+class Session:
+    """Opens one knowledge graph; all access is in the blocks of `read` and `write`.
+
+    Reading never locks the graph: the first read opens a snapshot, which all further reads share
+    until a write of this session, or `invalidate`, drops it with everything computed from it. A
+    write locks the graph for as long as its block runs.
+    """
+
+    def __init__(
+        self,
+        location: str | Path | SparqlEndpoint | None,
+        *,
+        base: str | None = None,
+        over: Sequence[str] = (),
+        embedder: str | Embedder | None = None,
+        endpoint: ModelEndpoint | None = None,
+        llm: LLM | None = None,
+        engine: Engine = "auto",
+        vectors: ChooseVectors | None = None,
+        keep_vectors: bool = True,
+    ) -> None:
+        """See `sarag_rdf.open`."""
+        self.location = location_of(location)
+        self.over = over
+        self._new = Minter.for_base(base) if base else None
+        cache = self.location.cache
+        self.models = Models(cache, embedder, endpoint, llm, writable_cache=keep_vectors)
+        self.vectors = Vectors(cache, self.models, engine, vectors)
+        self._snapshot: Snapshot | None = None
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def read(self, *, missing_ok: bool = False, latest: bool = False) -> Iterator[Snapshot]:
+        """A block that reads one state of the graph; in memory, writers wait until it ends.
+
+        With `missing_ok` a graph that does not exist is read as an empty one. With `latest` the
+        snapshot is opened again. Raises `NotAGraphError`, `EmptyGraphError`, `StoreError`.
+        """
+        if latest:
+            self.invalidate()
+        with self.location.excluding_writers():
+            yield self._current(missing_ok=missing_ok)
+
+    @contextmanager
+    def write(self, *, create: bool = True, repair: bool = True) -> Iterator[GraphReader]:
+        """A block that reads and writes the graph, locked for one writer.
+
+        The reader notes all changes in its journal. A graph that does not exist is created, unless
+        `create` is off. With `repair`, a change that was interrupted is completed first. Other
+        threads read the state before the write until the block ends. Raises `StoreLockedError`,
+        `DiskFullError`, `StoreError`; without `create`, `NotAGraphError` and `EmptyGraphError`.
+        """
+        if not create:
+            with self.read(latest=True):  # raises if there is no graph
+                pass
+        self.invalidate()
+        try:
+            with self.location.open_locked() as store:
+                reader = GraphReader(store, self._minter(read_meta(store)), journal=Journal())
+                if repair:
+                    repair_graph(reader)
+                yield reader
+        except DiskFullError as error:
+            self.invalidate()
+            raise DiskFullError(f"{error}{self._sources()}") from error
+        finally:
+            self.invalidate()
+
+    def invalidate(self) -> None:
+        """Drop the snapshot and everything computed from it; the next read opens a new one.
+
+        Its store is not closed: other threads may still be reading it.
+        """
+        with self._lock:
+            self._snapshot = None
+
+    def close(self) -> None:
+        """Close the files of the graph and its caches; the next use opens them again."""
+        self.invalidate()
+        self.models.close()
+
+    def _current(self, *, missing_ok: bool) -> Snapshot:
+        with self._lock:
+            if self._snapshot is not None:
+                return self._snapshot
+            store = self.location.open(missing_ok=missing_ok)
+            foreign = self.location.foreign_part(store)
+            if foreign is not None:
+                reader = GraphReader(store, self._new or Minter(), (foreign,))
+            else:
+                meta = read_meta(store)
+                reader = GraphReader(store, self._minter(meta))
+                missing_ok &= meta is None
+            snapshot = Snapshot(reader, self.over, self.vectors)
+            if not missing_ok:  # else the graph may be created meanwhile
+                self._snapshot = snapshot
+            return snapshot
+
+    def _minter(self, meta: Meta | None) -> Minter:
+        """Mints the IRIs of the graph; a new one has the base that was given."""
+        if meta is None:
+            return self._new or Minter(DEFAULT_BASE)
+        if self._new is not None and self._new.base != meta.base:
+            raise UsageError(
+                f"the graph's base is {meta.base}, not {self._new.base}: omit --base, or "
+                "create another graph"
+            )
+        return Minter(meta.base)
+
+    def _sources(self) -> str:
+        """How many sources are in the graph, for an error message; empty if it cannot be read."""
+        try:
+            with self.read(missing_ok=True) as snapshot:
+                count = len(snapshot.reader.select_provenance("sources"))
+        except SaragError:
+            return ""
+        return f"; {count} sources are in the graph"

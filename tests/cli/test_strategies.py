@@ -1,0 +1,129 @@
+"""``sarag strategies``, and options of strategies on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+
+from sarag_rdf.cli.main import COMMANDS, cli
+from sarag_rdf.kg.registry import STRATEGIES
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.options import declared_options
+from tests.command import Sarag
+from tests.sample_graph import make_graph
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference-options.md"
+QUESTION = "Who founded Orbis?"
+
+
+@pytest.fixture
+def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a graph, as the working folder."""
+    make_graph(tmp_path / "kg")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sarag_rdf.kg.registry.make_embedder", lambda *_: HashEmbedder())
+    return tmp_path
+
+
+def test_the_reference_page_is_up_to_date(sarag: Sarag) -> None:
+    page = sarag("strategies", "--markdown").out
+    stale = "run: sarag strategies --markdown > docs/reference-options.md"
+    assert PAGE.read_text("utf-8") == page, stale
+
+
+def test_every_option_of_every_strategy_is_listed(sarag: Sarag) -> None:
+    listed = sarag("strategies").out
+    data = json.loads(sarag("strategies", "--json").out)
+    assert data.keys() == STRATEGIES.keys()
+    for kind, table in STRATEGIES.items():
+        for name, class_ in table.items():
+            assert f"--{kind} {name}:" in listed
+            shown = sarag("strategies", name).out
+            options = data[kind][name]["options"]
+            assert options.keys() == {option.name for option in declared_options(class_.options)}
+            for option in declared_options(class_.options):
+                assert f"\n  {option.name}" in shown
+                assert options[option.name]["default"] == option.default
+
+
+def test_an_unknown_strategy_is_one_line(sarag: Sarag) -> None:
+    sarag("strategies", "sorag").fails(2, "unknown strategy 'sorag'", "sarag-paper", "graph-walk")
+    sarag("strategies", "--json", "--markdown").fails(2, "--json and --markdown")
+
+
+# ------------------------------------------------------------------ search, ask and their flags
+
+
+def settings(sarag: Sarag, *arguments: str) -> dict[str, float]:
+    done = sarag("search", QUESTION, "--json", *arguments)
+    assert done.code == 0, done
+    found: dict[str, float] = json.loads(done.out)["settings"]
+    return found
+
+
+def test_every_option_of_a_retriever_can_be_set(sarag: Sarag, graph: Path) -> None:
+    assert settings(sarag) == {"k": 3, "n": 2, "c": 0.98, "decay": 0.15, "gain": 0.4}
+    given = settings(sarag, "--retriever", "sarag:k=2:decay=0.2:gain=1:c=0.5", "-n", "1")
+    assert given == {"k": 2, "n": 1, "c": 0.5, "decay": 0.2, "gain": 1.0}
+    paper = settings(sarag, "--retriever", "sarag-paper:preset=2wiki:tau_d=0:tau_a=0.1")
+    assert (paper["k"], paper["n"], paper["tau_d"], paper["tau_a"]) == (10, 3, 0.0, 0.1)
+
+
+def test_flags_override_the_specification_and_settings_do_not(
+    sarag: Sarag, graph: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert settings(sarag, "--retriever", "rrf:k=5", "-k", "7") == {"k": 7}
+    monkeypatch.setenv("SARAG_K", "9")
+    assert settings(sarag, "--retriever", "rrf") == {"k": 9}
+    assert settings(sarag, "--retriever", "rrf:k=5") == {"k": 5}
+    monkeypatch.setenv("SARAG_RETRIEVER", "rrf:k=5")
+    assert settings(sarag) == {"k": 9}
+
+
+def test_the_limit_of_the_specification_counts(sarag: Sarag, graph: Path) -> None:
+    def count(*arguments: str) -> int:
+        done = sarag("search", QUESTION, "--json", "--retriever", *arguments)
+        return len(json.loads(done.out)["documents"])
+
+    assert count("dense:limit=1") == 1
+    assert count("dense:limit=1", "--limit", "2") == 2
+    assert count("dense") == 3
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--reasoner", "nonsense"),
+        ("--reasoner", "cot:steps=nonsense"),
+        ("--context", "nonsense"),
+        ("--retriever", "nonsense"),
+        ("--retriever", "sarag:k=nonsense"),
+    ],
+)
+def test_ask_refuses_unknown_names_without_a_model(
+    sarag: Sarag, graph: Path, arguments: tuple[str, str]
+) -> None:
+    sarag("ask", QUESTION, *arguments).fails(2, "nonsense")
+
+
+MODEL_OPTIONS = {"model", "concurrency", "temperature", "model_seed", "price_in", "price_out"}
+MODEL_COMMANDS = {"index", "update", "sync", "ask", "serve", "qa", "retrieval", "compare"}
+"""Commands that may call a language model."""
+
+
+def test_only_commands_that_call_a_model_have_its_options() -> None:
+    having = set()
+    with click.Context(cli) as context:
+        for name in COMMANDS:
+            command = cli.get_command(context, name)
+            assert command is not None
+            inner = command.commands.values() if isinstance(command, click.Group) else [command]
+            having |= {
+                str(each.name)
+                for each in inner
+                if MODEL_OPTIONS & {parameter.name for parameter in each.params}
+            }
+    assert having == MODEL_COMMANDS
