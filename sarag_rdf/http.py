@@ -115,7 +115,7 @@ class BoundedClient(httpx.Client):
             headers=headers,
             content=redacted_body(body, remark=response.status_code >= 300),
             request=request,
-            extensions={"framed": _is_framed(response)},
+            extensions={"has_length": _is_framed(response)},
         )
 
     def _read(self, response: httpx.Response) -> bytes:

@@ -1,4 +1,4 @@
-"""Recall and precision by ir-measures, and bootstrap intervals of paired differences."""
+"""Recall and precision by ir-measures, and paired bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from sarag_rdf.errors import MissingDependencyError
 
 Passages = Sequence[int | None]
-"""The passage that each returned document is a part of, by rank; None for no passage."""
+"""The passage that contains each retrieved document, by rank; None for no passage."""
 
 
-def ranks_of(supporting: Iterable[int], ranking: Passages) -> tuple[int | None, ...]:
-    """The rank, from 1, of the best document of each supporting passage; None if not returned."""
+def support_ranks(supporting: Iterable[int], ranking: Passages) -> tuple[int | None, ...]:
+    """The best rank, from 1, of each supporting passage; None if it was not retrieved."""
     best: dict[int | None, int] = {}
     for rank, passage in enumerate(ranking, 1):
         best.setdefault(passage, rank)
@@ -36,9 +36,9 @@ def ranking_measures() -> ModuleType:
 def figures(
     supporting: Sequence[Sequence[int]], rankings: Sequence[Passages], ks: Sequence[int]
 ) -> list[dict[str, float]]:
-    """``R@k``, ``P@k`` and ``all@k`` in [0, 1] of each question; empty for one without support.
+    """``R@k``, ``P@k`` and ``all@k`` in [0, 1] for each question; empty without judgments.
 
-    A further document of the same passage keeps its place, and counts as a miss. Raises
+    Further documents of the same passage keep their ranks, and count as misses. Raises
     `MissingDependencyError` without ir-measures.
     """
     ir_measures = ranking_measures()
@@ -52,7 +52,7 @@ def figures(
     for i, passages in enumerate(supporting):
         if passages:
             found[i] |= {str(measure): 0.0 for measure in measures}
-            ranks = ranks_of(passages, rankings[i])
+            ranks = support_ranks(passages, rankings[i])
             found[i] |= {f"all@{k}": float(all(r and r <= k for r in ranks)) for k in ks}
     run = [scored for i, ranking in enumerate(rankings) for scored in _run(str(i), ranking)]
     if judged and run:
@@ -73,7 +73,7 @@ def _run(question: str, ranking: Passages) -> Iterator[Any]:
 
 
 def mean(rows: Iterable[Mapping[str, float]], name: str) -> float | None:
-    """The mean of a figure over the rows that have it; None if none has."""
+    """The mean of a measure over the rows that have it; None if there are none."""
     values = [row[name] for row in rows if name in row]
     return sum(values) / len(values) if values else None
 
@@ -86,14 +86,14 @@ _CONFIDENCE = (2.5, 97.5)
 def paired_interval(
     ours: Sequence[float], theirs: Sequence[float], seed: int
 ) -> tuple[float, float, float]:
-    """Mean of ``ours - theirs``, and the ends of its 95% percentile interval.
+    """The mean of ``ours - theirs``, and its 95% percentile bootstrap interval.
 
-    Each of 10,000 resamples draws whole questions, so that both methods meet the same ones.
-    Raises ValueError for no questions or unequal lengths.
+    Each of 10,000 resamples draws questions, so the values of both methods stay paired. Raises
+    ValueError without questions, or for different lengths.
     """
     differences = np.subtract(ours, theirs, dtype=np.float64)
     if len(ours) != len(theirs) or not len(ours):
-        raise ValueError("as many figures of one method as of the other are needed, and one each")
+        raise ValueError("both methods need the same number of values, and at least one")
     generator = np.random.default_rng(seed)
     size = len(differences)
     means = np.concatenate(

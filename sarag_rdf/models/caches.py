@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from sarag_rdf.cache_errors import cannot_be_kept
+from sarag_rdf.cache_errors import warn_unwritable
 from sarag_rdf.errors import place
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.ports import LLM, Embedder, Matrix, Reply, Vector
@@ -321,7 +321,7 @@ class SqliteCache:
                 return self._execute(text, rows)
         except (sqlite3.Error, OSError) as error:
             if not self._warned:
-                cannot_be_kept(self._path, error)
+                warn_unwritable(self._path, error)
             self._warned = True
             return []
 

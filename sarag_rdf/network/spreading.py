@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.arrays import OneByOne
+from sarag_rdf.arrays import LazySequence
 from sarag_rdf.network.edges import Edges, Floats, Iris, Network, Rows
 from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EdgeKind
 from sarag_rdf.network.traversal import Traversal
@@ -26,7 +26,7 @@ Gate = Callable[[Rows], Floats]
 """Weights in [0, 1] of statements, given by row, for one question."""
 
 
-class IriSubset(OneByOne):
+class IriSubset(LazySequence):
     """Some of a list of IRIs; each is read from the list at its first use."""
 
     def __init__(self, iris: Sequence[str], rows: Rows) -> None:

@@ -39,13 +39,13 @@ log = logging.getLogger(__name__)
 RETRIES = 4
 BACKOFF = 1.0
 """Seconds before the first retry where the endpoint names none; doubled with each further one."""
-LONGEST_WAIT = 60.0
+MAX_WAIT = 60.0
 """Seconds that an endpoint may ask to wait before a retry; a longer wait is an error."""
 _NO_CAPACITY = (429, 503)
 """Statuses after which a request is sent again."""
-_LONGEST_ERROR = 40_000
+_MAX_ERROR_BODY = 40_000
 """Bytes of an error page that are read."""
-_LONGEST_SECRET = 20_000
+_MAX_SECRET = 20_000
 """Bytes at the end of a cut error page that are not shown: half a secret is not recognised."""
 
 DataSet = Mapping[str, Sequence[str]]
@@ -54,13 +54,13 @@ DataSet = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole reply of status 2xx; `framed` if its length was announced."""
+    """A whole reply of status 2xx; `has_length` if its length was announced."""
 
     url: str
     media_type: str
     headers: Mapping[str, str]
     body: bytes
-    framed: bool
+    has_length: bool
 
 
 class ProtocolRequest(SPARQLWrapper):
@@ -100,7 +100,7 @@ def user_agent() -> str:
     return f"sarag_rdf/{package['Version']}{page}"
 
 
-class Client:
+class SparqlClient:
     """Sends requests to one endpoint."""
 
     def __init__(self, remote: SparqlEndpoint, *, backoff: float = BACKOFF) -> None:
@@ -113,7 +113,7 @@ class Client:
             remember(base64.b64encode(f"{self._user}:{self._password}".encode()).decode())
         seconds = remote.timeout
         self._http = BoundedClient(
-            seconds, remote.max_reply, deadline=seconds, max_error=_LONGEST_ERROR
+            seconds, remote.max_reply, deadline=seconds, max_error=_MAX_ERROR_BODY
         )
 
     def query(self, text: str, accept: str, dataset: DataSet) -> Response:
@@ -160,40 +160,46 @@ class Client:
                     raise
             else:
                 if response.status_code not in _NO_CAPACITY:
-                    return _whole(response)
+                    return _response(response)
                 wait = retry_after(response.headers.get("Retry-After", ""))
-                if retry == RETRIES or (wait or 0.0) > LONGEST_WAIT:
-                    raise failure(_shown(response.request), response)
+                if retry == RETRIES or (wait or 0.0) > MAX_WAIT:
+                    raise error_for_status(_url_of(response.request), response)
                 pause = pause if wait is None else wait
             url = self.remote.query_url.partition("?")[0]
-            log.info("%s has no capacity: next request in %.1f s", url, pause)
+            log.info("%s is not available: retrying in %.1f s", url, pause)
             time.sleep(pause)
         raise AssertionError  # the last retry returns or raises
 
     def _send(self, request: httpx.Request) -> httpx.Response:
         """Send one request; raises the typed error for a connection that failed."""
-        url = _shown(request)
+        url = _url_of(request)
+        begin = time.monotonic()
         try:
-            return self._authenticated(request)
+            response = self._authenticated(request)
         except (DeadlineError, httpx.TimeoutException) as error:
             raise RemoteTimeoutError(
-                f"{url} gave no whole answer within {self.remote.timeout:g} s: give it longer with "
-                "--sparql-timeout, or ask for less"
+                f"no complete response from {url} within {self.remote.timeout:g} s: raise "
+                "--sparql-timeout, or request less"
             ) from error
         except ReplySizeError as error:
             raise RemoteStoreError(
-                f"{url} gave an answer of {error}: ask for less, or raise --max-reply"
+                f"the response of {url} is larger than {self.remote.max_reply >> 20} MiB: request "
+                "less, or raise --max-reply"
             ) from error
         except httpx.HTTPError as error:
             redact_exception(error)
             if isinstance(error, httpx.RemoteProtocolError) and "message body" in str(error):
                 raise RemoteTruncatedError(
-                    f"{url} broke off in the middle of its answer: try again, or ask for less"
+                    f"{url} closed the connection during its response: try again, or request less"
                 ) from error
             raise RemoteDownError(
-                f"{url} cannot be reached: {_reason(error)}: is the URL right, and the server "
-                "running?"
+                f"cannot connect to {url}: {_reason(error)}: check the URL, and that the server is "
+                "running"
             ) from error
+        seconds = time.monotonic() - begin
+        size = len(response.content)
+        log.debug("%s %s: %d bytes in %.3f s", request.method, url, size, seconds)
+        return response
 
     def _authenticated(self, request: httpx.Request) -> httpx.Response:
         """Send with the token, or once more with the password if the endpoint asks for it."""
@@ -215,28 +221,28 @@ class Client:
         except (KeyError, ValueError, NotImplementedError, httpx.HTTPError) as error:
             redact_exception(error)
             raise RemoteAuthError(
-                f"{_shown(request)} wants credentials of another kind: {error}"
+                f"{_url_of(request)} requires an unsupported kind of authentication: {error}"
             ) from error
         return self._http.send(authorized)
 
 
-def _shown(request: httpx.Request) -> str:
+def _url_of(request: httpx.Request) -> str:
     """The URL of a request for messages, without its query."""
     return str(request.url).partition("?")[0]
 
 
-def _whole(response: httpx.Response) -> Response:
+def _response(response: httpx.Response) -> Response:
     """The reply, if it is of status 2xx; raises the typed error for any other."""
-    url = _shown(response.request)
+    url = _url_of(response.request)
     if response.status_code >= 300:
-        raise failure(url, response)
+        raise error_for_status(url, response)
     media_type = re.split("[;,]", response.headers.get("Content-Type", "text/plain"))[0]
     return Response(
         url,
         media_type.strip().lower(),
         response.headers,
         response.content,
-        bool(response.extensions["framed"]),
+        bool(response.extensions["has_length"]),
     )
 
 
@@ -255,7 +261,7 @@ def _reason(error: BaseException) -> str:
     return str(reason or error or type(error).__name__)
 
 
-_TOO_LATE = re.compile(
+_TIMEOUT = re.compile(
     r"time(d)?[ -]?out|time limit|cancell?ed|TimeoutException|S1T00", re.IGNORECASE
 )
 _TOO_LARGE = re.compile(
@@ -263,59 +269,60 @@ _TOO_LARGE = re.compile(
     re.IGNORECASE,
 )
 _SYNTAX = re.compile(r"syntax|parse|malformed|lexical|expected|SP0", re.IGNORECASE)
-_SHOWN = 300
+_MAX_MESSAGE = 300
 
 
-def failure(url: str, response: httpx.Response) -> StoreError:
+def error_for_status(url: str, response: httpx.Response) -> StoreError:
     """The typed error for a reply of status 300 or more, with the endpoint's own message."""
     status, body = response.status_code, response.content
-    if len(body) >= _LONGEST_ERROR:
-        body = body[: _LONGEST_ERROR - _LONGEST_SECRET]
-    message = brief(body.decode("utf-8", "replace"))
-    said = f": {message}" if message else ""
+    if len(body) >= _MAX_ERROR_BODY:
+        body = body[: _MAX_ERROR_BODY - _MAX_SECRET]
+    message = summarize(body.decode("utf-8", "replace"))
+    detail = f": {message}" if message else ""
     match status:
         case 300 | 301 | 302 | 303 | 307 | 308:
-            target = redacted_remark(response.headers.get("Location", "another place"))
+            target = redacted_remark(response.headers.get("Location", "another URL"))
             return RemoteStoreError(
-                f"{url} redirects to {target}: nothing is sent there unasked; if it is the "
-                "endpoint, name that URL"
+                f"{url} redirects to {target}: redirects are not followed; if that is the "
+                "endpoint, give its URL"
             )
         case 401 | 403 | 407:
             return RemoteAuthError(
-                f"{url} refused access ({status}){said}; credentials are taken from "
-                "SARAG_SPARQL_USER and SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN"
+                f"{url} denied access ({status}){detail}: set SARAG_SPARQL_USER and "
+                "SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN"
             )
         case 404 | 405 | 406 | 410 | 415 | 501:
             return RemoteStoreError(
-                f"{url} is no endpoint for this request ({status}){said}: is its path right?"
+                f"{url} does not support this request ({status}){detail}: check the path of "
+                "the endpoint"
             )
         case 408 | 504:
-            return _too_late(url, status, said)
+            return _timeout_error(url, status, detail)
         case 413 | 414:
-            return RemoteRequestSizeError(f"{url} takes no request of this size{said}")
+            return RemoteRequestSizeError(f"the request is too large for {url}{detail}")
         case 429 | 503:
             wait = retry_after(response.headers.get("Retry-After", ""))
             when = "" if wait is None else f" for {wait:.0f} s"
             return RemoteRateLimitError(
-                f"{url} has no capacity ({status}){when}{said}: try again later"
+                f"{url} is overloaded ({status}){when}{detail}: try again later"
             )
-    if _TOO_LATE.search(message):
-        return _too_late(url, status, said)
+    if _TIMEOUT.search(message):
+        return _timeout_error(url, status, detail)
     if _TOO_LARGE.search(message):
-        return RemoteRequestSizeError(f"{url} takes no request of this size{said}")
+        return RemoteRequestSizeError(f"the request is too large for {url}{detail}")
     if status == 400 or (status == 500 and _SYNTAX.search(message)):
-        return QueryError(f"{url} does not take the SPARQL{said or ' (400)'}")
-    return RemoteDownError(f"{url} failed ({status}){said}")
+        return QueryError(f"{url} rejected the SPARQL{detail or ' (400)'}")
+    return RemoteDownError(f"{url} failed ({status}){detail}")
 
 
-def brief(body: str) -> str:
-    """The first of what an error page or message says, on one line, without markup."""
+def summarize(body: str) -> str:
+    """The beginning of an error page or message, on one line and without markup."""
     if re.search(r"<html|<!doctype", body, re.IGNORECASE):
         body = re.sub(r"(?is)<(script|style|head)\b.*?</\1>|<[^>]*>", " ", body)
         body = html.unescape(body)
     line = " ".join(body.partition("SPARQL query:")[0].split())  # Virtuoso repeats the query
-    return line if len(line) <= _SHOWN else line[:_SHOWN] + "..."
+    return line if len(line) <= _MAX_MESSAGE else line[:_MAX_MESSAGE] + "..."
 
 
-def _too_late(url: str, status: int, said: str) -> RemoteTimeoutError:
-    return RemoteTimeoutError(f"{url} ran out of time ({status}){said}: ask for less")
+def _timeout_error(url: str, status: int, detail: str) -> RemoteTimeoutError:
+    return RemoteTimeoutError(f"{url} exceeded its time limit ({status}){detail}: request less")

@@ -311,7 +311,7 @@ def _title_of(key: str) -> str:
 _MARKDOWN = Format(markdown.read, "text/markdown")
 
 
-def _read_html(opened: Opened) -> Iterator[Record]:
+def _read_html(opened: OpenInput) -> Iterator[Record]:
     from sarag_rdf.read import html  # Beautiful Soup takes long to import
 
     return html.read(opened)

@@ -244,7 +244,7 @@ def test_what_is_said_is_kept(sarag: Sarag, tmp_path: Path) -> None:
     before = sarag("export", "--kg", folder, "--format", "nquads").out
     bare = sarag("describe", "--kg", folder)
     assert bare.code == 0
-    assert bare.complaints == ["sarag: no licence is given: name its IRI with --license"]
+    assert bare.complaints == ["sarag: the dataset has no licence: set its IRI with --license"]
     given = ("--title", "Rivers", "--license", LICENSE, "--publisher", "River Society")
     first = sarag("describe", "--kg", folder, *given, "--homepage", "https://x.example/")
     again = sarag("describe", "--kg", folder)

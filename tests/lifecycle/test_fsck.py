@@ -412,7 +412,7 @@ def test_the_command(
     counts = check(folder).counts
     assert (sound.code, sound.err) == (0, "")
     assert sound.out == (
-        f"{folder}: in order: 3 sources, 3 documents, {counts['entities']} entities, "
+        f"{folder}: consistent: 3 sources, 3 documents, {counts['entities']} entities, "
         f"{counts['relationships']} relationships, {counts['quads']} quads\n"
     )
     change(folder, DERIVED["an entity without support"][0])
@@ -423,7 +423,7 @@ def test_the_command(
         "derived: the traversed graph differs from its evidence: 0 quads missing, 3 extra "
         "(do: sarag fsck --repair)",
         "caches: entity: 1 text only in the graph or in the index (do: sarag fsck --repair)",
-        f"{folder}: not in order: 3 findings",
+        f"{folder}: inconsistent: 3 findings",
     ]
     told = sarag("fsck", "--kg", folder, "--json")
     assert told.code == 1
@@ -437,7 +437,7 @@ def test_the_command(
         0,
         "repaired: rebuilt the traversed graph",
     )
-    assert repaired.out.splitlines()[-1].startswith(f"{folder}: in order: 3 sources")
+    assert repaired.out.splitlines()[-1].startswith(f"{folder}: consistent: 3 sources")
     assert json.loads(sarag("fsck", "--kg", folder, "--json").out)["in_order"] is True
     sarag("fsck", "--kg", "none").fails(1, "no graph at none")
 

@@ -449,7 +449,7 @@ def test_commands_list_what_they_will_do_and_do_it(sarag: Sarag, tmp_path: Path)
     assert sarag("update", "docs", "--dry-run").out.splitlines() == [
         "update  london.txt",
         "would be 0 added, 1 updated, 0 deleted, 6 unchanged, 2 duplicates, 0 not readable",
-        "1 new file left out: sarag index or sarag sync adds it",
+        "1 new file skipped: sarag index or sarag sync adds it",
     ]
     assert sarag("sync", "docs", "--dry-run").out.splitlines()[:3] == [
         "update  london.txt",

@@ -166,12 +166,12 @@ def test_a_review_is_stored_and_undone(sarag: Sarag, folder: Path, tmp_path: Pat
         table = kg.links.table(kg.links.candidates("places"), "candidates/places")
     review.write_text(table, encoding="utf-8")
     accepted = sarag("link", "--kg", folder, "--accept", review)
-    assert accepted.out == "3 links accepted, 0 were there, 2 rows left out\n"
+    assert accepted.out == "3 links accepted, 0 already stored, 2 rows skipped\n"
     assert links(folder) == {
         (entity(name), EXACT, T + name) for name in ("ada", "danube", "budapest")
     }
     again = sarag("link", "--kg", folder, "--accept", review)
-    assert again.out == "0 links accepted, 3 were there, 2 rows left out\n"
+    assert again.out == "0 links accepted, 3 already stored, 2 rows skipped\n"
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         assert kg.meta().revision != revision
         assert kg.validate().conforms
@@ -223,7 +223,7 @@ def test_undo_on_the_command_line(sarag: Sarag, folder: Path) -> None:
     assert sarag("link", "--kg", folder, "--undo", T + "ada").out == "1 links removed\n"
     sarag("link", "--kg", folder, "--undo").fails(2, "--undo --all")
     sarag("link", "--kg", folder, "--all").fails(2, "give one of")
-    sarag("link", "--kg", folder, "--undo", T + "ada", "--all").fails(2, "--all belongs to")
+    sarag("link", "--kg", folder, "--undo", T + "ada", "--all").fails(2, "--all requires --undo")
     assert len(links(folder)) == 2
     assert sarag("link", "--kg", folder, "--undo", "--all").out == "2 links removed\n"
 
@@ -267,7 +267,7 @@ def test_auto_takes_what_is_sure_and_leaves_the_rest(
     assert result.code == 0, result
     assert result.out == (
         "5 candidates for 4 entities, 3 of them proposed\n"
-        "2 links accepted, with a confidence of 0.76 at least\n"
+        "2 links accepted, with a confidence of at least 0.76\n"
     )
     assert {subject for subject, _, _ in links(embedded)} == {entity("ada"), entity("danube")}
     left = read_table(review)
@@ -316,7 +316,7 @@ def test_a_table_made_by_hand(sarag: Sarag, folder: Path, tmp_path: Path) -> Non
     )
     file.write_text(table(*rows, head=HEAD), encoding="utf-8")
     result = sarag("link", "--kg", folder, "--accept", file)
-    assert result.out == "2 links accepted, 0 were there, 2 rows left out\n"
+    assert result.out == "2 links accepted, 0 already stored, 2 rows skipped\n"
     assert links(folder) == {
         (entity("ada"), EXACT, T + "ada"),
         (ulm, SKOS.closeMatch.value, T + "ulm-germany"),
@@ -380,7 +380,7 @@ def test_there_must_be_something_to_link_to(sarag: Sarag, tmp_path: Path) -> Non
     file.write_text(table(GOOD, head=HEAD), encoding="utf-8")
     result = sarag("link", "--kg", folder, "--accept", file)
     result.fails(2, "no imported graph to link to")
-    sarag("link", "--kg", folder, "--to", "places").fails(2, "say where candidates go")
+    sarag("link", "--kg", folder, "--to", "places").fails(2, "choose an output")
     sarag("link", "--kg", tmp_path / "no", "--accept", file).fails(1, "no graph at")
     assert not (tmp_path / "no").exists()
 

@@ -190,7 +190,7 @@ def graphs(remote: SparqlEndpoint) -> list[str]:
 
 
 def test_what_cannot_be_written(server: Server, remote: SparqlEndpoint) -> None:
-    with pytest.raises(StoreError, match="reading only"):
+    with pytest.raises(StoreError, match="read-only"):
         SparqlStore(remote).apply(Change())
     unknown = SparqlEndpoint("http://127.0.0.1:9/unknown")
     with pytest.raises(UsageError, match="--update-url"):

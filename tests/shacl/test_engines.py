@@ -170,11 +170,11 @@ def test_mutations_break_every_constraint_of_every_shape(name: str) -> None:
 @pytest.mark.parametrize(
     ("shape", "complaint"),
     [
-        ("sh:equals <urn:q>", "equals>, which is not known here"),
-        ("sh:sparql []", "sparql>, which is not known here"),
-        ("sh:targetNode <urn:n>", "targetNode>, which is not known here"),
-        ("sh:property [ sh:path [ sh:inversePath <urn:p> ] ]", "not a single IRI"),
-        ("sh:property <urn:nothing>", "there is no shape <urn:nothing>"),
+        ("sh:equals <urn:q>", "unsupported: the shape .*equals>"),
+        ("sh:sparql []", "unsupported: the shape .*sparql>"),
+        ("sh:targetNode <urn:n>", "unsupported: the shape .*targetNode>"),
+        ("sh:property [ sh:path [ sh:inversePath <urn:p> ] ]", "is not an IRI"),
+        ("sh:property <urn:nothing>", "contain no shape <urn:nothing>"),
         (
             "sh:property [ sh:path <urn:p> ; sh:datatype <http://www.w3.org/2001/XMLSchema#date> ]",
             "the datatype <http://www.w3.org/2001/XMLSchema#date>",

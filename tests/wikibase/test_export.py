@@ -301,7 +301,7 @@ def test_namespace_and_flavor(sample: Path) -> None:
     assert b"<https://data.example.org/w/entity/Q1>" in told
     assert b"<https://data.example.org/w/prop/direct/P1>" in told
     assert b"entity/statement/" not in told
-    with pytest.raises(UsageError, match="cannot be the base"):
+    with pytest.raises(UsageError, match="invalid base of IRIs"):
         exported(sample, "wikibase", namespace="mine")
     with pytest.raises(UsageError, match="unknown format 'wiki'"):
         exported(sample, "wiki")
