@@ -38,7 +38,7 @@ from scipy.stats import kendalltau
 import sarag_rdf
 from sarag_rdf.errors import SaragError
 from sarag_rdf.evaluation.corpus import Corpus, read_corpus
-from sarag_rdf.evaluation.problems import Judged, judged
+from sarag_rdf.evaluation.problems import JudgedQuestion, locate_support
 from sarag_rdf.evaluation.questions import read_questions
 from sarag_rdf.evaluation.statistics import figures, mean, paired_interval
 from sarag_rdf.network import spreading
@@ -212,7 +212,10 @@ class Result:
 
 
 def measure(
-    ingredient: Ingredient, graphs: Sequence[Graph], corpus: Corpus, questions: Sequence[Judged]
+    ingredient: Ingredient,
+    graphs: Sequence[Graph],
+    corpus: Corpus,
+    questions: Sequence[JudgedQuestion],
 ) -> Result:
     """Try the grid on all graphs."""
     settings = grid(ingredient)
@@ -237,13 +240,13 @@ def _run(
     view: GraphView,
     options: Mapping[str, Any],
     corpus: Corpus,
-    questions: Sequence[Judged],
+    questions: Sequence[JudgedQuestion],
 ) -> Run:
     retriever = Sarag(view, SaragOptions(limit=max(KS), explain=False, **options))
     rankings: list[Ranking] = []
     for question in questions:
         found = (d.document for d in retriever.retrieve(question.question.query).documents)
-        rankings.append([corpus.number_of_part(d.title, d.text) for d in found])
+        rankings.append([corpus.index_of_part(d.title, d.text) for d in found])
     return Run(rankings, figures([q.supporting for q in questions], rankings, KS))
 
 
@@ -320,7 +323,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with ExitStack() as stack:
             corpus = read_corpus(options.corpus)
-            questions = judged(read_questions(options.questions).questions, corpus)
+            questions = locate_support(read_questions(options.questions).questions, corpus)
             graphs = [load(folder, stack) for folder in options.kg]
             results = []
             for ingredient in (WHOLE, *INGREDIENTS):

@@ -22,7 +22,7 @@ from statistics import fmean
 import sarag_rdf
 from sarag_rdf.errors import SaragError
 from sarag_rdf.evaluation.questions import read_questions
-from sarag_rdf.evaluation.scores import any_holds
+from sarag_rdf.evaluation.scores import contains_answer
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.types import Query
 
@@ -46,9 +46,10 @@ def lines(kg: KnowledgeGraph, questions: Path) -> Iterator[str]:
             answered, whole = [], []
             for question in asked:
                 context = gather(Query(question.query.text)).context
-                answered.append(any_holds(question.answers, context.texts))
+                answered.append(contains_answer(question.answers, context.texts))
                 whole.append(
-                    answered[-1] and all(any_holds(a, context.texts) for a in chains[question.id])
+                    answered[-1]
+                    and all(contains_answer(a, context.texts) for a in chains[question.id])
                 )
             cells.append(f"{100 * fmean(answered):.0f} / {100 * fmean(whole):.0f}")
         yield f"| {retriever} | {builder} | {' | '.join(cells)} |"

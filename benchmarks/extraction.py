@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sarag_rdf.errors import InputError, SaragError, UsageError
-from sarag_rdf.extract.llm import LLMExtractor, LLMOptions, Words
+from sarag_rdf.extract.llm import LLMExtractor, LLMOptions, WordMatcher
 from sarag_rdf.extract.sentences import split_sentences
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
 from sarag_rdf.iris import normalize_name
@@ -130,8 +130,8 @@ class Figures:
         self.aliases += sum(len(mention.aliases) for mention in mentions)
         self.described += sum(bool(mention.descriptions) for mention in mentions)
         self.relations += len(relations)
-        words = Words(reference.document.titled_text)
-        self.absent_names += [name for name in names if not words.hold(name)]
+        words = WordMatcher(reference.document.titled_text)
+        self.absent_names += [name for name in names if not words.contains(name)]
         self.loose_ends += [end for pair in ends for end in pair if end not in names]
         texts = [text for mention in mentions for text in mention.descriptions]
         texts += [relation.text for relation in relations if relation.text]

@@ -21,7 +21,7 @@ from pathlib import Path
 import sarag_rdf
 from sarag_rdf.errors import SaragError
 from sarag_rdf.evaluation.questions import Question, read_questions
-from sarag_rdf.evaluation.scores import any_holds
+from sarag_rdf.evaluation.scores import contains_answer
 from sarag_rdf.reason.grounding import Grounder, Grounding
 from sarag_rdf.reason.patterns import PatternError, parse_patterns
 from sarag_rdf.retrieve.sarag import Sarag
@@ -62,7 +62,7 @@ def run(
             found = Grounding(problem=str(error))
         seconds = time.perf_counter() - begin
         values = [binding.value for binding in found.bindings]
-        hits = [any_holds(answers, [value]) for value in values]
+        hits = [contains_answer(answers, [value]) for value in values]
         counts["linked"] += found.is_linked
         counts["bound"] += bool(values)
         counts["gold among ten"] += any(hits)

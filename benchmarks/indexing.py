@@ -121,7 +121,7 @@ def timed_stages(clock: Clock) -> Iterator[None]:
     """Puts clocks on the stages of indexing."""
     places: list[tuple[Any, str, str]] = [
         (run, "source_quads", "evidence"),
-        (run, "inspect_evidence", "validation"),
+        (run, "validate_evidence", "validation"),
         (commit, "refresh", "what follows"),
         (OxigraphStore, "apply", "writing the store"),
         (SqliteCache, "get_many", "embedding cache"),

@@ -48,7 +48,7 @@ class Gate:
 
     def __call__(self, evidence: Iterable[Quad]) -> ValidationReport:
         begin = time.process_time()
-        report = quarantine.inspect_evidence(evidence)
+        report = quarantine.validate_evidence(evidence)
         self.seconds += time.process_time() - begin
         self.triples += report.triples
         return report
@@ -88,7 +88,7 @@ def measure(
 ) -> None:
     timed = Gate()
     patched: Any = run
-    patched.inspect_evidence = timed
+    patched.validate_evidence = timed
     next(iter(extractor.extract([])), None)
     with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
         begin = time.process_time()

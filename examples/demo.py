@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import sarag_rdf
-from sarag_rdf.cli.output import bars, show_retrieved
+from sarag_rdf.cli.output import progress_bars, show_retrieved
 from sarag_rdf.picture.html import activation_html
 from sarag_rdf.picture.png import write_activation_png
 
@@ -26,9 +26,8 @@ def main() -> None:
     OUT.mkdir(exist_ok=True)
     questions = {q["id"]: q for q in json.loads((HERE / "questions.json").read_text("utf-8"))}
     with sarag_rdf.open(OUT / "kg", endpoint=None) as kg:
-        progress, end = bars()
-        report = kg.index(HERE / "corpus", extractor="spacy", progress=progress)
-        end()
+        with progress_bars() as progress:
+            report = kg.index(HERE / "corpus", extractor="spacy", progress=progress)
         print(f"{report.added} documents indexed, {report.unchanged} unchanged: no model was asked")
         for number, identifier in enumerate(QUESTIONS, start=1):
             question = questions[identifier]

@@ -1,4 +1,4 @@
-"""IRIs and texts as NumPy arrays that can be memory-mapped, and merging of sorted arrays."""
+"""Lists of strings as NumPy arrays that can be memory-mapped, and merging of sorted arrays."""
 
 from __future__ import annotations
 
@@ -12,55 +12,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ends = NDArray[np.signedinteger]
+"""The end offset of each string in a concatenation: shape (n,)."""
+Rows = NDArray[np.int64]
+"""Positions in a list."""
+DECODE_ALL_RATIO = 50
+"""If more than one in this many strings of a list are looked up, the whole list is decoded."""
 
 
 def narrow(values: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:
-    """The same whole numbers, in four bytes each if they fit."""
+    """The same integers as int32 if they fit, else as int64."""
     bounds = np.iinfo(np.int32)
     fits = not values.size or (bounds.min <= values.min() and values.max() <= bounds.max)
     return values.astype(np.int32 if fits else np.int64)
 
 
 def packed(texts: Sequence[str]) -> tuple[NDArray[np.uint8], Ends]:
-    """Texts as bytes, one after the other, and where each ends."""
+    """The concatenation of strings in UTF-8, and the end offset of each."""
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
     ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
     return np.frombuffer(b"".join(encoded), dtype=np.uint8), narrow(ends)
 
 
 def unpacked(data: NDArray[np.uint8], ends: Ends) -> list[str]:
-    """The texts that were packed."""
-    held, begin, texts = data.tobytes(), 0, []
+    """The inverse of `packed`."""
+    content, begin, texts = data.tobytes(), 0, []
     for end in ends.tolist():
-        texts.append(held[begin:end].decode("utf-8", "surrogatepass"))
+        texts.append(content[begin:end].decode("utf-8", "surrogatepass"))
         begin = end
     return texts
 
 
 def packed_lists(lists: Mapping[str, Sequence[str]]) -> dict[str, NDArray[Any]]:
-    """Lists of texts by name, as arrays: ``NAME`` the bytes, and ``NAME_ends``."""
-    found: dict[str, NDArray[Any]] = {}
+    """Lists of strings by name as arrays: ``NAME`` for the bytes, ``NAME_ends`` for the ends."""
+    arrays: dict[str, NDArray[Any]] = {}
     for name, texts in lists.items():
-        found[name], found[f"{name}_ends"] = packed(texts)
-    return found
+        arrays[name], arrays[f"{name}_ends"] = packed(texts)
+    return arrays
 
 
 def unpacked_list(arrays: Mapping[str, NDArray[Any]], name: str) -> list[str]:
-    """One of the lists that were packed."""
+    """The list of a name in the arrays of `packed_lists`."""
     return unpacked(arrays[name], arrays[f"{name}_ends"])
 
 
-Rows = NDArray[np.int64]
-MANY = 50
-"""Where more than one in so many IRIs of the list are looked up, all are decoded for it."""
-
-
-class OneByOne(Sequence[str]):
-    """A list whose parts are read one by one: `at` gives one, by a row from 0 on."""
+class LazySequence(Sequence[str]):
+    """A sequence of strings that are decoded when they are accessed, by `at`."""
 
     @abstractmethod
     def at(self, row: int) -> str:
-        """The text of a row."""
+        """The string at a position from 0 on."""
 
     @overload
     def __getitem__(self, row: int) -> str: ...
@@ -74,25 +74,25 @@ class OneByOne(Sequence[str]):
         return self.at(row % len(self))
 
 
-class IriList(OneByOne):
-    """Strings in ascending order of code points, each once."""
+class IriList(LazySequence):
+    """Distinct strings in ascending order of code points."""
 
     def __init__(self, data: NDArray[np.uint8], ends: Ends) -> None:
-        """`data` holds the texts in UTF-8, one after the other; `ends` where each ends."""
+        """`data` is the concatenation of the strings in UTF-8; `ends` are their end offsets."""
         self._data, self._ends = data, ends
 
     @classmethod
     def of(cls, iris: Iterable[str]) -> IriList:
-        """The list of these, which need be neither in order nor each once."""
+        """A list of the given strings, which are sorted and deduplicated."""
         return cls(*packed(sorted(set(iris))))
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], name: str) -> IriList:
-        """The list whose `arrays` these are."""
+        """The inverse of `arrays`."""
         return cls(arrays[name], arrays[f"{name}_ends"])
 
     def arrays(self, name: str) -> dict[str, NDArray[Any]]:
-        """All that it holds, to be kept in a file."""
+        """The list as named arrays, for a file."""
         return {name: self._data, f"{name}_ends": self._ends}
 
     def __len__(self) -> int:
@@ -119,93 +119,93 @@ class IriList(OneByOne):
 
 
 def find(iris: Sequence[str], iri: str) -> int:
-    """The row of an IRI in an ascending list, or -1."""
+    """The position of an IRI in a sorted list, or -1."""
     row = bisect_left(iris, iri)
     return row if row < len(iris) and iris[row] == iri else -1
 
 
 def find_all(iris: Sequence[str], wanted: Sequence[str]) -> Rows:
-    """The rows of several IRIs, -1 for each that is not in the list: shape (len(wanted),)."""
-    if len(wanted) * MANY > len(iris):
-        known = {iri: row for row, iri in enumerate(iris)}
-        found = (known.get(iri, -1) for iri in wanted)
+    """The positions of IRIs, -1 for each that is not in the list: shape (len(wanted),)."""
+    if len(wanted) * DECODE_ALL_RATIO > len(iris):
+        rows_by_iri = {iri: row for row, iri in enumerate(iris)}
+        rows = (rows_by_iri.get(iri, -1) for iri in wanted)
     else:
-        found = (find(iris, iri) for iri in wanted)
-    return np.fromiter(found, dtype=np.int64, count=len(wanted))
+        rows = (find(iris, iri) for iri in wanted)
+    return np.fromiter(rows, dtype=np.int64, count=len(wanted))
 
 
 def rows_of(iris: Sequence[str], wanted: Sequence[str]) -> Rows:
-    """The rows of several IRIs, shape (len(wanted),); raises KeyError for an unknown one."""
-    found = find_all(iris, wanted)
-    if len(found) and found.min() < 0:
-        raise KeyError(wanted[int(np.argmin(found))])
-    return found
+    """The positions of IRIs, shape (len(wanted),); raises KeyError for an unknown one."""
+    rows = find_all(iris, wanted)
+    if len(rows) and rows.min() < 0:
+        raise KeyError(wanted[int(np.argmin(rows))])
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A change of a sorted list: rows that `go`, and where new entries come.
+    """A change of a sorted list: `deleted` rows, and the positions of `insertions`.
 
-    New entry number i stands before the old row ``places[i]``; `places` ascend.
+    New entry number i is inserted before the old row ``insertions[i]``; `insertions` ascend.
     """
 
-    go: Rows
-    places: Rows
+    deleted: Rows
+    insertions: Rows
 
     @classmethod
-    def of(cls, iris: IriList, gone: Sequence[str], come: Sequence[str]) -> Merge:
-        """The change that takes away `gone` where it is there, and adds `come`, ascending.
+    def of(cls, iris: IriList, deleted: Sequence[str], inserted: Sequence[str]) -> Merge:
+        """The change that deletes entries, if they exist, and inserts others, in ascending order.
 
-        What comes must not be there, unless it goes.
+        An inserted entry must not exist, unless it is deleted as well.
         """
-        found = find_all(iris, gone)
-        places = [bisect_left(iris, iri) for iri in come]
-        return cls(np.unique(found[found >= 0]), np.array(places, dtype=np.int64))
+        rows = find_all(iris, deleted)
+        insertions = [bisect_left(iris, iri) for iri in inserted]
+        return cls(np.unique(rows[rows >= 0]), np.array(insertions, dtype=np.int64))
 
     @property
     def size(self) -> int:
-        """How many entries go or come."""
-        return len(self.go) + len(self.places)
+        """The number of deleted and inserted entries."""
+        return len(self.deleted) + len(self.insertions)
 
     def values(self, old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-        """One value an entry, shape (n, ...), of the old list and of the new entries."""
-        kept = np.delete(old, self.go, axis=0)
-        places = self.places - np.searchsorted(self.go, self.places)
-        return np.insert(kept, places, new, axis=0)
+        """Merge arrays with one value per entry, shape (n, ...)."""
+        remaining = np.delete(old, self.deleted, axis=0)
+        positions = self.insertions - np.searchsorted(self.deleted, self.insertions)
+        return np.insert(remaining, positions, new, axis=0)
 
     def rows(self, size: int) -> Rows:
-        """For each row of the old list of `size` entries its new one, or -1."""
-        is_kept = np.ones(size, dtype=np.bool_)
-        is_kept[self.go] = False
-        before = np.searchsorted(self.places, np.arange(size), side="right")
-        return np.where(is_kept, np.cumsum(is_kept) - 1 + before, -1)
+        """For each row of the old list of `size` entries its new row, or -1 if it is deleted."""
+        remains = np.ones(size, dtype=np.bool_)
+        remains[self.deleted] = False
+        before = np.searchsorted(self.insertions, np.arange(size), side="right")
+        return np.where(remains, np.cumsum(remains) - 1 + before, -1)
 
     def new_rows(self) -> Rows:
-        """The rows of the new entries in the new list."""
-        places = self.places - np.searchsorted(self.go, self.places)
-        return places + np.arange(len(places))
+        """The rows of the inserted entries in the new list."""
+        positions = self.insertions - np.searchsorted(self.deleted, self.insertions)
+        return positions + np.arange(len(positions))
 
     def texts(
         self, data: NDArray[np.uint8], ends: Ends, new: NDArray[np.uint8], new_ends: Ends
     ) -> tuple[NDArray[np.uint8], Ends]:
-        """Packed texts, of the old list and of the new entries."""
+        """Merge packed strings with one string per entry."""
         starts = np.concatenate([[0], ends]).astype(np.int64)
         new_starts = np.concatenate([[0], new_ends]).astype(np.int64)
         pieces: list[NDArray[np.uint8]] = []
-        at, comes = 0, 0
-        for row in np.unique(np.concatenate([self.go, self.places])).tolist():
-            pieces.append(data[starts[at] : starts[row]])
-            last = int(np.searchsorted(self.places, row, side="right"))
-            pieces.append(new[new_starts[comes] : new_starts[last]])
-            comes = last
-            goes = int(np.searchsorted(self.go, row))
-            at = row + (goes < len(self.go) and self.go[goes] == row)
-        pieces.append(data[starts[at] :])
+        begin, inserted = 0, 0
+        for row in np.unique(np.concatenate([self.deleted, self.insertions])).tolist():
+            pieces.append(data[starts[begin] : starts[row]])
+            end = int(np.searchsorted(self.insertions, row, side="right"))
+            pieces.append(new[new_starts[inserted] : new_starts[end]])
+            inserted = end
+            index = int(np.searchsorted(self.deleted, row))
+            begin = row + (index < len(self.deleted) and self.deleted[index] == row)
+        pieces.append(data[starts[begin] :])
         lengths = self.values(np.diff(starts), np.diff(new_starts))
         return np.concatenate(pieces), narrow(np.cumsum(lengths, dtype=np.int64))
 
     def iris(self, old: IriList, new: IriList) -> IriList:
-        """The list as it is afterwards; `new` are those that come."""
+        """Merge a list with its inserted entries."""
         return IriList(*self.texts(*_packed(old), *_packed(new)))
 
 

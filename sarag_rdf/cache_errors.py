@@ -1,4 +1,4 @@
-"""What is told when a cache cannot be kept: that costs time, and nothing else."""
+"""Warnings about caches that cannot be written: a cost in time, never in results."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from sarag_rdf.errors import place
 
 log = logging.getLogger(__name__)
 
-_FULL = {
+_CAUSES = {
     errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EFBIG: "a file may not grow any further",
+    errno.EDQUOT: "the disk quota is exceeded",
+    errno.EFBIG: "the file size limit is exceeded",
 }
-_ROOM = {
-    errno.ENOSPC: "free some room",
-    errno.EDQUOT: "free some room",
+_REMEDIES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
     errno.EFBIG: "raise the limit (ulimit -f)",
 }
 
 
 def lack_of_room(error: BaseException) -> tuple[str, str]:
-    """Which lack of room an error tells of, and what helps; empty if of none.
+    """The cause and the remedy if an error means that there is no space; else two empty strings.
 
-    Errors of engines tell it in words alone.
+    The message is searched as well, because storage engines do not pass on `errno`.
     """
-    said = str(error).lower()
-    for number, what in _FULL.items():
-        told = os.strerror(number).lower() in said or what.removeprefix("the ") in said
-        if told or (isinstance(error, OSError) and error.errno == number):
-            return what, _ROOM[number]
+    message = str(error).lower()
+    for number, cause in _CAUSES.items():
+        is_named = os.strerror(number).lower() in message or cause.removeprefix("the ") in message
+        if is_named or (isinstance(error, OSError) and error.errno == number):
+            return cause, _REMEDIES[number]
     return "", ""
 
 
-def cannot_be_kept(path: Path, error: Exception) -> None:
-    """Warn that nothing can be kept at a path; the command line tells it once."""
-    what, _ = lack_of_room(error)
+def warn_unwritable(path: Path, error: Exception) -> None:
+    """Log a warning that caches cannot be written at a path."""
+    cause, _ = lack_of_room(error)
     log.warning(
-        "the caches in %s cannot be kept (%s): the graph is whole, but what searching needs is "
-        "made anew each time",
+        "cannot write caches in %s (%s): the graph is complete, but search indexes are rebuilt "
+        "each time",
         place(path),
-        what or getattr(error, "strerror", None) or error,
+        cause or getattr(error, "strerror", None) or error,
     )
 
 
 class FirstOnly(logging.Filter):
-    """Lets one warning of this module pass, and all of others."""
+    """Passes the first record of this module's logger, and all records of other loggers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,5 +57,5 @@ class FirstOnly(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if record.name != log.name:
             return True
-        first, self._passed = not self._passed, True
-        return first
+        is_first, self._passed = not self._passed, True
+        return is_first

@@ -1,7 +1,6 @@
-"""What packed files hold: gzip, bzip2 and xz are told by their first bytes, not by a name.
+"""Decompression of gzip, bzip2 and xz files, which are recognized by their magic numbers.
 
-A file that is packed more densely than data are is refused while it is read: a few kilobytes may
-hold gigabytes of nothing.
+The expansion is limited while a file is read, as protection against decompression bombs.
 """
 
 from __future__ import annotations
@@ -16,17 +15,18 @@ from typing import IO, Any, cast
 from sarag_rdf.errors import InputError
 
 TOO_SHORT_OR_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
-"""What reading a packed file raises that is damaged or ends too early, beside `OSError`."""
+"""Exceptions for damaged or truncated compressed files, in addition to `OSError`."""
 MAX_EXPANSION = 200
-"""Times its own size that a packed file may hold by default. RDF packs 10 to 60 times."""
+"""The default limit of the expansion factor. RDF compresses by factors of 10 to 60."""
 _ALWAYS = 64 << 20
-"""Bytes that any packed file may hold."""
+"""Bytes that any compressed file may expand to."""
 
 
 def unpacked(raw: IO[bytes], max_expansion: int = MAX_EXPANSION) -> IO[bytes]:
-    """What a file holds that stands at its start; the file itself if it is not packed.
+    """The decompressed content of a file, or the file itself if it is not compressed.
 
-    Reading raises `InputError` for more than `max_expansion` times the file's size.
+    The file must be at its start. Reading raises `InputError` if the content exceeds
+    `max_expansion` times the size of the file, and 64 MiB.
     """
     magic = raw.read(6)
     raw.seek(0)
@@ -35,31 +35,31 @@ def unpacked(raw: IO[bytes], max_expansion: int = MAX_EXPANSION) -> IO[bytes]:
     elif magic.startswith(b"BZh"):
         stream = cast("IO[bytes]", bz2.BZ2File(raw))
     elif magic.startswith(b"\xfd7zXZ\x00"):
-        stream = cast("IO[bytes]", lzma.LZMAFile(raw))  # noqa: SIM115 - closed with what is returned
+        stream = cast("IO[bytes]", lzma.LZMAFile(raw))  # noqa: SIM115 - closed by the reader
     else:
         return raw
     return cast("IO[bytes]", io.BufferedReader(_Bounded(stream, raw, max_expansion)))
 
 
 def expands(size: int, packed: int, max_expansion: int) -> bool:
-    """Whether so many bytes are more than what `packed` bytes may hold."""
+    """Whether `size` bytes exceed the expansion limit for `packed` compressed bytes."""
     return size > max(_ALWAYS, max_expansion * packed)
 
 
 def too_dense(name: str, max_expansion: int) -> InputError:
-    """The refusal of a file that holds too much."""
+    """The error for a file that exceeds the expansion limit."""
     return InputError(
-        f"{name} holds more than {max_expansion} times its size and more than {_ALWAYS >> 20} MiB: "
-        "unpack it yourself, or raise --max-expansion"
+        f"{name} expands to more than {max_expansion} times its size and more than "
+        f"{_ALWAYS >> 20} MiB: decompress it yourself, or raise --max-expansion"
     )
 
 
 class _Bounded(io.RawIOBase):
-    """A packed stream that counts what comes out of it, beside what was read of its file."""
+    """A decompressing stream that enforces the expansion limit."""
 
     def __init__(self, stream: IO[bytes], raw: IO[bytes], max_expansion: int) -> None:
-        self._stream, self._raw, self._most = stream, raw, max_expansion
-        self._given = 0
+        self._stream, self._raw, self._max_expansion = stream, raw, max_expansion
+        self._size = 0
 
     def readable(self) -> bool:
         return True
@@ -67,9 +67,9 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         data = self._stream.read(len(buffer))
         buffer[: len(data)] = data
-        self._given += len(data)
-        if expands(self._given, self._raw.tell(), self._most):
-            raise too_dense(str(getattr(self._raw, "name", "the file")), self._most)
+        self._size += len(data)
+        if expands(self._size, self._raw.tell(), self._max_expansion):
+            raise too_dense(str(getattr(self._raw, "name", "the file")), self._max_expansion)
         return len(data)
 
     def seekable(self) -> bool:
@@ -77,7 +77,7 @@ class _Bounded(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         position = self._stream.seek(offset, whence)
-        self._given = position
+        self._size = position
         return position
 
     def tell(self) -> int:

@@ -1,36 +1,36 @@
-"""Every error that the library raises on purpose. Each message says what to do next.
+"""All exceptions of the library. Each message states the problem and what to do next.
 
 ::
 
-    SaragError                    exit code 1
-    ├── UsageError                2: an option or argument that cannot work
-    ├── InputError                a document, table or JSON file that cannot be read
-    │   └── ExtractionFormatError extraction JSON of the wrong shape
-    ├── StoreError                the graph's store
-    │   ├── NotAGraphError        a folder that holds something else, or nothing
-    │   ├── StoreLockedError      another process is writing
-    │   ├── DiskFullError         no room is left for what has to be written
-    │   ├── QueryError            SPARQL that does not parse or may not run
-    │   ├── VectorStoreError      an engine that keeps vectors elsewhere
-    │   └── RemoteStoreError      a SPARQL endpoint
+    SaragError                        exit code 1
+    ├── UsageError                    exit code 2: an invalid option or argument
+    ├── InputError                    an unreadable document, table or JSON file
+    │   └── ExtractionFormatError     extraction JSON of the wrong shape
+    ├── StoreError                    the graph's store
+    │   ├── NotAGraphError            the folder does not contain a graph
+    │   ├── StoreLockedError          another process is writing
+    │   ├── DiskFullError             no space left for a write
+    │   ├── QueryError                SPARQL that does not parse or is not permitted
+    │   ├── VectorStoreError          an external vector engine
+    │   └── RemoteStoreError          a SPARQL endpoint
     │       ├── RemoteDownError       refused, reset, no such host, 5xx
-    │       ├── RemoteTimeoutError    no whole answer in time
+    │       ├── RemoteTimeoutError    no complete response in time
     │       ├── RemoteAuthError       401 or 403
     │       ├── RemoteRateLimitError  429 or 503 after all retries
-    │       ├── RemoteRequestSizeError the request is too large for it
-    │       └── RemoteTruncatedError  an answer that is not whole
-    ├── EmptyGraphError           nothing has been indexed yet
-    ├── ModelError                models on this machine
-    │   ├── MissingDependencyError an optional package is not installed
-    │   └── ModelMismatchError    the graph was embedded with another model
-    └── EndpointError             an OpenAI-compatible endpoint
-        ├── EndpointDownError     refused, reset, no such host
-        ├── EndpointTimeoutError  no answer in time
-        ├── EndpointAuthError     401 or 403
-        ├── RateLimitError        429 after all retries
-        ├── ContextTooLongError   the prompt does not fit the model
-        ├── TruncatedReplyError   the reply hit the token limit
-        └── UnparsableReplyError  the reply is not what the schema asks for
+    │       ├── RemoteRequestSizeError  the request is too large
+    │       └── RemoteTruncatedError  an incomplete response
+    ├── EmptyGraphError               nothing has been indexed yet
+    ├── ModelError                    a local model
+    │   ├── MissingDependencyError    an optional package is not installed
+    │   └── ModelMismatchError        the graph was embedded with another model
+    └── EndpointError                 an OpenAI-compatible endpoint
+        ├── EndpointDownError         refused, reset, no such host
+        ├── EndpointTimeoutError      no response in time
+        ├── EndpointAuthError         401 or 403
+        ├── RateLimitError            429 after all retries
+        ├── ContextTooLongError       the prompt does not fit the model's context
+        ├── TruncatedReplyError       the reply reached the token limit
+        └── UnparsableReplyError      the reply does not match the schema
 """
 
 from __future__ import annotations
@@ -73,27 +73,27 @@ __all__ = [
 ]
 
 
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def one_line(message: str) -> str:
-    """A message on one line, without characters that move a cursor or turn a terminal's text."""
-    return _UNSEEN.sub("\ufffd", " ".join(message.split()))
+    """Collapse a message into one line; control and bidirectional characters become U+FFFD."""
+    return _UNPRINTABLE.sub("\ufffd", " ".join(message.split()))
 
 
 def place(path: Path) -> str:
-    """A path for messages: as it is seen from the working folder, where it is in that."""
+    """A path for messages, relative to the working directory if it lies below it."""
     try:
-        below = path.relative_to(Path.cwd())
-    except (OSError, ValueError):  # it is elsewhere, or the working folder is gone
+        relative = path.relative_to(Path.cwd())
+    except (OSError, ValueError):  # outside, or the working directory was deleted
         return str(path)
-    return str(below if below.parts else path)
+    return str(relative if relative.parts else path)
 
 
 class SaragError(Exception):
-    """Base of all errors of this library; `exit_code` is what the command line returns.
+    """Base class of all exceptions of this library; `exit_code` is that of the command line.
 
-    Its message holds no secret, whatever it quotes: see `sarag_rdf.redaction`.
+    Secrets are removed from the message, whatever it quotes: see `sarag_rdf.redaction`.
     """
 
     exit_code = 1
@@ -103,13 +103,13 @@ class SaragError(Exception):
 
 
 class UsageError(SaragError):
-    """An option or argument that cannot work."""
+    """An invalid option or argument."""
 
     exit_code = 2
 
 
 class InputError(SaragError):
-    """A document, table or JSON file that cannot be read."""
+    """An unreadable document, table or JSON file."""
 
 
 class ExtractionFormatError(InputError):
@@ -117,11 +117,11 @@ class ExtractionFormatError(InputError):
 
 
 class StoreError(SaragError):
-    """The store of a graph could not do what was asked."""
+    """The store of a graph failed."""
 
 
 class NotAGraphError(StoreError):
-    """The folder named holds no graph."""
+    """The folder does not contain a graph."""
 
 
 class StoreLockedError(StoreError):
@@ -129,31 +129,31 @@ class StoreLockedError(StoreError):
 
 
 class DiskFullError(StoreError):
-    """No room is left for what has to be written; what was written before is kept."""
+    """No space is left for a write; completed writes are not affected."""
 
 
 class QueryError(StoreError):
-    """A SPARQL text that does not parse, or that may not run."""
+    """SPARQL that does not parse or is not permitted."""
 
 
 class VectorStoreError(StoreError):
-    """An engine that keeps vectors elsewhere failed; nothing is lost, for they are made anew."""
+    """An external vector engine failed; nothing is lost, as vectors can be recomputed."""
 
 
 class RemoteStoreError(StoreError):
-    """A SPARQL endpoint did not do what was asked."""
+    """A SPARQL endpoint failed."""
 
 
 class RemoteDownError(RemoteStoreError):
-    """Connection refused or reset, no such host, or an error of the server itself."""
+    """Connection refused or reset, no such host, or a server error (5xx)."""
 
 
 class RemoteTimeoutError(RemoteStoreError):
-    """No whole answer within the time limit, the endpoint's or one's own."""
+    """No complete response within the time limit of the endpoint or the client."""
 
 
 class RemoteAuthError(RemoteStoreError):
-    """The endpoint refused the credentials, or wants some (401 or 403)."""
+    """The endpoint rejected the credentials, or requires some (401 or 403)."""
 
 
 class RemoteRateLimitError(RemoteStoreError):
@@ -161,11 +161,11 @@ class RemoteRateLimitError(RemoteStoreError):
 
 
 class RemoteRequestSizeError(RemoteStoreError):
-    """The request is larger than the endpoint takes."""
+    """The request is larger than the endpoint accepts."""
 
 
 class RemoteTruncatedError(RemoteStoreError):
-    """An answer that is cut, or cannot be shown to be whole."""
+    """A response that is incomplete, or cannot be verified to be complete."""
 
 
 class EmptyGraphError(SaragError):
@@ -185,7 +185,7 @@ class ModelMismatchError(ModelError):
 
 
 class EndpointError(SaragError):
-    """An OpenAI-compatible endpoint answered with an error."""
+    """An OpenAI-compatible endpoint failed."""
 
 
 class EndpointDownError(EndpointError):
@@ -193,11 +193,11 @@ class EndpointDownError(EndpointError):
 
 
 class EndpointTimeoutError(EndpointError):
-    """No answer within the time limit."""
+    """No response within the time limit."""
 
 
 class EndpointAuthError(EndpointError):
-    """The endpoint refused the key (401 or 403)."""
+    """The endpoint rejected the key (401 or 403)."""
 
 
 class RateLimitError(EndpointError):
@@ -209,8 +209,8 @@ class ContextTooLongError(EndpointError):
 
 
 class TruncatedReplyError(EndpointError):
-    """The reply hit the token limit before it was complete."""
+    """The reply reached the token limit before it was complete."""
 
 
 class UnparsableReplyError(EndpointError):
-    """The reply does not satisfy the schema that was asked for."""
+    """The reply does not match the requested schema."""

@@ -1,8 +1,8 @@
-"""How a text of unknown origin stands in a prompt as data: it cannot end its own fence, nor a turn.
+"""Protection against prompt injection: fences around untrusted text, and inert special tokens.
 
-A fence is a code that occurs in none of the texts. The special tokens of chat templates, such as
-``<|im_end|>``, would be read by a server's tokenizer as what separates system, user and model; so
-in a prompt a zero width space stands behind their first character.
+A fence is a code that occurs in none of the texts that it encloses, so no text can end its own
+fence. Special tokens of chat templates, such as ``<|im_end|>``, are interpreted by the tokenizer of
+a server; in a prompt, a zero width space after their first character makes them ordinary text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 from sarag_rdf.iris import sha256_hex
 
 BREAK: Final = "\u200b"
-"""What stands behind the first character of a special token in a prompt."""
+"""Inserted after the first character of a special token."""
 
 _ANGLED: Final = (
     r"\|[^\s|<>]{1,60}\|",  # ChatML, Llama 3, Phi, Cohere, GPT: <|im_start|>, <|eot_id|>
@@ -31,7 +31,7 @@ _SQUARED: Final = (
 
 
 def _opening(after: str) -> re.Pattern[str]:
-    """The first character of a special token, and what stands behind it."""
+    """A pattern for the first character of a special token, followed by `after`."""
     angled, squared = "|".join(_ANGLED), "|".join(_SQUARED)
     return re.compile(rf"<{after}(?=(?:{angled})>)|\[{after}(?=(?:{squared})\])")
 
@@ -41,17 +41,14 @@ _BROKEN: Final = _opening(BREAK)
 
 
 def defused(text: str) -> str:
-    """A text for a prompt, none of whose special tokens is one any more.
-
-    A text without any stays as it is, and so does one that was defused before.
-    """
+    """The text with special tokens made inert; idempotent."""
     return _TOKEN.sub(rf"\g<0>{BREAK}", text)
 
 
 def restored(value: Any) -> Any:
-    """A JSON value of a model's reply, with special tokens as they stand in documents."""
+    """Undo `defused` in all strings of a JSON value, such as a model's reply."""
     if isinstance(value, str):
-        return _BROKEN.sub(lambda found: found[0].removesuffix(BREAK), value)
+        return _BROKEN.sub(lambda match: match[0].removesuffix(BREAK), value)
     if isinstance(value, Mapping):
         return {restored(key): restored(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -60,12 +57,10 @@ def restored(value: Any) -> Any:
 
 
 def fence_for(*texts: str, length: int = 20) -> str:
-    """Return hexadecimal digits, 20 by default, that occur in none of the texts.
+    """A deterministic fence of `length` hexadecimal digits that occurs in none of the texts.
 
-    They are a function of the texts.
-
-    The digits are a hash of the very texts that they enclose: a text that holds its own fence
-    would be a fixed point of SHA-256, and if one is found the next hash is taken.
+    The fence is a SHA-256 hash of the texts that it encloses; in the unlikely case that a text
+    contains it, the hash is iterated.
     """
     fence = sha256_hex(*texts)[:length]
     while any(fence in text.casefold() for text in texts):

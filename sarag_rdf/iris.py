@@ -1,4 +1,4 @@
-"""IRIs are functions of content: the same input gives the same IRI under the same base."""
+"""Deterministic IRIs: the same content under the same base always has the same IRI."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _POSSESSIVE = re.compile(r"['\u2019]s\b")
 
 @lru_cache(maxsize=1 << 16)
 def normalize_name(name: str) -> str:
-    """Return the key under which names are the same name.
+    """Normalize a name; names with the same normalized form are considered equal.
 
-    NFKC, case folded, accents of Latin letters dropped ("Müller" is "muller"), possessive endings
-    and the dots of initials removed ("U.S." is "us", "J. R. Tolkien" is "jr tolkien"), every
-    other run of punctuation and space one space, a leading "the" dropped. A name with no letter
-    or digit at all ("???", an emoji) keeps its characters.
+    NFKC, case folded, accents of Latin letters removed ("Müller" is "muller"), possessive endings
+    and the dots of initials removed ("U.S." is "us", "J. R. Tolkien" is "jr tolkien"), every other
+    run of punctuation and white space replaced by a space, a leading "the" removed. A name without
+    letters and digits ("???", an emoji) keeps its characters.
     """
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
     folded = unicodedata.normalize("NFKC", _ACCENTED.sub(r"\1", folded)).strip()
@@ -48,12 +48,12 @@ def normalize_name(name: str) -> str:
 
 
 def _in_word(character: str) -> bool:
-    """Letters, digits, and the marks that scripts such as Devanagari write vowels with."""
+    """Whether a character is a letter, a digit, or a mark as in Devanagari vowel signs."""
     return character.isalnum() or unicodedata.category(character) in ("Mn", "Mc")
 
 
 def sha256_hex(*parts: str) -> str:
-    """Return the SHA-256 of the parts, each framed by its length, so that none can imitate two."""
+    """The SHA-256 of the parts, each prefixed by its length, so that the framing is unambiguous."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -65,22 +65,22 @@ _LAST_PART = re.compile(r"[/#](?=[^/#]+$)")
 
 
 def namespace(iri: str) -> str:
-    """An IRI up to its last slash or number sign that something follows."""
-    found = _LAST_PART.search(iri)
-    return iri[: found.end()] if found else iri
+    """The namespace of an IRI: up to its last slash or number sign that is not at the end."""
+    match = _LAST_PART.search(iri)
+    return iri[: match.end()] if match else iri
 
 
 STATEMENT = "urn:sarag:statement:"
-"""What the IRI of a relationship begins with that no node of the graph stands for."""
+"""The prefix of IRIs for relationships that are single triples, without a node of their own."""
 
 
 def statement_iri(subject: str, property_: str, object_: str) -> str:
-    """The IRI that stands for a triple: all three of its IRIs can be read from it."""
+    """An IRI for a triple, which contains the IRIs of subject, property and object."""
     return STATEMENT + ":".join(quote(part, safe="-._~") for part in (subject, property_, object_))
 
 
 def statement_of(iri: str) -> tuple[str, str, str] | None:
-    """Subject, property and object of the triple that an IRI stands for; None if it is another."""
+    """The triple (subject, property, object) of an IRI by `statement_iri`; None for others."""
     parts = iri.removeprefix(STATEMENT).split(":")
     if not iri.startswith(STATEMENT) or len(parts) != 3:
         return None
@@ -104,22 +104,22 @@ def is_iri(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Minter:
-    """Makes IRIs under one base, an http(s) IRI without fragment or query that ends in ``/``."""
+    """Mints IRIs under a base, an http(s) IRI that ends in ``/``, without fragment or query."""
 
     base: str = DEFAULT_BASE
 
     @classmethod
     def for_base(cls, base: str) -> Minter:
-        """Check and complete a base as a user writes it; raise `UsageError` if it cannot serve."""
+        """A minter for a base as written by a user; raises `UsageError` if it is invalid."""
         if holds_password(base):
             raise UsageError(
-                f"the base of IRIs may hold no user name or password: give {masked(base)}"
+                f"the base of IRIs must not contain a user name or password: use {masked(base)}"
             )
         shape = r"https?://[^\s<>\"{}|\\^`#?/]+(/[^\s<>\"{}|\\^`#?]*)?"
         if not re.fullmatch(shape, base) or not is_iri(base):
             raise UsageError(
-                f"'{base}' cannot be the base of IRIs: give an http or https IRI without "
-                "spaces, '#' and '?', for example https://data.example.org/kg/"
+                f"invalid base of IRIs '{base}': give an http or https IRI without spaces, '#' and "
+                "'?', for example https://data.example.org/kg/"
             )
         return cls(base if base.endswith("/") else base + "/")
 
@@ -127,7 +127,7 @@ class Minter:
         return f"{self.base}mention/{_name_code(normalized)}"
 
     def variant(self, normalized: str, qualifier: str) -> str:
-        """A name where it stands for another thing, which the qualifier tells from the others."""
+        """A name used for another entity, which is distinguished by the qualifier."""
         code = _name_code("\0".join((normalized, qualifier)))
         return f"{self.base}mention/{code}"
 
@@ -135,15 +135,15 @@ class Minter:
         return f"{self.base}entity/E-{_name_code(normalized)}"
 
     def entity_of_mention(self, mention: str) -> str:
-        """The entity that a mention refers to when no alias says otherwise."""
+        """The entity of a mention, unless an alias assigns it to another."""
         return f"{self.base}entity/E-{mention.removeprefix(self.base + 'mention/')}"
 
     def mention_of_entity(self, entity: str) -> str:
-        """The name that gives an entity its IRI."""
+        """The mention from which the IRI of an entity is derived."""
         return f"{self.base}mention/{entity.rpartition('E-')[2]}"
 
     def source(self, key: str, title: str, text: str) -> str:
-        """IRI of a source: its path (characters that no IRI may hold percent-encoded), or hash."""
+        """The IRI of a source, from its percent-encoded path, or from a hash if it has none."""
         if not key:
             return f"{self.base}source/sha256-{sha256_hex(title, text)[:32]}"
         path, mark, record = key.partition("#")
@@ -152,7 +152,7 @@ class Minter:
         return f"{name}#{quote(record, safe=safe)}" if mark else name
 
     def key_of_source(self, source: str) -> str:
-        """The path that a source's IRI was made of; empty where it was made of a hash."""
+        """The path of a source, from its IRI; empty if the IRI contains a hash."""
         name = source.removeprefix(f"{self.base}source/")
         return "" if name == source or _HASHED.fullmatch(name) else unquote(name)
 
@@ -165,7 +165,7 @@ class Minter:
     def relationship(
         self, subject: str, phrase: str, object_: str, text: str, document: str
     ) -> str:
-        """IRI of what a document says of two mentions: every part of the statement counts."""
+        """The IRI of a relationship between two mentions in a document, from all its parts."""
         code = sha256_hex(subject, phrase, object_, text, document)[:32]
         return f"{self.base}relationship/{code}"
 
@@ -173,11 +173,11 @@ class Minter:
         return f"{self.base}extraction/{sha256_hex(*parts)[:32]}"
 
     def quarantine(self, source: str) -> str:
-        """The record of a source that did not conform."""
+        """The record of a source in quarantine."""
         return f"{self.base}quarantine/{sha256_hex(source)[:32]}"
 
     def mapping(self, subject: str, predicate: str, object_: str) -> str:
-        """The node that says how a link came about."""
+        """The node with the provenance of a link."""
         return f"{self.base}mapping/{sha256_hex(subject, predicate, object_)[:32]}"
 
     def run(self, identifier: str) -> str:
@@ -185,42 +185,42 @@ class Minter:
 
     @property
     def knowledge_graph(self) -> str:
-        """The data set itself."""
+        """The dataset."""
         return self.base + "dataset"
 
     @property
     def graphs(self) -> str:
-        """What the IRIs of all graphs begin with."""
+        """The prefix of the IRIs of all named graphs."""
         return self.base + "graph/"
 
     @property
     def kg_graph(self) -> str:
-        """The graph that is traversed; a pure function of the source graphs."""
+        """The graph that retrieval traverses, derived from the source graphs."""
         return self.base + "graph/kg"
 
     @property
     def meta_graph(self) -> str:
-        """Data set description, revision, embedding model."""
+        """The graph of metadata: description of the dataset, revision, embedding model."""
         return self.base + "graph/meta"
 
     @property
     def runs_graph(self) -> str:
-        """Runs with their times."""
+        """The graph of runs and their times."""
         return self.base + "graph/runs"
 
     @property
     def links_graph(self) -> str:
-        """Links between entities and what is the same elsewhere."""
+        """The graph of links to other graphs."""
         return self.base + "graph/links"
 
     @property
     def decisions_graph(self) -> str:
-        """What was decided about names: which are of one thing, and which are not."""
+        """The graph of decisions to merge or split names."""
         return self.base + "graph/decisions"
 
     @property
     def imported_graphs(self) -> str:
-        """What the IRIs of all imported graphs begin with."""
+        """The prefix of the IRIs of imported graphs."""
         return self.base + "graph/external/"
 
     def imported_graph(self, name: str) -> str:
@@ -228,12 +228,12 @@ class Minter:
 
     @property
     def numbers_graph(self) -> str:
-        """Numbers that entities have in exports to Wikibase."""
+        """The graph of the numbers of entities in Wikibase exports."""
         return self.base + "graph/wikibase-numbers"
 
     @property
     def source_graphs(self) -> str:
-        """What the IRIs of all source graphs begin with."""
+        """The prefix of the IRIs of source graphs."""
         return self.base + "graph/source/"
 
     def source_graph(self, source: str) -> str:
@@ -241,7 +241,7 @@ class Minter:
 
     @property
     def quarantine_graphs(self) -> str:
-        """What the IRIs of all quarantine graphs begin with."""
+        """The prefix of the IRIs of quarantine graphs."""
         return self.base + "graph/quarantine/"
 
     def quarantine_graph(self, source: str) -> str:

@@ -1,6 +1,6 @@
-"""What the library needs from the outside, as Protocols; adapters are in `stores` and `models`.
+"""The ports of the library as Protocols; adapters are in `rdf`, `vectors` and `models`.
 
-A fake that a test uses implements the same Protocol and runs the same contract tests.
+Fakes in tests implement the same Protocols and pass the same contract tests.
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ Matrix = NDArray[np.float32]
 """Shape (n, d), rows of unit length."""
 
 Advance = Callable[[int], None]
+"""Called with the number of items that were completed since the last call."""
 Progress = Callable[[str, int], Advance]
-"""Called with what begins and how many there are; returns what is called as they get done."""
+"""Called with a description and the total number of items at the beginning of a task."""
 
 
 def silent(what: str, total: int) -> Advance:  # noqa: ARG001
-    """The Progress that shows nothing."""
+    """A Progress that shows nothing."""
     return lambda done: None  # noqa: ARG005
 
 
 Term = NamedNode | Literal
-"""An RDF term of stored data: there are no blank nodes in it."""
+"""An RDF term of stored data, which contains no blank nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One atomic change of a store: graphs dropped, then quads deleted, then quads inserted."""
+    """An atomic change of a store: graphs are dropped, then quads deleted, then quads inserted."""
 
     drop: tuple[str, ...] = ()
     delete: tuple[Quad, ...] = ()
@@ -55,7 +56,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A SELECT result: `rows` align with `variables`; None is an unbound variable."""
+    """A SELECT result: `rows` are aligned with `variables`; None for an unbound variable."""
 
     variables: tuple[str, ...]
     rows: list[tuple[Any, ...]]
@@ -69,33 +70,33 @@ class Triples:
 
 
 class GraphStore(Protocol):
-    """A SPARQL 1.1 data set with named graphs."""
+    """A SPARQL 1.1 dataset with named graphs."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether graphs of others may stand beside those of sarag."""
+        """Whether the store may contain graphs of other applications."""
 
     def query(
         self, text: str, *, union: bool = False, default_graphs: Sequence[str] | None = None
     ) -> Table | Triples | bool:
         """Run a query; with `union` the default graph is the union of all named graphs.
 
-        With `default_graphs` it is the union of these, and GRAPH still reaches all named graphs.
-        Results are complete when the method returns. Raises `QueryError` for a text that does
-        not parse, `StoreError` otherwise.
+        With `default_graphs` it is the union of these, and GRAPH still ranges over all named
+        graphs. Results are complete when the method returns. Raises `QueryError` for a text that
+        does not parse, `StoreError` otherwise.
         """
 
     def select(self, text: str, key: str) -> Table:
-        """All rows of a SELECT query, however many: in pages by `key` where a store has limits.
+        """All rows of a SELECT query, read in pages by `key` if the store has a row limit.
 
         `key` is a variable of the result that is always bound. Raises what `query` raises.
         """
 
     def apply(self, change: Change) -> None:
-        """Make a change wholly or not at all; an endpoint can only make it step by step."""
+        """Apply a change as one transaction; an endpoint applies it in several requests."""
 
     def load(self, quads: Iterable[Quad]) -> None:
-        """Add many quads fast; unlike a change, part of them may be there if it fails."""
+        """Bulk load quads; unlike `apply`, a failure may leave part of them in the store."""
 
     def load_ntriples(self, data: bytes, graph: str) -> None:
         """Add N-Triples without blank nodes to a graph, as `load` does.
@@ -110,7 +111,7 @@ class GraphStore(Protocol):
         """IRIs of all named graphs, sorted."""
 
     def close(self) -> None:
-        """Give the store free; a second call does nothing."""
+        """Release the store; a second call does nothing."""
 
 
 class Embedder(Protocol):
@@ -118,7 +119,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Names the model; vectors of two names are never compared."""
+        """The name of the model; vectors of different models are never compared."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Matrix:
@@ -127,36 +128,36 @@ class Embedder(Protocol):
 
 
 class VectorIndex(Protocol):
-    """Similarities of one kind of node (descriptions, relationships, documents, entities).
+    """Vectors of one kind of node: descriptions, relationships, documents, or entities.
 
-    `sarag_rdf.vectors.index.AnyIndex` makes all of it of `iris` and two methods.
+    `sarag_rdf.vectors.index.AnyIndex` implements it with `iris` and two further methods.
     """
 
     @property
     def iris(self) -> Sequence[str]:
-        """All IRIs in ascending order; their places in it are the positions below."""
+        """All IRIs in ascending order; positions refer to this sequence."""
 
     def __len__(self) -> int: ...
 
     def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
-        """The k IRIs of highest cosine, best first, ties by IRI; of very many a few are missed."""
+        """The k IRIs of highest cosine, best first, ties by IRI; approximate in a large index."""
 
     def nearest_rows(self, vector: Vector, k: int) -> tuple[NDArray[np.int64], Vector]:
         """The same as positions and cosines, each of shape (min(k, n),)."""
 
     def similarities(self, vector: Vector, iris: Sequence[str]) -> NDArray[np.float32]:
-        """Cosines of the given IRIs, shape (len(iris),). Raises KeyError for an unknown IRI."""
+        """The cosines of IRIs, shape (len(iris),). Raises KeyError for an unknown IRI."""
 
     def vectors(self, positions: NDArray[np.int64]) -> Matrix:
-        """The vectors at these positions, shape (len(positions), d)."""
+        """The vectors at positions, shape (len(positions), d)."""
 
     def cosines(self, vector: Vector, positions: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Cosines at these positions alone, shape (len(positions),)."""
+        """The cosines at positions, shape (len(positions),)."""
 
     def quantile(self, vector: Vector, q: float) -> tuple[float, float]:
         """The q-quantile and the maximum of the cosines with `vector`; (0, 0) if empty.
 
-        Of a fixed random sample where there are many vectors; so are the moments.
+        Computed from a fixed random sample in a large index, like the moments.
         """
 
     def moments(self, vector: Vector) -> tuple[float, float]:
@@ -167,34 +168,34 @@ class WordIndex(Protocol):
     """Scores texts by the words that they share with a question."""
 
     def scores(self, text: str) -> NDArray[np.float32]:
-        """One score a text, in the order in which they were given, at least 0: shape (n,)."""
+        """One score per indexed text, in their order, at least 0: shape (n,)."""
         ...
 
 
 Arrays = Mapping[str, NDArray[Any]]
-"""Named arrays of numbers, as one file holds them."""
+"""Named arrays of numbers."""
 
 
 class VectorStore(Protocol):
-    """Keeps vector indexes, and arrays made of the graph, between runs.
+    """A cache of vector indexes, and of arrays computed from the graph.
 
-    What is kept may be deleted at any time.
+    Entries may be deleted at any time.
     """
 
     def names(self) -> Sequence[str]:
-        """Names of the arrays and kinds of the indexes that are kept, readable or not."""
+        """The names of arrays and kinds of indexes in the store, readable or not."""
 
     def key_of(self, name: str) -> str:
-        """The key that arrays or an index are kept under; empty where it cannot be read."""
+        """The key of an entry; empty if there is none, or if it is unreadable."""
 
     def discard(self, name: str) -> None:
-        """Delete what is kept of a name."""
+        """Delete an entry."""
 
     def load_arrays(self, name: str, key: str) -> Arrays | None:
-        """The arrays saved under name and key, not to be written to, or None."""
+        """The arrays saved under name and key, read-only, or None."""
 
     def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
-        """Keep arrays if that is possible."""
+        """Store arrays, if possible."""
 
     def load(self, kind: str, key: str) -> VectorIndex | None:
         """The index of a kind if it was saved under this key, else None."""
@@ -202,9 +203,9 @@ class VectorStore(Protocol):
     def save(
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
     ) -> VectorIndex:
-        """Make an index of IRIs (ascending) and their vectors, and keep it if that is possible.
+        """Create an index of IRIs (ascending) and their vectors, and store it if possible.
 
-        The vectors come in blocks, at least one, and are written as they come.
+        The vectors are passed in blocks, at least one, and written incrementally.
         """
 
     def update(
@@ -212,31 +213,31 @@ class VectorStore(Protocol):
         kind: str,
         before: str,
         after: str,
-        gone: Sequence[str],
-        come: Sequence[str],
+        deleted: Sequence[str],
+        inserted: Sequence[str],
         blocks: Iterable[Matrix],
     ) -> VectorIndex | None:
-        """Bring the index of one key to another: some IRIs go, others come with their vectors.
+        """Update the index of key `before` to key `after`: delete IRIs, and insert others.
 
-        `come` ascends; what was there before must be among what is `gone`, of which others need
-        not have been there. None if there is no such index or it cannot be written: it is then
-        made anew, and what was there is of no use any more.
+        `inserted` ascends, with vectors in `blocks`; IRIs that already exist must be in `deleted`
+        as well, which may contain unknown IRIs. None if there is no such index, or if it cannot be
+        written; it must then be rebuilt, and the old one is no longer usable.
         """
 
     def rekey(self, name: str, before: str, after: str) -> None:
-        """Let the index or the arrays of one key, if they are there, be those of another."""
+        """Change the key of an index or arrays, if they exist."""
 
     def prepare(self, kind: str, key: str, progress: Progress) -> None:
-        """Do what makes searching an index faster, if it is there and large."""
+        """Build structures for a faster search, if the index exists and is large."""
 
 
 ChooseVectors = Callable[[str, VectorStore], VectorStore]
-"""Given a name of the parts that are searched and the store here, gives the store to be used."""
+"""Takes a name for the parts that are searched, and the default store; returns the store to use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A structured reply: `data` satisfies the schema that was asked for."""
+    """A structured reply: `data` matches the requested schema."""
 
     data: dict[str, Any]
     usage: Usage
@@ -247,13 +248,13 @@ class LLM(Protocol):
 
     @property
     def model(self) -> str:
-        """Names the model at its endpoint."""
+        """The name of the model at its endpoint."""
         ...
 
     def complete(
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
     ) -> Reply:
-        """Answer `prompt` (one user message) with an object that satisfies the JSON `schema`.
+        """Answer `prompt` (one user message) with an object that matches the JSON `schema`.
 
         `name` is a short identifier of the call, ``[a-z_]+``. Raises an `EndpointError`.
         """
@@ -261,21 +262,21 @@ class LLM(Protocol):
 
 
 class Extractor(Protocol):
-    """Finds mentions and relations in documents.
+    """Extracts mentions and relations from documents.
 
-    An extractor that drops some of what it finds may count that, by reason, in an attribute
-    ``discarded: Mapping[str, int]``; the report of a run then includes those counts.
+    An extractor that discards results may count them by reason in an attribute
+    ``discarded: Mapping[str, int]``; the report of a run then includes these counts.
     """
 
     @property
     def method(self) -> Method:
-        """Describes how it works; part of the graph's provenance."""
+        """A description of the extraction method, which is part of the graph's provenance."""
         ...
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
-        """One result a document, in order; an exception stands for a document that failed.
+        """One result per document, in order; an exception for a document that failed.
 
-        An error that would fail every further document is raised instead.
+        An error that would affect all further documents is raised instead.
         """
         ...
 
@@ -287,7 +288,7 @@ class Retriever(Protocol):
 
 
 class ContextBuilder(Protocol):
-    """Chooses what a model is given of what was retrieved."""
+    """Selects the part of the retrieved evidence that is passed to a model."""
 
     def build(self, retrieved: Retrieved) -> Context: ...
 
@@ -295,12 +296,12 @@ class ContextBuilder(Protocol):
 Gather = Callable[[Query], Evidence]
 """Retrieves for a question or sub-question, and builds the context."""
 CountTokens = Callable[[str], int]
-"""How many tokens a text has, as a model's tokenizer or an approximation tells."""
+"""Counts the tokens of a text, exactly or approximately."""
 
 
 class Reasoner(Protocol):
     """Answers a question with a model, from evidence that it gathers, or from none."""
 
     def answer(self, query: Query) -> Answer:
-        """Raises an `EndpointError`, or what the gathering of evidence raises."""
+        """Answer a question. Raises `EndpointError`, or what retrieval raises."""
         ...

@@ -1,15 +1,15 @@
-"""Removes the secrets of this process from text, by value and in the encodings they come back in.
+"""Removes the secrets of this process from text, in plain form and in common encodings.
 
-A secret is known from the environment (`VARIABLES`) or because it was passed to `remember`. It is
-found as it is and, character by character and in any mixture, percent-encoded, as a JSON or Python
-escape, as an HTML or XML character reference and in quoted-printable; and as a whole in
-hexadecimal and in base64 or base64url, at any offset, so that the ``user:password`` of HTTP Basic
-authentication is found by its password.
+Secrets are the values of environment variables (`VARIABLES`), and values passed to `remember`. They
+are matched literally and, character by character and in any mixture, percent-encoded, as JSON or
+Python escapes, as HTML or XML character references and in quoted-printable; and as a whole in
+hexadecimal and in base64 or base64url at any offset, so that the ``user:password`` of HTTP Basic
+authentication is matched by its password.
 
-Two rules keep ordinary text intact. No value of fewer than `SHORTEST` characters is looked for.
-And a value that could be an ordinary word or number (`is_distinctive`), such as the key ``ollama``
-that people set for a local server, is removed only from what a server says in an error
-(`redacted_remark`), not from replies, graphs and other messages.
+Two rules protect ordinary text. Values of fewer than `SHORTEST` characters are ignored. And a value
+that could be an ordinary word or number (see `is_distinctive`), such as the key ``ollama`` that is
+often set for a local server, is removed only from error messages of servers (`redacted_remark`),
+not from replies, graphs and other messages.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ VARIABLES: Final = (
 )
 """Environment variables whose values are secrets."""
 USER: Final = "SARAG_SPARQL_USER"
-"""A user name, which is kept out of messages but may well stand in data."""
+"""The variable of a user name, which is removed from messages but may occur in data."""
 SHORTEST: Final = 6
-"""Characters of a value that is looked for at all."""
+"""The minimum length of a value that is redacted."""
 DISTINCTIVE: Final = 8
-"""Characters of a value that is removed everywhere, if it mixes letters with something else."""
+"""The minimum length of a value with mixed characters that is removed everywhere."""
 LONG: Final = 16
-"""Characters of a value that is removed everywhere, whatever it is made of."""
+"""The minimum length of any value that is removed everywhere."""
 
 _PROXIES: Final = ("http_proxy", "https_proxy", "all_proxy")
 _CHUNK: Final = 256
-"""Longer secrets, such as JSON web tokens, are looked for in pieces of this size."""
+"""Longer secrets, such as JSON web tokens, are matched in pieces of this size."""
 _PARAMETER: Final = re.compile(
     r"(?<=[?&;])([^=&;#]*(?:key|token|secret|passw|pwd|auth|sig|credential|session)[^=&;#]*)"
     r"=([^&;#]*)",
@@ -56,57 +56,57 @@ _remembered: deque[str] = deque(maxlen=32)
 
 
 def remember(*secrets: str) -> None:
-    """Treat these values as secrets from now on, in this process; the latest 32 are kept."""
+    """Treat values as secrets from now on; at most 32 are remembered, the oldest are dropped."""
     for secret in secrets:
         if secret and secret not in _remembered:
             _remembered.append(secret)
 
 
 def remember_url(url: str) -> None:
-    """Remember the values of a URL's parameters whose names sound like secrets (``?token=...``)."""
+    """Remember the values of URL parameters with names such as ``token`` or ``key``."""
     remember(*(unquote(value) for _, value in _PARAMETER.findall(url)))
 
 
 def holds_password(url: str) -> bool:
-    """Whether a URL names a user, and perhaps a password, before its host."""
+    """Whether a URL contains user info (``user:password@``)."""
     return "@" in url.partition("//")[2].partition("/")[0]
 
 
 def masked(url: str) -> str:
-    """A URL for messages, without the user and password that it may hold."""
+    """A URL without user info, for messages."""
     return re.sub(r"//\S*@", "//", url)
 
 
 def public_origin(url: str) -> str:
-    """A URL as it may be shown and stored: without values of parameters that sound like secrets."""
+    """A URL for display and storage, without the values of parameters such as ``token``."""
     return _PARAMETER.sub(rf"\1={MASK}", url)
 
 
 def is_distinctive(secret: str) -> bool:
-    """Whether a value cannot be mistaken for an ordinary word, compound or number."""
+    """Whether a value is unlikely to be an ordinary word, compound or number."""
     if len(secret) >= LONG:
         return True
     return len(secret) >= DISTINCTIVE and not (secret.isdecimal() or _WORD.fullmatch(secret))
 
 
 def redacted(text: str) -> str:
-    """Text for people and logs without distinctive secrets and without user info in URLs."""
+    """Text for messages and logs, without distinctive secrets and user info in URLs."""
     return _USER_INFO.sub(f"{MASK}@", _without(text, filter(is_distinctive, _secrets())))
 
 
 def redacted_remark(text: str) -> str:
-    """What a server said in an error, without any secret of `SHORTEST` characters or more."""
+    """The error message of a server, without any secret of `SHORTEST` characters or more."""
     return _USER_INFO.sub(f"{MASK}@", _without(text, _secrets()))
 
 
 def redacted_data(value: Any) -> Any:
-    """A JSON value, all of whose strings and keys are without distinctive secrets."""
+    """A JSON value without distinctive secrets in strings and keys."""
     secrets = _secrets_in_data()
     return _in_json(value, secrets) if secrets else value
 
 
 def redacted_body(body: bytes, *, remark: bool) -> bytes:
-    """The body of an HTTP response; `remark` says that it is an error and not data."""
+    """The body of an HTTP response without secrets; `remark` is true for an error message."""
     secrets = _secrets() if remark else _secrets_in_data()
     if not secrets:
         return body
@@ -115,21 +115,22 @@ def redacted_body(body: bytes, *, remark: bool) -> bytes:
 
 
 def redact_exception(error: BaseException) -> None:
-    """Take what a server said out of an exception of another package, and out of its causes.
+    """Redact an exception of another package and its causes, in place.
 
-    Texts among its arguments, and attributes such as `msg` of ``HTTPError``, are as of a remark.
+    String arguments, and attributes such as `msg` of ``HTTPError``, are treated as error messages
+    of a server.
     """
-    found: BaseException | None = error
-    while found is not None:
-        found.args = tuple(redacted_remark(a) if isinstance(a, str) else a for a in found.args)
-        for name, value in vars(found).items():
+    current: BaseException | None = error
+    while current is not None:
+        current.args = tuple(redacted_remark(a) if isinstance(a, str) else a for a in current.args)
+        for name, value in vars(current).items():
             if isinstance(value, str):
-                setattr(found, name, redacted_remark(value))
-        found = found.__cause__ or found.__context__
+                setattr(current, name, redacted_remark(value))
+        current = current.__cause__ or current.__context__
 
 
 class RedactingFilter(logging.Filter):
-    """Takes secrets out of the log records of packages that log what a server sends."""
+    """Redacts log records of packages that log messages of servers."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = redacted_remark(record.getMessage()), None
@@ -137,12 +138,12 @@ class RedactingFilter(logging.Filter):
 
 
 def _secrets() -> list[str]:
-    """The secrets of this moment, the longest first, since one may be a part of another."""
+    """The current secrets, longest first, because one may be part of another."""
     return _sorted([os.environ.get(USER, ""), *_values()])
 
 
 def _secrets_in_data() -> list[str]:
-    """Those that are removed from replies, results and what is stored."""
+    """The secrets that are removed from replies, results and stored data."""
     return list(filter(is_distinctive, _sorted(_values())))
 
 
@@ -155,8 +156,8 @@ def _values() -> list[str]:
 
 
 def _sorted(values: Iterable[str]) -> list[str]:
-    found = {value.strip() for value in values}
-    return sorted((s for s in found if len(s) >= SHORTEST), key=lambda s: (-len(s), s))
+    stripped = {value.strip() for value in values}
+    return sorted((s for s in stripped if len(s) >= SHORTEST), key=lambda s: (-len(s), s))
 
 
 def _password(url: str) -> str:
@@ -183,8 +184,8 @@ def _in_json(value: Any, secrets: Sequence[str]) -> Any:
     return value
 
 
-# Every repetition in the patterns below is bounded and every pattern begins with literals, so that
-# searching takes time in proportion to the text, whatever a server sends.
+# In the patterns below, every repetition is bounded and every pattern begins with literals, so that
+# matching takes linear time for any text.
 
 _SLASHES: Final = r"\\\\{0,31}"
 """Up to 32 backslashes: JSON within JSON doubles them each time."""
@@ -193,33 +194,33 @@ _AMPERSAND: Final = (r"&(?:amp;){0,4}", rf"{_SLASHES}u0026(?:amp;){{0,4}}")
 _FOLD: Final = r"(?:=(?:\s|\\{1,9}[rn]){1,4})?"
 """The soft line break of quoted-printable."""
 _BREAK: Final = r"(?:(?:\s|\\{1,9}[rn]|%0[aAdD]){1,4})?"
-"""Where base64 of MIME goes on in the next line."""
+"""The line break of base64 in MIME."""
 
 
 @lru_cache(maxsize=64)
 def _patterns(secret: str) -> tuple[re.Pattern[str], ...]:
-    """What finds a secret; that of its characters first, for they may be those of an escape."""
-    made = []
+    """Patterns for a secret: by characters first, which may be part of an escape, then encoded."""
+    patterns = []
     for piece in _pieces(secret):
         data = piece.encode("utf-8", "surrogatepass")
-        made.append(_FOLD.join(map(_character, piece)))
-        made.append(r"[ :,-]?".join(_digits(f"{byte:02x}") for byte in data))
+        patterns.append(_FOLD.join(map(_character, piece)))
+        patterns.append(r"[ :,-]?".join(_digits(f"{byte:02x}") for byte in data))
         for offset in range(3):
-            coded = b64encode(bytes(offset) + data).decode()
+            encoded = b64encode(bytes(offset) + data).decode()
             begin, end = (0, 2, 3)[offset], (len(data) + offset) * 8 // 6
-            made.append(_BREAK.join(map(_base64_digit, coded[begin:end])))
-    return tuple(re.compile(text) for text in made)
+            patterns.append(_BREAK.join(map(_base64_digit, encoded[begin:end])))
+    return tuple(re.compile(pattern) for pattern in patterns)
 
 
 def _pieces(secret: str) -> list[str]:
-    """A long secret in pieces of about the same length."""
+    """A long secret in pieces of similar length."""
     count = -(-len(secret) // _CHUNK)
-    places = [len(secret) * number // count for number in range(count + 1)]
-    return [secret[a:b] for a, b in pairwise(places)]
+    offsets = [len(secret) * number // count for number in range(count + 1)]
+    return [secret[a:b] for a, b in pairwise(offsets)]
 
 
 def _character(character: str) -> str:
-    """One character in all its forms, the bare one last: others may begin with it."""
+    """A pattern for a character in all encodings; the literal last, as others may begin with it."""
     code, forms = ord(character), []
     for data in {character.encode("utf-8", "surrogatepass"), *_latin(character)}:
         hexadecimal = [_digits(f"{byte:02x}") for byte in data]
@@ -245,22 +246,22 @@ def _latin(character: str) -> list[bytes]:
 
 
 def _base64_digit(digit: str) -> str:
-    """A digit of base64 or base64url; those that are no letters or numbers in all forms."""
+    """A pattern for a digit of base64 or base64url; ``+`` and ``/`` in all encodings."""
     if digit in "+/":
         return f"(?:{_character(digit)}|{_character({'+': '-', '/': '_'}[digit])})"
     return digit
 
 
 def _digits(hexadecimal: str) -> str:
-    """Hexadecimal digits in upper or lower case."""
+    """A pattern for hexadecimal digits in upper or lower case."""
     return "".join(d if d.isdecimal() else f"[{d.lower()}{d.upper()}]" for d in hexadecimal)
 
 
 @lru_cache(maxsize=1)
 def _entities() -> dict[str, list[str]]:
-    """Names of HTML's character references, with their semicolon, by character."""
-    found: dict[str, list[str]] = {}
+    """The names of HTML character references, with semicolons, by character."""
+    names: dict[str, list[str]] = {}
     for name, character in html.entities.html5.items():
         if name.endswith(";"):
-            found.setdefault(character, []).append(name)
-    return found
+            names.setdefault(character, []).append(name)
+    return names

@@ -1,6 +1,6 @@
-"""The only reader of packaged files: ontology, queries, prompts.
+"""Access to packaged files: ontology, queries, prompts, page templates.
 
-A wheel carries `queries/` and `ontology/` as ``sarag_rdf/_data``; a checkout keeps them at the
+A wheel contains `queries/` and `ontology/` as ``sarag_rdf/_data``; in a checkout they are at the
 top level.
 """
 
@@ -29,9 +29,9 @@ _PATHS = {
     "alias": (SKOS.altLabel.value,),
     "description": (RDFS.comment.value,),
 }
-"""Properties that a graph of any kind is read by, unless it says otherwise."""
+"""Default properties for labels, aliases and descriptions."""
 _DEFAULT_GRAPH = "urn:sarag:default-graph"
-"""What a default graph is called where it is named as a source."""
+"""The name of the default graph in results that name a graph."""
 _VALUES = re.compile(r"VALUES\s+(\?\w+|\([^)]*\))\s*\{\s*\}")
 
 
@@ -42,15 +42,15 @@ def _data_root() -> Path:
 
 
 def ontology_path(name: str) -> Path:
-    """Path of ``sarag.ttl`` or ``shapes.ttl``."""
+    """The path of an ontology file, such as ``sarag.ttl`` or ``shapes.ttl``."""
     return _data_root() / "ontology" / name
 
 
 @dataclass(frozen=True, slots=True)
 class QueryFile:
-    """A ``.rq`` file: its ``#+`` header and its text.
+    """A ``.rq`` file with its ``#+`` header and text.
 
-    The header has the lines ``summary``, ``params`` (what the empty VALUES block takes, or
+    The header has the keys ``summary``, ``params`` (the values for the empty VALUES block, or
     ``none``) and ``returns`` (the variables).
     """
 
@@ -60,14 +60,14 @@ class QueryFile:
 
     @property
     def key(self) -> str:
-        """The first variable that is returned, which is always bound."""
+        """The first result variable, which is always bound."""
         return self.header["returns"].split()[0]
 
     @property
     def takes_statements(self) -> bool:
-        """Whether a value is a triple: subject, property and object."""
-        found = _VALUES.search(self.text)
-        return found is not None and found.group(1).startswith("(")
+        """Whether the values are triples: subject, property and object."""
+        match = _VALUES.search(self.text)
+        return match is not None and match.group(1).startswith("(")
 
     def fill(
         self,
@@ -75,12 +75,12 @@ class QueryFile:
         graphs: Mapping[str, str],
         paths: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> str:
-        """Fill the empty VALUES block with terms, and names of graphs and paths with IRIs.
+        """The query with values, graph names and property paths filled in.
 
-        ``<urn:sarag:graph:NAME>`` becomes an IRI, ``<urn:sarag:path:NAME>`` one or the other of
-        several properties. Where the IRI of a graph is empty, its patterns stay in their braces
-        without ``GRAPH``, so that they are matched in the default graph. Terms are serialised as
-        RDF terms: no text of a user is spliced into a query.
+        Values are inserted into the empty VALUES block. ``<urn:sarag:graph:NAME>`` is replaced by
+        an IRI, ``<urn:sarag:path:NAME>`` by an alternative path of properties. If the IRI of a
+        graph is empty, ``GRAPH`` is removed, so that its patterns match the default graph. Values
+        are serialized as RDF terms; user text is never inserted into a query.
         """
         text = self.text
         for name, iri in graphs.items():
@@ -94,7 +94,7 @@ class QueryFile:
         if values is None:
             return text
         if not _VALUES.search(text):
-            raise SaragError(f"query {self.name} has no empty VALUES block to fill")
+            raise SaragError(f"query {self.name} has no empty VALUES block")
         rows = " ".join(
             "(" + " ".join(map(str, v)) + ")" if isinstance(v, tuple) else str(v) for v in values
         )
@@ -116,7 +116,7 @@ def query_file(kind: str, name: str) -> QueryFile:
 
 @cache
 def query_names(kind: str) -> tuple[str, ...]:
-    """Names of all query files of one kind of graph, ascending."""
+    """The names of all query files for a kind of graph, sorted."""
     return tuple(sorted(p.stem for p in (_data_root() / "queries" / kind).glob("*.rq")))
 
 
@@ -125,14 +125,14 @@ def _query_templates() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_data_root() / "queries"),
         undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701 - values are RDF terms, serialised
+        autoescape=False,  # noqa: S701 - values are serialized RDF terms
         trim_blocks=True,
         lstrip_blocks=True,
     )
 
 
 def render_query(name: str, **values: Any) -> str:
-    """Render ``queries/<name>.rq.j2``; what goes in are serialised RDF terms and names of ours."""
+    """Render ``queries/<name>.rq.j2``; values must be serialized RDF terms or trusted names."""
     return _query_templates().get_template(f"{name}.rq.j2").render(**values)
 
 
@@ -149,12 +149,12 @@ def _prompts() -> jinja2.Environment:
 
 
 def render_prompt(name: str, **values: Any) -> str:
-    """Render ``prompts/<name>.j2``, special tokens defused; a missing variable raises."""
+    """Render ``prompts/<name>.j2`` with special tokens defused; a missing variable raises."""
     return defused(_prompts().get_template(f"{name}.j2").render(**values))
 
 
 def prompt_hash(*names: str) -> str:
-    """SHA-256 of the templates' texts: part of an extraction's identity."""
+    """SHA-256 of prompt templates, which is part of the identity of an extraction."""
     digest = hashlib.sha256()
     for name in names:
         digest.update((_PACKAGE / "prompts" / f"{name}.j2").read_bytes() + b"\0")
@@ -162,5 +162,5 @@ def prompt_hash(*names: str) -> str:
 
 
 def template_text(name: str) -> str:
-    """Text of a packaged HTML template, ``prompts``' neighbour ``export/<name>``."""
+    """The text of the HTML template ``picture/<name>``."""
     return (_PACKAGE / "picture" / name).read_text(encoding="utf-8")

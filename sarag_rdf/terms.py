@@ -1,4 +1,4 @@
-"""RDF terms of stored data are IRIs and literals; here they become plain Python values."""
+"""Conversion of RDF terms of stored data, which are IRIs and literals, to Python values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sarag_rdf.errors import StoreError
 from sarag_rdf.ports import Term
 
 DEEPEST_TERM = 100
-"""Triple terms within triple terms that are stored or sent: the engine calls itself for each."""
+"""The maximum nesting of triple terms, because the engine processes them recursively."""
 
 
 def is_deep(statement: Quad | Triple) -> bool:
@@ -20,19 +20,19 @@ def is_deep(statement: Quad | Triple) -> bool:
 
 
 def iri(term: object) -> str:
-    """The IRI of a named node; anything else, a blank node say, raises `StoreError`."""
+    """The IRI of a named node; raises `StoreError` for other terms, such as a blank node."""
     if isinstance(term, NamedNode):
         return term.value
-    raise StoreError(f"the graph holds {term} where only an IRI may stand")
+    raise StoreError(f"invalid term in the graph: {term} is not an IRI")
 
 
 def iri_or_literal(term: object) -> Term:
-    """The term itself; a blank node or a triple term raises `StoreError`."""
+    """The term itself; raises `StoreError` for a blank node or a triple term."""
     if isinstance(term, NamedNode | Literal):
         return term
-    raise StoreError(f"the graph holds {term} where only an IRI or a literal may stand")
+    raise StoreError(f"invalid term in the graph: {term} is neither an IRI nor a literal")
 
 
 def text_of(term: object) -> str:
-    """The value of an IRI or a literal as a string; anything else raises `StoreError`."""
+    """The text of an IRI or a literal; raises `StoreError` for other terms."""
     return iri_or_literal(term).value

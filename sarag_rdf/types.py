@@ -86,15 +86,14 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What an extractor found in one document; every relation's ends are among the mentions.
+    """The result of an extractor for one document; subjects and objects are among the mentions.
 
-    A type of a mention that is none of `ENTITY_TYPES` is taken for the nearest of them. `retyped`
-    has a label for each mention of which that has been done.
+    When a source is indexed, a mention type that is not one of `ENTITY_TYPES` is replaced by the
+    nearest of them, and counted in the report.
     """
 
     mentions: tuple[Mention, ...] = ()
     relations: tuple[Relation, ...] = ()
-    retyped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

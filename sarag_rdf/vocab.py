@@ -1,4 +1,4 @@
-"""The IRIs that the library writes and reads. A test compares SARAG with `ontology/sarag.ttl`."""
+"""Vocabularies used by the library. A test compares SARAG with `ontology/sarag.ttl`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ PREFIXES: Final[dict[str, str]] = {
     "void": VOID.base,
     "xsd": XSD.base,
 }
-"""Prefixes of every Turtle and TriG file that the library writes."""
+"""Prefixes of Turtle and TriG files written by the library."""
 
 TYPE_CLASSES: Final[dict[str, NamedNode]] = {
     "person": SARAG.Person,
@@ -65,4 +65,4 @@ TYPE_CLASSES: Final[dict[str, NamedNode]] = {
     "geopolitical": SARAG.GeoPoliticalEntity,
     "misc": SARAG.MiscEntity,
 }
-"""The class of an entity by its mentions' `sarag:entityType`."""
+"""`sarag:entityType` of mentions -> class of their entity."""

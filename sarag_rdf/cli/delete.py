@@ -1,4 +1,4 @@
-"""``sarag delete``: documents out."""
+"""``sarag delete``: delete documents."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from sarag_rdf.cli.indexing import echo_counts
+from sarag_rdf.cli.indexing import echo_counts, graph_counts
 from sarag_rdf.cli.options import (
     embedder_option,
     embedding_endpoint_options,
+    json_option,
     kg_option,
     open_graph,
     sparql_write_options,
@@ -23,27 +24,31 @@ from sarag_rdf.errors import one_line
 @sparql_write_options
 @embedder_option
 @embedding_endpoint_options
-@click.option("--dry-run", is_flag=True, help="List what would be deleted; write nothing.")
-def command(sources: tuple[str, ...], *, dry_run: bool, **options: Any) -> int:
-    """Delete sources, with all that nothing else in the graph supports.
+@json_option
+@click.option("--dry-run", is_flag=True, help="List the sources without deleting them.")
+def command(sources: tuple[str, ...], *, dry_run: bool, as_json: bool, **options: Any) -> int:
+    """Delete sources from the graph, and everything that no other source supports.
 
-    A SOURCE is its IRI, or its path below the indexed folder. The path of a file of records stands
-    for them all, and a path that ends in / for all that lies below. The files are not touched.
+    A SOURCE is an IRI, or a path below the indexed folder. The path of a file of records selects
+    all of its records, and a path that ends in / everything below it. The files are not touched.
     """
-    from sarag_rdf.cli.output import bars
+    from sarag_rdf.cli.output import echo_json, progress_bars
 
     with open_graph(options) as kg:
         if dry_run:
-            gone = kg.plan_delete(sources)
-            for name in gone:
+            names = kg.plan_delete(sources)
+            if as_json:
+                echo_json({"delete": list(names)})
+                return 0
+            for name in names:
                 click.echo(f"delete  {one_line(name)}")
-            click.echo(f"would be {len(gone)} deleted")
+            click.echo(f"would be {len(names)} deleted")
             return 0
-        progress, end = bars()
-        try:
-            gone = kg.delete(sources, progress=progress)
-        finally:
-            end()
-        click.echo(f"{len(gone)} deleted")
+        with progress_bars() as progress:
+            names = kg.delete(sources, progress=progress)
+        if as_json:
+            echo_json({"deleted": list(names), "graph": graph_counts(kg)})
+            return 0
+        click.echo(f"{len(names)} deleted")
         echo_counts(kg, options)
     return 0

@@ -1,4 +1,4 @@
-"""``sarag describe``: the data set as VoID, DCAT and PROV see it."""
+"""``sarag describe``: a description of the dataset in VoID, DCAT and PROV."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from sarag_rdf.cli.options import kg_option, open_graph, setting
-from sarag_rdf.cli.output import written_to
+from sarag_rdf.cli.output import open_output
+from sarag_rdf.cli.verbosity import note
 
-SAID = ("title", "description", "license", "publisher", "homepage")
+STORED = ("title", "description", "license", "publisher", "homepage")
 
 
 @click.command(
@@ -19,32 +20,32 @@ SAID = ("title", "description", "license", "publisher", "homepage")
     "https://creativecommons.org/licenses/by/4.0/ --output void.ttl",
 )
 @kg_option
-@setting("--title", help="Title of the data set.")
-@setting("--description", help="What the data set is, in a sentence or two.")
-@setting("--license", help="IRI of its licence.")
-@setting("--publisher", help="IRI or name of who publishes it.")
-@setting("--homepage", help="IRI of its home page.")
+@setting("--title", help="Title of the dataset.")
+@setting("--description", help="Description of the dataset, in a sentence or two.")
+@setting("--license", help="IRI of the licence.")
+@setting("--publisher", help="IRI or name of the publisher.")
+@setting("--homepage", help="IRI of the home page.")
 @click.option(
     "--distribution",
     "distributions",
     multiple=True,
     metavar="URL=FORMAT",
-    help="A dump: its URL, or a file (then with size and checksum), and its format. May be "
+    help="A dump: its URL, or a file (which adds size and checksum), and its format. May be "
     "repeated.",
 )
-@setting("--sparql-endpoint", default="", help="Where the data set can be queried.")
+@setting("--sparql-endpoint", default="", help="URL of a SPARQL endpoint for the dataset.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Default: standard output.")
 def command(output: Path | None, **options: Any) -> int:
-    """Describe the data set, as Turtle: VoID, DCAT and PROV.
+    """Describe the dataset in VoID, DCAT and PROV, as Turtle.
 
-    Title, description, licence, publisher and home page are kept in the graph once they have been
-    given; an empty text takes them away. All else is counted or read from the graph.
+    Title, description, licence, publisher and home page are stored in the graph; an empty string
+    removes them. The rest is computed from the graph.
     """
-    said = {name: options[name] for name in SAID if options[name] is not None}
+    stored = {name: options[name] for name in STORED if options[name] is not None}
     with open_graph(options) as kg:
-        described = kg.describe(options["distributions"], options["sparql_endpoint"], **said)
-        with written_to(output) as stream:
-            stream.write(described)
-    if b"dcterms:license" not in described:
-        click.echo("sarag: no licence is given: name its IRI with --license", err=True)
+        description = kg.describe(options["distributions"], options["sparql_endpoint"], **stored)
+        with open_output(output) as stream:
+            stream.write(description)
+    if b"dcterms:license" not in description:
+        note("the dataset has no licence: set its IRI with --license")
     return 0

@@ -1,4 +1,4 @@
-"""``sarag evaluate``: how well the library does on questions whose answers are known."""
+"""``sarag evaluate``: evaluation on questions with known answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sarag_rdf.cli import evaluate_activation, evaluate_compare, evaluate_qa, ev
 )
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Measure what is found and answered, on questions whose evidence or answers are known."""
+    """Evaluate retrieval and answers on questions with known evidence or answers."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

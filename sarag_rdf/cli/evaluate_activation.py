@@ -1,18 +1,31 @@
-"""``sarag evaluate activation``: what the parameter c does to one question's activation."""
+"""``sarag evaluate activation``: the effect of the parameter c on the activation of a question."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.cli.evaluation import check_outputs
-from sarag_rdf.cli.options import embedder_option, embedding_endpoint_options, kg_option, open_graph
+from sarag_rdf.cli.evaluation import check_outputs, check_plot
+from sarag_rdf.cli.options import (
+    embedder_option,
+    embedding_endpoint_options,
+    json_option,
+    kg_option,
+    open_graph,
+)
+from sarag_rdf.cli.output import echo_json
+from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import UsageError
 
+if TYPE_CHECKING:
+    from sarag_rdf.types import Retrieved
+
 _RETRIEVERS = {"sarag": "0.5,0.9,0.99,0.999", "sarag-paper": "0.3,0.4,0.5"}
-"""Those that have a `c`, and values of it that tell something."""
+"""Retrievers with a parameter `c`, and the values that are shown by default."""
+_MEAN_OF = 20
+"""The number of entities over which the mean activation is taken."""
 
 
 @click.command(
@@ -24,51 +37,73 @@ _RETRIEVERS = {"sarag": "0.5,0.9,0.99,0.999", "sarag-paper": "0.3,0.4,0.5"}
 @kg_option
 @click.option(
     "--retriever", type=click.Choice(list(_RETRIEVERS)), default="sarag", show_default=True,
-    help="Whose activation.",
+    help="Retriever that computes the activation.",
 )  # fmt: skip
 @click.option(
-    "--c", "values", help="Values in [0, 1), with commas between. Default: some for the retriever."
+    "--c",
+    "values",
+    help="Comma-separated values in [0, 1). Default: typical values of the retriever.",
 )
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw it: a .png file.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw a plot to this .png file.")
 @embedder_option
 @embedding_endpoint_options
+@json_option
 def command(question: str, **options: Any) -> None:
-    """Show how many entities a question activates, and how much, for some values of c.
+    """Show how many entities a question activates, and how strongly, for several values of c.
 
-    c is where the weights of relationships begin: the higher it is, the fewer pass activation on.
-    The idea is that of Figure 5 of the SA-RAG paper (arXiv 2512.15922).
+    c is the similarity below which a relationship passes no activation: the higher c, the fewer
+    relationships pass activation on. After Figure 5 of the SA-RAG paper (arXiv 2512.15922).
     """
     name = options["retriever"]
-    values = _values(options["values"] or _RETRIEVERS[name])
-    if options["plot"] and options["plot"].suffix.lower() != ".png":
-        raise UsageError(f"{options['plot']}: the name of a plot ends in .png")
+    values = _parse_values(options["values"] or _RETRIEVERS[name])
+    check_plot(options["plot"])
     check_outputs(options["plot"])
     with open_graph(options) as kg:
         runs = {c: kg.search(question, retriever=name, c=c, limit=10) for c in values}
-    click.echo(f"{name}: {question}")
-    click.echo(f"{'c':>7} {'activated':>10} {'mean of 20':>11} {'relationships':>14}  documents")
-    curves = {}
-    for c, found in runs.items():
-        heights = sorted((entity.activation for entity in found.entities), reverse=True)
-        curves[f"c = {c:g}"] = heights
-        best = (heights + 20 * [0.0])[:20]
-        titles = ", ".join(d.document.title or d.document.text[:30] for d in found.documents[:3])
-        click.echo(
-            f"{c:>7g} {sum(e.is_activated for e in found.entities):>10} {sum(best) / 20:>11.3f} "
-            f"{len(found.relationships):>14}  {titles or '-'}"
-        )
+    curves = {
+        c: sorted((entity.activation for entity in retrieved.entities), reverse=True)
+        for c, retrieved in runs.items()
+    }
+    rows = [_row(c, retrieved, curves[c]) for c, retrieved in runs.items()]
+    if options["as_json"]:
+        echo_json({"retriever": name, "question": question, "values": rows})
+    else:
+        _echo_rows(f"{name}: {question}", rows)
     if options["plot"]:
         from sarag_rdf.evaluation.plots import write_activation_plot
 
-        write_activation_plot(curves, f"{name}: {question}", options["plot"])
-        click.echo(f"sarag: picture written to {options['plot']}", err=True)
+        labelled = {f"c = {c:g}": activations for c, activations in curves.items()}
+        write_activation_plot(labelled, f"{name}: {question}", options["plot"])
+        note(f"plot written to {options['plot']}")
 
 
-def _values(text: str) -> list[float]:
+def _row(c: float, retrieved: Retrieved, activations: list[float]) -> dict[str, Any]:
+    highest = (activations + _MEAN_OF * [0.0])[:_MEAN_OF]
+    documents = [ranked.document for ranked in retrieved.documents[:3]]
+    return {
+        "c": c,
+        "activated": sum(entity.is_activated for entity in retrieved.entities),
+        "mean_activation": sum(highest) / _MEAN_OF,
+        "relationships": len(retrieved.relationships),
+        "documents": [document.title or document.text[:30] for document in documents],
+    }
+
+
+def _echo_rows(title: str, rows: list[dict[str, Any]]) -> None:
+    click.echo(title)
+    click.echo(f"{'c':>7} {'activated':>10} {'mean of 20':>11} {'relationships':>14}  documents")
+    for row in rows:
+        click.echo(
+            f"{row['c']:>7g} {row['activated']:>10} {row['mean_activation']:>11.3f} "
+            f"{row['relationships']:>14}  {', '.join(row['documents']) or '-'}"
+        )
+
+
+def _parse_values(text: str) -> list[float]:
     try:
         values = sorted({float(part) for part in text.split(",")})
     except ValueError:
         values = [-1.0]
     if not all(0.0 <= value < 1.0 for value in values):
-        raise UsageError(f"--c '{text}' is no list of numbers in [0, 1), such as 0.3,0.4,0.5")
+        raise UsageError(f"--c '{text}' is not a list of numbers in [0, 1), such as 0.3,0.4,0.5")
     return values

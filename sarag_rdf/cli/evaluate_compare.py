@@ -1,4 +1,4 @@
-"""``sarag evaluate compare``: which of two systems gives the better answers, by a judge."""
+"""``sarag evaluate compare``: pairwise comparison of two systems by a judge model."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from sarag_rdf.cli.evaluation import check_outputs, showing_progress, write_json
+from sarag_rdf.cli.evaluation import check_outputs, write_json
 from sarag_rdf.cli.options import endpoint_of, endpoint_options
+from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.errors import InputError, UsageError
 
 
@@ -19,57 +20,61 @@ from sarag_rdf.errors import InputError, UsageError
 )
 @click.option(
     "--rows", required=True, type=click.Path(path_type=Path),
-    help="Answers that `sarag evaluate qa --rows` wrote; what the judge says is kept there too.",
+    help="Answers written by 'sarag evaluate qa --rows'; verdicts of the judge are added.",
 )  # fmt: skip
-@click.option("--systems", required=True, help="Two of the systems there, with a comma between.")
-@click.option("--limit", type=click.IntRange(1), help="Only so many questions: the first ones.")
+@click.option("--systems", required=True, help="Two systems of that file, comma-separated.")
+@click.option("--limit", type=click.IntRange(1), help="Use only the first LIMIT questions.")
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the intervals."
-)
+    "--seed", type=click.IntRange(0), default=0, show_default=True,
+    help="Random seed of the bootstrap intervals.",
+)  # fmt: skip
 @click.option(
-    "--json", "json_file", type=click.Path(path_type=Path), help="Write all results here, as JSON."
-)
+    "--json", "json_file", type=click.Path(path_type=Path),
+    help="Write all results to this JSON file.",
+)  # fmt: skip
 @endpoint_options
 def command(**options: Any) -> None:
-    """Let a model say which of two systems answers better, question by question.
+    """Let a judge model compare the answers of two systems, question by question.
 
-    Each pair is shown in both orders; a system wins if both times it is found better. See
+    Each pair is judged in both orders; a system wins if it is preferred in both. See
     docs/how-to/evaluate.md for the criteria.
     """
     import sarag_rdf
     from sarag_rdf.evaluation import compare
-    from sarag_rdf.evaluation.compare import Pairs, compare_all, pairs_of, report
-    from sarag_rdf.evaluation.jobs import RowFile
-    from sarag_rdf.evaluation.judge import settings_of
-    from sarag_rdf.evaluation.qa import Parts
+    from sarag_rdf.evaluation.compare import AnswerPairs, compare_all, pair_answers, report
+    from sarag_rdf.evaluation.judge import llm_settings
+    from sarag_rdf.evaluation.qa import SystemSpec
+    from sarag_rdf.evaluation.runner import RowFile
     from sarag_rdf.kg import registry
 
-    labels = [Parts.parse(part).label for part in options["systems"].split(",")]
+    labels = [SystemSpec.parse(part).label for part in options["systems"].split(",")]
     if len(labels) != 2 or labels[0] == labels[1]:
-        raise UsageError(f"--systems {options['systems']}: name two systems, with a comma between")
+        raise UsageError(f"--systems {options['systems']}: name two systems, comma-separated")
     if not options["rows"].is_file():
-        raise InputError(f"{options['rows']} cannot be read: name what `evaluate qa --rows` wrote")
+        raise InputError(
+            f"no such file: {options['rows']}: name a file written by 'sarag evaluate qa --rows'"
+        )
     check_outputs(options["json_file"])
-    with RowFile(options["rows"]) as kept:
-        found = pairs_of(kept, *labels)
+    with RowFile(options["rows"]) as row_file:
+        found = pair_answers(row_file, *labels)
         pairs = found.pairs[: options["limit"]]
         if not pairs:
             raise InputError(f"no question was answered by both {labels[0]} and {labels[1]}")
         llm = registry.make_llm(endpoint_of(options), None)
-        with showing_progress() as progress:
+        with progress_bars() as progress:
             records = compare_all(
-                pairs, llm, kept, threads=options["concurrency"], progress=progress
+                pairs, llm, row_file, threads=options["concurrency"], progress=progress
             )
     setting = {
         "systems": labels,
         "limit": options["limit"],
         "seed": options["seed"],
         "model": llm.model,
-        "settings": settings_of(llm),
+        "settings": llm_settings(llm),
         "prices": {"in": options["price_in"], "out": options["price_out"]},
         "version": sarag_rdf.__version__,
     }
-    data = report(Pairs(pairs, found.failed, found.unpaired), records, setting)
+    data = report(AnswerPairs(pairs, found.failed, found.unpaired), records, setting)
     write_json(options["json_file"], data)
     for line in compare.lines(data):
         click.echo(line)

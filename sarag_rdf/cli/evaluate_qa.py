@@ -1,4 +1,4 @@
-"""``sarag evaluate qa``: how well systems of retriever, context and reasoner answer."""
+"""``sarag evaluate qa``: answers of systems of retriever, context and reasoner."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.cli.evaluation import (
+    check_baseline,
+    check_coverage,
     check_outputs,
-    choice_options,
-    chosen,
+    check_plot,
     data_options,
-    graph_of,
+    open_corpus_graph,
     output_options,
-    showing_progress,
+    select_questions,
+    selection_options,
     write_json,
 )
 from sarag_rdf.cli.options import endpoint_of, endpoint_options
+from sarag_rdf.cli.output import progress_bars
+from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import InputError, SaragError, UsageError
 
 if TYPE_CHECKING:
     from sarag_rdf.evaluation.corpus import Corpus
-    from sarag_rdf.evaluation.qa import Meter, Parts, System
+    from sarag_rdf.evaluation.qa import Meter, System, SystemSpec
     from sarag_rdf.kg.graph import KnowledgeGraph
     from sarag_rdf.ports import LLM
 
@@ -37,80 +41,79 @@ if TYPE_CHECKING:
 @data_options
 @click.option(
     "--systems", default="sarag+single", show_default=True,
-    help="RETRIEVER+REASONER or RETRIEVER+CONTEXT+REASONER, with commas between; options of a "
+    help="Comma-separated systems, RETRIEVER+REASONER or RETRIEVER+CONTEXT+REASONER; options of a "
     "part as NAME:KEY=VALUE:KEY=VALUE.",
 )  # fmt: skip
-@click.option("--budget", type=click.IntRange(1), help="Tokens of a context at most, as for ask.")
-@click.option("--tokenizer", help="Counts the tokens of contexts, as for ask.")
-@choice_options
+@click.option("--budget", type=click.IntRange(1), help="Token budget of a context, as for ask.")
+@click.option("--tokenizer", help="Tokenizer that counts the tokens of contexts, as for ask.")
+@selection_options
 @click.option("--baseline", help="System to compare with. Default: the first one.")
 @click.option(
     "--judge", is_flag=True,
-    help="Let the model mark the answers that match no known one word for word.",
+    help="Let the model judge answers that do not match a known answer word for word.",
 )  # fmt: skip
 @click.option(
     "--rows", type=click.Path(path_type=Path),
-    help="Keep each answer here as it comes (.jsonl); what is there already is not asked again.",
+    help="Append each answer to this .jsonl file; answers already in it are reused.",
 )  # fmt: skip
 @output_options
 @click.option(
-    "--plot", type=click.Path(path_type=Path), help="Draw scores against tokens read: a .png file."
-)
+    "--plot", type=click.Path(path_type=Path),
+    help="Plot scores against tokens read to this .png file.",
+)  # fmt: skip
 @endpoint_options
 def command(**options: Any) -> None:
-    """Tell how many questions each system answers right, why not, and what an answer costs.
+    """Report the accuracy of each system, the causes of its errors, and the cost of an answer.
 
-    See docs/reference/evaluation.md for what the figures mean. With --rows a run that was
-    interrupted goes on where it was. The same replies give the same JSON; times are printed, and
-    written with --timings.
+    The measures are defined in docs/reference/evaluation.md. With --rows an interrupted run can
+    be resumed. The JSON file depends only on the replies; timings are printed, and written with
+    --timings.
     """
     import sarag_rdf
     from sarag_rdf.evaluation import qa_report
     from sarag_rdf.evaluation.corpus import read_corpus
-    from sarag_rdf.evaluation.jobs import RowFile
-    from sarag_rdf.evaluation.judge import cases_for_judge, judge_all, settings_of
-    from sarag_rdf.evaluation.problems import judged, troubles
+    from sarag_rdf.evaluation.judge import cases_for_judge, judge_all, llm_settings
+    from sarag_rdf.evaluation.problems import count_problems, locate_support
     from sarag_rdf.evaluation.qa import Meter, ask_all
     from sarag_rdf.evaluation.questions import read_questions
+    from sarag_rdf.evaluation.runner import RowFile
     from sarag_rdf.kg import registry
 
     systems = _systems(options["systems"])
-    baseline = _baseline(options["baseline"], systems)
-    if options["plot"] and options["plot"].suffix.lower() != ".png":
-        raise UsageError(f"{options['plot']}: the name of a plot ends in .png")
+    labels = [system.label for system in systems]
+    baseline = check_baseline(options["baseline"] or labels[0], labels, "--systems")
+    check_plot(options["plot"])
     check_outputs(options["rows"], options["json_file"], options["timings"], options["plot"])
     llm = registry.make_llm(endpoint_of(options), None)
     corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
-    asked = chosen(file.questions, options["limit"], options["seed"])
-    questions = [question for question in asked if question.has_answer]
+    selected = select_questions(file.questions, options["limit"], options["seed"])
+    questions = [question for question in selected if question.has_answer]
     if not questions:
-        raise InputError(f"no question of {options['questions']} has an answer to compare with")
+        raise InputError(f"no question of {options['questions']} has a known answer")
     with (
-        RowFile(options["rows"]) as kept,
-        graph_of(options, corpus) as (kg, unextracted),
-        _kept_or_lost(options["rows"]),
+        RowFile(options["rows"]) as row_file,
+        open_corpus_graph(options, corpus) as (kg, unextracted),
+        _interruption_message(options["rows"]),
     ):
-        trouble = troubles(corpus, file, judged(asked, corpus), kg.documents(), unextracted)
-        if trouble["passages_not_in_graph"] == len(corpus.passages):
-            raise InputError(
-                f"no passage of {options['corpus']} is in the graph: name the graph of this "
-                "corpus, or leave --kg out"
-            )
+        judged = locate_support(selected, corpus)
+        problems = count_problems(corpus, file, judged, kg.documents(), unextracted)
+        check_coverage(problems, corpus, options["corpus"])
         meter = Meter(llm)
-        made = [_system(kg, parts, meter, options) for parts in systems]
-        depends = _depends(kg, llm, corpus, options)
-        with showing_progress() as progress:
+        built = [_build_system(kg, system, meter, options) for system in systems]
+        configuration = _configuration(kg, llm, corpus, options)
+        with progress_bars() as progress:
             threads = options["concurrency"]
             rows = ask_all(
-                made, questions, meter, kept, depends, threads=threads, progress=progress
-            )
+                built, questions, meter, row_file, configuration,
+                threads=threads, progress=progress,
+            )  # fmt: skip
             verdicts = None
             if options["judge"]:
                 cases = cases_for_judge(questions, rows)
-                verdicts = judge_all(cases, llm, kept, threads=threads, progress=progress)
+                verdicts = judge_all(cases, llm, row_file, threads=threads, progress=progress)
         setting = qa_report.setting(
-            corpus, file, questions, trouble,
-            systems=[parts.label for parts in systems],
+            corpus, file, questions, problems,
+            systems=labels,
             baseline=baseline,
             limit=options["limit"],
             shuffled=options["seed"] is not None,
@@ -120,7 +123,7 @@ def command(**options: Any) -> None:
             extractor=sorted(kg.extractors()),
             embedder=kg.meta().embedding_model,
             model=llm.model,
-            settings=settings_of(llm),
+            settings=llm_settings(llm),
             judge=options["judge"],
             prices={"in": options["price_in"], "out": options["price_out"]},
             version=sarag_rdf.__version__,
@@ -135,59 +138,52 @@ def command(**options: Any) -> None:
         click.echo(line)
 
 
-def _systems(text: str) -> list[Parts]:
-    """The systems, each once, all of whose parts have names that are known."""
-    from sarag_rdf.evaluation.qa import Parts
+def _systems(text: str) -> list[SystemSpec]:
+    """The distinct systems; raises `UsageError` for an unknown part or invalid options."""
+    from sarag_rdf.evaluation.qa import SystemSpec
     from sarag_rdf.kg.registry import options_of
 
     systems = {}
     for label in text.split(","):
-        parts = Parts.parse(label)
-        with _named(parts):
-            options_of("retriever", parts.retriever)
-            options_of("context", parts.context)
-            options_of("reasoner", parts.reasoner)
-        systems[parts.label] = parts
+        system = SystemSpec.parse(label)
+        with _name_in_errors(system):
+            options_of("retriever", system.retriever)
+            options_of("context", system.context)
+            options_of("reasoner", system.reasoner)
+        systems[system.label] = system
     return list(systems.values())
 
 
-def _baseline(wanted: str | None, systems: list[Parts]) -> str:
-    labels = [parts.label for parts in systems]
-    if wanted is None:
-        return labels[0]
-    if wanted not in labels:
-        raise UsageError(f"--baseline {wanted} is not among --systems: choose {', '.join(labels)}")
-    return wanted
-
-
 @contextmanager
-def _named(parts: Parts) -> Iterator[None]:
+def _name_in_errors(system: SystemSpec) -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        raise UsageError(f"system {parts.label}: {error}") from error
+        raise UsageError(f"system {system.label}: {error}") from error
 
 
-def _system(kg: KnowledgeGraph, parts: Parts, meter: Meter, options: Mapping[str, Any]) -> System:
+def _build_system(
+    kg: KnowledgeGraph, system: SystemSpec, meter: Meter, options: Mapping[str, Any]
+) -> System:
     from sarag_rdf.evaluation.qa import System
 
-    with _named(parts):
+    with _name_in_errors(system):
         gather = kg.gather(
-            parts.retriever.label,
-            context=parts.context.label,
+            system.retriever.label,
+            context=system.context.label,
             budget=options["budget"],
             tokenizer=options["tokenizer"],
         )
-        counted = meter.gathering(gather)
-        return System(parts.label, kg.reasoner(parts.reasoner.label, counted, meter))
+        metered = meter.gathering(gather)
+        return System(system.label, kg.reasoner(system.reasoner.label, metered, meter))
 
 
-def _depends(
+def _configuration(
     kg: KnowledgeGraph, llm: LLM, corpus: Corpus, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A graph in a folder is known by its revision, another one by what it was made from."""
+    """A graph in a folder is identified by its revision, a temporary one by its inputs."""
     import sarag_rdf
-    from sarag_rdf.evaluation.judge import depends_on
+    from sarag_rdf.evaluation.judge import run_configuration
 
     meta = kg.meta()
     graph: dict[str, Any] = {"embedder": meta.embedding_model}
@@ -195,7 +191,7 @@ def _depends(
         graph["revision"] = meta.revision
     else:
         graph |= {"corpus": corpus.sha256, "extractor": options["extractor"], "stats": kg.stats()}
-    return depends_on(
+    return run_configuration(
         llm,
         graph=graph,
         budget=options["budget"],
@@ -205,32 +201,32 @@ def _depends(
 
 
 @contextmanager
-def _kept_or_lost(rows: Path | None) -> Iterator[None]:
-    """Ctrl-C without --rows keeps nothing, and the line that is printed says so."""
+def _interruption_message(rows: Path | None) -> Iterator[None]:
+    """Without --rows, an interruption is reported as a loss of all answers."""
     try:
         yield
     except KeyboardInterrupt as error:
         if rows is not None:
             raise
-        lost = SaragError("interrupted: nothing is kept without --rows FILE.jsonl")
-        lost.exit_code = 130
-        raise lost from error
+        loss = SaragError("interrupted: no answers were saved: use --rows FILE.jsonl to save them")
+        loss.exit_code = 130
+        raise loss from error
 
 
 def _draw(data: Mapping[str, Any], path: Path) -> None:
     from sarag_rdf.evaluation.plots import write_answer_plot
 
     results = data["results"]
-    judged = data["judge"] is not None
-    counted = any(result["tokens_in"] for result in results)
-    read = "tokens_in" if counted else "context_tokens"
+    is_judged = data["judge"] is not None
+    has_prompt_tokens = any(result["tokens_in"] for result in results)
+    tokens = "tokens_in" if has_prompt_tokens else "context_tokens"
     write_answer_plot(
         {
-            result["system"]: (result[read], result["accuracy" if judged else "f1"])
+            result["system"]: (result[tokens], result["accuracy" if is_judged else "f1"])
             for result in results
         },
-        "Accuracy" if judged else "F1",
-        "tokens that the model reads a question" if counted else "tokens of context a question",
+        "Accuracy" if is_judged else "F1",
+        "prompt tokens per question" if has_prompt_tokens else "context tokens per question",
         path,
     )
-    click.echo(f"sarag: picture written to {path}", err=True)
+    note(f"plot written to {path}")

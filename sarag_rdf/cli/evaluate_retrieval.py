@@ -1,4 +1,4 @@
-"""``sarag evaluate retrieval``: how well the retrievers find evidence that is known."""
+"""``sarag evaluate retrieval``: recall and answer coverage of retrievers."""
 
 from __future__ import annotations
 
@@ -8,24 +8,28 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.cli.evaluation import (
+    check_baseline,
+    check_coverage,
     check_outputs,
-    choice_options,
-    chosen,
+    check_plot,
     data_options,
-    graph_of,
-    numbers,
+    open_corpus_graph,
     output_options,
-    showing_progress,
+    parse_numbers,
+    select_questions,
+    selection_options,
     write_json,
 )
 from sarag_rdf.cli.options import endpoint_options
+from sarag_rdf.cli.output import progress_bars
+from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from sarag_rdf.evaluation.retrieval import Method, Outcome
 
 CURVE = 20
-"""Documents up to which --plot draws at least."""
+"""The minimum number of ranks that --plot shows."""
 
 
 @click.command(
@@ -36,52 +40,52 @@ CURVE = 20
 @data_options
 @click.option(
     "--methods", default="sarag", show_default=True,
-    help="Retrievers, with commas between; options of one as NAME:KEY=VALUE:KEY=VALUE.",
+    help="Comma-separated retrievers; options as NAME:KEY=VALUE:KEY=VALUE.",
 )  # fmt: skip
 @click.option(
-    "--k", "ks", default="2,5,10", show_default=True, callback=numbers,
-    help="Numbers of documents to tell recall at.",
+    "--k", "ks", default="2,5,10", show_default=True, callback=parse_numbers,
+    help="Cutoffs of recall, in documents.",
 )  # fmt: skip
 @click.option(
-    "--tokens", default="1000,4000,10000", show_default=True, callback=numbers,
-    help="Sizes of contexts to tell the coverage of answers at.",
+    "--tokens", default="1000,4000,10000", show_default=True, callback=parse_numbers,
+    help="Context sizes for answer coverage, in tokens.",
 )  # fmt: skip
-@choice_options
+@selection_options
 @click.option("--baseline", help="Method to compare with. Default: dense, else the first one.")
 @output_options
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw recall against k: a .png file.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path), help="Plot recall against k to this .png file."
+)
 @endpoint_options
 def command(**options: Any) -> None:
-    """Tell how many supporting passages each method finds, and how many answers it covers.
+    """Report recall of supporting passages and coverage of answers for each method.
 
-    See docs/reference/evaluation.md for what the figures mean. The same input gives the same
-    JSON; times are printed, and written with --timings.
+    The measures are defined in docs/reference/evaluation.md. The same input gives the same
+    JSON; timings are printed, and written with --timings.
     """
     import sarag_rdf
     from sarag_rdf.evaluation import retrieval_report, tables
     from sarag_rdf.evaluation.corpus import read_corpus
-    from sarag_rdf.evaluation.problems import judged, troubles
+    from sarag_rdf.evaluation.problems import count_problems, locate_support
     from sarag_rdf.evaluation.questions import read_questions
     from sarag_rdf.evaluation.retrieval import Cutoffs, evaluate
+    from sarag_rdf.evaluation.statistics import ranking_measures
 
+    ranking_measures()  # before anything is indexed
     methods = _methods(options["methods"])
     baseline = _baseline(options["baseline"], methods)
-    if options["plot"] and options["plot"].suffix.lower() != ".png":
-        raise UsageError(f"{options['plot']}: the name of a plot ends in .png")
+    check_plot(options["plot"])
     check_outputs(options["json_file"], options["timings"], options["plot"])
     corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
-    questions = judged(chosen(file.questions, options["limit"], options["seed"]), corpus)
+    selected = select_questions(file.questions, options["limit"], options["seed"])
+    questions = locate_support(selected, corpus)
     cutoffs = Cutoffs(options["ks"], options["tokens"])
     curve = range(1, max(CURVE, *cutoffs.ks) + 1) if options["plot"] else ()
-    asked = Cutoffs(tuple(sorted({*cutoffs.ks, *curve})), cutoffs.tokens)
-    with graph_of(options, corpus) as (kg, unextracted), showing_progress() as progress:
-        trouble = troubles(corpus, file, questions, kg.documents(), unextracted)
-        if trouble["passages_not_in_graph"] == len(corpus.passages):
-            raise InputError(
-                f"no passage of {options['corpus']} is in the graph: name the graph of this "
-                "corpus, or leave --kg out"
-            )
-        encoding, outcomes = evaluate(kg, corpus, questions, methods, asked, progress)
+    computed = Cutoffs(tuple(sorted({*cutoffs.ks, *curve})), cutoffs.tokens)
+    with open_corpus_graph(options, corpus) as (kg, unextracted), progress_bars() as progress:
+        problems = count_problems(corpus, file, questions, kg.documents(), unextracted)
+        check_coverage(problems, corpus, options["corpus"])
+        encoding, outcomes = evaluate(kg, corpus, questions, methods, computed, progress)
         setting = retrieval_report.setting(
             corpus, file, questions, cutoffs,
             methods=[method.label for method in methods],
@@ -92,7 +96,7 @@ def command(**options: Any) -> None:
             extractor=sorted(kg.extractors()),
             embedder=kg.meta().embedding_model,
             version=sarag_rdf.__version__,
-            trouble=trouble,
+            trouble=problems,
         )  # fmt: skip
     data = retrieval_report.report(corpus, questions, outcomes, cutoffs, setting)
     times = retrieval_report.timings(encoding, outcomes)
@@ -117,13 +121,10 @@ def _methods(text: str) -> list[Method]:
     return methods
 
 
-def _baseline(wanted: str | None, methods: list[Method]) -> str:
+def _baseline(name: str | None, methods: list[Method]) -> str:
     labels = [method.label for method in methods]
-    if wanted is None:
-        return "dense" if "dense" in labels else labels[0]
-    if wanted not in labels:
-        raise UsageError(f"--baseline {wanted} is not among --methods: choose {', '.join(labels)}")
-    return wanted
+    default = "dense" if "dense" in labels else labels[0]
+    return check_baseline(name or default, labels, "--methods")
 
 
 def _draw(outcomes: list[Outcome], curve: range | tuple[()], path: Path) -> None:
@@ -134,8 +135,8 @@ def _draw(outcomes: list[Outcome], curve: range | tuple[()], path: Path) -> None
         outcome.method: [mean([row.figures for row in outcome.rows], f"R@{k}") for k in curve]
         for outcome in outcomes
     }
-    known = {m: [v for v in values if v is not None] for m, values in curves.items()}
-    if not all(known.values()):
-        raise InputError("there is no recall to draw: no question marks passages of the corpus")
-    write_recall_plot(known, path)
-    click.echo(f"sarag: picture written to {path}", err=True)
+    defined = {m: [v for v in values if v is not None] for m, values in curves.items()}
+    if not all(defined.values()):
+        raise InputError("cannot plot recall: no question has supporting passages in the corpus")
+    write_recall_plot(defined, path)
+    note(f"plot written to {path}")

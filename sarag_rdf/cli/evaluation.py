@@ -1,11 +1,11 @@
-"""What evaluations share: the graph of a corpus, lists of numbers, files that are written."""
+"""Shared by the commands of ``sarag evaluate``: options, the graph of a corpus, result files."""
 
 from __future__ import annotations
 
 import json
 import random
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.cli.options import Decorator, embedder_option, open_graph
+from sarag_rdf.cli.output import progress_bars
+from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -21,10 +23,11 @@ if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
 
 _PROBLEMS = 3
+"""Problems of indexing that are printed."""
 
 
-def _together(*decorators: Decorator) -> Decorator:
-    """Several options as one decorator, shown in this order."""
+def _combine(*decorators: Decorator) -> Decorator:
+    """Several options as one decorator, listed in this order in the help."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for decorator in reversed(decorators):
@@ -34,9 +37,10 @@ def _together(*decorators: Decorator) -> Decorator:
     return decorate
 
 
-data_options = _together(
+data_options = _combine(
     click.option(
-        "--corpus", required=True, type=click.Path(path_type=Path), help="Passages, as JSON."
+        "--corpus", required=True, type=click.Path(path_type=Path),
+        help="JSON file with the passages.",
     ),
     click.option(
         "--questions", required=True, type=click.Path(path_type=Path),
@@ -44,69 +48,88 @@ data_options = _together(
     ),
     click.option(
         "--kg", type=click.Path(path_type=Path),
-        help="A graph of the corpus, or a new folder to index it into. Default: one for this time.",
+        help="A graph of the corpus, or a new folder to index it into. Default: a temporary one.",
     ),
     click.option(
         "--extractor",
-        help="spacy, llm or openie:FILE. Default: spacy, or what the graph was extracted with.",
+        help="spacy, llm or openie:FILE. Default: the graph's extractor; for a new graph spacy.",
     ),
     embedder_option,
 )  # fmt: skip
-"""What is asked, and of which graph."""
-choice_options = _together(
+"""Corpus, questions and graph."""
+selection_options = _combine(
     click.option(
-        "--limit", type=click.IntRange(1), help="Only so many questions: the first ones."
+        "--limit", type=click.IntRange(1), help="Use only the first LIMIT questions."
     ),
     click.option(
         "--seed", type=click.IntRange(0),
-        help="Of the intervals; also shuffles the questions before --limit. Default: 0, no "
-        "shuffling.",
+        help="Random seed of the bootstrap intervals; if given, the questions are also shuffled "
+        "before --limit. Default: 0, without shuffling.",
     ),
 )  # fmt: skip
-"""Which questions."""
-output_options = _together(
+"""Selection of questions."""
+output_options = _combine(
     click.option(
         "--json", "json_file", type=click.Path(path_type=Path),
-        help="Write all results here, as JSON.",
+        help="Write all results to this JSON file.",
     ),
     click.option(
-        "--timings", type=click.Path(path_type=Path), help="Write times here, as JSON."
+        "--timings", type=click.Path(path_type=Path), help="Write timings to this JSON file."
     ),
 )  # fmt: skip
-"""Where results go."""
+"""Result files."""
 
 
-def numbers(_: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
-    """Distinct whole numbers of at least 1, ascending, from ``2,5,10``."""
+def parse_numbers(_: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
+    """Click callback: distinct integers of at least 1, ascending, from ``2,5,10``."""
     try:
-        found = sorted({int(part) for part in value.split(",")})
+        numbers = sorted({int(part) for part in value.split(",")})
     except ValueError:
-        found = [0]
-    if found[0] < 1:
+        numbers = [0]
+    if numbers[0] < 1:
         raise click.BadParameter(
-            f"'{value}' is no list of numbers of at least 1, such as 2,5,10", param=parameter
+            f"'{value}' is not a list of integers of at least 1, such as 2,5,10", param=parameter
         )
-    return tuple(found)
+    return tuple(numbers)
 
 
 def check_outputs(*paths: Path | None) -> None:
-    """Hours of work should not end in a name that nothing can be written to."""
+    """Raise `UsageError` now for a file that could not be written at the end of a long run."""
     for path in filter(None, paths):
         if path.is_dir() or not path.resolve().parent.is_dir():
-            raise UsageError(f"{path} cannot be written: name a file in a folder that exists")
+            raise UsageError(f"cannot write {path}: name a file in an existing folder")
 
 
-def chosen(questions: tuple[Question, ...], limit: int | None, seed: int | None) -> list[Question]:
-    """The first questions; with a seed, of them in another order."""
-    chosen = list(questions)
+def check_plot(path: Path | None) -> None:
+    """Raise `UsageError` for a plot whose name does not end in .png."""
+    if path is not None and path.suffix.lower() != ".png":
+        raise UsageError(f"unsupported plot format: {path}: use a name that ends in .png")
+
+
+def check_baseline(baseline: str, labels: Sequence[str], option: str) -> str:
+    """The baseline; raises `UsageError` if it is not among the labels of `option`."""
+    if baseline not in labels:
+        raise UsageError(
+            f"--baseline {baseline} is not in {option}: choose from {', '.join(labels)}"
+        )
+    return baseline
+
+
+def select_questions(
+    questions: tuple[Question, ...], limit: int | None, seed: int | None
+) -> list[Question]:
+    """The first `limit` questions, shuffled before if a seed is given."""
+    selected = list(questions)
     if seed is not None:
-        random.Random(seed).shuffle(chosen)  # noqa: S311 - no secret
-    return chosen[:limit]
+        random.Random(seed).shuffle(selected)  # noqa: S311 - not for cryptography
+    return selected[:limit]
 
 
 @contextmanager
-def graph_of(options: dict[str, Any], corpus: Corpus) -> Iterator[tuple[KnowledgeGraph, int]]:
-    """A graph of the corpus, and how many of its documents an extraction file does not know."""
+def open_corpus_graph(
+    options: dict[str, Any], corpus: Corpus
+) -> Iterator[tuple[KnowledgeGraph, int]]:
+    """A graph of the corpus, and the number of documents missing from an extraction file."""
     with (
         tempfile.TemporaryDirectory(prefix="sarag-") as folder,
         open_graph({**options, "kg": options["kg"] or Path(folder) / "kg"}) as kg,
@@ -116,43 +139,38 @@ def graph_of(options: dict[str, Any], corpus: Corpus) -> Iterator[tuple[Knowledg
         if known and kind and known != {kind}:
             raise UsageError(
                 f"{options['kg']} was extracted with {', '.join(sorted(known))}, not with "
-                f"{kind}: leave --extractor out, or name another folder with --kg"
+                f"{kind}: omit --extractor, or name another folder with --kg"
             )
         yield kg, 0 if known else _index(kg, corpus, options["extractor"] or "spacy")
 
 
-@contextmanager
-def showing_progress() -> Iterator[Callable[[str, int], Callable[[int], None]]]:
-    """A Progress on standard error."""
-    from sarag_rdf.cli.output import bars
-
-    progress, end = bars()
-    try:
-        yield progress
-    finally:
-        end()
-
-
-def _index(kg: KnowledgeGraph, corpus: Corpus, extractor: str) -> int:
-    made = kg.extractor(extractor)
-    click.echo(f"sarag: indexing with {made.method.extractor} ({made.method.model})", err=True)
-    with showing_progress() as progress:
-        found = kg.index(
-            [passage.source for passage in corpus.passages], extractor=made, progress=progress
+def check_coverage(problems: dict[str, int], corpus: Corpus, file: Path) -> None:
+    """Raise `InputError` if the graph contains no passage of the corpus."""
+    if problems["passages_not_in_graph"] == len(corpus.passages):
+        raise InputError(
+            f"the graph contains no passage of {file}: name a graph of this corpus, or omit --kg"
         )
-    for problem in found.problems[:_PROBLEMS]:
+
+
+def _index(kg: KnowledgeGraph, corpus: Corpus, name: str) -> int:
+    extractor = kg.extractor(name)
+    note(f"indexing with {extractor.method.extractor} ({extractor.method.model})")
+    with progress_bars() as progress:
+        sources = [passage.source for passage in corpus.passages]
+        report = kg.index(sources, extractor=extractor, progress=progress)
+    for problem in report.problems[:_PROBLEMS]:
         click.echo(f"sarag: {problem}", err=True)
-    more = len(found.problems) - _PROBLEMS
+    more = len(report.problems) - _PROBLEMS
     if more > 0:
         click.echo(f"sarag: ... and {more} more that could not be indexed", err=True)
-    if not found.added:
-        raise InputError(f"no passage of {corpus.file} could be indexed with {extractor}")
-    return int(getattr(made, "missing_documents", 0))
+    if not report.added:
+        raise InputError(f"no passage of {corpus.file} could be indexed with {name}")
+    return int(getattr(extractor, "missing_documents", 0))
 
 
 def write_json(path: Path | None, data: Any) -> None:
-    """Write to the file that was asked for, if one was."""
+    """Write a JSON file, if a path is given."""
     if path is not None:
         text = json.dumps(data, ensure_ascii=False, indent=1)
         path.write_text(f"{text}\n", encoding="utf-8", errors="replace")
-        click.echo(f"sarag: written to {path}", err=True)
+        note(f"written to {path}")

@@ -1,4 +1,4 @@
-"""``sarag export``: the graph as RDF, or in the formats of Wikibase."""
+"""``sarag export``: the graph as RDF, or in a Wikibase format."""
 
 from __future__ import annotations
 
@@ -9,50 +9,52 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.cli.options import kg_option, open_graph, sparql_options
-from sarag_rdf.cli.output import written_to
+from sarag_rdf.cli.output import open_output
 from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
 
 WIKIBASE_FORMATS = ("wikibase", "wikibase-json", "quickstatements")
-_OPTIONS = {"namespace": "", "flavor": "full", "typed": 0, "properties": None, "over": ()}
-_SUFFIXES = {".ttl": "turtle", ".turtle": "turtle"}
+FORMATS = ("turtle", "trig", "ntriples", "nquads", "jsonld", "rdfxml", *WIKIBASE_FORMATS)
+PARTS = ("documents", "entities", "graphs", "imported")
+_WIKIBASE_DEFAULTS = {"namespace": "", "flavor": "full", "typed": 0, "properties": None, "over": ()}
+_SYNTAXES = {".ttl": "turtle", ".turtle": "turtle"}
 
 
 def wikibase_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What the formats of Wikibase take."""
+    """Options that apply to the Wikibase formats only."""
     for decorate in reversed(
         [
             click.option(
                 "--over",
                 multiple=True,
-                help="Of the formats of Wikibase: export this imported graph ('documents' is what "
-                "was indexed). May be given several times.",
+                help="Wikibase formats: export this imported graph ('documents' for the indexed "
+                "documents). May be repeated.",
             ),
             click.option(
                 "--namespace",
                 default="",
-                help="Of wikibase: what entity/, prop/ and the others stand below. Default: "
-                "wikibase/ under the base of the graph.",
+                help="wikibase: IRI prefix of entity/, prop/ and so on. Default: wikibase/ below "
+                "the base of the graph.",
             ),
             click.option(
                 "--flavor",
                 default="full",
                 type=click.Choice(["full", "truthy"]),
-                help="Of wikibase: statements in full, or their values alone.",
+                help="wikibase: full statements, or only their values (truthy).",
             ),
             click.option(
                 "--typed",
                 default=0,
                 type=click.IntRange(0),
-                help="Of the formats of Wikibase: a phrase that this many statements share gets a "
-                "property of its own. Default: none does.",
+                help="Wikibase formats: create a property for each phrase that occurs in at least "
+                "this many statements. Default: 0, for none.",
             ),
             click.option(
                 "--properties",
                 type=click.Path(path_type=Path, dir_okay=False),
-                help="Of quickstatements: a table of own ids and ids in the target.",
+                help="quickstatements: a table that maps ids of this export to ids in the target.",
             ),
         ]
     ):
@@ -61,10 +63,12 @@ def wikibase_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_wikibase_options(format_: str, options: dict[str, Any]) -> None:
-    """Raise `UsageError` for an option that the format does not take."""
-    for name, default in _OPTIONS.items():
+    """Raise `UsageError` for an option that does not apply to the format."""
+    for name, default in _WIKIBASE_DEFAULTS.items():
         if options[name] != default and format_ not in WIKIBASE_FORMATS:
-            raise UsageError(f"--{name} is for --format {', '.join(WIKIBASE_FORMATS)}")
+            raise UsageError(
+                f"--{name} requires --format wikibase, wikibase-json or quickstatements"
+            )
 
 
 def export_wikibase(
@@ -74,7 +78,7 @@ def export_wikibase(
     stream: IO[bytes],
     options: dict[str, Any],
 ) -> None:
-    """Write the graph; RDF is Turtle if the output's name ends in .ttl, else N-Triples."""
+    """Write the graph; RDF as Turtle if the name of the output ends in .ttl, else N-Triples."""
     kg.export_wikibase(
         format_,
         stream,
@@ -82,44 +86,43 @@ def export_wikibase(
         typed=options["typed"],
         namespace=options["namespace"],
         flavor=options["flavor"],
-        syntax=_SUFFIXES.get(output.suffix.lower() if output else "", "ntriples"),
+        syntax=_SYNTAXES.get(output.suffix.lower() if output else "", "ntriples"),
         table=options["properties"],
     )
-
-
-FORMATS = ("turtle", "trig", "ntriples", "nquads", "jsonld", "rdfxml", *WIKIBASE_FORMATS)
-PARTS = ("documents", "entities", "graphs", "imported")
 
 
 @click.command(name="export", epilog="Example:  sarag export --format turtle --output graph.ttl")
 @kg_option
 @sparql_options
 @click.option(
-    "--format", "format_", default="turtle", type=click.Choice(FORMATS), help="RDF syntax."
+    "--format", "format_", default="turtle", type=click.Choice(FORMATS), help="Output format."
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Default: standard output.")
-@click.option("--documents", is_flag=True, help="The evidence: what each source says.")
-@click.option("--entities", is_flag=True, help="Entities, their names, classes and links.")
-@click.option("--graph", "graphs", multiple=True, help="IRI of a named graph; may be repeated.")
-@click.option("--imported", is_flag=True, help="Imported graphs, too.")
-@click.option("--rdf12", is_flag=True, help="RDF 1.2: relationships are reifiers of links.")
+@click.option("--documents", is_flag=True, help="Select the source graphs, which hold evidence.")
+@click.option("--entities", is_flag=True, help="Select entities, their names, classes and links.")
+@click.option(
+    "--graph", "graphs", multiple=True, help="Select a named graph by its IRI; may be repeated."
+)
+@click.option("--imported", is_flag=True, help="Include imported graphs.")
+@click.option("--rdf12", is_flag=True, help="Write RDF 1.2, with relationships as reifiers.")
 @wikibase_options
 def command(output: Path | None, format_: str, **options: Any) -> int:
-    """Write the graph or parts of it, the same bytes for the same graph.
+    """Write the graph or parts of it; the same graph always gives the same bytes.
 
-    turtle, ntriples, rdfxml and jsonld hold the union of all graphs; trig and nquads keep them
-    apart. --documents, --entities and --graph choose parts; without them all is written but what
-    was imported. wikibase, wikibase-json and quickstatements hold items and properties, whose
-    numbers are kept in the graph. A file is replaced only when everything has been written.
+    turtle, ntriples, rdfxml and jsonld contain the union of all graphs; trig and nquads preserve
+    named graphs. --documents, --entities and --graph select parts; without them everything is
+    written except imported graphs. wikibase, wikibase-json and quickstatements contain items and
+    properties, whose numbers are stored in the graph. An existing output file is replaced only
+    after everything has been written.
     """
     refuse_wikibase_options(format_, options)
     parts = {name: options[name] for name in PARTS}
     if format_ in WIKIBASE_FORMATS and (any(parts.values()) or options["rdf12"]):
         raise UsageError(
-            "--documents, --entities, --graph, --imported and --rdf12 belong to the formats of "
-            f"RDF, not to {format_}: leave them out, or choose the part with --over"
+            "--documents, --entities, --graph, --imported and --rdf12 apply to the RDF formats, "
+            f"not to {format_}: omit them, or select a part with --over"
         )
-    with open_graph(options) as kg, written_to(output) as stream:
+    with open_graph(options) as kg, open_output(output) as stream:
         if format_ in WIKIBASE_FORMATS:
             export_wikibase(kg, format_, output, stream, options)
         else:

@@ -1,8 +1,7 @@
-"""``sarag fsck``: whether a graph is in order."""
+"""``sarag fsck``: check the consistency of a graph."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
@@ -16,7 +15,10 @@ from sarag_rdf.cli.options import (
     open_graph,
     sparql_write_options,
 )
-from sarag_rdf.cli.output import echo_violations
+from sarag_rdf.cli.output import counted, echo_json, echo_violations
+from sarag_rdf.cli.verbosity import note
+
+_COUNTED = ("sources", "documents", "entities", "relationships", "quads")
 
 
 @click.command(name="fsck", epilog="Example:  sarag fsck --kg kg --repair")
@@ -25,30 +27,25 @@ from sarag_rdf.cli.output import echo_violations
 @embedder_option
 @embedding_endpoint_options
 @json_option
-@click.option("--repair", is_flag=True, help="Make anew what is derived: never deletes evidence.")
+@click.option("--repair", is_flag=True, help="Rebuild derived data; evidence is never deleted.")
 def command(*, as_json: bool, repair: bool, **options: Any) -> int:
-    """Check a graph: shapes, orphans, what is derived, revision, caches.
+    """Check the consistency of a graph: shapes, orphans, derived data, revision, caches.
 
-    Prints a line for each finding, with what to do about it; exit code 1 if there is any left.
+    Prints each finding with its remedy. Exit code 1 if any findings remain.
     """
     with open_graph(options) as kg:
         report = kg.fsck(repair=repair)
     if as_json:
-        data = {"in_order": report.in_order, **asdict(report)}
-        click.echo(json.dumps(data, ensure_ascii=False, indent=2))
+        echo_json({"in_order": report.in_order, **asdict(report)})
         return int(not report.in_order)
-    for note in report.notes:
-        click.echo(f"sarag: note: {note}", err=True)
-    for done in report.repaired:
-        click.echo(f"repaired: {done}")
+    for text in report.notes:
+        note(f"note: {text}")
+    for repair_done in report.repaired:
+        click.echo(f"repaired: {repair_done}")
     echo_violations(report.findings)
     if report.findings:
-        plural = "" if len(report.findings) == 1 else "s"
-        click.echo(f"{options['kg']}: not in order: {len(report.findings)} finding{plural}")
+        click.echo(f"{options['kg']}: inconsistent: {counted(len(report.findings), 'finding')}")
         return 1
     counts = ", ".join(f"{report.counts[name]} {name}" for name in _COUNTED)
-    click.echo(f"{options['kg']}: in order: {counts}")
+    click.echo(f"{options['kg']}: consistent: {counts}")
     return 0
-
-
-_COUNTED = ("sources", "documents", "entities", "relationships", "quads")

@@ -1,8 +1,7 @@
-"""``sarag import``: knowledge graphs that others made, and graphs that were exported."""
+"""``sarag import``: import foreign knowledge graphs, and restore exported ones."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
@@ -18,16 +17,17 @@ from sarag_rdf.cli.options import (
     open_graph,
     seconds_option,
 )
+from sarag_rdf.cli.output import counted, echo_json, progress_bars
 from sarag_rdf.errors import UsageError
 
-_NOT_RESTORED = (
+_NOT_FOR_RESTORE = (
     *("--name", "--replace", "--base-iri", "--language", "--type", "--property"),
     *("--entity-base", "--label", "--alias", "--description"),
 )
 
 
-def _many(name: str, help_: str) -> Decorator:
-    return click.option(name, multiple=True, help=f"{help_} May be given several times.")
+def _repeatable(name: str, help_: str) -> Decorator:
+    return click.option(name, multiple=True, help=f"{help_} May be repeated.")
 
 
 @click.command(
@@ -39,66 +39,59 @@ def _many(name: str, help_: str) -> Decorator:
     "--as",
     "kind",
     type=click.Choice(["wikibase", "skos", "rdf", "sarag"]),
-    help="What it is: Wikibase RDF or JSON dump, SKOS thesaurus, any RDF, or an export of sarag.",
+    help="Kind of graph: a Wikibase RDF or JSON dump, a SKOS thesaurus, any RDF, or an export of "
+    "sarag.",
 )
-@click.option("--name", help="What the graph is called here. Default: the file's name.")
-@click.option("--replace", is_flag=True, help="Replace the graph that has this name.")
-@click.option("--format", "format_", help="Format of RDF, where the suffix does not tell it.")
-@click.option("--base-iri", help="What relative IRIs in the file are relative to.")
-@_many("--language", "Keep texts of this language only (and those without any).")
-@_many("--type", "JSON dumps: keep instances of this item only, such as Q5.")
-@_many("--property", "JSON dumps: keep statements of this property only, such as P19.")
+@click.option("--name", help="Name of the imported graph. Default: the name of the file.")
+@click.option("--replace", is_flag=True, help="Replace an imported graph of the same name.")
+@click.option("--format", "format_", help="RDF format. Default: by the suffix of the file.")
+@click.option("--base-iri", help="Base IRI for relative IRIs in the file.")
+@_repeatable("--language", "Import only texts in this language, and those without a language.")
+@_repeatable("--type", "JSON dumps: import only instances of this item, such as Q5.")
+@_repeatable("--property", "JSON dumps: import only statements of this property, such as P19.")
 @click.option(
-    "--entity-base", help="JSON dumps: what IRIs of entities begin with. Default: Wikidata's."
+    "--entity-base", help="JSON dumps: IRI prefix of entities. Default: that of Wikidata."
 )
-@_many("--label", "rdf: IRI of a property that holds names.")
-@_many("--alias", "rdf: IRI of a property that holds further names.")
-@_many("--description", "rdf: IRI of a property that holds descriptions.")
-@click.option("--no-vectors", is_flag=True, help="Make the vectors with the first search.")
+@_repeatable("--label", "rdf: IRI of a property for names.")
+@_repeatable("--alias", "rdf: IRI of a property for alternative names.")
+@_repeatable("--description", "rdf: IRI of a property for descriptions.")
+@click.option("--no-vectors", is_flag=True, help="Do not embed now, but at the first search.")
 @expansion_option
 @seconds_option
-@click.option("--list", "list_", is_flag=True, help="List what has been imported.")
+@click.option("--list", "list_", is_flag=True, help="List the imported graphs.")
 @click.option("--drop", metavar="NAME", help="Drop an imported graph.")
 @kg_option
 @embedder_option
 @embedding_endpoint_options
 @json_option
 def command(file: str | None, **options: Any) -> int:
-    """Bring in a knowledge graph, as a graph of its own that is only read.
+    """Import a knowledge graph as a read-only graph beside the documents.
 
-    Files may be packed (.gz, .bz2, .xz). An import that is interrupted goes on with the same
-    command. 'sarag search' and 'sarag ask' then search it together with the documents, or alone
-    with --over NAME. With --as sarag a graph that was exported as TriG or N-Quads is restored, to
-    be indexed further.
+    Files may be compressed (.gz, .bz2, .xz). To resume an interrupted import, run the same command
+    again. 'sarag search' and 'sarag ask' search the documents and all imported graphs; --over NAME
+    restricts them to one. --as sarag restores a graph that was exported as TriG or N-Quads.
     """
-    wanted = [file is not None, options["list_"], options["drop"] is not None]
-    if sum(wanted) != 1:
+    actions = [file is not None, options["list_"], options["drop"] is not None]
+    if sum(actions) != 1:
         raise UsageError("give a FILE or URL to import, or --list, or --drop NAME")
-    json_ = options["as_json"]
+    as_json = options["as_json"]
     with open_graph(options) as kg:
         if options["list_"]:
-            return _list(kg, json_)
+            return _list(kg, as_json=as_json)
         if options["drop"] is not None:
-            kg.forget_import(options["drop"])
-            click.echo(
-                _json({"dropped": options["drop"]}) if json_ else f"dropped {options['drop']}"
-            )
-            return 0
+            return _drop(kg, options["drop"], as_json=as_json)
         if options["kind"] is None:
-            raise UsageError("say with --as what the file is: wikibase, skos, rdf or sarag")
+            raise UsageError("give the kind of graph: --as wikibase, skos, rdf or sarag")
         if options["kind"] == "sarag":
             return _restore(kg, str(file), options)
         return _import(kg, str(file), options)
 
 
 def _restore(kg: Any, file: str, options: dict[str, Any]) -> int:
-    from sarag_rdf.cli.output import bars
-
-    given = [name for name in _NOT_RESTORED if options[name.lstrip("-").replace("-", "_")]]
-    if given:
-        raise UsageError(f"{given[0]} is not for --as sarag: an export is restored as it was")
-    progress, end = bars()
-    try:
+    invalid = [name for name in _NOT_FOR_RESTORE if options[name.lstrip("-").replace("-", "_")]]
+    if invalid:
+        raise UsageError(f"{invalid[0]} cannot be combined with --as sarag: omit it")
+    with progress_bars() as progress:
         quads = kg.restore(
             file,
             format=options["format_"],
@@ -107,18 +100,15 @@ def _restore(kg: Any, file: str, options: dict[str, Any]) -> int:
             max_expansion=options["max_expansion"],
             max_seconds=options["max_seconds"],
         )
-    finally:
-        end()
-    text = f"{options['kg']}: {quads} quads restored"
-    click.echo(_json({"quads": quads}) if options["as_json"] else text)
-    return _checked(kg)
+    if options["as_json"]:
+        echo_json({"quads": quads})
+    else:
+        click.echo(f"{options['kg']}: {quads} quads restored")
+    return _validate(kg)
 
 
 def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
-    from sarag_rdf.cli.output import bars
-
-    progress, end = bars()
-    try:
+    with progress_bars() as progress:
         report = kg.import_graph(
             file,
             options["kind"],
@@ -136,47 +126,50 @@ def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
             max_seconds=options["max_seconds"],
             **{role: options[role] for role in ("label", "alias", "description")},
         )
-    finally:
-        end()
     for warning in report.warnings:
         click.echo(f"sarag: {warning}", err=True)
     if options["as_json"]:
-        click.echo(_json(asdict(report)))
+        echo_json(asdict(report))
         return 0
-    done = "imported before" if report.already else "imported"
-    click.echo(f"{report.name}: {report.triples} triples {done} as {report.kind}")
-    click.echo(f"  <{report.graph}>; search it alone with --over {report.name}")
+    state = "already imported" if report.already else "imported"
+    click.echo(f"{report.name}: {report.triples} triples {state} as {report.kind}")
+    click.echo(f"  <{report.graph}>; to search only this graph, use --over {report.name}")
     return 0
 
 
-def _checked(kg: Any) -> int:
-    """Say whether a restored graph conforms to its shapes."""
+def _validate(kg: Any) -> int:
+    """Validate a restored graph against its shapes; the exit code."""
     report = kg.validate()
     if report.conforms:
         return 0
     first = report.violations[0]
     click.echo(
-        f"sarag: it does not conform to its shapes ({len(report.violations)} violations, see sarag "
-        f"validate), first: {first}",
+        "sarag: the restored graph does not conform to its shapes "
+        f"({counted(len(report.violations), 'violation')}, see sarag validate), first: {first}",
         err=True,
     )
     return 1
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
-
-
-def _list(kg: Any, as_json: bool) -> int:
-    found = kg.imports()
+def _list(kg: Any, *, as_json: bool) -> int:
+    graphs = kg.imports()
     if as_json:
-        click.echo(_json([asdict(i) for i in found]))
+        echo_json([asdict(graph) for graph in graphs])
         return 0
-    for imported in found:
-        state = imported.state
+    for graph in graphs:
+        state = graph.state
         if state != "complete":
-            state = "not complete: import it again, or drop it"
-        click.echo(f"{imported.name}  {imported.kind}  {state}  <{imported.graph}>")
-    if not found:
-        click.echo("nothing has been imported")
+            state = "incomplete: import it again, or drop it"
+        click.echo(f"{graph.name}  {graph.kind}  {state}  <{graph.graph}>")
+    if not graphs:
+        click.echo("no imported graphs")
+    return 0
+
+
+def _drop(kg: Any, name: str, *, as_json: bool) -> int:
+    kg.forget_import(name)
+    if as_json:
+        echo_json({"dropped": name})
+    else:
+        click.echo(f"dropped {name}")
     return 0

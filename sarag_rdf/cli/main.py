@@ -1,4 +1,4 @@
-"""``sarag``: finds the command, turns every error into one line and an exit code."""
+"""``sarag``: loads commands and settings, and turns exceptions into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -18,39 +18,41 @@ from click.core import ParameterSource
 
 from sarag_rdf import __version__
 from sarag_rdf.cache_errors import FirstOnly, lack_of_room
+from sarag_rdf.cli.verbosity import add_verbosity_options
 from sarag_rdf.errors import SaragError, UsageError, one_line
 from sarag_rdf.redaction import redacted
 
 COMMANDS = {
     "index": "index documents into a knowledge graph",
-    "update": "bring in anew what changed of the documents",
-    "delete": "take documents out of the graph",
+    "update": "re-index documents that have changed",
+    "delete": "delete documents from the graph",
     "sync": "make the graph match a folder",
-    "import": "bring in a knowledge graph: Wikibase, SKOS, any RDF",
+    "import": "import a knowledge graph: Wikibase, SKOS, any RDF",
     "search": "find documents and relationships for a question",
     "ask": "answer a question from the graph",
-    "strategies": "list retrievers, contexts, reasoners and extractors with their options",
+    "strategies": "list retrievers, reasoners and others with their options",
     "query": "run SPARQL",
     "export": "write the graph as RDF",
-    "describe": "describe the data set: VoID, DCAT, provenance",
+    "describe": "describe the dataset: VoID, DCAT, provenance",
     "link": "link entities to items of an imported graph",
     "mappings": "write the links as an SSSOM table",
-    "merge": "tell that two entities are one, by hand or by rule",
-    "split": "tell that names are of two things",
-    "serve": "a SPARQL endpoint, search and answers over HTTP",
-    "validate": "check the graph against its SHACL shapes",
-    "fsck": "check whether a graph is in order, and repair it",
-    "quarantine": "see to sources that did not conform",
-    "stats": "count what the graph holds",
-    "evaluate": "measure retrieval and answers on questions with known answers",
+    "merge": "declare two entities the same, by hand or by rule",
+    "split": "declare that names refer to different entities",
+    "serve": "serve a SPARQL endpoint, search and answers over HTTP",
+    "validate": "validate the graph against its SHACL shapes",
+    "fsck": "check the consistency of a graph, and repair it",
+    "quarantine": "manage sources that do not conform to the shapes",
+    "stats": "print counts of the graph's contents",
+    "evaluate": "evaluate retrieval and answers on questions with known answers",
 }
 INTERRUPTED = 130
 
 
-def _command(name: str) -> click.Command:
-    """A command, from its module; that of one called by a keyword of Python ends in ``_``."""
+def _load(name: str) -> click.Command:
+    """Import a command's module; ``_`` is appended to a name that is a Python keyword."""
     module = f"{name}_" if keyword.iskeyword(name) else name
     command: click.Command = importlib.import_module(f"sarag_rdf.cli.{module}").command
+    add_verbosity_options(command)
     return command
 
 
@@ -63,7 +65,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        return _command(cmd_name)
+        return _load(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -76,60 +78,59 @@ class LazyGroup(click.Group):
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
     envvar="SARAG_CONFIG",
-    help="Settings file; default ./sarag.toml where there is one.",
+    help="Settings file. Default: ./sarag.toml, if it exists.",
 )
 @click.pass_context
 def cli(ctx: click.Context, config: Path | None) -> None:
-    """Documents in, a linked-data knowledge graph and grounded answers out.
+    """Turn documents into an RDF knowledge graph, and answer questions from it.
 
-    Settings are options whose help names a variable: --name, else SARAG_NAME in the environment,
-    else name in sarag.toml.
+    An option whose help names an environment variable can also be set there, or in sarag.toml. The
+    command line takes precedence over the environment, and the environment over sarag.toml.
 
     \b
     Example:
       sarag index docs/ --kg kg
       sarag search "Which river flows through the birthplace of Marie Curie?"
     """  # noqa: D301 - click reads the backspace
-    settings = _settings(config)
+    settings = _read_settings(config)
     if settings:
         ctx.default_map = _default_map(settings)
 
 
-def _settings(config: Path | None) -> dict[str, Any]:
+def _read_settings(config: Path | None) -> dict[str, Any]:
     path = config or Path("sarag.toml")
     if config is None and not path.is_file():
         return {}
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
     except RecursionError as error:
-        raise UsageError(f"{path} cannot be read as TOML: it is nested too deeply") from error
+        raise UsageError(f"cannot read {path} as TOML: it is nested too deeply") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{path} cannot be read as TOML: {error}") from error
-    return {key: _as_given(path, key, value) for key, value in found.items()}
+        raise UsageError(f"cannot read {path} as TOML: {error}") from error
+    return {key: _argument(path, key, value) for key, value in settings.items()}
 
 
-def _as_given(path: Path, key: str, value: Any) -> str | list[Any]:
-    """A setting as it would be given on the command line: options check what they are given."""
+def _argument(path: Path, key: str, value: Any) -> str | list[Any]:
+    """A setting as the text of a command line argument, which its option then validates."""
     if isinstance(value, list):
-        return [_as_given(path, key, part) for part in value]
+        return [_argument(path, key, item) for item in value]
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | int | float):
         return str(value)
-    raise UsageError(
-        f"{path} sets {key} to something other than text, a number, true, false or a list"
-    )
+    raise UsageError(f"{path}: {key} must be a string, a number, true, false or a list")
 
 
 def _default_map(settings: dict[str, Any]) -> dict[str, Any]:
-    """Each setting for every command that has an option of that name; others are an error."""
+    """The settings of each command; raises `UsageError` for one that no command has."""
     used: set[str] = set()
-    result = {name: _defaults_of(_command(name), settings, used) for name in COMMANDS}
+    result = {name: _defaults_of(_load(name), settings, used) for name in COMMANDS}
     unknown = settings.keys() - used
     if unknown:
+        plural = "" if len(unknown) == 1 else "s"
         raise UsageError(
-            f"sarag.toml sets what no command knows: {', '.join(sorted(unknown))}; keys are the "
-            "names of options, without dashes in front"
+            f"sarag.toml: unknown setting{plural}: {', '.join(sorted(unknown))}: a setting is the "
+            "name of an option without leading dashes"
         )
     return result
 
@@ -137,7 +138,7 @@ def _default_map(settings: dict[str, Any]) -> dict[str, Any]:
 def _defaults_of(
     command: click.Command, settings: dict[str, Any], used: set[str]
 ) -> dict[str, Any]:
-    """The settings that are options of a command or of one below it; they are added to `used`."""
+    """The settings of a command and its subcommands; their keys are added to `used`."""
     options = {
         (option.lstrip("-").replace("-", "_")): parameter
         for parameter in command.params
@@ -148,33 +149,33 @@ def _defaults_of(
         key: options[key.replace("-", "_")] for key in settings if key.replace("-", "_") in options
     }
     used.update(known)
-    below = command.commands if isinstance(command, click.Group) else {}
-    own = {str(option.name): _fitting(option, key, settings[key]) for key, option in known.items()}
-    return own | {name: _defaults_of(inner, settings, used) for name, inner in below.items()}
+    subcommands = command.commands if isinstance(command, click.Group) else {}
+    own = {str(option.name): _default(option, key, settings[key]) for key, option in known.items()}
+    return own | {name: _defaults_of(sub, settings, used) for name, sub in subcommands.items()}
 
 
-def _fitting(option: click.Parameter, key: str, value: str | list[Any]) -> str | list[Any]:
-    """A list for an option that may be given several times, and for others one value."""
+def _default(option: click.Parameter, key: str, value: str | list[Any]) -> str | list[Any]:
+    """A list for a repeatable option, a single value for others."""
     if getattr(option, "multiple", False):
         return value if isinstance(value, list) else [value]
     if isinstance(value, list):
-        raise UsageError(f"sarag.toml sets {key} to a list: give one value")
+        raise UsageError(f"sarag.toml: {key} must be a single value, not a list")
     return value
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command and exit: 0 done, 1 failed, 2 wrong usage, 3 no answer in the evidence."""
-    handler = _BesideBars()
+    """Run a command and exit: 0 success, 1 failure, 2 wrong usage, 3 no answer in the evidence."""
+    handler = _ConsoleHandler()
     handler.addFilter(logging.Filter("sarag_rdf"))
     handler.addFilter(FirstOnly())
     logging.basicConfig(format="sarag: %(message)s", level=logging.WARNING, handlers=[handler])
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
-    sys.excepthook = _show
+    sys.excepthook = _print_traceback
     sys.exit(_run(sys.argv[1:] if arguments is None else arguments))
 
 
-class _BesideBars(logging.Handler):
-    """Writes a line of its own, though a progress bar stands on the last one."""
+class _ConsoleHandler(logging.Handler):
+    """Writes records to standard error, on lines of their own above a progress bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
         text = redacted(self.format(record))
@@ -186,11 +187,12 @@ class _BesideBars(logging.Handler):
         tqdm.write(text, file=sys.stderr)
 
 
-def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Write a traceback, of which the messages of all causes are a part, without secrets."""
-    click.echo(
-        redacted("".join(traceback.format_exception(kind, error, trace))), err=True, nl=False
-    )
+def _print_traceback(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print a traceback with the messages of all causes, secrets redacted."""
+    text = "".join(traceback.format_exception(kind, error, trace))
+    click.echo(redacted(text), err=True, nl=False)
 
 
 def _run(arguments: list[str]) -> int:
@@ -198,42 +200,40 @@ def _run(arguments: list[str]) -> int:
         result = cli.main(arguments or ["--help"], prog_name="sarag", standalone_mode=False)
         sys.stdout.flush()
     except SaragError as error:
-        return _complain(str(error), error.exit_code)
+        return _fail(str(error), error.exit_code)
     except click.exceptions.Exit as error:
         return error.exit_code
     except SystemExit:
-        return 0  # only click itself exits here: whoever reads standard output has gone away
+        return 0  # raised by click alone, when the reader of standard output has closed the pipe
     except (click.Abort, KeyboardInterrupt):
-        return _complain(
-            "interrupted: what was done is kept, the same command goes on with the rest",
-            INTERRUPTED,
-        )
+        message = "interrupted: completed work is saved, run the same command again to continue"
+        return _fail(message, INTERRUPTED)
     except click.ClickException as error:
         hint = ""
         if isinstance(error, click.UsageError) and error.ctx is not None:
             hint = f" (see {error.ctx.command_path} --help)"
-        message = _of_settings(error) or error.format_message()
-        return _complain(message.rstrip(".") + hint, error.exit_code)
+        message = _settings_message(error) or error.format_message()
+        return _fail(message.rstrip(".") + hint, error.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return _complain(_system_message(error), 1)
+        return _fail(_system_message(error), 1)
     except MemoryError:
-        return _complain("out of memory: index fewer or smaller documents at a time", 1)
+        return _fail("out of memory: index fewer or smaller documents at a time", 1)
     except Exception as error:
         if os.environ.get("SARAG_DEBUG"):
             raise
-        return _complain(
+        return _fail(
             f"unexpected {type(error).__name__}: {error} "
-            "(set SARAG_DEBUG=1 to see where, and please report it)",
+            "(set SARAG_DEBUG=1 for a traceback, and please report it)",
             1,
         )
     return result if isinstance(result, int) else 0
 
 
-def _of_settings(error: click.ClickException) -> str:
-    """What to say of a value that comes from the settings file; empty for any other error."""
+def _settings_message(error: click.ClickException) -> str:
+    """The message for an invalid value in the settings file; empty for any other error."""
     if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None:
         return ""
     name = error.param.name or ""
@@ -250,12 +250,12 @@ def _of_settings(error: click.ClickException) -> str:
 
 def _system_message(error: OSError) -> str:
     where = f" ({error.filename})" if error.filename else ""
-    what, remedy = lack_of_room(error)
-    if what:
-        return f"{what}{where}: {remedy}; what was done before is kept"
+    cause, remedy = lack_of_room(error)
+    if cause:
+        return f"{cause}{where}: {remedy} and run the command again"
     return f"{error.strerror or error}{where}"
 
 
-def _complain(message: str, code: int) -> int:
+def _fail(message: str, code: int) -> int:
     click.echo(f"sarag: {one_line(redacted(message))}", err=True)
     return code

@@ -1,4 +1,4 @@
-"""``sarag mappings``: what is linked where, as an SSSOM table."""
+"""``sarag mappings``: the links as an SSSOM table."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 import click
 
 from sarag_rdf.cli.options import kg_option, open_graph
-from sarag_rdf.cli.output import written_to
+from sarag_rdf.cli.output import open_output
 
 
 @click.command(name="mappings", epilog="Example:  sarag mappings --output links.sssom.tsv")
 @kg_option
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Default: standard output.")
 def command(output: Path | None, **options: Any) -> int:
-    """Write all links as an SSSOM table: tab-separated values under a header in YAML.
+    """Write all links as an SSSOM table: tab-separated values with a YAML header.
 
-    Each row has the two ends with their names, what the link says, how it came about
-    (mapping_justification) and how sure it is (confidence). 'sarag link --accept' reads it.
+    Each row has the subject and object with their labels, the predicate, the justification
+    (mapping_justification) and the confidence. 'sarag link --accept' reads the table.
     """
-    with open_graph(options) as kg, written_to(output) as stream:
+    with open_graph(options) as kg, open_output(output) as stream:
         stream.write(kg.links.mappings().encode())
     return 0

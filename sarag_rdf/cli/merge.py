@@ -1,4 +1,4 @@
-"""``sarag merge``: two entities are one, by hand or by rule; and back again."""
+"""``sarag merge``: declare two entities the same, by hand or by rule, and undo it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.cli.options import embedder_option, kg_option, open_graph
-from sarag_rdf.cli.output import written_to
+from sarag_rdf.cli.options import embedder_option, json_option, kg_option, open_graph
+from sarag_rdf.cli.output import echo_json, open_output
 from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,87 +22,108 @@ if TYPE_CHECKING:
 @kg_option
 @embedder_option
 @click.option("--rule", metavar="NAME", help="Find pairs by a rule: same-words, initials or near.")
-@click.option("--least", default=0.9, type=click.FloatRange(0, 1), help="Cosine, for near.")
-@click.option("--dry-run", is_flag=True, help="With --rule: only list the pairs.")
 @click.option(
-    "--review",
-    type=click.Path(path_type=Path),
-    help="With --rule: write the pairs to this table, to be decided on.",
+    "--least", default=0.9, type=click.FloatRange(0, 1), help="Minimum cosine, for the rule near."
+)
+@click.option("--dry-run", is_flag=True, help="With --rule: list the pairs without merging.")
+@click.option(
+    "--review", type=click.Path(path_type=Path), help="With --rule: write the pairs to this table."
 )
 @click.option(
     "--accept", type=click.Path(path_type=Path), help="Merge the accepted rows of this table."
 )
-@click.option("--note", default="", help="Why, in words.")
+@click.option("--note", default="", help="Reason for the decision, stored with it.")
 @click.option("--list", "listing", is_flag=True, help="List all decisions.")
-@click.option("--undo", metavar="WHAT", help="Undo by a name, a rule, a decision's or run's IRI.")
+@click.option(
+    "--undo", metavar="WHAT", help="Undo by a name, a rule, or an IRI of a decision or run."
+)
 @click.option("--undo-all", is_flag=True, help="Undo all merges and splits.")
+@json_option
 def command(entities: tuple[str, ...], **options: Any) -> int:
-    """Tell that two entities are one: OTHER becomes KEPT. Each is named by its IRI or a name.
+    """Declare two entities the same: OTHER becomes KEPT. Each is an IRI or a name.
 
-    What is merged is told of names, so it holds for documents that come later, and it can be
-    undone. Only the two are merged: what was merged with one of them is not merged with the other.
-    With --rule a rule finds the pairs: --dry-run lists them, and --review writes them to a table of
-    tab-separated values. Whoever reviews it in a spreadsheet writes accept under decision; then
-    --accept merges these rows.
+    The decision applies to names, so it also holds for documents that are indexed later, and it
+    can be undone. It is not transitive: entities merged with one of the two earlier are not merged
+    with the other.
+
+    With --rule, pairs are found by a rule: --dry-run lists them, and --review writes them to a
+    table of tab-separated values. Write accept in the column decision, then merge these rows with
+    --accept.
     """
-    named = {
+    selected = {
         "entities": bool(entities),
         "rule": options["rule"] is not None,
         "accept": options["accept"] is not None,
         "list": options["listing"],
         "undo": options["undo"] is not None or options["undo_all"],
     }
-    chosen = [name for name, given in named.items() if given]
-    if len(chosen) != 1 or len(entities) not in (0, 2):
+    actions = [name for name, is_selected in selected.items() if is_selected]
+    if len(actions) != 1 or len(entities) not in (0, 2):
         raise UsageError("give KEPT and OTHER, or one of --rule, --accept, --list, --undo")
+    action = actions[0]
     for option in ("dry_run", "review"):
-        if options[option] and chosen != ["rule"]:
-            raise UsageError(f"--{option.replace('_', '-')} goes with --rule alone")
-    if chosen == ["rule"] and not (options["dry_run"] or options["review"]):
+        if options[option] and action != "rule":
+            raise UsageError(f"--{option.replace('_', '-')} requires --rule")
+    if action == "rule" and not (options["dry_run"] or options["review"]):
         raise UsageError(
-            "a rule merges nothing by itself: write its pairs to a table with --review FILE, "
-            "decide there, and merge with --accept FILE; --dry-run lists them"
+            "--rule does not merge: write the pairs to a table with --review FILE, accept rows "
+            "there, and merge them with --accept FILE; or list them with --dry-run"
         )
     with open_graph(options) as kg:
-        if chosen == ["entities"]:
-            show_decisions(kg, [kg.identity.merge(*entities, note=options["note"])])
-        elif chosen == ["rule"]:
-            _by_rule(kg, options)
-        elif chosen == ["accept"]:
-            _accept(kg, options["accept"])
-        elif chosen == ["list"]:
-            show_decisions(kg, kg.identity.decisions())
+        if action == "entities":
+            show_decisions(kg, [kg.identity.merge(*entities, note=options["note"])], options)
+        elif action == "rule":
+            _propose(kg, options)
+        elif action == "accept":
+            _accept(kg, options)
+        elif action == "list":
+            show_decisions(kg, kg.identity.decisions(), options)
         else:
             undo(kg, options)
     return 0
 
 
 def undo(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
-    """Undo what is named, or all."""
-    gone = kg.identity.undo(None if options["undo_all"] else options["undo"])
-    click.echo(f"{len(gone)} undone")
+    """Undo the decisions selected by --undo, or all with --undo-all."""
+    removed = kg.identity.undo(None if options["undo_all"] else options["undo"])
+    if options["as_json"]:
+        echo_json({"undone": [str(decision) for decision in removed]})
+    else:
+        click.echo(f"{len(removed)} undone")
 
 
-def _by_rule(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
+def _propose(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     rows = kg.identity.proposals(options["rule"], least=options["least"])
+    if options["review"] is not None:
+        with open_output(options["review"]) as stream:
+            stream.write(kg.identity.review(rows).encode())
+    if options["as_json"]:
+        names = ("subject", "subject_label", "object", "object_label", "confidence")
+        echo_json([{name: getattr(row, name) for name in names} for row in rows])
+        return
     if options["dry_run"]:
         for row in rows:
             click.echo(f"{row.subject_label}  ->  {row.object_label}  ({row.confidence:g})")
-    if options["review"] is not None:
-        with written_to(options["review"]) as stream:
-            stream.write(kg.identity.review(rows).encode())
     click.echo(f"{len(rows)} would be merged by {options['rule']}")
 
 
-def _accept(kg: KnowledgeGraph, table: Path) -> None:
-    rows = kg.identity.reviewed(table)
-    made = kg.identity.merge_rows(rows)
-    left_out = sum(not row.is_link for row in rows)
-    hint = ": write accept under decision to merge a row" if left_out and not made else ""
-    click.echo(f"{len(made)} merged, {left_out} rows left out{hint}")
+def _accept(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
+    rows = kg.identity.reviewed(options["accept"])
+    decisions = kg.identity.merge_rows(rows)
+    skipped = sum(not row.is_link for row in rows)
+    if options["as_json"]:
+        echo_json({"merged": len(decisions), "rows_skipped": skipped})
+        return
+    is_undecided = skipped and not decisions
+    hint = ": write accept in the column decision to merge a row" if is_undecided else ""
+    click.echo(f"{len(decisions)} merged, {skipped} rows skipped{hint}")
 
 
-def show_decisions(kg: KnowledgeGraph, decisions: Sequence[Any]) -> None:
-    """One line a decision, with the IRI by which it can be undone."""
-    for decision, iri in zip(decisions, kg.identity.iris(decisions), strict=True):
+def show_decisions(kg: KnowledgeGraph, decisions: Sequence[Any], options: dict[str, Any]) -> None:
+    """Print decisions, one per line, each with the IRI by which it can be undone."""
+    pairs = zip(decisions, kg.identity.iris(decisions), strict=True)
+    if options["as_json"]:
+        echo_json([{"decision": str(decision), "iri": iri} for decision, iri in pairs])
+        return
+    for decision, iri in pairs:
         click.echo(f"{decision}  <{iri}>")

@@ -1,4 +1,4 @@
-"""Output for people: tables, progress, and files that are replaced only when complete."""
+"""Terminal output: retrievals, answers and tables, JSON, progress bars, atomic output files."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import click
-from tqdm import tqdm
 
+from sarag_rdf.cli.verbosity import is_quiet, note
 from sarag_rdf.kg.report import names_of
 from sarag_rdf.picture.geometry import clean
-from sarag_rdf.ports import Table
-from sarag_rdf.rdf.results import plain
+from sarag_rdf.ports import Advance, Progress, Table
+from sarag_rdf.rdf.results import plain_text
 from sarag_rdf.types import ActivatedEntity, Answer, RankedDocument, Retrieved, Stage, Step
 
 _SEEDS = 10
@@ -47,58 +47,62 @@ def _lines(text: str, indent: str, limit: int | None = None) -> None:
 
 
 def _name(text: str) -> str:
-    """A name as one printable line: what others wrote into a graph does not steer a terminal."""
+    """A name as one printable line, without control characters that could affect a terminal."""
     text = clean(text)
     return text if len(text) <= _NAME else text[: _NAME - 1] + "…"
 
 
-def _names(found: Retrieved) -> dict[str, str]:
-    return {iri: _name(name) for iri, name in names_of(found).items()}
+def _names(retrieved: Retrieved) -> dict[str, str]:
+    return {iri: _name(name) for iri, name in names_of(retrieved).items()}
 
 
-def show_retrieved(found: Retrieved, *, explain: bool) -> None:
-    """Seeds, activated entities, documents and relationships of a retrieval."""
-    names = _names(found)
-    click.echo(click.style(found.query.text, bold=True))
-    settings = ", ".join(f"{key} {value}" for key, value in found.settings.items())
-    click.echo(f"{found.retriever} ({settings})" if settings else found.retriever)
-    if found.seeds:
-        _heading(f"Seeds: {len(found.seeds)}")
-    for seed in found.seeds[:_SEEDS]:
+def show_retrieved(retrieved: Retrieved, *, explain: bool) -> None:
+    """Print the seeds, activated entities, documents and relationships of a retrieval."""
+    names = _names(retrieved)
+    click.echo(click.style(retrieved.query.text, bold=True))
+    settings = ", ".join(f"{key} {value}" for key, value in retrieved.settings.items())
+    click.echo(f"{retrieved.retriever} ({settings})" if settings else retrieved.retriever)
+    if retrieved.seeds:
+        _heading(f"Seeds: {len(retrieved.seeds)}")
+    for seed in retrieved.seeds[:_SEEDS]:
         _lines(f"{seed.activation:5.2f}  {seed.name}  ({seed.reason})", "  ", _width() - 4)
-    _more(len(found.seeds) - _SEEDS)
-    if found.entities:
-        show_entities(found)
-    elif found.subgraph.hops:
-        _heading(f"Entities in the subgraph: {len(found.subgraph.hops)}")
-    _heading(f"Documents: {len(found.documents)}")
-    if not found.documents:
-        near = "of an activated entity is near enough to" if found.entities else "was found for"
-        click.echo(f"  none: no document {near} the question")
-    for document in found.documents:
-        show_document(document, found, names, explain=explain)
-    if found.relationships or found.entities:
-        _heading(f"Relationships: {len(found.relationships)}")
-    for link in found.relationships[:_RELATIONSHIPS]:
+    _more(len(retrieved.seeds) - _SEEDS)
+    if retrieved.entities:
+        show_entities(retrieved)
+    elif retrieved.subgraph.hops:
+        _heading(f"Entities in the subgraph: {len(retrieved.subgraph.hops)}")
+    _heading(f"Documents: {len(retrieved.documents)}")
+    if not retrieved.documents:
+        if retrieved.entities:
+            click.echo("  none: no document of an activated entity is similar to the question")
+        else:
+            click.echo("  none: no document matches the question")
+    for document in retrieved.documents:
+        show_document(document, retrieved, names, explain=explain)
+    if retrieved.relationships or retrieved.entities:
+        _heading(f"Relationships: {len(retrieved.relationships)}")
+    for link in retrieved.relationships[:_RELATIONSHIPS]:
         _lines(f"{link.similarity:.2f}  {link.text}", "  ")
-    _more(len(found.relationships) - _RELATIONSHIPS)
+    _more(len(retrieved.relationships) - _RELATIONSHIPS)
 
 
-def show_entities(found: Retrieved) -> None:
-    """Activated entities with their activation, and what brought it."""
-    activated = [entity for entity in found.entities if entity.is_activated]
-    _heading(f"Activated entities: {len(activated)} of {len(found.entities)} in the explanation")
-    names = _names(found)
+def show_entities(retrieved: Retrieved) -> None:
+    """Print activated entities with their activation, and the last step that led to each."""
+    activated = [entity for entity in retrieved.entities if entity.is_activated]
+    _heading(
+        f"Activated entities: {len(activated)} of {len(retrieved.entities)} in the explanation"
+    )
+    names = _names(retrieved)
     for entity in activated[:_ENTITIES]:
         click.echo(
-            f"  {entity.activation:5.2f}  {_name(entity.name)}  [{entity.type}{_place(entity)}]"
+            f"  {entity.activation:5.2f}  {_name(entity.name)}  [{entity.type}{_distance(entity)}]"
         )
         if entity.chain and not entity.is_seed:
-            _lines(f"by: {_by(entity.chain[-1], names)}", " " * 9)
+            _lines(f"by: {_cause(entity.chain[-1], names)}", " " * 9)
     _more(len(activated) - _ENTITIES)
 
 
-def _by(step: Step, names: dict[str, str]) -> str:
+def _cause(step: Step, names: dict[str, str]) -> str:
     origin = names.get(step.origin, step.origin)
     if step.kind == "same_as":
         return f"{origin}, which is the same"
@@ -107,7 +111,7 @@ def _by(step: Step, names: dict[str, str]) -> str:
     return names.get(step.relationship, step.relationship)
 
 
-def _place(entity: ActivatedEntity) -> str:
+def _distance(entity: ActivatedEntity) -> str:
     if entity.is_seed:
         return ", seed"
     return f", {entity.hop} hop{'' if entity.hop == 1 else 's'}"
@@ -119,66 +123,66 @@ def _more(number: int) -> None:
 
 
 def show_document(
-    found: RankedDocument, retrieved: Retrieved, names: dict[str, str], *, explain: bool
+    ranked: RankedDocument, retrieved: Retrieved, names: dict[str, str], *, explain: bool
 ) -> None:
-    """One ranked document with its title, scores, place in its source, and text."""
-    document = found.document
+    """Print a ranked document: title, scores, offsets in its source, text."""
+    document = ranked.document
     title = _name(document.title or document.source_iri)
-    digits = 3 if abs(found.score) >= 0.1 else 5
-    scores = [f"score {found.score:.{digits}f}"]
-    if found.similarity:
-        scores.append(f"similarity {found.similarity:.2f}")
-    if retrieved.entities or found.entity:
-        scores.append(_via(found, names))
-    click.echo(f"  {found.rank:2}. {click.style(title, bold=True)}  {', '.join(scores)}")
+    digits = 3 if abs(ranked.score) >= 0.1 else 5
+    scores = [f"score {ranked.score:.{digits}f}"]
+    if ranked.similarity:
+        scores.append(f"similarity {ranked.similarity:.2f}")
+    if retrieved.entities or ranked.entity:
+        scores.append(_via(ranked, names))
+    click.echo(f"  {ranked.rank:2}. {click.style(title, bold=True)}  {', '.join(scores)}")
     click.echo(f"      <{document.iri}> {document.begin}-{document.end} of <{document.source_iri}>")
     if explain:
-        show_chain(found, retrieved, names)
+        show_chain(ranked, retrieved, names)
     _lines(document.text, "      ", None if explain else _SNIPPET)
 
 
-def show_chain(found: RankedDocument, retrieved: Retrieved, names: dict[str, str]) -> None:
-    """From a seed over relationships and documents: the activation at each step, and the score."""
-    if found.entity:
-        _show_steps(found, retrieved, names)
+def show_chain(ranked: RankedDocument, retrieved: Retrieved, names: dict[str, str]) -> None:
+    """Print the path of activation from a seed to a document, and the parts of its score."""
+    if ranked.entity:
+        _show_steps(ranked, retrieved, names)
     elif retrieved.entities:
-        click.echo("      without activation: none reached it")
-    if found.parts:
-        parts = (f"{name} {value:+.3f}" for name, value in found.parts.items())
-        _lines(f"score {found.score:.3f}: {', '.join(parts)}", "      ")
+        click.echo("      no activation reached this document")
+    if ranked.parts:
+        parts = (f"{name} {value:+.3f}" for name, value in ranked.parts.items())
+        _lines(f"score {ranked.score:.3f}: {', '.join(parts)}", "      ")
 
 
-def _show_steps(found: RankedDocument, retrieved: Retrieved, names: dict[str, str]) -> None:
-    start = found.chain[0].origin if found.chain else found.entity
+def _show_steps(ranked: RankedDocument, retrieved: Retrieved, names: dict[str, str]) -> None:
+    start = ranked.chain[0].origin if ranked.chain else ranked.entity
     seed = next(s for s in retrieved.seeds if s.node == start)
     _lines(f"seed {seed.name} ({seed.activation:.3f}), {seed.reason}", "      ", _width() - 8)
-    for step in found.chain:
+    for step in ranked.chain:
         text = names.get(step.relationship, step.relationship)
         if step.kind == "describes":
             text = "describes" if step.origin_type == "document" else "is described by"
         click.echo(f'        -> "{text}" (weight {step.weight:.3f} passes {step.amount:.3f})')
         is_document = step.target_type == "document"
-        if step is found.chain[-1] and is_document:
+        if step is ranked.chain[-1] and is_document:
             break
         name = names.get(step.target, step.target)
         if is_document:
-            name = "this document" if step.target == found.document.iri else f"document {name}"
+            name = "this document" if step.target == ranked.document.iri else f"document {name}"
         click.echo(f"        -> {name} ({step.activation:.3f})")
     click.echo(
-        f"        -> this document (activation {found.activation:.3f}, score {found.score:.3f})"
+        f"        -> this document (activation {ranked.activation:.3f}, score {ranked.score:.3f})"
     )
 
 
-def _via(found: RankedDocument, names: dict[str, str]) -> str:
-    if not found.entity:
+def _via(ranked: RankedDocument, names: dict[str, str]) -> str:
+    if not ranked.entity:
         return "without activation"
-    return f"via {names.get(found.entity, found.entity)}"
+    return f"via {names.get(ranked.entity, ranked.entity)}"
 
 
 def show_answer(answer: Answer, *, explain: bool) -> None:
-    """An answer with its citations; or the evidence, said to be no answer."""
+    """Print an answer with its citations, or the evidence if no model was asked."""
     if answer.outcome == "evidence":
-        click.echo("This is evidence, not an answer: no model endpoint is named (--base-url).")
+        click.echo("This is evidence, not an answer: no model endpoint is set (--base-url).")
         click.echo()
         show_retrieved(answer.retrieved, explain=explain)
         return
@@ -209,7 +213,7 @@ def show_answer(answer: Answer, *, explain: bool) -> None:
 
 
 def show_trace(trace: Sequence[Stage]) -> None:
-    """What a reasoner did, a numbered step each: retrievals, calls, and what came of them."""
+    """Print the steps of a reasoner: retrievals and model calls with their results."""
     _heading("Steps")
     for number, stage in enumerate(trace, start=1):
         if stage.kind == "retrieval":
@@ -220,16 +224,16 @@ def show_trace(trace: Sequence[Stage]) -> None:
         click.echo(f"  {number}. {stage.kind} {stage.name}")
         for key, value in stage.detail.items():
             if value not in ("", [], {}, None):
-                shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-                _lines(f"{key}: {shown}", "     ")
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                _lines(f"{key}: {text}", "     ")
 
 
 def show_table(result: Any) -> None:
-    """Rows of a query as a table; a boolean as a word."""
+    """Print a SELECT result as a table, or an ASK result as ``true`` or ``false``."""
     if isinstance(result, bool):
         click.echo("true" if result else "false")
         return
-    assert isinstance(result, Table)  # noqa: S101 - Triples are written as Turtle
+    assert isinstance(result, Table)  # noqa: S101 - Triples are serialized as Turtle
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable
@@ -239,14 +243,24 @@ def show_table(result: Any) -> None:
     for name in result.variables:
         table.add_column(name, overflow="fold")
     for row in result.rows:
-        table.add_row(*(Text(plain(term).translate(_CONTROLS)) for term in row))
-    wide = None if sys.stdout.isatty() else 10_000
-    Console(width=wide, highlight=False, soft_wrap=False).print(table)
-    click.echo(f"{len(result.rows)} rows")
+        table.add_row(*(Text(plain_text(term).translate(_CONTROLS)) for term in row))
+    width = None if sys.stdout.isatty() else 10_000
+    Console(width=width, highlight=False, soft_wrap=False).print(table)
+    click.echo(counted(len(result.rows), "row"))
+
+
+def counted(number: int, noun: str) -> str:
+    """A count with its noun: ``1 row``, ``2 rows``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def echo_json(data: Any) -> None:
+    """Print a value as indented JSON."""
+    click.echo(json.dumps(data, ensure_ascii=False, indent=2))
 
 
 def echo_violations(violations: Sequence[object]) -> None:
-    """The first of the violations of shapes, one a line."""
+    """Print the first violations of shapes, one per line."""
     for violation in violations[:_VIOLATIONS]:
         click.echo(str(violation))
     more = len(violations) - _VIOLATIONS
@@ -255,20 +269,20 @@ def echo_violations(violations: Sequence[object]) -> None:
 
 
 @contextmanager
-def written_to(output: Path | None) -> Iterator[IO[bytes]]:
-    """Standard output, or a file that is replaced at the end; says which."""
+def open_output(output: Path | None) -> Iterator[IO[bytes]]:
+    """Standard output, or a file that is replaced when the block ends without an exception."""
     if output is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with _replacing(output) as stream:
+    with _replace_atomically(output) as stream:
         yield stream
-    click.echo(f"sarag: written to {output}", err=True)
+    note(f"written to {output}")
 
 
 @contextmanager
-def _replacing(output: Path) -> Iterator[IO[bytes]]:
-    """A stream whose content becomes the file at the end; a pipe or device is written itself."""
+def _replace_atomically(output: Path) -> Iterator[IO[bytes]]:
+    """Write a temporary file and rename it at the end; a pipe or device is written directly."""
     if output.exists() and not output.is_file():
         with output.open("wb") as stream:
             yield stream
@@ -287,25 +301,28 @@ def _replacing(output: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def bars() -> tuple[Callable[[str, int], Callable[[int], None]], Callable[[], None]]:
-    """A Progress that shows one bar after the other, and a function that ends the last."""
-    open_bars: list[tqdm[None]] = []
+@contextmanager
+def progress_bars() -> Iterator[Progress]:
+    """A Progress that shows one bar after the other, if standard error is a terminal."""
+    bar: Any = None
+    is_hidden = is_quiet() or not sys.stderr.isatty()
 
-    def close() -> None:
-        while open_bars:
-            open_bars.pop().close()
+    def progress(what: str, total: int) -> Advance:
+        from tqdm import tqdm
 
-    def progress(what: str, total: int) -> Callable[[int], None]:
-        close()
-        interval = 0.1 if sys.stderr.isatty() else 10.0
-        bar = tqdm(
-            total=total, desc=what, file=sys.stderr, mininterval=interval, disable=total == 0
-        )
-        open_bars.append(bar)
+        nonlocal bar
+        if bar is not None:
+            bar.close()
+        bar = tqdm(total=total, desc=what, file=sys.stderr, disable=is_hidden or total == 0)
+        current = bar
 
         def advance(done: int) -> None:
-            bar.update(done)
+            current.update(done)
 
         return advance
 
-    return progress, close
+    try:
+        yield progress
+    finally:
+        if bar is not None:
+            bar.close()

@@ -1,8 +1,7 @@
-"""``sarag quarantine``: the sources that do not conform."""
+"""``sarag quarantine``: sources that do not conform to the shapes."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
@@ -15,19 +14,21 @@ from sarag_rdf.cli.options import (
     kg_option,
     open_graph,
 )
-from sarag_rdf.cli.output import echo_violations
+from sarag_rdf.cli.output import counted, echo_json, echo_violations, progress_bars
 from sarag_rdf.errors import UsageError
 
 
 @click.group(
     name="quarantine",
-    short_help="see to sources that did not conform",
+    short_help="manage sources that do not conform to the shapes",
     epilog="Example:  sarag quarantine list --kg kg",
 )
 def command() -> None:
-    """Sources whose evidence did not conform to the SHACL shapes, and so was kept out.
+    """Manage sources whose evidence does not conform to the SHACL shapes.
 
-    A SOURCE is its IRI, or its path below the indexed folder.
+    Such sources are stored in quarantine, and are not part of the graph.
+
+    A SOURCE is an IRI, or a path below the indexed folder.
     """
 
 
@@ -35,15 +36,15 @@ def command() -> None:
 @kg_option
 @json_option
 def list_(*, as_json: bool, **options: Any) -> int:
-    """List the sources in quarantine, with the number of violations and since when."""
+    """List the sources in quarantine, with the number of violations and the date."""
     with open_graph(options) as kg:
         sources = kg.quarantine().sources()
     if as_json:
-        _print_json([asdict(source) for source in sources])
+        echo_json([asdict(source) for source in sources])
         return 0
     for source in sources:
-        plural = "" if source.violations == 1 else "s"
-        click.echo(f"{source.source}  {source.violations} violation{plural}  {source.when}")
+        violations = counted(source.violations, "violation")
+        click.echo(f"{source.source}  {violations}  {source.when}")
     click.echo(f"{len(sources)} in quarantine")
     return 0
 
@@ -55,19 +56,20 @@ def list_(*, as_json: bool, **options: Any) -> int:
 @click.option("--turtle", is_flag=True, help="Print the SHACL validation report as Turtle.")
 @click.option("--content", is_flag=True, help="Print the evidence as N-Triples.")
 def show(source: str, *, as_json: bool, turtle: bool, content: bool, **options: Any) -> int:
-    """Say what is wrong with a source in quarantine."""
+    """Show the violations of a source in quarantine."""
     if as_json + turtle + content > 1:
-        raise UsageError("--json, --turtle and --content exclude each other: give one")
+        raise UsageError("--json, --turtle and --content are mutually exclusive: give one")
     with open_graph(options) as kg:
-        record, kept = kg.quarantine().show(source)
+        record, detail = kg.quarantine().show(source)
     if turtle or content:
-        click.echo(kept.report if turtle else kept.content, nl=False)
+        click.echo(detail.report if turtle else detail.content, nl=False)
     elif as_json:
-        results = [asdict(violation) for violation in kept.violations]
-        _print_json(asdict(record) | {"results": results})
+        results = [asdict(violation) for violation in detail.violations]
+        echo_json(asdict(record) | {"results": results})
     else:
-        echo_violations(kept.violations)
-        click.echo(f"{record.source}: {record.violations} violations, since {record.when}")
+        echo_violations(detail.violations)
+        violations = counted(record.violations, "violation")
+        click.echo(f"{record.source}: {violations}, since {record.when}")
     return 0
 
 
@@ -78,44 +80,35 @@ def show(source: str, *, as_json: bool, turtle: bool, content: bool, **options: 
 @embedding_endpoint_options
 @json_option
 def retry(sources: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
-    """Validate again, all without SOURCE; what conforms by now joins the graph.
+    """Validate sources again (default: all), and add those that now conform to the graph.
 
-    Worth while when the shapes or the program changed. Exit code 1 if any stays in quarantine.
+    Useful after the shapes or the program have changed. Exit code 1 if any source stays in
+    quarantine.
     """
-    from sarag_rdf.cli.output import bars
-
-    with open_graph(options) as kg:
-        progress, end = bars()
-        try:
-            retried = kg.quarantine().retry(sources, progress=progress)
-        finally:
-            end()
+    with open_graph(options) as kg, progress_bars() as progress:
+        retried = kg.quarantine().retry(sources, progress=progress)
     if as_json:
-        _print_json(asdict(retried))
+        echo_json(asdict(retried))
     else:
-        for source in retried.kept:
+        for source in retried.rejected:
             click.echo(f"{source}: still does not conform")
-        click.echo(f"{len(retried.admitted)} joined the graph, {len(retried.kept)} in quarantine")
-    return int(bool(retried.kept))
+        click.echo(f"{len(retried.admitted)} added, {len(retried.rejected)} still in quarantine")
+    return int(bool(retried.rejected))
 
 
 @command.command(name="drop", epilog="Example:  sarag quarantine drop notes/a.md --kg kg")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--all", "everything", is_flag=True, help="Drop all that is in quarantine.")
+@click.option("--all", "everything", is_flag=True, help="Drop all sources in quarantine.")
 @kg_option
 @json_option
 def drop(sources: tuple[str, ...], *, everything: bool, as_json: bool, **options: Any) -> int:
-    """Delete what is kept of sources; `sarag index` then reads them anew."""
+    """Delete sources from quarantine; 'sarag index' then reads them again."""
     if bool(sources) == everything:
-        raise UsageError("name the sources to drop, or give --all")
+        raise UsageError("name the sources to drop, or use --all")
     with open_graph(options) as kg:
         dropped = kg.quarantine().drop(sources)
     if as_json:
-        _print_json({"dropped": list(dropped)})
+        echo_json({"dropped": list(dropped)})
     else:
         click.echo(f"{len(dropped)} dropped")
     return 0
-
-
-def _print_json(data: Any) -> None:
-    click.echo(json.dumps(data, ensure_ascii=False, indent=2))

@@ -1,4 +1,4 @@
-"""``sarag query``: SPARQL from an argument, a file or standard input."""
+"""``sarag query``: run SPARQL from an argument, a file or standard input."""
 
 from __future__ import annotations
 
@@ -20,31 +20,40 @@ from sarag_rdf.rdf.results import RESULT_FORMATS, serialize_results
     epilog="Example:  sarag query 'SELECT ?name { ?e a sarag:Person ; skos:prefLabel ?name }'",
 )
 @click.argument("sparql", required=False)
-@click.option("--file", "-f", "file", type=click.Path(path_type=Path), help="Read the query here.")
+@click.option(
+    "--file", "-f", "file", type=click.Path(path_type=Path), help="Read the query from this file."
+)
 @kg_option
 @query_over_option
 @sparql_options
 @click.option(
-    "--format", "format_", type=click.Choice(RESULT_FORMATS), help="Default: table, turtle."
+    "--format",
+    "format_",
+    type=click.Choice(RESULT_FORMATS),
+    help="Output format. Default: table, or turtle for CONSTRUCT and DESCRIBE.",
 )
-@click.option("--allow-service", is_flag=True, help="Let SERVICE reach the network.")
-@click.option("--no-prefixes", is_flag=True, help="Do not declare the usual prefixes.")
+@click.option(
+    "--allow-service", is_flag=True, help="Permit SERVICE, which sends requests to other servers."
+)
+@click.option("--no-prefixes", is_flag=True, help="Do not declare the default prefixes.")
 def command(sparql: str | None, file: Path | None, **options: Any) -> int:
-    """Run SPARQL over the documents' graphs, those of --over, or the data set that it names.
+    """Run a SPARQL query.
 
-    Imported graphs are asked only if --over, FROM or GRAPH names them. Oxigraph finds a triple once
-    for each graph that it stands in: SELECT DISTINCT finds it once.
-    The query is an argument, a --file, or standard input (-). Prefixes sarag:, skos:, rdf:,
-    rdfs:, prov:, dcterms:, schema:, owl:, xsd:, void:, dcat:, foaf:, sssom:, semapv: are declared
-    already.
+    The default graph is the union of the graphs of the documents, or of the graphs named by --over.
+    FROM replaces it. Imported graphs are queried only if --over, FROM or GRAPH names them. A triple
+    that is in several graphs gives several solutions; use SELECT DISTINCT to get it once.
+
+    The query is an argument, a --file, or standard input (-). The prefixes sarag:, skos:, rdf:,
+    rdfs:, prov:, dcterms:, schema:, owl:, xsd:, void:, dcat:, foaf:, sssom: and semapv: are
+    predeclared.
     """
-    text = _query_text(sparql, file)
-    prefixes = "" if options["no_prefixes"] else _prefixes()
+    text = _read_query(sparql, file)
+    prologue = "" if options["no_prefixes"] else _prologue()
     try:
         with open_graph(options) as kg:
-            result = kg.query(prefixes + text, allow_service=options["allow_service"])
+            result = kg.query(prologue + text, allow_service=options["allow_service"])
     except QueryError as error:
-        raise QueryError(_without_prefixes(str(error), len(prefixes))) from error
+        raise QueryError(_correct_column(str(error), len(prologue))) from error
     format_ = options["format_"] or ("turtle" if isinstance(result, Triples) else "table")
     if format_ == "table" and not isinstance(result, Triples):
         from sarag_rdf.cli.output import show_table
@@ -55,7 +64,7 @@ def command(sparql: str | None, file: Path | None, **options: Any) -> int:
     return 0
 
 
-def _query_text(sparql: str | None, file: Path | None) -> str:
+def _read_query(sparql: str | None, file: Path | None) -> str:
     if (sparql is None) == (file is None):
         raise UsageError("give one query: an argument, --file FILE, or - for standard input")
     try:
@@ -64,17 +73,17 @@ def _query_text(sparql: str | None, file: Path | None) -> str:
         if file is not None or sparql == "-":
             return sys.stdin.read()
     except UnicodeDecodeError as error:
-        raise UsageError(f"the query is not UTF-8 text: {error.reason}") from error
+        raise UsageError(f"the query is not UTF-8: {error.reason}") from error
     return sparql or ""
 
 
-def _prefixes() -> str:
-    """Declares the usual prefixes; goes in front of the query, on its own first line."""
+def _prologue() -> str:
+    """Declarations of the default prefixes, to be prepended to the first line of a query."""
     from sarag_rdf.vocab import PREFIXES
 
     return "".join(f"PREFIX {name}: <{iri}> " for name, iri in PREFIXES.items())
 
 
-def _without_prefixes(message: str, width: int) -> str:
-    """Count columns of the first line from where the user's own text begins."""
+def _correct_column(message: str, width: int) -> str:
+    """Subtract the width of the prologue from columns of the first line in an error message."""
     return re.sub(r"\bat 1:(\d+)", lambda m: f"at 1:{max(1, int(m.group(1)) - width)}", message)

@@ -1,4 +1,4 @@
-"""``sarag serve``: the graph over HTTP."""
+"""``sarag serve``: serve a graph over HTTP."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from sarag_rdf.cli.options import (
     model_options,
     over_option,
 )
+from sarag_rdf.cli.verbosity import is_quiet, note
 from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import UsageError
 
@@ -27,74 +28,74 @@ if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
     from sarag_rdf.serve.settings import ServeSettings
 
-_LIMITS = click.FloatRange(0.0, min_open=True)
+_SECONDS = click.FloatRange(0.0, min_open=True)
 
 
 @click.command(name="serve", epilog="Example:  sarag serve --kg kg --port 7878")
 @kg_option
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     default=7878,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="0: any free one.",
+    help="Port to listen on; 0 for any free port.",
 )
 @click.option(
     "--timeout",
     default=30.0,
     show_default=True,
-    type=_LIMITS,
-    help="Seconds until a query is killed.",
+    type=_SECONDS,
+    help="Time limit of a query, in seconds.",
 )
 @click.option(
     "--write-timeout",
     default=600.0,
     show_default=True,
-    type=_LIMITS,
-    help="Seconds until a write is killed.",
+    type=_SECONDS,
+    help="Time limit of an update, in seconds.",
 )
 @click.option(
     "--max-rows",
     default=100_000,
     show_default=True,
     type=click.IntRange(0),
-    help="Rows or triples of a result at most; 0: all.",
+    help="Maximum number of rows or triples of a result; 0 for no limit.",
 )
 @click.option(
     "--max-body",
     default=64,
     show_default=True,
     type=click.IntRange(1),
-    help="MiB of a request at most.",
+    help="Maximum size of a request body, in MiB.",
 )
 @click.option(
     "--workers",
     default=2,
     show_default=True,
     type=click.IntRange(1, 256),
-    help="Queries at a time.",
+    help="Number of worker processes for queries.",
 )
 @click.option(
     "--question-timeout",
     default=120.0,
     show_default=True,
-    type=_LIMITS,
-    help="Seconds until a question to /search or /ask is killed.",
+    type=_SECONDS,
+    help="Time limit of a request to /search or /ask, in seconds.",
 )
 @click.option(
     "--question-workers",
     default=2,
     show_default=True,
     type=click.IntRange(1, 256),
-    help="Questions at a time; each process holds models of its own.",
+    help="Number of worker processes for questions; each loads its own models.",
 )
 @click.option(
     "--queue",
     default=16,
     show_default=True,
     type=click.IntRange(0),
-    help="Queries that may wait, and as many questions; others get 503.",
+    help="Length of the queue of each worker pool; further requests get 503.",
 )
 @click.option(
     "--default-graph",
@@ -102,24 +103,31 @@ _LIMITS = click.FloatRange(0.0, min_open=True)
     default="union",
     show_default=True,
     type=click.Choice(["union", "empty"]),
-    help="What a query without FROM and GRAPH reads: the graphs of --over, or the unnamed one.",
+    help="Default graph of queries: the union of the graphs of --over, or the unnamed graph.",
 )
 @click.option(
-    "--writable", is_flag=True, help="Take writes from who shows the token in SARAG_SERVE_TOKEN."
+    "--writable",
+    is_flag=True,
+    help="Accept writes from clients that send the token in SARAG_SERVE_TOKEN.",
 )
-@click.option("--allow-service", is_flag=True, help="Let SERVICE reach the network.")
-@click.option("--allow-load", is_flag=True, help="Let LOAD reach the network.")
-@click.option("--cors", default="", help="An origin whose pages may read answers; *: any.")
-@click.option("--public-url", default="", help="Where clients reach the server through a proxy.")
-@click.option("--quiet", is_flag=True, help="Do not log requests.")
+@click.option(
+    "--allow-service", is_flag=True, help="Permit SERVICE, which sends requests to other servers."
+)
+@click.option(
+    "--allow-load", is_flag=True, help="Permit LOAD, which sends requests to other servers."
+)
+@click.option(
+    "--cors", default="", help="Allow pages of this origin to read responses; * for any origin."
+)
+@click.option("--public-url", default="", help="URL of the server behind a reverse proxy.")
 @over_option
 @embedder_option
 @model_options("--model-timeout")
 def command(**options: Any) -> int:
-    """Serve a SPARQL endpoint, a graph store, search, answers, and a page to query with.
+    """Serve a SPARQL endpoint, a graph store, search, answers, and a SPARQL editor.
 
-    Only this machine is listened to, and only reading is allowed, unless told otherwise. Ctrl-C
-    ends it.
+    By default, the server is read-only and accepts connections from this machine only. Requests are
+    logged unless --quiet is given. Press Ctrl-C to stop.
     """
     from sarag_rdf.serve.server import serve
     from sarag_rdf.serve.settings import ServeSettings, checked_public_url, token_from_environment
@@ -144,17 +152,17 @@ def command(**options: Any) -> int:
         cors=options["cors"],
         public_url=checked_public_url(options["public_url"]),
     )
-    if not options["quiet"]:
+    if not is_quiet():
         logging.getLogger("sarag_rdf.serve").setLevel(logging.INFO)
-    opening = _opening(settings, options)
+    open_graph = _graph_opener(settings, options)
     with suppress(KeyboardInterrupt):
-        serve(settings, opening, lambda url: _announce(url, settings.public_url))
-    click.echo("sarag: stopped", err=True)
+        serve(settings, open_graph, lambda url: _announce(url, settings.public_url))
+    note("stopped")
     return 0
 
 
-def _opening(settings: ServeSettings, options: dict[str, Any]) -> Callable[[], KnowledgeGraph]:
-    """Opens the graph that is searched, here or in another process."""
+def _graph_opener(settings: ServeSettings, options: dict[str, Any]) -> Callable[[], KnowledgeGraph]:
+    """A picklable function that opens the graph, in this process or a worker."""
     return partial(
         sarag_rdf.open,
         settings.folder,
@@ -166,18 +174,18 @@ def _opening(settings: ServeSettings, options: dict[str, Any]) -> Callable[[], K
 
 
 def _folder(location: str | Path) -> Path:
-    """The folder that --kg names; raises `UsageError` for an endpoint, which is served already."""
+    """The folder of --kg; raises `UsageError` for the URL of an endpoint."""
     if isinstance(location, str):
         SparqlEndpoint(location)
-        raise UsageError(f"{location} is an endpoint already: --kg takes a folder here")
+        raise UsageError(f"cannot serve {location}, which is an endpoint: --kg needs a folder")
     return location.expanduser()
 
 
 def _announce(local: str, public: str) -> None:
-    """Tell where the server is, before the first request."""
+    """Print the URLs of the server."""
     url = public or local
     if public:
-        click.echo(f"Listening at    {local}/")
+        click.echo(f"Listening on    {local}/")
     click.echo(f"SPARQL editor   {url}/")
     click.echo(f"SPARQL endpoint {url}/sparql")
     click.echo(f"Graph store     {url}/rdf-graph-store")

@@ -1,13 +1,13 @@
-"""``sarag stats``: counts."""
+"""``sarag stats``: counts of a graph's contents."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from sarag_rdf.cli.options import json_option, kg_option, open_graph, sparql_options
+from sarag_rdf.cli.output import echo_json
 
 
 @click.command(name="stats", epilog="Example:  sarag stats --kg kg --json")
@@ -15,7 +15,7 @@ from sarag_rdf.cli.options import json_option, kg_option, open_graph, sparql_opt
 @sparql_options
 @json_option
 def command(*, as_json: bool, **options: Any) -> int:
-    """Count what the graph holds."""
+    """Print counts of the graph's contents, its base IRI and its embedding model."""
     with open_graph(options) as kg:
         meta = kg.meta()
         counts = kg.stats()
@@ -27,7 +27,7 @@ def command(*, as_json: bool, **options: Any) -> int:
             "embedding_model": meta.embedding_model,
         }
         graphs = {i.name: {"kind": i.kind, "graph": i.graph, "state": i.state} for i in imported}
-        click.echo(json.dumps(described | counts | {"imported graphs": graphs}, indent=2))
+        echo_json(described | counts | {"imported graphs": graphs})
         return 0
     click.echo(f"{'base':24}{meta.base}")
     click.echo(f"{'embedding model':24}{meta.embedding_model}")

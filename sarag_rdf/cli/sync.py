@@ -1,4 +1,4 @@
-"""``sarag sync``: a graph that matches a folder."""
+"""``sarag sync``: make a graph match a folder."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import click
 from sarag_rdf.cli.indexing import (
     base_option,
     dry_run_option,
-    follow,
     indexing_options,
     reading_arguments,
+    run_changes,
     yes_option,
 )
 
@@ -24,16 +24,16 @@ from sarag_rdf.cli.indexing import (
 @yes_option
 @dry_run_option
 def command(folder: Path, **options: Any) -> int:
-    """Make the sources that come from a folder match it: add, update, delete.
+    """Make the sources in the graph match a folder: add, update and delete them.
 
-    These are all sources in the graph that have a path; with --root, those whose paths lie below
-    the folder's. What is there and cannot be read keeps its older version. If more than a third of
-    them would be deleted, --yes has to confirm it.
+    This affects all sources that have a path; with --root, those whose paths lie below the folder.
+    A file that exists but cannot be read keeps its previous version. Deleting more than a third of
+    the sources requires --yes.
     """
     arguments = {**reading_arguments(options), "yes": options["yes"]}
-    return follow(
+    return run_changes(
         options,
         lambda kg, extractor: kg.plan_sync(folder, extractor=extractor, **arguments),
-        lambda kg, **given: kg.sync(folder, **given, **arguments),
+        lambda kg, **keywords: kg.sync(folder, **keywords, **arguments),
         base=options["base"],
     )

@@ -1,4 +1,4 @@
-"""``sarag update``: what changed of the documents in a graph."""
+"""``sarag update``: re-index documents that have changed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import click
 
 from sarag_rdf.cli.indexing import (
     dry_run_option,
-    follow,
     indexing_options,
     reading_arguments,
+    run_changes,
     yes_option,
 )
 
@@ -22,16 +22,15 @@ from sarag_rdf.cli.indexing import (
 @yes_option
 @dry_run_option
 def command(paths: tuple[Path, ...], **options: Any) -> int:
-    """Bring in anew what changed of the files that are in the graph.
+    """Re-index files of the graph that have changed.
 
-    That is so if text, title, language or extraction differ. Of a file of records new ones are
-    added, changed ones replaced, and those that are gone deleted. Files that are not in the graph
-    stay out of it. If more than a third of the files' sources would be deleted, --yes has to
-    confirm it.
+    A source has changed if its text, title, language or extraction method differs. In a file of
+    records, new records are added, changed ones replaced and missing ones deleted. Files that are
+    not in the graph are skipped. Deleting more than a third of the files' sources requires --yes.
     """
     arguments = {**reading_arguments(options), "yes": options["yes"]}
-    return follow(
+    return run_changes(
         options,
         lambda kg, extractor: kg.plan_update(paths, extractor=extractor, **arguments),
-        lambda kg, **given: kg.update(paths, **given, **arguments),
+        lambda kg, **keywords: kg.update(paths, **keywords, **arguments),
     )

@@ -1,15 +1,14 @@
-"""``sarag validate``: SHACL."""
+"""``sarag validate``: SHACL validation."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any, Literal
 
 import click
 
 from sarag_rdf.cli.options import json_option, kg_option, open_graph, sparql_options
-from sarag_rdf.cli.output import echo_violations
+from sarag_rdf.cli.output import counted, echo_json, echo_violations
 
 
 @click.command(name="validate", epilog="Example:  sarag validate --kg kg")
@@ -21,24 +20,25 @@ from sarag_rdf.cli.output import echo_violations
     type=click.Choice(["sarag", "pyshacl"]),
     default="sarag",
     show_default=True,
-    help="Who validates; both find the same.",
+    help="SHACL engine; both give the same report.",
 )
 @click.option("--turtle", is_flag=True, help="Print the SHACL validation report as Turtle.")
 def command(
     *, as_json: bool, turtle: bool, engine: Literal["sarag", "pyshacl"], **options: Any
 ) -> int:
-    """Check the whole graph against its SHACL shapes; exit code 1 if it does not conform."""
+    """Validate the whole graph against its SHACL shapes; exit code 1 if it does not conform."""
     with open_graph(options) as kg:
         report = kg.validate(engine)
     if turtle:
         click.echo(report.turtle, nl=False)
     elif as_json:
         violations = [asdict(v) for v in report.violations]
-        data = {"conforms": report.conforms, "triples": report.triples, "violations": violations}
-        click.echo(json.dumps(data, ensure_ascii=False, indent=2))
+        echo_json(
+            {"conforms": report.conforms, "triples": report.triples, "violations": violations}
+        )
     elif report.conforms:
-        click.echo(f"conforms: {report.triples} triples, no violation")
+        click.echo(f"conforms: {report.triples} triples, no violations")
     else:
         echo_violations(report.violations)
-        click.echo(f"does not conform: {len(report.violations)} violations")
+        click.echo(f"does not conform: {counted(len(report.violations), 'violation')}")
     return 0 if report.conforms else 1

@@ -1,8 +1,8 @@
 """The traversed graph as a pure function of the evidence: entities, names, links.
 
-`derive` is that function; `index.refresh` works out with its parts what a change of sources
-changes, and `rebuild` applies it to everything. Both must give the same graph, whatever came in
-which order.
+`derive` is that function. `sarag_rdf.derive.incremental.rebuild` applies it to all evidence, and
+`refresh` uses its parts to compute the change that follows from a change of sources. Both give the
+same graph, in whatever order the sources were added.
 """
 
 from __future__ import annotations
@@ -25,41 +25,45 @@ MENTION_PROPERTIES = frozenset({NAME, ALIAS, ENTITY_TYPE, NORMALIZED_NAME, ALIAS
 
 _RELATED = SARAG.relatedTo
 _SUBJECT, _OBJECT = SARAG.subject, SARAG.object
-_ENDS = SARAG.subjectMention.value, SARAG.objectMention.value
-_USES = {
+_END_PROPERTIES = SARAG.subjectMention.value, SARAG.objectMention.value
+_TEXT_LINKS = {
     SARAG.mentions.value: SARAG.describes,
     SARAG.descriptionOf.value: SARAG.describes,
     SARAG.titleMention.value: SARAG.describes,
     SARAG.topicMention.value: SARAG.about,
 }
-"""What joins a text to a name, and what joins it then to the entity that the name refers to."""
+"""Property from a text to a mention -> derived property from the text to the entity."""
 
-Use = tuple[str, str, str]
-"""(document or description, property, mention); a title's names need not be mentioned"""
-Joined = tuple[str, str, str]
+TextMention = tuple[str, str, str]
+"""(document or description, property, mention); names in titles need not have been extracted."""
+RelationshipEnds = tuple[str, str, str]
 """(relationship, subject mention, object mention)"""
-Vote = tuple[str, str, Term]
-"""(mention, property, value): what a source says of a name, counted once a source."""
 
+Vote = tuple[str, str, Term]
+"""(mention, property, value): a statement about a name, counted once per source."""
 
 Variant = Callable[[str, str], str]
 
 
 @dataclass(slots=True)
-class Evidence:
-    """What some source graphs say."""
+class SourceEvidence:
+    """The evidence in some source graphs."""
 
     votes: Counter[Vote] = field(default_factory=Counter)
-    """How many of the sources say something of a name."""
-    uses: set[Use] = field(default_factory=set)
-    relationships: set[Joined] = field(default_factory=set)
-    """Those that have both ends."""
+    """Vote -> number of sources."""
+    text_mentions: set[TextMention] = field(default_factory=set)
+    relationships: set[RelationshipEnds] = field(default_factory=set)
+    """Relationships that have both a subject and an object."""
 
     @classmethod
-    def of(cls, quads: Iterable[Quad], variant: Variant = lambda name, graph: name) -> Evidence:  # noqa: ARG005
-        """Read evidence from the quads of source graphs; each quad counts once.
+    def of(
+        cls,
+        quads: Iterable[Quad],
+        variant: Variant = lambda name, graph: name,  # noqa: ARG005
+    ) -> SourceEvidence:
+        """The evidence in the quads of source graphs; duplicate quads count once.
 
-        `variant` tells what a name is called in a source graph.
+        `variant` maps a mention and a source graph to the mention or its variant in that graph.
         """
         evidence = cls()
         votes: set[tuple[Vote, str]] = set()
@@ -73,13 +77,13 @@ class Evidence:
                 if predicate == ALIAS_MENTION:
                     value = NamedNode(variant(value.value, graph))
                 votes.add(((variant(iri(quad.subject), graph), predicate, value), graph))
-            elif predicate in _USES:
+            elif predicate in _TEXT_LINKS:
                 mention = variant(iri(quad.object), iri(quad.graph_name))
-                evidence.uses.add((iri(quad.subject), predicate, mention))
-            elif predicate in _ENDS:
+                evidence.text_mentions.add((iri(quad.subject), predicate, mention))
+            elif predicate in _END_PROPERTIES:
                 graph = iri(quad.graph_name)
                 mention = variant(iri(quad.object), graph)
-                ends[iri(quad.subject), graph][_ENDS.index(predicate)].add(mention)
+                ends[iri(quad.subject), graph][_END_PROPERTIES.index(predicate)].add(mention)
         evidence.votes.update(vote for vote, _ in votes)
         for (relationship, _), (subjects, objects) in ends.items():
             evidence.relationships |= {(relationship, s, o) for s in subjects for o in objects}
@@ -87,60 +91,66 @@ class Evidence:
 
     @property
     def mentions(self) -> set[str]:
-        """The names of which something is said."""
+        """The mentions with votes."""
         return {mention for mention, _, _ in self.votes}
 
     @property
     def names(self) -> set[str]:
-        """All names that occur, whether or not something is said of them."""
-        found = self.mentions | {alias for _, alias in self.claims}
-        found |= {mention for _, _, mention in self.uses}
-        return found | {mention for _, *ends in self.relationships for mention in ends}
+        """All mentions that occur, with or without votes."""
+        names = self.mentions | {alias for _, alias in self.alias_claims}
+        names |= {mention for _, _, mention in self.text_mentions}
+        return names | {mention for _, *ends in self.relationships for mention in ends}
 
     @property
-    def named(self) -> set[str]:
-        """The names that are mentioned."""
-        return named_in(self.votes)
+    def mentioned(self) -> set[str]:
+        """The mentions that were extracted, as opposed to names only in titles or aliases."""
+        return mentioned_in(self.votes)
 
     @property
-    def claims(self) -> set[tuple[str, str]]:
-        """(mention, alias): which names give which as their alias."""
-        return claims_in(self.votes)
+    def alias_claims(self) -> set[tuple[str, str]]:
+        """(mention, alias) pairs."""
+        return alias_claims_in(self.votes)
 
 
-def named_in(votes: Iterable[Vote]) -> set[str]:
-    """The names that are mentioned according to what is said of names."""
+def mentioned_in(votes: Iterable[Vote]) -> set[str]:
+    """The mentions with a normalised name in these votes: those that were extracted."""
     return {mention for mention, property_, _ in votes if property_ == NORMALIZED_NAME}
 
 
-def claims_in(votes: Iterable[Vote]) -> set[tuple[str, str]]:
-    """(mention, alias) where a name gives another as its alias."""
+def alias_claims_in(votes: Iterable[Vote]) -> set[tuple[str, str]]:
+    """(mention, alias) pairs in these votes."""
     return {(m, value.value) for m, property_, value in votes if property_ == ALIAS_MENTION}
 
 
-def derive(evidence: Evidence, refers_to: Mapping[str, str]) -> set[Triple]:
-    """Triples of the traversed graph that the evidence supports.
+def derive(evidence: SourceEvidence, refers_to: Mapping[str, str]) -> set[Triple]:
+    """The triples of the traversed graph that follow from the evidence.
 
-    `refers_to` maps every name that is mentioned to its entity. From a use or relationship of any
-    other name nothing follows.
+    `refers_to` maps every extracted mention to its entity. Links and relationships of other
+    mentions are ignored.
     """
-    triples = text_links(evidence.uses, refers_to) | end_links(evidence.relationships, refers_to)
-    triples |= {related(*pair) for pair in joined_pairs(evidence.relationships, refers_to)}
-    triples |= {reference(mention, entity) for mention, entity in refers_to.items()}
+    triples = text_links(evidence.text_mentions, refers_to) | end_links(
+        evidence.relationships, refers_to
+    )
+    triples |= {
+        related_to_triple(*pair) for pair in related_pairs(evidence.relationships, refers_to)
+    }
+    triples |= {refers_to_triple(mention, entity) for mention, entity in refers_to.items()}
     return triples | entity_names(evidence.votes, refers_to)
 
 
-def text_links(uses: Iterable[Use], refers_to: Mapping[str, str]) -> set[Triple]:
-    """What joins texts to the entities that they name."""
+def text_links(text_mentions: Iterable[TextMention], refers_to: Mapping[str, str]) -> set[Triple]:
+    """Links from texts to entities."""
     return {
-        _triple(text, _USES[property_], refers_to[mention])
-        for text, property_, mention in uses
+        _triple(text, _TEXT_LINKS[property_], refers_to[mention])
+        for text, property_, mention in text_mentions
         if mention in refers_to
     }
 
 
-def end_links(relationships: Iterable[Joined], refers_to: Mapping[str, str]) -> set[Triple]:
-    """What joins relationships to the entities at their ends."""
+def end_links(
+    relationships: Iterable[RelationshipEnds], refers_to: Mapping[str, str]
+) -> set[Triple]:
+    """Links from relationships to their subject and object entities."""
     triples: set[Triple] = set()
     for relationship, subject, object_ in relationships:
         if subject in refers_to and object_ in refers_to:
@@ -149,10 +159,10 @@ def end_links(relationships: Iterable[Joined], refers_to: Mapping[str, str]) -> 
     return triples
 
 
-def joined_pairs(
-    relationships: Iterable[Joined], refers_to: Mapping[str, str]
+def related_pairs(
+    relationships: Iterable[RelationshipEnds], refers_to: Mapping[str, str]
 ) -> set[tuple[str, str]]:
-    """The entities that relationships join: subject and object."""
+    """(subject, object) pairs of entities that relationships relate."""
     return {
         (refers_to[subject], refers_to[object_])
         for _, subject, object_ in relationships
@@ -160,13 +170,13 @@ def joined_pairs(
     }
 
 
-def related(subject: str, object_: str) -> Triple:
-    """The link of two entities that some relationship joins."""
+def related_to_triple(subject: str, object_: str) -> Triple:
+    """The link between two entities with a relationship."""
     return _triple(subject, _RELATED, object_)
 
 
-def reference(mention: str, entity: str) -> Triple:
-    """The bridge from a name to its entity."""
+def refers_to_triple(mention: str, entity: str) -> Triple:
+    """The link from a mention to its entity."""
     return _triple(mention, SARAG.refersTo, entity)
 
 
@@ -175,11 +185,11 @@ def _triple(subject: str, predicate: NamedNode, object_: str) -> Triple:
 
 
 def entity_names(votes: Mapping[Vote, int], refers_to: Mapping[str, str]) -> set[Triple]:
-    """Names and classes of entities, by all that is said of their mentions.
+    """Labels and classes of entities, from the votes on their mentions.
 
-    Types are a majority vote over sources (misc only where nothing else is said); a name of most
-    sources is the preferred label of its language, preferably one of the mention that gives the
-    entity its IRI.
+    The class is the majority type over sources (misc only if there is no other). The preferred
+    label of each language is the name with most sources, where names of the mention that gives the
+    entity its IRI come first.
     """
     names: defaultdict[str, Counter[tuple[bool, Literal]]] = defaultdict(Counter)
     aliases: defaultdict[str, set[Literal]] = defaultdict(set)
@@ -211,8 +221,8 @@ def entity_names(votes: Mapping[Vote, int], refers_to: Mapping[str, str]) -> set
 
 
 def _majority(votes: Counter[str]) -> str:
-    named = [t for t in ENTITY_TYPES if t != "misc" and votes[t]]
-    return max(named, key=lambda t: votes[t]) if named else "misc"
+    mentioned = [t for t in ENTITY_TYPES if t != "misc" and votes[t]]
+    return max(mentioned, key=lambda t: votes[t]) if mentioned else "misc"
 
 
 def _preferred_labels(forms: Counter[tuple[bool, Literal]]) -> dict[str, Literal]:

@@ -1,4 +1,8 @@
-"""Incremental view maintenance: keeps the traversed graph equal to its evidence."""
+"""Incremental view maintenance: the traversed graph is a materialised view of the evidence.
+
+`refresh` computes the change of the view from a change of source graphs, reading only the evidence
+that the change affects; `recompute` gives the same result from all evidence.
+"""
 
 from __future__ import annotations
 
@@ -10,31 +14,31 @@ from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.derive.decisions import Decided, read_decisions
+from sarag_rdf.derive.decisions import NameDecisions, read_decisions
 from sarag_rdf.derive.derive import (
     ALIAS,
     ALIAS_MENTION,
     ENTITY_TYPE,
     NAME,
     NORMALIZED_NAME,
-    Evidence,
+    SourceEvidence,
     Vote,
-    claims_in,
+    alias_claims_in,
     derive,
     end_links,
     entity_names,
-    joined_pairs,
-    named_in,
-    reference,
-    related,
+    mentioned_in,
+    refers_to_triple,
+    related_pairs,
+    related_to_triple,
     text_links,
 )
-from sarag_rdf.derive.remaining import (
-    RemainingEvidence,
-    Tally,
-    VariantsConcernedError,
-    still_joined,
-    targets,
+from sarag_rdf.derive.retained import (
+    NameVariantError,
+    RetainedEvidence,
+    VoteCounts,
+    mention_targets,
+    still_related,
 )
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
@@ -42,205 +46,20 @@ from sarag_rdf.ports import Change, Term
 from sarag_rdf.terms import iri, iri_or_literal
 from sarag_rdf.vocab import RDF, SKOS, TYPE_CLASSES
 
-
-def refresh(
-    reader: GraphReader,
-    drop: Sequence[str],
-    insert: Sequence[Quad],
-    tally: Tally | None = None,
-    decided: Decided | None = None,
-) -> Change:
-    """Complete a change of source graphs with what follows for the traversed graph.
-
-    `drop` names source graphs that go (or are replaced); `insert` are quads of source graphs
-    that come. Returns the whole change; nothing is written. `tally` is what the writer remembers
-    of the votes; it is brought up to date as if the change had been made. `decided` is what is
-    decided from now on, where that changes, too.
-    """
-    known = Decided.of(read_decisions(reader), reader.minter)
-    decided = known if decided is None else decided
-    quads = (quad for graph in dict.fromkeys(drop) for quad in reader.store.quads(graph))
-    old, new = Evidence.of(quads, known.variant), Evidence.of(insert, decided.variant)
-    tally = Tally() if tally is None else tally
-    kept = RemainingEvidence(reader, drop, old, tally, decided, known.families)
-    try:
-        kept.check(old.names | new.names | (decided.families ^ known.families))
-        kept.check(name for (name, _), _ in decided.variants.items() ^ known.variants.items())
-        gone, come = _differences(reader, kept, old, new, set(decided.changed(known)), decided)
-    except VariantsConcernedError:
-        gone, come = _anew(reader, drop, insert, decided)
-    tally.changed(old, new)
-    return _completed(reader, drop, insert, (gone, come))
-
-
-def refresh_anew(
-    reader: GraphReader,
-    drop: Sequence[str],
-    insert: Sequence[Quad],
-    decided: Decided | None = None,
-) -> Change:
-    """What `refresh` returns, at the cost of reading all evidence that stays.
-
-    The graphs in `drop` are not read, so they may hold anything.
-    """
-    if decided is None:
-        decided = Decided.of(read_decisions(reader), reader.minter)
-    gone, come = _anew(reader, drop, insert, decided)
-    if not come:
-        return Change((*drop, reader.minter.kg_graph), (), tuple(insert))
-    return _completed(reader, drop, insert, (gone, come))
-
-
-def _anew(
-    reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad], decided: Decided
-) -> _Difference:
-    gone = {quad.triple for quad in reader.store.quads(reader.minter.kg_graph)}
-    return gone, _derived(reader, decided, without=drop, quads=insert)
-
-
-def _completed(
-    reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad], difference: _Difference
-) -> Change:
-    gone, come = difference
-    graph = NamedNode(reader.minter.kg_graph)
-    return Change(
-        drop=tuple(drop),
-        delete=tuple(_in_graph(gone - come, graph)),
-        insert=(*insert, *_in_graph(come - gone, graph)),
-    )
-
-
-def _differences(
-    reader: GraphReader,
-    kept: RemainingEvidence,
-    old: Evidence,
-    new: Evidence,
-    redecided: set[str],
-    decided: Decided,
-) -> _Difference:
-    found = targets_of_change(reader, kept, old, new, redecided, decided)
-    differences = (
-        _references(found),
-        _texts(kept, found, old, new),
-        _relationships(reader, kept, found, old, new),
-        _names(reader, kept, found, old, new),
-    )
-    gone: set[Triple] = set().union(*(difference[0] for difference in differences))
-    come: set[Triple] = set().union(*(difference[1] for difference in differences))
-    return gone, come
-
-
-def rebuild(reader: GraphReader) -> Change:
-    """The change that makes the traversed graph anew from all evidence, and what was decided."""
-    decided = Decided.of(read_decisions(reader), reader.minter)
-    return Change(drop=(reader.minter.kg_graph,), insert=tuple(traversed(reader, decided)))
-
-
-def traversed(reader: GraphReader, decided: Decided) -> list[Quad]:
-    """The traversed graph as it follows from all evidence, were this what is decided."""
-    return _in_graph(_derived(reader, decided), NamedNode(reader.minter.kg_graph))
-
-
-def _derived(
-    reader: GraphReader, decided: Decided, without: Sequence[str] = (), quads: Sequence[Quad] = ()
-) -> set[Triple]:
-    """The traversed graph by all evidence; `without` some source graphs, and with these quads."""
-    graphs = [graph.value for (graph,) in reader.select_provenance("source-graphs")]
-    stay = (q for graph in graphs if graph not in without for q in reader.store.quads(graph))
-    evidence = Evidence.of(chain(stay, quads), decided.variant)
-    owners: defaultdict[str, set[str]] = defaultdict(set)
-    for mention, alias in evidence.claims:
-        owners[alias].add(mention)
-    names = spelled(evidence.votes)
-    roots = resolve(sorted(evidence.named), decided.owners(owners), names)
-    found = entities(reader.minter, roots, decided)
-    for variant in sorted(decided.bases, reverse=True):
-        name = decided.bases[variant]
-        if variant in found and name not in roots:
-            found[name] = found[variant]
-    return derive(evidence, found)
-
-
-_Difference = tuple[set[Triple], set[Triple]]
-"""Triples that the evidence no longer supports, if nothing in the second supports them; and those
-that it supports now. What stands in both stays."""
-
-
-def _references(found: Targets) -> _Difference:
-    moved = found.moved
-    return (
-        {reference(name, found.before[name]) for name in moved if name in found.before},
-        {reference(name, found.after[name]) for name in moved if name in found.after},
-    )
-
-
-def _texts(kept: RemainingEvidence, found: Targets, old: Evidence, new: Evidence) -> _Difference:
-    """Links of texts: those of the change, and of all uses of names that moved."""
-    stay = kept.uses(mentions=found.moved)
-    found.learn(mention for _, _, mention in old.uses | new.uses)
-    gone = text_links(old.uses | stay, found.before)
-    come = text_links(new.uses | stay, found.after)
-    others = kept.uses(texts={iri(link.subject) for link in gone - come})
-    found.learn(mention for _, _, mention in others)
-    return gone, come | text_links(others, found.after)
-
-
-def _relationships(
-    reader: GraphReader, kept: RemainingEvidence, found: Targets, old: Evidence, new: Evidence
-) -> _Difference:
-    """Links of relationships, and of the entities that they join."""
-    stay = kept.relationships(mentions=found.moved)
-    was, will_be = old.relationships | stay, new.relationships | stay
-    found.learn(mention for _, *ends in was | will_be for mention in ends)
-    gone = end_links(was, found.before)
-    lost = {iri(link.subject) for link in gone - end_links(will_be, found.after)}
-    will_be |= kept.relationships(relationships=lost)
-    found.learn(mention for _, *ends in will_be for mention in ends)
-
-    joined = {row[0]: pair for row in was for pair in joined_pairs([row], found.before)}
-    pairs = joined_pairs(will_be, found.after)
-    parted = set(joined.values()) - pairs
-    parted -= still_joined(reader, parted, joined)
-    return (
-        gone | {related(*pair) for pair in parted},
-        end_links(will_be, found.after) | {related(*pair) for pair in pairs},
-    )
-
-
-def _names(
-    reader: GraphReader, kept: RemainingEvidence, found: Targets, old: Evidence, new: Evidence
-) -> _Difference:
-    """Names and classes of the entities for which the votes have to be counted."""
-    moved = found.moved
-    entities = {t[name] for t in (found.before, found.after) for name in moved if name in t}
-    changes = changed_votes(old, new, {n: e for n, e in found.after.items() if n not in moved})
-    names = Names.of(reader.select_provenance_for("entity-names", entities | changes.keys()))
-    entities |= {e for e, votes in changes.items() if not names.settled(e, votes)}
-
-    rows = reader.select_provenance_for("entity-mentions", entities)
-    stay = {m.value: entity.value for entity, m in rows if m.value not in moved}
-    come = {name: found.after[name] for name in moved if name in found.after}
-    whole = come.keys() | {name for name, entity in stay.items() if not names.has(entity)}
-    counted = {name: entity for name, entity in stay.items() if name not in whole}
-    kept_votes, more = kept.at_least(names.possible(counted))
-    new_votes = Counter({v: n for v, n in new.votes.items() if v[0] in stay or v[0] in come})
-    new_votes += kept.votes(whole)
-    unsure = uncertain(kept_votes + new_votes, more, stay | come)
-    kept_votes |= kept.counted(unsure)
-    return names.triples(entities), entity_names(kept_votes + new_votes, stay | come)
-
-
-def _in_graph(triples: Iterable[Triple], graph: NamedNode) -> list[Quad]:
-    return [Quad(t.subject, t.predicate, t.object, graph) for t in sorted(triples, key=str)]
-
-
-_RESOLVING = (NORMALIZED_NAME, ALIAS_MENTION)
-"""What is said of names that tells what they refer to."""
+_ViewDifference = tuple[set[Triple], set[Triple]]
+"""Triples whose support has changed: those that may have lost it, and those that are supported now.
+Triples in both sets do not change."""
+_RESOLUTION_PROPERTIES = (NORMALIZED_NAME, ALIAS_MENTION)
+"""Properties of mentions that determine their entity."""
+VoteChange = tuple[str, Term, int]
+"""(property, value, change of the number of sources)"""
+Owners = Mapping[str, frozenset[str]]
+"""Mention -> the other mentions that have it as an alias."""
 
 
 @dataclass(slots=True)
-class Targets:
-    """The entities that names refer to before and after a change, as far as they are known."""
+class MentionTargets:
+    """The entities of mentions before and after a change, for the mentions looked up so far."""
 
     reader: GraphReader
     before: dict[str, str]
@@ -252,171 +71,43 @@ class Targets:
 
     @property
     def moved(self) -> set[str]:
-        """Names that refer to something else, or for the first time, or no longer."""
+        """Mentions whose entity has changed, including new and removed mentions."""
         names = self.before.keys() | self.after.keys()
         return {name for name in names if self.before.get(name) != self.after.get(name)}
 
-    def learn(self, names: Iterable[str]) -> None:
-        """Find out about further names, whose targets do not change."""
+    def load_targets(self, names: Iterable[str]) -> None:
+        """Look up the entities of further mentions, which do not change."""
         unknown = set(names) - self._known
-        found = targets(self.reader, unknown)
+        targets = mention_targets(self.reader, unknown)
         self._known |= unknown
-        self.before |= found
-        self.after |= found
+        self.before |= targets
+        self.after |= targets
 
 
-def targets_of_change(
-    reader: GraphReader,
-    kept: RemainingEvidence,
-    old: Evidence,
-    new: Evidence,
-    redecided: set[str],
-    decided: Decided,
-) -> Targets:
-    """What the names of a change refer to, and all names that now refer to something else."""
-    changed = (vote for vote in old.votes.keys() ^ new.votes.keys() if vote[1] in _RESOLVING)
-    told = set(changed)
-    told -= kept.stated(told)
-    doubtful = {alias for _, alias in claims_in(told)} | redecided
-    claiming = {
-        (m.value, a.value) for m, a in reader.select_provenance_for("mention-claims", doubtful)
-    }
-    doubtful |= {alias for m, alias in claiming | new.claims if m in doubtful}
-    led = decided.names & doubtful
-    doubtful |= decided.names
-    kept.check(doubtful)
-
-    before = targets(reader, doubtful | old.mentions | new.mentions)
-    gone = named_in(told) - new.named
-    doubtful |= new.named - before.keys()
-    present = (before.keys() | new.named) - gone
-    roots = _roots(reader, kept, new, doubtful & present, decided)
-    after = {name: before[name] for name in before if name in present}
-    after |= entities(reader.minter, roots, decided)
-
-    led |= {name for name in decided.names if before.get(name) != after.get(name)} | redecided
-    with_them = _fellows(reader, before, after, roots, led) - roots.keys() - gone
-    kept.check(with_them)
-    before |= targets(reader, with_them)
-    roots |= _roots(reader, kept, new, with_them, decided)
-    after |= entities(reader.minter, roots, decided)
-    return Targets(reader, before, after)
-
-
-def _fellows(
-    reader: GraphReader,
-    before: Mapping[str, str],
-    after: Mapping[str, str],
-    roots: Mapping[str, str],
-    names: set[str],
-) -> set[str]:
-    """All names that go with these: they went with them, or do now.
-
-    The rules may lead a name elsewhere and what is decided bring it back to its entity, but not
-    the names that went with it.
-    """
-    concerned = {side[name] for side in (before, after) for name in names & side.keys()}
-    concerned |= set(targets(reader, {roots[name] for name in names & roots.keys()}).values())
-    return {
-        mention.value for _, mention in reader.select_provenance_for("entity-mentions", concerned)
-    }
-
-
-def _roots(
-    reader: GraphReader, kept: RemainingEvidence, new: Evidence, names: set[str], decided: Decided
-) -> dict[str, str]:
-    """Where the rules lead names when a change is made: to themselves, or one other."""
-    owners = kept.owners(names)
-    for mention, alias in new.claims:
-        owners[alias].add(mention)
-    further = {owner for name in names for owner in owners[name]} - names
-    for alias, found in kept.owners(further).items():
-        owners[alias] |= found
-    known = spelled(new.votes)
-
-    def normalized(mention: str) -> str:
-        rows = reader.select_provenance_for("normalized-names", [mention])
-        return known(mention) or min((name.value for _, name in rows), default="")
-
-    return resolve(sorted(names), decided.owners(owners), normalized)
-
-
-def entities(minter: Minter, roots: Mapping[str, str], decided: Decided) -> dict[str, str]:
-    """Names and their entities: that of the name to which the rules lead, or which is decided."""
-    merged = decided.merged(roots)
-    return {name: minter.entity_of_mention(merged.get(root, root)) for name, root in roots.items()}
-
-
-def spelled(votes: Iterable[Vote]) -> Callable[[str], str]:
-    """Mention -> its normalised name, empty where it is not mentioned."""
-    found = {mention: value.value for mention, p, value in votes if p == NORMALIZED_NAME}
-    return lambda mention: found.get(mention, "")
-
-
-Changed = tuple[str, Term, int]
-"""(property, value, by how many more or fewer sources it is said)"""
-
-
-def changed_votes(
-    old: Evidence, new: Evidence, refers_to: Mapping[str, str]
-) -> dict[str, list[Changed]]:
-    """Entity -> how votes on it change where `old` evidence is replaced with `new`."""
-    difference = Counter(new.votes)
-    difference.subtract(old.votes)
-    changes: defaultdict[str, list[Changed]] = defaultdict(list)
-    for (mention, property_, value), change in difference.items():
-        if change and mention in refers_to:
-            changes[refers_to[mention]].append((property_, value, change))
-    return dict(changes)
-
-
-def uncertain(
-    votes: Mapping[Vote, int], more: Collection[Vote], refers_to: Mapping[str, str]
-) -> set[Vote]:
-    """Votes that must be counted, because there may be `more` of them than these.
-
-    That there are more makes no difference where these win anyway, over all that is known.
-    """
-    groups: defaultdict[tuple[str, str, str | None], list[Vote]] = defaultdict(list)
-    for vote in votes:
-        mention, property_, value = vote
-        if mention in refers_to and (property_, value.value) != (ENTITY_TYPE, "misc"):
-            language = value.language if isinstance(value, Literal) else None
-            groups[refers_to[mention], property_, language].append(vote)
-    unsure = {vote for vote in more if not votes.get(vote)}
-    for (_, property_, _), group in groups.items():
-        unknown = {vote for vote in group if vote in more}
-        if unknown and property_ != ALIAS:
-            most = max(unknown, key=votes.__getitem__)
-            rest = max((votes[vote] for vote in group if vote != most), default=0)
-            unsure |= unknown if len(unknown) > 1 or votes[most] <= rest else set()
-    return unsure
-
-
-class Names:
-    """Names and classes that entities have now."""
+class EntityNames:
+    """The labels and classes of entities in the store."""
 
     def __init__(self, triples: Mapping[str, set[Triple]]) -> None:
         self._triples = triples
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[Any, ...]]) -> Names:
-        """Make them of rows of entity, property and value."""
+    def of(cls, rows: Iterable[tuple[Any, ...]]) -> EntityNames:
+        """From rows of (entity, property, value)."""
         triples: defaultdict[str, set[Triple]] = defaultdict(set)
         for entity, property_, value in rows:
             triples[entity.value].add(Triple(entity, property_, value))
         return cls(triples)
 
     def has(self, entity: str) -> bool:
-        """Whether an entity has a name or class."""
+        """Whether an entity has a label or class."""
         return entity in self._triples
 
     def triples(self, entities: Iterable[str]) -> set[Triple]:
-        """What is said of these entities."""
+        """The triples of these entities."""
         return {triple for entity in entities for triple in self._triples.get(entity, ())}
 
-    def possible(self, refers_to: Mapping[str, str]) -> set[Vote]:
-        """All that sources can say of names, if it makes the names and classes that there are."""
+    def candidate_votes(self, refers_to: Mapping[str, str]) -> set[Vote]:
+        """All votes on these mentions that could have produced the existing labels and classes."""
         votes: set[Vote] = set()
         for mention, entity in refers_to.items():
             labels = {
@@ -428,15 +119,15 @@ class Names:
             votes |= {(mention, p, iri_or_literal(v)) for p in (NAME, ALIAS) for v in labels}
         return votes
 
-    def settled(self, entity: str, changes: Iterable[Changed]) -> bool:
-        """Whether the votes of an entity come out as they did, without counting them.
+    def is_unchanged(self, entity: str, changes: Iterable[VoteChange]) -> bool:
+        """Whether the outcome of the votes certainly does not change, without counting them.
 
-        More votes for what has won, and fewer for a class that has lost, change nothing. A name
-        that has fewer votes may be gone.
+        More votes for a winner, and fewer for a class that has lost, change nothing. A name with
+        fewer votes may have lost its last one.
         """
-        return all(self._is_settled(entity, *changed) for changed in changes)
+        return all(self._is_vote_unchanged(entity, *changed) for changed in changes)
 
-    def _is_settled(self, entity: str, property_: str, value: Term, change: int) -> bool:
+    def _is_vote_unchanged(self, entity: str, property_: str, value: Term, change: int) -> bool:
         if property_ == NAME:
             return change > 0 and self._has(entity, SKOS.prefLabel, value)
         if property_ == ALIAS:
@@ -451,21 +142,359 @@ class Names:
         return triple in self._triples.get(entity, ())
 
 
-Owners = Mapping[str, frozenset[str]]
-"""Name -> the other names that give it as an alias."""
+def refresh(
+    reader: GraphReader,
+    drop: Sequence[str],
+    insert: Sequence[Quad],
+    vote_counts: VoteCounts | None = None,
+    decisions: NameDecisions | None = None,
+) -> Change:
+    """The change of the traversed graph that follows from a change of source graphs.
+
+    `drop` are the source graphs to delete or replace; `insert` are quads of new source graphs.
+    Returns the whole change, including that of the source graphs; nothing is written. `vote_counts`
+    is the writer's cache of counts, which is updated as if the change had been made. `decisions`
+    are the decisions after the change, if they change too.
+    """
+    known = NameDecisions.of(read_decisions(reader), reader.minter)
+    decisions = known if decisions is None else decisions
+    quads = (quad for graph in dict.fromkeys(drop) for quad in reader.store.quads(graph))
+    old, new = SourceEvidence.of(quads, known.variant), SourceEvidence.of(insert, decisions.variant)
+    vote_counts = VoteCounts() if vote_counts is None else vote_counts
+    retained = RetainedEvidence(reader, drop, old, vote_counts, decisions, known.variant_names)
+    try:
+        retained.require_no_variants(
+            old.names | new.names | (decisions.variant_names ^ known.variant_names)
+        )
+        retained.require_no_variants(
+            name for (name, _), _ in decisions.variants.items() ^ known.variants.items()
+        )
+        removed, added = _view_difference(
+            reader, retained, old, new, set(decisions.changed_mentions(known)), decisions
+        )
+    except NameVariantError:
+        removed, added = _recompute_difference(reader, drop, insert, decisions)
+    vote_counts.update(old, new)
+    return _to_change(reader, drop, insert, (removed, added))
+
+
+def recompute(
+    reader: GraphReader,
+    drop: Sequence[str],
+    insert: Sequence[Quad],
+    decisions: NameDecisions | None = None,
+) -> Change:
+    """The same change as `refresh`, computed from all retained evidence.
+
+    The graphs in `drop` are not read, so their content may be invalid.
+    """
+    if decisions is None:
+        decisions = NameDecisions.of(read_decisions(reader), reader.minter)
+    removed, added = _recompute_difference(reader, drop, insert, decisions)
+    if not added:
+        return Change((*drop, reader.minter.kg_graph), (), tuple(insert))
+    return _to_change(reader, drop, insert, (removed, added))
+
+
+def _recompute_difference(
+    reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad], decisions: NameDecisions
+) -> _ViewDifference:
+    removed = {quad.triple for quad in reader.store.quads(reader.minter.kg_graph)}
+    return removed, _derive_all(reader, decisions, without=drop, quads=insert)
+
+
+def _to_change(
+    reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad], difference: _ViewDifference
+) -> Change:
+    removed, added = difference
+    graph = NamedNode(reader.minter.kg_graph)
+    return Change(
+        drop=tuple(drop),
+        delete=tuple(_in_graph(removed - added, graph)),
+        insert=(*insert, *_in_graph(added - removed, graph)),
+    )
+
+
+def _view_difference(
+    reader: GraphReader,
+    retained: RetainedEvidence,
+    old: SourceEvidence,
+    new: SourceEvidence,
+    changed_decisions: set[str],
+    decisions: NameDecisions,
+) -> _ViewDifference:
+    targets = mention_targets_of_change(reader, retained, old, new, changed_decisions, decisions)
+    differences = (
+        _reference_difference(targets),
+        _text_difference(retained, targets, old, new),
+        _relationship_difference(reader, retained, targets, old, new),
+        _name_difference(reader, retained, targets, old, new),
+    )
+    removed: set[Triple] = set().union(*(difference[0] for difference in differences))
+    added: set[Triple] = set().union(*(difference[1] for difference in differences))
+    return removed, added
+
+
+def rebuild(reader: GraphReader) -> Change:
+    """The change that rebuilds the traversed graph from all evidence and decisions."""
+    decisions = NameDecisions.of(read_decisions(reader), reader.minter)
+    return Change(drop=(reader.minter.kg_graph,), insert=tuple(traversed_graph(reader, decisions)))
+
+
+def traversed_graph(reader: GraphReader, decisions: NameDecisions) -> list[Quad]:
+    """The traversed graph that follows from all evidence with these decisions."""
+    return _in_graph(_derive_all(reader, decisions), NamedNode(reader.minter.kg_graph))
+
+
+def _derive_all(
+    reader: GraphReader,
+    decisions: NameDecisions,
+    without: Sequence[str] = (),
+    quads: Sequence[Quad] = (),
+) -> set[Triple]:
+    """Derive the traversed graph from all evidence except some source graphs, plus `quads`."""
+    graphs = [graph.value for (graph,) in reader.select_provenance("source-graphs")]
+    unchanged = (q for graph in graphs if graph not in without for q in reader.store.quads(graph))
+    evidence = SourceEvidence.of(chain(unchanged, quads), decisions.variant)
+    owners: defaultdict[str, set[str]] = defaultdict(set)
+    for mention, alias in evidence.alias_claims:
+        owners[alias].add(mention)
+    names = normalized_name_lookup(evidence.votes)
+    roots = resolve(sorted(evidence.mentioned), decisions.owners(owners), names)
+    targets = entities(reader.minter, roots, decisions)
+    for variant in sorted(decisions.bases, reverse=True):
+        name = decisions.bases[variant]
+        if variant in targets and name not in roots:
+            targets[name] = targets[variant]
+    return derive(evidence, targets)
+
+
+def _reference_difference(targets: MentionTargets) -> _ViewDifference:
+    moved = targets.moved
+    return (
+        {refers_to_triple(name, targets.before[name]) for name in moved if name in targets.before},
+        {refers_to_triple(name, targets.after[name]) for name in moved if name in targets.after},
+    )
+
+
+def _text_difference(
+    retained: RetainedEvidence, targets: MentionTargets, old: SourceEvidence, new: SourceEvidence
+) -> _ViewDifference:
+    """Links of texts: those of the change, and those to names with a new target."""
+    unchanged = retained.text_mentions(mentions=targets.moved)
+    targets.load_targets(mention for _, _, mention in old.text_mentions | new.text_mentions)
+    removed = text_links(old.text_mentions | unchanged, targets.before)
+    added = text_links(new.text_mentions | unchanged, targets.after)
+    others = retained.text_mentions(texts={iri(link.subject) for link in removed - added})
+    targets.load_targets(mention for _, _, mention in others)
+    return removed, added | text_links(others, targets.after)
+
+
+def _relationship_difference(
+    reader: GraphReader,
+    retained: RetainedEvidence,
+    targets: MentionTargets,
+    old: SourceEvidence,
+    new: SourceEvidence,
+) -> _ViewDifference:
+    """Links of relationships, and between the entities that they relate."""
+    unchanged = retained.relationships(mentions=targets.moved)
+    before_change, after_change = old.relationships | unchanged, new.relationships | unchanged
+    targets.load_targets(mention for _, *ends in before_change | after_change for mention in ends)
+    removed = end_links(before_change, targets.before)
+    lost = {iri(link.subject) for link in removed - end_links(after_change, targets.after)}
+    after_change |= retained.relationships(relationships=lost)
+    targets.load_targets(mention for _, *ends in after_change for mention in ends)
+
+    pair_of = {
+        row[0]: pair for row in before_change for pair in related_pairs([row], targets.before)
+    }
+    pairs = related_pairs(after_change, targets.after)
+    unrelated = set(pair_of.values()) - pairs
+    unrelated -= still_related(reader, unrelated, pair_of)
+    return (
+        removed | {related_to_triple(*pair) for pair in unrelated},
+        end_links(after_change, targets.after) | {related_to_triple(*pair) for pair in pairs},
+    )
+
+
+def _name_difference(
+    reader: GraphReader,
+    retained: RetainedEvidence,
+    targets: MentionTargets,
+    old: SourceEvidence,
+    new: SourceEvidence,
+) -> _ViewDifference:
+    """Labels and classes of the entities whose votes must be counted again."""
+    moved = targets.moved
+    entities = {t[name] for t in (targets.before, targets.after) for name in moved if name in t}
+    changes = changed_votes(old, new, {n: e for n, e in targets.after.items() if n not in moved})
+    names = EntityNames.of(reader.select_provenance_for("entity-names", entities | changes.keys()))
+    entities |= {e for e, votes in changes.items() if not names.is_unchanged(e, votes)}
+
+    rows = reader.select_provenance_for("entity-mentions", entities)
+    unchanged = {m.value: entity.value for entity, m in rows if m.value not in moved}
+    added = {name: targets.after[name] for name in moved if name in targets.after}
+    recounted = added.keys() | {name for name, entity in unchanged.items() if not names.has(entity)}
+    counted = {name: entity for name, entity in unchanged.items() if name not in recounted}
+    retained_votes, more = retained.lower_bounds(names.candidate_votes(counted))
+    new_votes = Counter({v: n for v, n in new.votes.items() if v[0] in unchanged or v[0] in added})
+    new_votes += retained.votes(recounted)
+    uncertain = votes_to_count(retained_votes + new_votes, more, unchanged | added)
+    retained_votes |= retained.count(uncertain)
+    return names.triples(entities), entity_names(retained_votes + new_votes, unchanged | added)
+
+
+def _in_graph(triples: Iterable[Triple], graph: NamedNode) -> list[Quad]:
+    return [Quad(t.subject, t.predicate, t.object, graph) for t in sorted(triples, key=str)]
+
+
+def mention_targets_of_change(
+    reader: GraphReader,
+    retained: RetainedEvidence,
+    old: SourceEvidence,
+    new: SourceEvidence,
+    changed_decisions: set[str],
+    decisions: NameDecisions,
+) -> MentionTargets:
+    """Entities of the mentions in a change, and of all mentions whose entity changes with it."""
+    votes = old.votes.keys() ^ new.votes.keys()
+    flipped = {vote for vote in votes if vote[1] in _RESOLUTION_PROPERTIES}
+    flipped -= retained.supported(flipped)
+    affected = {alias for _, alias in alias_claims_in(flipped)} | changed_decisions
+    claiming = {
+        (m.value, a.value) for m, a in reader.select_provenance_for("mention-claims", affected)
+    }
+    affected |= {alias for m, alias in claiming | new.alias_claims if m in affected}
+    decision_names = decisions.names & affected
+    affected |= decisions.names
+    retained.require_no_variants(affected)
+
+    before = mention_targets(reader, affected | old.mentions | new.mentions)
+    removed = mentioned_in(flipped) - new.mentioned
+    affected |= new.mentioned - before.keys()
+    present = (before.keys() | new.mentioned) - removed
+    roots = _resolve_names(reader, retained, new, affected & present, decisions)
+    after = {name: before[name] for name in before if name in present}
+    after |= entities(reader.minter, roots, decisions)
+
+    decision_names |= {
+        name for name in decisions.names if before.get(name) != after.get(name)
+    } | changed_decisions
+    members = (
+        _cluster_members(reader, before, after, roots, decision_names) - roots.keys() - removed
+    )
+    retained.require_no_variants(members)
+    before |= mention_targets(reader, members)
+    roots |= _resolve_names(reader, retained, new, members, decisions)
+    after |= entities(reader.minter, roots, decisions)
+    return MentionTargets(reader, before, after)
+
+
+def _cluster_members(
+    reader: GraphReader,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    roots: Mapping[str, str],
+    names: set[str],
+) -> set[str]:
+    """All mentions in the clusters of these, before or after the change.
+
+    Name resolution may move a mention to another entity and a decision move it back, but not the
+    other mentions of its cluster, so these have to be resolved too.
+    """
+    affected = {side[name] for side in (before, after) for name in names & side.keys()}
+    affected |= set(
+        mention_targets(reader, {roots[name] for name in names & roots.keys()}).values()
+    )
+    return {
+        mention.value for _, mention in reader.select_provenance_for("entity-mentions", affected)
+    }
+
+
+def _resolve_names(
+    reader: GraphReader,
+    retained: RetainedEvidence,
+    new: SourceEvidence,
+    names: set[str],
+    decisions: NameDecisions,
+) -> dict[str, str]:
+    """The resolution of mentions after the change: to themselves, or to one other."""
+    owners = retained.owners(names)
+    for mention, alias in new.alias_claims:
+        owners[alias].add(mention)
+    further = {owner for name in names for owner in owners[name]} - names
+    for alias, mentions in retained.owners(further).items():
+        owners[alias] |= mentions
+    new_name = normalized_name_lookup(new.votes)
+
+    def normalized(mention: str) -> str:
+        rows = reader.select_provenance_for("normalized-names", [mention])
+        return new_name(mention) or min((name.value for _, name in rows), default="")
+
+    return resolve(sorted(names), decisions.owners(owners), normalized)
+
+
+def entities(minter: Minter, roots: Mapping[str, str], decisions: NameDecisions) -> dict[str, str]:
+    """The entities of mentions, by name resolution (`roots`) and then by the decided merges."""
+    merged = decisions.merge_targets(roots)
+    return {name: minter.entity_of_mention(merged.get(root, root)) for name, root in roots.items()}
+
+
+def normalized_name_lookup(votes: Iterable[Vote]) -> Callable[[str], str]:
+    """Mention -> its normalised name, or empty if the votes do not contain it."""
+    names = {mention: value.value for mention, p, value in votes if p == NORMALIZED_NAME}
+    return lambda mention: names.get(mention, "")
+
+
+def changed_votes(
+    old: SourceEvidence, new: SourceEvidence, refers_to: Mapping[str, str]
+) -> dict[str, list[VoteChange]]:
+    """Entity -> changes of its votes when `old` evidence is replaced with `new`."""
+    difference = Counter(new.votes)
+    difference.subtract(old.votes)
+    changes: defaultdict[str, list[VoteChange]] = defaultdict(list)
+    for (mention, property_, value), change in difference.items():
+        if change and mention in refers_to:
+            changes[refers_to[mention]].append((property_, value, change))
+    return dict(changes)
+
+
+def votes_to_count(
+    votes: Mapping[Vote, int], more: Collection[Vote], refers_to: Mapping[str, str]
+) -> set[Vote]:
+    """Votes that must be counted exactly, of those in `more`, whose counts are lower bounds.
+
+    The exact count is not needed if the vote wins already with its lower bound.
+    """
+    groups: defaultdict[tuple[str, str, str | None], list[Vote]] = defaultdict(list)
+    for vote in votes:
+        mention, property_, value = vote
+        if mention in refers_to and (property_, value.value) != (ENTITY_TYPE, "misc"):
+            language = value.language if isinstance(value, Literal) else None
+            groups[refers_to[mention], property_, language].append(vote)
+    uncertain = {vote for vote in more if not votes.get(vote)}
+    for (_, property_, _), group in groups.items():
+        unknown = {vote for vote in group if vote in more}
+        if unknown and property_ != ALIAS:
+            most = max(unknown, key=votes.__getitem__)
+            rest = max((votes[vote] for vote in group if vote != most), default=0)
+            uncertain |= unknown if len(unknown) > 1 or votes[most] <= rest else set()
+    return uncertain
 
 
 def resolve(
     mentions: Iterable[str], owners: Owners, normalized: Callable[[str], str]
 ) -> dict[str, str]:
-    """Map each mention to the mention whose entity it refers to (itself, or one other).
+    """Map each mention to the mention that gives its entity: itself, or one other.
 
-    A name that is an alias of exactly one other name resolves to that one; an ambiguous alias
-    resolves to nobody and stays for itself. One step, no transitive closure: a name whose only
-    owner resolves elsewhere stays for itself. Two names that are each other's only alias are
-    one entity, that of the longer name (the smaller in code point order among equals).
+    A name that is an alias of exactly one other name resolves to that name; an ambiguous alias
+    resolves to itself. There is one step and no transitive closure: a name whose only owner
+    resolves elsewhere resolves to itself. Two names that are each other's only alias are one
+    entity, that of the longer name (of equally long ones the smaller in code point order).
 
-    `owners` covers the mentions and their owners; `normalized` gives a mention's normalised name.
+    `owners` must cover the mentions and their owners; `normalized` returns a mention's normalised
+    name.
     """
 
     def preferred(mention: str) -> tuple[int, str]:
@@ -473,20 +502,20 @@ def resolve(
         return -len(name), name
 
     def sole_owner(mention: str) -> str | None:
-        found = owners.get(mention, frozenset()) - {mention}
-        return next(iter(found)) if len(found) == 1 else None
+        targets = owners.get(mention, frozenset()) - {mention}
+        return next(iter(targets)) if len(targets) == 1 else None
 
-    targets: dict[str, str] = {}
+    mention_targets: dict[str, str] = {}
     for mention in mentions:
         owner = sole_owner(mention)
         if owner is None:
-            targets[mention] = mention
+            mention_targets[mention] = mention
             continue
         next_owner = sole_owner(owner)
         if next_owner is None:
-            targets[mention] = owner
+            mention_targets[mention] = owner
         elif next_owner == mention:
-            targets[mention] = min(mention, owner, key=preferred)
+            mention_targets[mention] = min(mention, owner, key=preferred)
         else:
-            targets[mention] = mention
-    return targets
+            mention_targets[mention] = mention
+    return mention_targets

@@ -1,7 +1,7 @@
-"""Rules that say which two entities are one, each with its name as what is told of its decisions.
+"""Entity resolution rules: each proposes pairs of entities to merge.
 
-A rule holds for two entities by themselves: what it says of one pair never follows from others, nor
-from what was merged before.
+A rule looks at two entities on their own: a proposal never follows from other proposals, nor from
+earlier merges. Decisions record the name of their rule.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from itertools import combinations
 
 from pyoxigraph import Quad
 
-from sarag_rdf.derive.decisions import Decided, read_decisions
-from sarag_rdf.derive.incremental import traversed
+from sarag_rdf.derive.decisions import NameDecisions, read_decisions
+from sarag_rdf.derive.incremental import traversed_graph
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.terms import iri, text_of
@@ -22,51 +22,51 @@ from sarag_rdf.vocab import RDF, SARAG, SEMAPV, SKOS
 
 RULES = ("same-words", "initials", "near")
 NEAR = 0.9
-"""Cosine that the names of two entities have at least, for the rule ``near``."""
-_NAMES_SHOWN = 50
-"""Entities that one key may fit, for its pairs to be looked at."""
+"""Minimum cosine of the names of two entities for the rule ``near``."""
+_MAX_GROUP = 50
+"""Groups with more entities than this are skipped: their names are too common."""
 
 Nearest = Callable[[str, float], list[tuple[str, float]]]
-"""Entity and least cosine -> entities with such names, with cosines; none for one that is gone."""
+"""(entity, minimum cosine) -> entities with similar names and their cosines; none if unknown."""
 
 
 @dataclass(slots=True)
-class Things:
-    """Entities with their names, classes and neighbours, and what some mentions refer to."""
+class EntityFeatures:
+    """Names, classes, texts and neighbours of entities, and the entities of some mentions."""
 
     names: dict[str, str] = field(default_factory=dict)
     """Entity -> its preferred name, normalised."""
     persons: set[str] = field(default_factory=set)
     texts: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     neighbours: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    meant: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    referents: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
-    def of(cls, quads: Iterable[Quad], mentions: Set[str]) -> Things:
-        """Read them from a traversed graph; `mentions` are those whose entities are asked for."""
-        things = cls()
+    def of(cls, quads: Iterable[Quad], mentions: Set[str]) -> EntityFeatures:
+        """From the quads of a traversed graph; `referents` are read only for `mentions`."""
+        features = cls()
         for quad in quads:
             subject, value = iri(quad.subject), quad.object
             if quad.predicate == SKOS.prefLabel:
                 name = normalize_name(text_of(value))
-                things.names[subject] = min(things.names.get(subject, name), name)
+                features.names[subject] = min(features.names.get(subject, name), name)
             elif quad.predicate == RDF.type and value == SARAG.Person:
-                things.persons.add(subject)
+                features.persons.add(subject)
             elif quad.predicate == SARAG.refersTo and subject in mentions:
-                things.meant[subject].add(text_of(value))
+                features.referents[subject].add(text_of(value))
             elif quad.predicate == SARAG.describes:
-                things.texts[text_of(value)].add(subject)
+                features.texts[text_of(value)].add(subject)
             elif quad.predicate == SARAG.relatedTo and subject != text_of(value):
-                things.neighbours[subject].add(text_of(value))
-                things.neighbours[text_of(value)].add(subject)
-        return things
+                features.neighbours[subject].add(text_of(value))
+                features.neighbours[text_of(value)].add(subject)
+        return features
 
     def share_neighbour(self, one: str, other: str) -> bool:
-        """Whether some third entity is related to both."""
+        """Whether a third entity is related to both."""
         return bool(self.neighbours[one] & self.neighbours[other] - {one, other})
 
-    def kept_first(self, one: str, other: str) -> tuple[str, str]:
-        """The entity that more texts describe, then that of the longer name; then the other."""
+    def merge_order(self, one: str, other: str) -> tuple[str, str]:
+        """(target, duplicate): the target is described in more texts, or has the longer name."""
         first, second = sorted(
             (one, other), key=lambda e: (-len(self.texts[e]), -len(self.names[e]), e)
         )
@@ -74,99 +74,123 @@ class Things:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
-    """Two entities that a rule takes for one: the second is to become the first."""
+class MergeProposal:
+    """A pair of entities that a rule considers equal: `duplicate` is merged into `target`.
 
-    kept: str
-    other: str
+    `justification` is an IRI of SEMAPV; `confidence` is in [0, 1].
+    """
+
+    target: str
+    duplicate: str
     justification: str
     confidence: float
 
 
-def propose(reader: GraphReader, rule: str, nearest: Nearest, least: float) -> list[Proposal]:
-    """What a rule says of a graph; no entity both stays and goes.
+def propose(
+    reader: GraphReader, rule: str, nearest: Nearest, minimum_cosine: float
+) -> list[MergeProposal]:
+    """The proposals of a rule, by descending confidence; no entity is both target and duplicate.
 
-    Pairs that it says most surely come first. A pair whose entity that goes is kept in an earlier
-    pair, or whose entity that stays has gone, is left out; pairs that were merged before are
-    earlier than all, so that a rule that was followed says nothing more of the same documents.
-    What was told apart stays apart.
+    A pair is omitted if its duplicate is the target of an earlier pair, or if one of its entities
+    has been merged by an earlier pair. Previous merges count as earlier pairs, so that a rule whose
+    proposals were accepted proposes nothing more for the same documents. Pairs that were decided to
+    be different are omitted too.
     """
     minter = reader.minter
-    decided = Decided.of(read_decisions(reader), minter)
+    decisions = NameDecisions.of(read_decisions(reader), minter)
     graph: Iterable[Quad] = reader.store.quads(minter.kg_graph)
-    if decided.merges:
-        graph = traversed(reader, replace(decided, merges=frozenset()))
-    things = Things.of(graph, decided.names)
-    for mention in decided.names:
-        things.meant[mention].add(minter.entity_of_mention(mention))
-    gone = {entity for name, _ in decided.merges for entity in things.meant[name]}
-    kept = {entity for _, name in decided.merges for entity in things.meant[name]}
-    variants = {minter.entity_of_mention(variant) for variant in decided.bases}
-    pairs: Mapping[str, Callable[[], Iterator[Proposal]]] = {
-        "same-words": lambda: _same_words(things),
-        "initials": lambda: _initials(things),
-        "near": lambda: _near(things, nearest, least),
+    if decisions.merges:
+        graph = traversed_graph(reader, replace(decisions, merges=frozenset()))
+    features = EntityFeatures.of(graph, decisions.names)
+    for mention in decisions.names:
+        features.referents[mention].add(minter.entity_of_mention(mention))
+    merged = {entity for name, _ in decisions.merges for entity in features.referents[name]}
+    targets = {entity for _, name in decisions.merges for entity in features.referents[name]}
+    variants = {minter.entity_of_mention(variant) for variant in decisions.bases}
+    pairs: Mapping[str, Callable[[], Iterator[MergeProposal]]] = {
+        "same-words": lambda: _propose_same_words(features),
+        "initials": lambda: _propose_initials(features),
+        "near": lambda: _propose_near(features, nearest, minimum_cosine),
     }
-    found = []
-    for proposal in sorted(pairs[rule](), key=lambda p: (-p.confidence, p.kept, p.other)):
-        if proposal.other in kept or proposal.other in gone or proposal.kept in gone:
+    accepted = []
+    for proposal in sorted(pairs[rule](), key=lambda p: (-p.confidence, p.target, p.duplicate)):
+        if (
+            proposal.duplicate in targets
+            or proposal.duplicate in merged
+            or proposal.target in merged
+        ):
             continue
-        names = minter.mention_of_entity(proposal.other), minter.mention_of_entity(proposal.kept)
-        if names in decided.apart or not variants.isdisjoint((proposal.other, proposal.kept)):
+        names = (
+            minter.mention_of_entity(proposal.duplicate),
+            minter.mention_of_entity(proposal.target),
+        )
+        if names in decisions.different or not variants.isdisjoint(
+            (proposal.duplicate, proposal.target)
+        ):
             continue
-        kept.add(proposal.kept)
-        gone.add(proposal.other)
-        found.append(proposal)
-    return found
+        targets.add(proposal.target)
+        merged.add(proposal.duplicate)
+        accepted.append(proposal)
+    return accepted
 
 
-def _same_words(things: Things) -> Iterator[Proposal]:
-    """Names of the same words in whatever order, and whether or not they end in an s."""
+def _propose_same_words(features: EntityFeatures) -> Iterator[MergeProposal]:
+    """Names with the same words in any order, ignoring a plural s."""
     groups: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    for entity, name in sorted(things.names.items()):
-        groups[tuple(sorted(map(_stem, name.split())))].append(entity)
+    for entity, name in sorted(features.names.items()):
+        groups[tuple(sorted(map(_strip_plural, name.split())))].append(entity)
     for entities in groups.values():
-        if len(entities) > _NAMES_SHOWN:
+        if len(entities) > _MAX_GROUP:
             continue
         for one, other in combinations(entities, 2):
-            if things.names[one] != things.names[other]:
-                kept, gone = things.kept_first(one, other)
-                yield Proposal(kept, gone, SEMAPV.LexicalMatching.value, 0.9)
+            if features.names[one] != features.names[other]:
+                target, duplicate = features.merge_order(one, other)
+                yield MergeProposal(target, duplicate, SEMAPV.LexicalMatching.value, 0.9)
 
 
-def _stem(word: str) -> str:
+def _strip_plural(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def _initials(things: Things) -> Iterator[Proposal]:
-    """A person by initials and surname, where one person alone fits and they share a neighbour."""
+def _propose_initials(features: EntityFeatures) -> Iterator[MergeProposal]:
+    """Persons given by initials and surname, if only one person matches and has a neighbour with
+    them in common.
+    """
     by_surname: defaultdict[str, list[str]] = defaultdict(list)
-    for entity in sorted(things.persons & things.names.keys()):
-        words = things.names[entity].split()
+    for entity in sorted(features.persons & features.names.keys()):
+        words = features.names[entity].split()
         if len(words) > 1:
             by_surname[words[-1]].append(entity)
     for entities in by_surname.values():
         for short in entities:
-            first, *middle, _ = things.names[short].split()
-            fits = [e for e in entities if e != short and _fits(first, things.names[e])]
+            first, *middle, _ = features.names[short].split()
+            fits = [
+                e for e in entities if e != short and _matches_initials(first, features.names[e])
+            ]
             if len(first) > 3 or middle or len(fits) != 1:
                 continue
-            if things.share_neighbour(short, fits[0]):
-                yield Proposal(fits[0], short, SEMAPV.LexicalMatching.value, 0.8)
+            if features.share_neighbour(short, fits[0]):
+                yield MergeProposal(fits[0], short, SEMAPV.LexicalMatching.value, 0.8)
 
 
-def _fits(initials: str, name: str) -> bool:
-    given = name.split()[:-1]
-    return len(given[0]) > 1 and "".join(word[0] for word in given).startswith(initials)
+def _matches_initials(initials: str, name: str) -> bool:
+    first_names = name.split()[:-1]
+    return len(first_names[0]) > 1 and "".join(word[0] for word in first_names).startswith(initials)
 
 
-def _near(things: Things, nearest: Nearest, least: float) -> Iterator[Proposal]:
-    """Entities with similar names, as the embedding model tells, that share a neighbour."""
-    for entity in sorted(things.names):
-        if not things.neighbours[entity]:
+def _propose_near(
+    features: EntityFeatures, nearest: Nearest, minimum_cosine: float
+) -> Iterator[MergeProposal]:
+    """Entities that share a neighbour and whose names have similar embeddings."""
+    for entity in sorted(features.names):
+        if not features.neighbours[entity]:
             continue
-        for other, cosine in nearest(entity, least):
-            if other > entity and other in things.names and things.share_neighbour(entity, other):
-                kept, gone = things.kept_first(entity, other)
+        for other, cosine in nearest(entity, minimum_cosine):
+            if (
+                other > entity
+                and other in features.names
+                and features.share_neighbour(entity, other)
+            ):
+                target, duplicate = features.merge_order(entity, other)
                 justification = SEMAPV.SemanticSimilarityThresholdMatching.value
-                yield Proposal(kept, gone, justification, min(1.0, round(cosine, 4)))
+                yield MergeProposal(target, duplicate, justification, min(1.0, round(cosine, 4)))

@@ -8,9 +8,9 @@ from statistics import fmean
 from typing import Any, Final
 
 from sarag_rdf.errors import InputError
-from sarag_rdf.evaluation.jobs import Record, RowFile, key_of
-from sarag_rdf.evaluation.judge import FENCE, identity, missing, said_of
+from sarag_rdf.evaluation.judge import FENCE, count_missing, judge_identity, run_judge
 from sarag_rdf.evaluation.qa import Row
+from sarag_rdf.evaluation.runner import Record, RowFile, key_of
 from sarag_rdf.evaluation.statistics import paired_interval
 from sarag_rdf.evaluation.tables import interval, percent, table
 from sarag_rdf.fence import fence_for
@@ -31,61 +31,61 @@ _DECLINED = "There is not enough information to answer."
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """An answer as a judge sees it."""
+class PresentedAnswer:
+    """An answer as presented to the judge."""
 
     reasoning: str
     answer: str
 
     @classmethod
-    def of(cls, row: Row) -> Said:
-        """What a row says; one that declines says so in words that are the same for all."""
+    def of(cls, row: Row) -> PresentedAnswer:
+        """The answer of a row, with a uniform text if the system gave none."""
         return cls(row.reasoning, row.answer or _DECLINED)
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A question, and two answers in the order in which they are shown."""
+class Comparison:
+    """A question and two answers, in the order of presentation."""
 
     question: str
-    first: Said
-    second: Said
+    first: PresentedAnswer
+    second: PresentedAnswer
 
     @property
-    def swapped(self) -> Order:
-        """The same in the other order."""
-        return Order(self.question, self.second, self.first)
+    def swapped(self) -> Comparison:
+        """The comparison in the reverse order."""
+        return Comparison(self.question, self.second, self.first)
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """What two systems said to one question, ours first; `same_run` if asked under one setting."""
+class AnswerPair:
+    """The answers of two systems to a question; `same_run`: in the same configuration."""
 
     id: str
-    order: Order
+    order: Comparison
     same_run: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """Pairs in the order of the file; `failed` and `unpaired` count questions left out."""
+class AnswerPairs:
+    """Pairs in the order of the file; `failed` and `unpaired` count excluded questions."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[AnswerPair, ...]
     failed: int
     unpaired: int
 
 
-def pairs_of(kept: RowFile, ours: str, theirs: str) -> Pairs:
-    """Pairs of the last rows of two systems; raises `InputError` for a system without any."""
+def pair_answers(row_file: RowFile, ours: str, theirs: str) -> AnswerPairs:
+    """Pairs of the last rows of two systems; raises `InputError` for a system without rows."""
     found: dict[str, dict[str, tuple[Row, Any]]] = {}
-    for record in kept:
+    for record in row_file:
         row = Row.of(record)
         if row is not None:
             found.setdefault(row.system, {})[row.id] = row, record.get("run")
     for system in (ours, theirs):
         if system not in found:
             raise InputError(
-                f"there is no answer of {system} among the rows: there are answers of "
+                f"the rows contain no answers of {system}: they contain answers of "
                 f"{', '.join(found) or 'no system'}"
             )
     both = [id_ for id_ in found[ours] if id_ in found[theirs]]
@@ -93,15 +93,15 @@ def pairs_of(kept: RowFile, ours: str, theirs: str) -> Pairs:
     for id_ in both:
         (mine, run), (other, other_run) = found[ours][id_], found[theirs][id_]
         if "failed" not in (mine.outcome, other.outcome):
-            order = Order(mine.question, Said.of(mine), Said.of(other))
-            pairs.append(Pair(id_, order, run == other_run))
+            order = Comparison(mine.question, PresentedAnswer.of(mine), PresentedAnswer.of(other))
+            pairs.append(AnswerPair(id_, order, run == other_run))
     unpaired = len(found[ours]) + len(found[theirs]) - 2 * len(both)
-    return Pairs(tuple(pairs), len(both) - len(pairs), unpaired)
+    return AnswerPairs(tuple(pairs), len(both) - len(pairs), unpaired)
 
 
-def pair_prompt(order: Order) -> str:
+def pair_prompt(order: Comparison) -> str:
     """The prompt, in which question and answers are fenced data."""
-    texts = [text for said in (order.first, order.second) for text in (said.reasoning, said.answer)]
+    texts = [text for answer in (order.first, order.second) for text in _texts(answer)]
     return render_prompt(
         "judge_pair",
         question=order.question,
@@ -112,13 +112,13 @@ def pair_prompt(order: Order) -> str:
 
 
 def compare_all(
-    pairs: Iterable[Pair], llm: LLM, kept: RowFile, *, threads: int, progress: Progress
-) -> dict[Order, Record]:
-    """What the judge says of each order; answers that are the same are not asked about.
+    pairs: Iterable[AnswerPair], llm: LLM, row_file: RowFile, *, threads: int, progress: Progress
+) -> dict[Comparison, Record]:
+    """The replies of the judge by order of presentation; identical answers are not judged.
 
-    See `sarag_rdf.evaluation.judge.said_of`.
+    See `sarag_rdf.evaluation.judge.run_judge`.
     """
-    judge = identity(llm, "judge_pair")
+    judge = judge_identity(llm, "judge_pair")
     orders = [
         order
         for pair in pairs
@@ -126,41 +126,42 @@ def compare_all(
         for order in (pair.order, pair.order.swapped)
     ]
     keys = {
-        order: key_of("pair", judge, order.question, *_told(order.first), *_told(order.second))
+        order: key_of("pair", judge, order.question, *_texts(order.first), *_texts(order.second))
         for order in orders
     }
 
-    def ask(order: Order) -> Reply:
+    def ask(order: Comparison) -> Reply:
         return llm.complete(pair_prompt(order), SCHEMA, name="judge_pair", max_tokens=150)
 
-    return said_of(ask, keys, kept, threads, progress("comparing", missing(keys, kept)))
+    advance = progress("comparing", count_missing(keys, row_file))
+    return run_judge(ask, keys, row_file, threads, advance)
 
 
 def verdict(criterion: str, forth: Mapping[str, str], back: Mapping[str, str]) -> str:
-    """``win`` or ``loss`` of the one that comes first in `forth`, if both orders say so.
+    """``win`` or ``loss`` of the answer that is first in `forth`, if both orders agree.
 
-    Else ``tie``; or ``order``, a tie in which the same place won twice.
+    Else ``tie``, or ``order`` for a tie in which the same position won both times.
 
     >>> verdict("logic", {"logic": "first"}, {"logic": "second"})
     'win'
     >>> verdict("logic", {"logic": "first"}, {"logic": "first"})
     'order'
     """
-    said = forth[criterion], back[criterion]
-    if said == ("first", "second"):
+    winners = forth[criterion], back[criterion]
+    if winners == ("first", "second"):
         return "win"
-    if said == ("second", "first"):
+    if winners == ("second", "first"):
         return "loss"
-    return "order" if said[0] == said[1] != "equal" else "tie"
+    return "order" if winners[0] == winners[1] != "equal" else "tie"
 
 
 def report(
-    found: Pairs, records: Mapping[Order, Record], setting: Mapping[str, Any]
+    found: AnswerPairs, records: Mapping[Comparison, Record], setting: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Setting, rates by criterion as fractions from 0 to 1, a row for each question.
+    """The settings, rates by criterion as fractions in [0, 1], and a row for each question.
 
-    `tie` includes `order`. `setting` names `seed` and `prices`. Answers that are the same are
-    ties; pairs of which the judge gave no valid reply in either order are left out, and counted.
+    `tie` includes `order`. `setting` has `seed` and `prices`. Identical answers are ties; pairs
+    without a valid reply in both orders are excluded and counted.
     """
     rows: list[dict[str, Any]] = [
         {"id": pair.id, "question": pair.order.question, **_verdicts(pair, records)}
@@ -193,7 +194,7 @@ def report(
     }
 
 
-def _verdicts(pair: Pair, records: Mapping[Order, Record]) -> dict[str, str | None]:
+def _verdicts(pair: AnswerPair, records: Mapping[Comparison, Record]) -> dict[str, str | None]:
     if pair.order.first == pair.order.second:
         return dict.fromkeys(CRITERIA, "tie")
     forth, back = (records[order]["said"] for order in (pair.order, pair.order.swapped))
@@ -206,10 +207,10 @@ def _rates(verdicts: Sequence[str], seed: int) -> dict[str, Any]:
     if not verdicts:
         return dict.fromkeys(("win", "tie", "loss", "order", "difference"))
     shares = {
-        name: round(fmean(said == name for said in verdicts), _DIGITS)
+        name: round(fmean(value == name for value in verdicts), _DIGITS)
         for name in ("win", "tie", "loss", "order")
     }
-    wins, losses = ([float(said == name) for said in verdicts] for name in ("win", "loss"))
+    wins, losses = ([float(value == name) for value in verdicts] for name in ("win", "loss"))
     middle, low, high = (round(v, _DIGITS) for v in paired_interval(wins, losses, seed))
     return {
         **shares,
@@ -218,21 +219,21 @@ def _rates(verdicts: Sequence[str], seed: int) -> dict[str, Any]:
     }
 
 
-def _told(said: Said) -> tuple[str, str]:
-    return said.reasoning, said.answer
+def _texts(answer: PresentedAnswer) -> tuple[str, str]:
+    return answer.reasoning, answer.answer
 
 
-SAYING = {
-    "the_same": "pairs that are the same word for word, ties without being asked about",
-    "without_verdict": "pairs of which the judge said nothing valid, left out",
-    "failed": "questions at which one of the two failed, left out",
-    "answered_by_one_alone": "answers of one system alone, left out",
-    "of_different_runs": "pairs whose answers were given under different settings",
+DESCRIPTIONS = {
+    "the_same": "pairs of identical answers, which are ties and were not judged",
+    "without_verdict": "pairs without a valid reply of the judge, excluded",
+    "failed": "questions at which one of the systems failed, excluded",
+    "answered_by_one_alone": "questions answered by one system only, excluded",
+    "of_different_runs": "pairs of answers from runs with different configurations",
 }
 
 
 def lines(report: Mapping[str, Any]) -> Iterator[str]:
-    """Rates by criterion in percent, what the order decided, what was left out."""
+    """The report as text: rates by criterion in percent, and excluded pairs."""
     ours, theirs = report["setting"]["systems"]
     pairs = report["pairs"]
     yield f"{ours} against {theirs}"
@@ -248,5 +249,5 @@ def lines(report: Mapping[str, Any]) -> Iterator[str]:
     ]
     yield from table(["criterion", "win", "tie", "loss", "order", "win less loss"], rows)
     yield ""
-    yield "order: ties in which the answer shown in the same place won both times"
-    yield from (f"{said}: {pairs[what]}" for what, said in SAYING.items() if pairs[what])
+    yield "order: ties in which the answer in the same position won both times"
+    yield from (f"{text}: {pairs[kind]}" for kind, text in DESCRIPTIONS.items() if pairs[kind])

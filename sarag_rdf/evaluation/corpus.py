@@ -1,4 +1,4 @@
-"""The passages that are searched, read from JSON files identified by digest."""
+"""Corpora of passages, read from JSON files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sarag_rdf.errors import InputError
 from sarag_rdf.types import Source
 
 _UNLIKE = re.compile(r"[\s\x00-\x1f\ufffd\ufffe\uffff\ud800-\udfff]+")
-"""What a graph may hold otherwise than the file: white space, and what XML does not allow."""
+"""Characters that are ignored in comparisons: white space, and characters that XML forbids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One passage; `id` is the file's own, else its place in the file, from 0."""
+    """A passage; `id` is that of the file, else its position from 0."""
 
     id: str
     title: str
@@ -27,15 +27,14 @@ class Passage:
 
     @property
     def source(self) -> Source:
-        """The passage as it is indexed."""
+        """The passage as a source for indexing."""
         return Source(self.text, self.title)
 
 
 class Corpus:
-    """Distinct passages in the order of their file; two are the same if title and text are.
+    """Distinct passages by title and text, in the order of their file.
 
-    Titles and texts are compared without white space, so that sentences may be joined with a
-    blank in one file and without in another.
+    White space is ignored in comparisons, because files differ in how they join sentences.
     """
 
     def __init__(self, passages: list[Passage], sha256: str = "", file: str = "") -> None:
@@ -57,24 +56,25 @@ class Corpus:
             self._titled.setdefault(title, []).append((text, number))
 
     @property
-    def told(self) -> dict[str, Any]:
-        """What a report says of the file."""
+    def summary(self) -> dict[str, Any]:
+        """The corpus in a report: file, SHA-256, and number of passages."""
         return {"file": self.file, "sha256": self.sha256, "passages": len(self.passages)}
 
-    def number(self, title: str, text: str) -> int | None:
-        """The place among `passages` of one with this title and text, or None.
+    def index_of(self, title: str, text: str) -> int | None:
+        """The position in `passages` of a title and text, or None.
 
-        A passage without title has any title; a paragraph without is the first with its text.
+        A passage without a title matches any title; an empty title matches the first passage with
+        the text.
         """
         key = _bare(title), _bare(text)
         if key in self._exact:
             return self._exact[key]
         return self._exact.get(("", key[1])) if key[0] else self._texts.get(key[1])
 
-    def number_of_part(self, title: str, text: str) -> int | None:
-        """The place of the passage with this title that is, or else that contains, this text.
+    def index_of_part(self, title: str, text: str) -> int | None:
+        """The position of the passage with this title and text, or else that contains the text.
 
-        Of several that contain it the first; None for an empty text and if there is none.
+        None for an empty text, or without such a passage.
         """
         if (title, text) not in self._parts:
             self._parts[title, text] = self._part(title, text)
@@ -90,17 +90,17 @@ class Corpus:
 def read_corpus(path: Path) -> Corpus:
     """Read ``[{title, text}]``, its JSON Lines, ``{title: text}`` or ``{title: [sentences]}``.
 
-    Raises `InputError`, also for a corpus without a single text.
+    Raises `InputError`, also for a corpus without texts.
     """
     file = read_json(path)
     corpus = Corpus(list(_passages(file)), file.sha256, path.name)
     if not corpus.passages:
-        raise file.error("it holds no passage with a text")
+        raise file.error("no passage with a text")
     return corpus
 
 
 def joined(value: Any) -> str | None:
-    """A text, or sentences as a text; None for anything else."""
+    """A text, or a list of sentences joined into a text; None for other values."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and all(isinstance(sentence, str) for sentence in value):
@@ -120,7 +120,7 @@ def _passages(file: JsonFile) -> Iterator[Passage]:
         text = joined(record["text"])
         title = record.get("title") or ""
         if text is None or not isinstance(title, str):
-            raise file.error(f"record {place + 1} has a title or a text that is no text")
+            raise file.error(f"the title or text of record {place + 1} is not a string")
         yield Passage(str(record.get("id", place)), title, text)
 
 
@@ -130,7 +130,7 @@ def _bare(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JsonFile:
-    """A file's values: what its JSON says, or the list of its lines; `sha256` is of its bytes."""
+    """The data of a JSON file, or the list of values of a JSON Lines file, with its SHA-256."""
 
     path: Path
     sha256: str
@@ -142,27 +142,27 @@ class JsonFile:
         return InputError(f"{self.path}: {reason} ({formats})")
 
     def records(self, key: str) -> list[dict[str, Any]]:
-        """The objects of a list, or one object alone that has `key`; each must have it."""
+        """The objects of a list, or a single object; raises `InputError` for one without `key`."""
         items = [self.data] if isinstance(self.data, dict) and key in self.data else self.data
         if not isinstance(items, list):
-            raise self.error(f"a list of objects with '{key}' is expected")
+            raise self.error(f"expected a list of objects with '{key}'")
         for place, item in enumerate(items, 1):
             if not isinstance(item, dict) or key not in item:
-                raise self.error(f"record {place} is no object with '{key}'")
+                raise self.error(f"record {place} is not an object with '{key}'")
         return items
 
 
 def read_json(path: Path) -> JsonFile:
-    """Read JSON, or else one JSON value a line; raises `InputError`."""
+    """Read JSON or JSON Lines; raises `InputError`."""
     try:
         content = path.read_bytes()
         text = content.decode("utf-8-sig")
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: save it as UTF-8") from error
+        raise InputError(f"{path} is not UTF-8: save it as UTF-8") from error
     if not text.strip():
-        raise InputError(f"{path} is empty: name a file that holds JSON")
+        raise InputError(f"{path} is empty: name a file that contains JSON")
     try:
         data = json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
@@ -171,17 +171,17 @@ def read_json(path: Path) -> JsonFile:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, none of whose keys may hide another value."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """An object; raises ValueError for duplicate keys."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key '{twice}' stands twice in one object")
-    return found
+        duplicate = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"duplicate key '{duplicate}' in an object")
+    return values
 
 
 def _lines(path: Path, text: str, whole: Exception) -> list[Any]:
-    """One value a line. If not even the first line is JSON, the error of the whole counts."""
+    """One value per line. If the first line is not JSON, the error of the whole file is raised."""
     values: list[Any] = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -190,5 +190,5 @@ def _lines(path: Path, text: str, whole: Exception) -> list[Any]:
             values.append(json.loads(line, object_pairs_hook=_object))
         except (ValueError, RecursionError) as error:
             reason = f"line {number}: {error}" if values else str(whole)
-            raise InputError(f"{path} is not JSON ({reason}): mend it") from error
+            raise InputError(f"{path} is not valid JSON ({reason}): correct it") from error
     return values

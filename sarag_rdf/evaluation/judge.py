@@ -1,4 +1,4 @@
-"""Marks answers: by string match, and by a judge model where strings differ."""
+"""Grading of answers by string match, and by a judge model if strings differ."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from sarag_rdf.evaluation.jobs import Record, RowFile, as_done, key_of
-from sarag_rdf.evaluation.qa import OF_ONE_QUESTION, Row
+from sarag_rdf.evaluation.qa import QUESTION_ERRORS, Row
 from sarag_rdf.evaluation.questions import Question
-from sarag_rdf.evaluation.scores import exact, matches, token_f1
+from sarag_rdf.evaluation.runner import Record, RowFile, key_of, map_as_completed
+from sarag_rdf.evaluation.scores import exact_match, matches, token_f1
 from sarag_rdf.fence import fence_for
 from sarag_rdf.ports import LLM, Progress, Reply
 from sarag_rdf.resources import prompt_hash, render_prompt
@@ -28,7 +28,7 @@ Shown = TypeVar("Shown")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An answer to be marked, with the question and the known answers."""
+    """An answer to be judged, with the question and the known answers."""
 
     question: str
     known: tuple[str, ...]
@@ -37,7 +37,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the judge says; None if it gave no valid reply."""
+    """The verdict of the judge, None without a valid reply, and its cost."""
 
     correct: bool | None
     calls: int = 0
@@ -46,7 +46,7 @@ class Verdict:
 
 
 def judge_prompt(case: Case) -> str:
-    """The prompt, in which question and answers are fenced data."""
+    """The prompt, with question and answers as fenced data."""
     return render_prompt(
         "judge",
         question=case.question,
@@ -57,10 +57,10 @@ def judge_prompt(case: Case) -> str:
 
 
 def judge_all(
-    cases: Iterable[Case], llm: LLM, kept: RowFile, *, threads: int, progress: Progress
+    cases: Iterable[Case], llm: LLM, row_file: RowFile, *, threads: int, progress: Progress
 ) -> dict[Case, Verdict]:
-    """A verdict for each distinct case; see `said_of` for what is asked and raised."""
-    judge = identity(llm, "judge")
+    """A verdict for each distinct case; see `run_judge`."""
+    judge = judge_identity(llm, "judge")
     keys = {
         case: key_of("verdict", judge, case.question, case.known, case.answer) for case in cases
     }
@@ -68,43 +68,44 @@ def judge_all(
     def ask(case: Case) -> Reply:
         return llm.complete(judge_prompt(case), SCHEMA, name="judge", max_tokens=50)
 
-    found = said_of(ask, keys, kept, threads, progress("judging", missing(keys, kept)))
-    return {case: _verdict(record) for case, record in found.items()}
+    advance = progress("judging", count_missing(keys, row_file))
+    records = run_judge(ask, keys, row_file, threads, advance)
+    return {case: _verdict(record) for case, record in records.items()}
 
 
-def identity(llm: LLM, prompt: str) -> list[Any]:
-    """What a judge's reply depends on beside what it is shown."""
-    return [llm.model, settings_of(llm), prompt_hash(prompt)]
+def judge_identity(llm: LLM, prompt: str) -> list[Any]:
+    """Everything that a judge's reply depends on, except the input."""
+    return [llm.model, llm_settings(llm), prompt_hash(prompt)]
 
 
-def settings_of(llm: LLM) -> dict[str, str]:
-    """What replies depend on beside model, prompt and schema, if the model tells it."""
+def llm_settings(llm: LLM) -> dict[str, str]:
+    """The settings that replies depend on, besides model, prompt and schema, if available."""
     settings: Mapping[str, str] = getattr(llm, "settings", {})
     return dict(settings)
 
 
-def missing(keys: Mapping[Any, str], kept: RowFile) -> int:
-    """How many are not kept yet."""
-    return sum(kept.get(key, _FIELDS) is None for key in keys.values())
+def count_missing(keys: Mapping[Any, str], row_file: RowFile) -> int:
+    """The number of keys without a record."""
+    return sum(row_file.get(key, _FIELDS) is None for key in keys.values())
 
 
-def said_of(
+def run_judge(
     ask: Callable[[Shown], Reply],
     keys: Mapping[Shown, str],
-    kept: RowFile,
+    row_file: RowFile,
     threads: int,
     advance: Callable[[int], None],
 ) -> dict[Shown, Record]:
-    """A judge's replies; only what `kept` lacks under its key is asked for.
+    """The replies of a judge; records in `row_file` are reused.
 
-    A record has what was ``said`` (None without a valid reply, and then the ``problem``), and
-    what it cost. Raises what ends a run, as `sarag_rdf.evaluation.qa.ask_all` does.
+    A record has the reply as ``said`` (None without a valid reply, and then the ``problem``) and
+    its cost. Raises errors that end a run, as `sarag_rdf.evaluation.qa.ask_all` does.
     """
 
     def work(shown: Shown) -> Record:
         try:
             reply = ask(shown)
-        except OF_ONE_QUESTION as error:
+        except QUESTION_ERRORS as error:
             problem = f"{type(error).__name__}: {error}"
             return {"said": None, "problem": problem, "calls": 0, "tokens_in": 0, "tokens_out": 0}
         return {
@@ -114,12 +115,12 @@ def said_of(
             "tokens_out": reply.usage.tokens_out,
         }
 
-    found = {shown: kept.get(key, _FIELDS) for shown, key in keys.items()}
-    jobs = [shown for shown, record in found.items() if record is None]
-    for shown, record in as_done(work, jobs, threads):
-        found[shown] = kept.put(keys[shown], record)
+    records = {shown: row_file.get(key, _FIELDS) for shown, key in keys.items()}
+    jobs = [shown for shown, record in records.items() if record is None]
+    for shown, record in map_as_completed(work, jobs, threads):
+        records[shown] = row_file.put(keys[shown], record)
         advance(1)
-    return {shown: record for shown, record in found.items() if record is not None}
+    return {shown: record for shown, record in records.items() if record is not None}
 
 
 def _verdict(record: Record) -> Verdict:
@@ -129,18 +130,18 @@ def _verdict(record: Record) -> Verdict:
 
 
 SAMPLE = 20
-"""Matched answers that the judge is asked about too, to see whether it agrees."""
+"""The number of matching answers that are judged as well, to measure agreement."""
 Rows = Mapping[str, Sequence[Row]]
-"""By system, one a question, in their order."""
+"""Rows by system, one per question, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """Figures of one answer in [0, 1]; what is not answered has 0 everywhere.
+class GradedAnswer:
+    """The scores of an answer in [0, 1]; all are 0 without an answer.
 
-    `judged` is the judge's verdict, None if it was not asked or said nothing. `error` is empty
-    for a right answer; else ``failed``, ``retrieval`` if no known answer stood in what the model
-    was given, or ``reasoning`` ("The Reasoning Bottleneck in Graph-RAG", section 5.7).
+    `judged` is the judge's verdict, None without one. `error` is empty for a correct answer, else
+    ``failed``, ``retrieval`` if the context contains no known answer, or ``reasoning`` ("The
+    Reasoning Bottleneck in Graph-RAG", section 5.7).
     """
 
     row: Row
@@ -153,29 +154,29 @@ class Mark:
 
 
 def case_of(question: Question, row: Row) -> Case:
-    """What a judge is asked about a row."""
+    """The case of a row."""
     return Case(question.query.text, question.answers, row.answer)
 
 
 def cases_for_judge(questions: Sequence[Question], rows: Rows) -> list[Case]:
-    """Distinct answers that match no known one, and the first `SAMPLE` of those that do."""
-    found: dict[bool, dict[Case, None]] = {False: {}, True: {}}
-    for place, question in enumerate(questions):
-        for row in (of_system[place] for of_system in rows.values()):
+    """Distinct answers that match no known answer, and the first `SAMPLE` that do."""
+    cases: dict[bool, dict[Case, None]] = {False: {}, True: {}}
+    for number, question in enumerate(questions):
+        for row in (system_rows[number] for system_rows in rows.values()):
             if row.outcome == "answered":
                 case = case_of(question, row)
-                found[matches(case.answer, case.known)][case] = None
-    return [*found[False], *islice(found[True], SAMPLE)]
+                cases[matches(case.answer, case.known)][case] = None
+    return [*cases[False], *islice(cases[True], SAMPLE)]
 
 
-def marks_of(
+def grade_answers(
     questions: Sequence[Question], rows: Iterable[Row], verdicts: Mapping[Case, Verdict]
-) -> list[Mark]:
-    """The marks of one system's rows; a match is right, whatever the judge says of it."""
+) -> list[GradedAnswer]:
+    """Grade the rows of a system; a match is correct, regardless of the judge's verdict."""
     return [_mark(question, row, verdicts) for question, row in zip(questions, rows, strict=True)]
 
 
-def _mark(question: Question, row: Row, verdicts: Mapping[Case, Verdict]) -> Mark:
+def _mark(question: Question, row: Row, verdicts: Mapping[Case, Verdict]) -> GradedAnswer:
     matched = row.outcome == "answered" and matches(row.answer, question.answers)
     verdict = verdicts.get(case_of(question, row)) if row.outcome == "answered" else None
     judged = verdict.correct if verdict else None
@@ -186,13 +187,13 @@ def _mark(question: Question, row: Row, verdicts: Mapping[Case, Verdict]) -> Mar
         error = "failed"
     else:
         error = "reasoning" if row.covered else "retrieval"
-    return Mark(
-        row, exact(row.answer, question.answers), token_f1(row.answer, question.answers),
+    return GradedAnswer(
+        row, exact_match(row.answer, question.answers), token_f1(row.answer, question.answers),
         matched, judged, correct, error,
     )  # fmt: skip
 
 
-ANSWERING: Final = (
+ANSWER_PROMPTS: Final = (
     "_evidence",
     "answer",
     "answer_brief",
@@ -205,10 +206,10 @@ ANSWERING: Final = (
     "sparql_cot",
     "sparql_grounded",
 )
-"""Prompts that reasoners use."""
+"""The prompts of reasoners."""
 
 
-def depends_on(
+def run_configuration(
     llm: LLM,
     *,
     graph: Mapping[str, Any],
@@ -216,15 +217,15 @@ def depends_on(
     tokenizer: str | None,
     version: str,
 ) -> dict[str, Any]:
-    """Plain JSON values that are part of the key of every kept answer.
+    """The configuration of a run as JSON values, which is part of the key of every stored answer.
 
-    `graph` is what tells one graph from another; the rest of the key is the system, and the
-    question with its known answers.
+    `graph` identifies the graph; the other parts of the key are the system, and the question with
+    its known answers.
     """
     return {
         "model": llm.model,
-        "settings": settings_of(llm),
-        "prompts": prompt_hash(*ANSWERING),
+        "settings": llm_settings(llm),
+        "prompts": prompt_hash(*ANSWER_PROMPTS),
         "graph": dict(graph),
         "budget": budget,
         "tokenizer": tokenizer,

@@ -12,7 +12,7 @@ from typing import Any
 from sarag_rdf.errors import MissingDependencyError
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9")
-"""Distinct to all common kinds of colour vision (Okabe and Ito 2008)."""
+"""Distinguishable with all common kinds of colour vision (Okabe and Ito 2008)."""
 MARKS = "osD^vPX"
 INK, MUTED, GRID = "#1b2430", "#56606e", "#dde2e8"
 
@@ -21,7 +21,7 @@ INK, MUTED, GRID = "#1b2430", "#56606e", "#dde2e8"
 def png_axes(
     path: Path, title: str, box: tuple[float, float, float, float] = (0.08, 0.12, 0.7, 0.76)
 ) -> Iterator[Any]:
-    """Axes of matplotlib to draw on; written to `path` at the end.
+    """Matplotlib axes for a figure that is written to `path` at the end of the block.
 
     Raises `MissingDependencyError` without matplotlib, `OSError` if the file cannot be written.
     """
@@ -49,7 +49,7 @@ _RANKS = 40
 
 
 def write_activation_plot(curves: Mapping[str, Sequence[float]], title: str, path: Path) -> None:
-    """Draw a line a label: activations in [0, 1], highest first; see `png_axes` for errors."""
+    """Plot a line per label: activations in [0, 1], descending; see `png_axes` for errors."""
     with png_axes(path, fill(title, 80), (0.08, 0.12, 0.88, 0.74)) as axes:
         active = max(sum(height > 0.0 for height in heights) for heights in curves.values())
         last = min(_RANKS, max(10, active + 1))
@@ -62,25 +62,25 @@ def write_activation_plot(curves: Mapping[str, Sequence[float]], title: str, pat
             )  # fmt: skip
         axes.set_xlim(1, last)
         axes.set_ylim(0.0, 1.0)
-        axes.set_xlabel("entities, the most active first", color=INK)
+        axes.set_xlabel("entities by rank", color=INK)
         axes.set_ylabel("activation", color=INK)
         axes.legend(frameon=False, fontsize=11)
 
 
 _LINE = 0.042
-"""Of the key below the axes, as a part of the picture's height."""
+"""The height of a line of the legend, as a fraction of the figure."""
 _ROWS = 9
-"""Lines of the key at most."""
+"""The maximum number of lines of the legend."""
 _WIDTH = 96
-"""Letters of labels that fit side by side."""
+"""The number of characters that fit into a line of the legend."""
 
 
 def write_answer_plot(
     points: Mapping[str, tuple[float, float]], what: str, read: str, path: Path
 ) -> None:
-    """Draw a mark a system: (tokens read a question, figure in [0, 1]); see `png_axes`.
+    """Plot a marker per system: (tokens per question, score in [0, 1]); see `png_axes`.
 
-    `what` names the figure, `read` the tokens.
+    `what` is the title, `read` the label of the token axis.
     """
     fitting = max(1, min(3, _WIDTH // max(map(len, points))))
     columns = max(fitting, math.ceil(len(points) / _ROWS))
@@ -108,18 +108,18 @@ def write_answer_plot(
 
 
 _LABEL_GAP = 0.045
-"""Between two labels, as a part of the height."""
+"""The minimum distance between two labels, as a fraction of the height."""
 
 
 def write_recall_plot(curves: Mapping[str, Sequence[float]], path: Path) -> None:
-    """Draw a line a method: its recall in [0, 1] at 1, 2, ... documents; see `png_axes`."""
-    with png_axes(path, "Supporting passages found (recall)") as axes:
+    """Plot a line per method: its recall in [0, 1] at 1, 2, ... documents; see `png_axes`."""
+    with png_axes(path, "Recall of supporting passages") as axes:
         last = max(map(len, curves.values()))
         low = math.floor(10 * min(map(min, curves.values()))) / 10
         high = math.ceil(10 * max(map(max, curves.values()))) / 10
         high = max(high, low + 0.1)
         ends = {name: curve[-1] for name, curve in curves.items()}
-        heights = _apart(ends, _LABEL_GAP * (high - low), high)
+        heights = _spread(ends, _LABEL_GAP * (high - low), high)
         for place, (name, curve) in enumerate(curves.items()):
             colour = COLOURS[place % len(COLOURS)]
             axes.plot(
@@ -139,11 +139,11 @@ def write_recall_plot(curves: Mapping[str, Sequence[float]], path: Path) -> None
         axes.set_xticks([k for k in range(1, last + 1) if k == 1 or k % max(1, last // 10) == 0])
         axes.set_yticks([tenth / 10 for tenth in range(round(10 * low), round(10 * high) + 1)])
         axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
-        axes.set_xlabel("documents read, by rank", color=INK)
+        axes.set_xlabel("rank", color=INK)
 
 
-def _apart(heights: Mapping[str, float], gap: float, ceiling: float) -> dict[str, float]:
-    """Heights of labels near those given: first pushed up to stand apart, then down from above."""
+def _spread(heights: Mapping[str, float], gap: float, ceiling: float) -> dict[str, float]:
+    """Label heights that keep a minimum distance: pushed up first, then down from the ceiling."""
     placed: dict[str, float] = {}
     floor = -math.inf
     for name, height in sorted(heights.items(), key=lambda item: item[1]):

@@ -1,4 +1,4 @@
-"""Asks every question of every system of retriever, context and reasoner, with its cost."""
+"""Runs systems of retriever, context and reasoner on questions, and measures their cost."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.evaluation.jobs import Record, RowFile, as_done, key_of
 from sarag_rdf.evaluation.questions import Question
-from sarag_rdf.evaluation.scores import any_holds
+from sarag_rdf.evaluation.runner import Record, RowFile, key_of, map_as_completed
+from sarag_rdf.evaluation.scores import contains_answer
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.options import Spec
 from sarag_rdf.ports import LLM, Gather, Progress, Reasoner, Reply
 from sarag_rdf.types import Answer, Evidence, Query, Usage
 
-OF_ONE_QUESTION = (ContextTooLongError, TruncatedReplyError, UnparsableReplyError)
-"""Errors that say nothing of other questions; all others end the run."""
+QUESTION_ERRORS = (ContextTooLongError, TruncatedReplyError, UnparsableReplyError)
+"""Errors that affect a single question; all others end the run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What a system is made of, as ``RETRIEVER+REASONER`` or ``RETRIEVER+CONTEXT+REASONER``."""
+class SystemSpec:
+    """The parts of a system: ``RETRIEVER+REASONER`` or ``RETRIEVER+CONTEXT+REASONER``."""
 
     label: str
     retriever: Spec
@@ -37,12 +37,12 @@ class Parts:
     reasoner: Spec
 
     @classmethod
-    def parse(cls, text: str) -> Parts:
-        """Each part is a name with options; without a context it is ``whole``.
+    def parse(cls, text: str) -> SystemSpec:
+        """Parse parts, each a name with options; the default context is ``whole``.
 
-        ``closed-book`` stands alone, as it retrieves nothing. Raises `UsageError`.
+        ``closed-book`` is used without a retriever. Raises `UsageError`.
 
-        >>> Parts.parse("dense:limit=5 + single").retriever.options
+        >>> SystemSpec.parse("dense:limit=5 + single").retriever.options
         {'limit': '5'}
         """
         parts = [Spec.parse(part) for part in text.split("+")]
@@ -50,7 +50,7 @@ class Parts:
             return cls(parts[0].label, Spec("dense", "dense"), Spec("whole", "whole"), parts[0])
         if len(parts) not in (2, 3) or not all(part.name for part in parts):
             raise UsageError(
-                f"'{text.strip()}' is no system: write RETRIEVER+REASONER or "
+                f"invalid system '{text.strip()}': write RETRIEVER+REASONER or "
                 "RETRIEVER+CONTEXT+REASONER, such as sarag+single"
             )
         label = "+".join(part.label for part in parts)
@@ -60,7 +60,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A way from a question to an answer, whose calls and gathering a `Meter` counts."""
+    """A reasoner with its label; model calls and retrievals are counted by a `Meter`."""
 
     label: str
     reasoner: Reasoner
@@ -68,13 +68,12 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a system did for one question.
+    """The result of a system for a question.
 
-    `outcome` is ``answered``, ``insufficient`` (with an empty `answer`), or ``failed``, when
-    `problem` says why. `covered` tells whether a known answer stands in what the model was
-    given. `calls` are those that were answered, cached ones included; `seconds` is the time that
-    they and all else take. `notes` are what the reasoner says of its own way: each that is true
-    or false, as ``grounding.bound``.
+    `outcome` is ``answered``, ``insufficient`` (with an empty `answer`), or ``failed``, with the
+    reason in `problem`. `covered`: the context contains a known answer. `calls` are successful
+    model calls, including cached ones; `seconds` is the total time, as if nothing was cached.
+    `notes` are boolean notes of the reasoner, such as ``grounding.bound``.
     """
 
     system: str
@@ -95,37 +94,39 @@ class Row:
 
     @classmethod
     def of(cls, record: Record | None) -> Row | None:
-        """The row of a record of a `RowFile`; None for another kind of record."""
+        """The row in a record of a `RowFile`; None for another kind of record."""
         if record is None or not record.keys() >= set(FIELDS):
             return None
         return cls(**{name: record[name] for name in FIELDS}, notes=record.get("notes", {}))
 
 
 FIELDS = tuple(part.name for part in fields(Row) if part.name != "notes")
-"""What a kept row has."""
+"""The required fields of a stored row."""
 
 
 def ask_all(
     systems: Sequence[System],
     questions: Sequence[Question],
     meter: Meter,
-    kept: RowFile,
-    depends: Mapping[str, Any],
+    row_file: RowFile,
+    configuration: Mapping[str, Any],
     *,
     threads: int,
     progress: Progress,
 ) -> dict[str, list[Row]]:
-    """Rows by system, one a question, in their order; only what `kept` lacks is asked for.
+    """Rows by system, one per question, in their order; rows in `row_file` are reused.
 
-    All systems are asked one question before the next. `depends` says what answers depend on
-    beside system and question. Raises what ends a run; what was done by then is kept.
+    All systems run on a question before the next one. `configuration` is everything else that
+    answers depend on. Raises errors that end a run, after storing the completed rows.
     """
     keys = {
-        (system.label, question.id): key_of("answer", depends, system.label, _told(question))
+        (system.label, question.id): key_of(
+            "answer", configuration, system.label, _identity(question)
+        )
         for question in questions
         for system in systems
     }
-    found = {pair: Row.of(kept.get(key, FIELDS)) for pair, key in keys.items()}
+    found = {pair: Row.of(row_file.get(key, FIELDS)) for pair, key in keys.items()}
     jobs = [
         (system, question)
         for question in questions
@@ -136,12 +137,12 @@ def ask_all(
     def work(job: tuple[System, Question]) -> Row:
         return _ask(*job, meter)
 
-    run = key_of(depends)
-    before = len(keys) - len(jobs)
-    advance = progress(f"asking ({before} kept)" if before else "asking", len(jobs))
-    for (system, question), row in as_done(work, jobs, threads):
+    run = key_of(configuration)
+    reused = len(keys) - len(jobs)
+    advance = progress(f"answering ({reused} reused)" if reused else "answering", len(jobs))
+    for (system, question), row in map_as_completed(work, jobs, threads):
         pair = system.label, question.id
-        kept.put(keys[pair], {**asdict(row), "run": run})
+        row_file.put(keys[pair], {**asdict(row), "run": run})
         found[pair] = row
         advance(1)
     rows = {pair: row for pair, row in found.items() if row is not None}
@@ -151,7 +152,7 @@ def ask_all(
     }
 
 
-def _told(question: Question) -> list[Any]:
+def _identity(question: Question) -> list[Any]:
     return [question.id, question.query.text, list(question.answers)]
 
 
@@ -163,7 +164,7 @@ def _ask(system: System, question: Question, meter: Meter) -> Row:
     outcome: Literal["answered", "insufficient", "failed"] = "insufficient"
     try:
         answer = system.reasoner.answer(question.query)
-    except OF_ONE_QUESTION as error:
+    except QUESTION_ERRORS as error:
         outcome, problem = "failed", f"{type(error).__name__}: {error}"
     else:
         reasoning = answer.reasoning
@@ -175,7 +176,9 @@ def _ask(system: System, question: Question, meter: Meter) -> Row:
     usage = account.usage
     return Row(
         system.label, question.id, question.query.text, outcome, text, reasoning, problem,
-        covered=any_holds(question.answers, (t for context in contexts for t in context.texts)),
+        covered=contains_answer(
+            question.answers, (text for context in contexts for text in context.texts)
+        ),
         calls=usage.calls + usage.cached_calls,
         tokens_in=usage.tokens_in,
         tokens_out=usage.tokens_out,
@@ -198,9 +201,9 @@ def _notes(answer: Answer) -> dict[str, bool]:
 
 @dataclass(slots=True)
 class Account:
-    """Of one question: replies that came, also if a later call fails, and all that was gathered.
+    """The model usage and evidence of a question, also if a later call fails.
 
-    `saved` are the seconds that replies from a cache would have taken.
+    `saved` is the time in seconds that was saved by cached replies.
     """
 
     usage: Usage = field(default_factory=Usage)
@@ -209,10 +212,10 @@ class Account:
 
 
 class Meter:
-    """An `LLM` that puts replies, and what `gathering` gathers, to the account of its thread.
+    """An `LLM` that records usage and evidence in the `Account` of the current thread.
 
-    A reply that comes from a cache counts as the same reply did when it was asked for, so that
-    the figures of a system do not depend on which others are asked beside it.
+    A cached reply counts as much as when it was first requested, so that the cost of a system does
+    not depend on the other systems of a run.
     """
 
     def __init__(self, llm: LLM) -> None:
@@ -226,13 +229,13 @@ class Meter:
         return self._llm.model
 
     def open(self) -> Account:
-        """A new account, for all that this thread does from now on."""
+        """Open a new account for the current thread."""
         account = Account()
         self._own.account = account
         return account
 
     def gathering(self, gather: Gather) -> Gather:
-        """The same `Gather`, for one thread at a time, as graphs and their caches are read."""
+        """The `Gather` with recording, serialized because graphs are not thread-safe."""
 
         def gathered(query: Query) -> Evidence:
             with self._gathering:

@@ -7,32 +7,31 @@ from statistics import fmean, median
 from typing import Any
 
 from sarag_rdf.evaluation.corpus import Corpus
-from sarag_rdf.evaluation.judge import Case, Mark, Rows, Verdict, marks_of
-from sarag_rdf.evaluation.problems import trouble_lines
+from sarag_rdf.evaluation.judge import Case, GradedAnswer, Rows, Verdict, grade_answers
+from sarag_rdf.evaluation.problems import problem_lines
 from sarag_rdf.evaluation.questions import Question, QuestionFile
 from sarag_rdf.evaluation.scores import matches
 from sarag_rdf.evaluation.statistics import paired_interval
 from sarag_rdf.evaluation.tables import interval, percent, table
 
 MEASURES = ("accuracy", "exact_match", "f1")
-"""Figures whose difference to the baseline is reported."""
+"""Measures whose difference from the baseline is reported."""
 FIGURES = (
     *MEASURES,
     *("matched", "coverage", "abstention", "failed"),
     *("errors_of_retrieval", "errors_of_reasoning"),
 )
-"""Figures of a system, as they are reported."""
-TROUBLE = {
-    "duplicate_passages": "passages that the corpus holds already, left out",
-    "empty_passages": "passages without a text, left out",
-    "duplicate_question_ids": "questions with the id of an earlier one, left out",
-    "questions_without_answer": "questions without an answer, left out",
-    "questions_answered_yes_or_no": "questions answered yes or no, which chance covers",
-    "documents_without_extraction": "documents that the file of --extractor does not know, not "
-    "indexed",
-    "passages_not_in_graph": "passages that are not in the graph, so that no system can find them",
+"""The reported measures of a system."""
+PROBLEMS = {
+    "duplicate_passages": "duplicate passages, skipped",
+    "empty_passages": "passages without text, skipped",
+    "duplicate_question_ids": "questions with a duplicate id, skipped",
+    "questions_without_answer": "questions without an answer, skipped",
+    "questions_answered_yes_or_no": "questions answered yes or no, which are covered by chance",
+    "documents_without_extraction": "documents missing from the file of --extractor, not indexed",
+    "passages_not_in_graph": "passages missing from the graph, which no system can retrieve",
 }
-"""What is counted -> what is said before the count."""
+"""Kind of problem -> description, which is printed before the count."""
 _DIGITS = 6
 
 
@@ -40,15 +39,15 @@ def setting(
     corpus: Corpus,
     file: QuestionFile,
     questions: Sequence[Question],
-    trouble: Mapping[str, int],
+    problems: Mapping[str, int],
     **others: Any,
 ) -> dict[str, Any]:
-    """What was evaluated on what; `others` stand in their order between what is known here."""
+    """The settings of an evaluation; `others` are inserted before the problems."""
     return {
-        "corpus": corpus.told,
+        "corpus": corpus.summary,
         "questions": {"file": file.file, "sha256": file.sha256, "count": len(questions)},
         **others,
-        "trouble": {kind: trouble[kind] for kind in TROUBLE},
+        "trouble": {kind: problems[kind] for kind in PROBLEMS},
     }
 
 
@@ -58,12 +57,14 @@ def report(
     verdicts: Mapping[Case, Verdict] | None,
     setting: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Setting, a result for each system, a row for each question; fractions from 0 to 1, or None.
+    """The settings, a result for each system, a row for each question; fractions in [0, 1] or None.
 
-    `setting` names `baseline`, `seed` and `prices`. No time, date or path is among the values.
-    `verdicts` of None means that no judge was asked.
+    `setting` has `baseline`, `seed` and `prices`. The values contain no times, dates or paths.
+    `verdicts` is None without a judge.
     """
-    marks = {label: marks_of(questions, found, verdicts or {}) for label, found in rows.items()}
+    marks = {
+        label: grade_answers(questions, found, verdicts or {}) for label, found in rows.items()
+    }
     prices, base = setting["prices"], marks[setting["baseline"]]
     return {
         "setting": dict(setting),
@@ -103,7 +104,7 @@ def report(
 
 
 def timings(rows: Rows, at_a_time: int) -> dict[str, Any]:
-    """Seconds a question by system, median and mean, and how many were asked at a time."""
+    """Seconds per question by system, median and mean, and the number of concurrent questions."""
     times = {label: [row.seconds for row in found] for label, found in rows.items()}
     return {
         "questions_at_a_time": at_a_time,
@@ -114,7 +115,7 @@ def timings(rows: Rows, at_a_time: int) -> dict[str, Any]:
     }
 
 
-def _figures(mark: Mark) -> dict[str, float]:
+def _figures(mark: GradedAnswer) -> dict[str, float]:
     return {
         "accuracy": float(mark.correct),
         "exact_match": mark.exact,
@@ -128,7 +129,7 @@ def _figures(mark: Mark) -> dict[str, float]:
     }
 
 
-def _notes(marks: Sequence[Mark]) -> dict[str, float | None]:
+def _notes(marks: Sequence[GradedAnswer]) -> dict[str, float | None]:
     """The share of questions for which each note of the reasoner is true."""
     names = sorted({name for mark in marks for name in mark.row.notes})
     return {
@@ -136,8 +137,8 @@ def _notes(marks: Sequence[Mark]) -> dict[str, float | None]:
     }
 
 
-def _group(marks: Sequence[Mark]) -> dict[str, Any]:
-    """How many questions, and the mean of each figure; None without a question."""
+def _group(marks: Sequence[GradedAnswer]) -> dict[str, Any]:
+    """The number of questions, and the mean of each measure; None without questions."""
     every = [_figures(mark) for mark in marks]
     return {
         "questions": len(marks),
@@ -145,8 +146,10 @@ def _group(marks: Sequence[Mark]) -> dict[str, Any]:
     }
 
 
-def _by(groups: Sequence[str | int | None], marks: Sequence[Mark]) -> dict[str, dict[str, Any]]:
-    found: dict[Any, list[Mark]] = {}
+def _by(
+    groups: Sequence[str | int | None], marks: Sequence[GradedAnswer]
+) -> dict[str, dict[str, Any]]:
+    found: dict[Any, list[GradedAnswer]] = {}
     for group, mark in zip(groups, marks, strict=True):
         if group is not None:
             found.setdefault(group, []).append(mark)
@@ -154,7 +157,7 @@ def _by(groups: Sequence[str | int | None], marks: Sequence[Mark]) -> dict[str, 
 
 
 def _difference(
-    ours: Sequence[Mark], base: Sequence[Mark], baseline: str, seed: int
+    ours: Sequence[GradedAnswer], base: Sequence[GradedAnswer], baseline: str, seed: int
 ) -> dict[str, Any]:
     found: dict[str, Any] = {"baseline": baseline}
     for name in MEASURES:
@@ -165,7 +168,7 @@ def _difference(
 
 
 def _judge(verdicts: Mapping[Case, Verdict], prices: Mapping[str, float]) -> dict[str, Any]:
-    """What the judge was asked and said, of distinct answers, and what it cost."""
+    """Counts of the judge's verdicts on distinct answers, and their cost."""
     said: dict[bool, list[bool | None]] = {False: [], True: []}
     for case, verdict in verdicts.items():
         said[matches(case.answer, case.known)].append(verdict.correct)
@@ -184,7 +187,7 @@ def _judge(verdicts: Mapping[Case, Verdict], prices: Mapping[str, float]) -> dic
     }
 
 
-def _row(mark: Mark) -> dict[str, Any]:
+def _row(mark: GradedAnswer) -> dict[str, Any]:
     row = mark.row
     return {
         "outcome": row.outcome,
@@ -205,7 +208,7 @@ def _row(mark: Mark) -> dict[str, Any]:
     }
 
 
-def _dollars(mark: Mark, prices: Mapping[str, float]) -> float:
+def _dollars(mark: GradedAnswer, prices: Mapping[str, float]) -> float:
     return _cost(mark.row.tokens_in, mark.row.tokens_out, prices)
 
 
@@ -231,7 +234,7 @@ _SCORES = ("accuracy", "exact_match", "f1")
 
 
 def lines(report: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[str]:
-    """Scores, costs, differences to the baseline, scores by group, the judge, troubles."""
+    """The report as text: scores, costs, differences, scores by group, the judge, problems."""
     setting, results = report["setting"], report["results"]
     count = setting["questions"]["count"]
     yield f"Questions: {count}; model: {setting['model']}; figures in percent"
@@ -239,32 +242,32 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[str]:
     yield from _scores(results, tuple(HEADS))
     yield ""
     yield (
-        "What a question takes, on average: calls, tokens read and written, dollars, searches, "
-        "tokens of\ncontext, seconds"
+        "Mean cost per question: calls, prompt and completion tokens, US dollars, searches, "
+        "context\ntokens, seconds"
     )
     yield from _costs(results, times)
     if times["questions_at_a_time"] > 1:
         yield (
-            f"seconds while {times['questions_at_a_time']} questions are asked at a time; "
-            "--concurrency 1 tells what one takes"
+            f"seconds with {times['questions_at_a_time']} concurrent questions; use --concurrency "
+            "1 to measure a single question"
         )
     noted = [result for result in results if result["notes"]]
     if noted:
         yield ""
-        yield "What reasoners note of their own way, in percent of the questions"
+        yield "Notes of the reasoners, in percent of the questions"
         for result in noted:
             shown = ", ".join(f"{k} {percent(v)}" for k, v in result["notes"].items())
             yield f"{result['system']}: {shown}"
     others = [result for result in results if result["difference"]]
     if others:
         yield ""
-        yield f"Difference to {setting['baseline']} with its 95% interval"
+        yield f"Difference from {setting['baseline']} with 95% interval"
         rows = [
             [r["system"], *(interval(r["difference"][name]) for name in MEASURES)] for r in others
         ]
         yield from table(["system", *(HEADS[name] for name in MEASURES)], rows)
     yield ""
-    yield "Questions whose answer was in what the model was given"
+    yield "Questions whose answer was in the context"
     covered = [{"system": r["system"], **r["on_covered"]} for r in results]
     yield from _scores(covered, _SCORES, counted=True)
     for kind, said in (("by_type", "of type {}"), ("by_hops", "of {} hops")):
@@ -274,7 +277,7 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[str]:
             yield f"Questions {said.format(group)}: {found[0]['questions']}"
             yield from _scores(found, (*_SCORES, "coverage", "abstention"))
     yield from _judge_lines(report["judge"])
-    yield from trouble_lines(setting["trouble"], TROUBLE)
+    yield from problem_lines(setting["trouble"], PROBLEMS)
 
 
 def _scores(
@@ -313,11 +316,11 @@ def _costs(results: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> It
 def _judge_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
     yield ""
     if found is None:
-        yield "no judge was asked: what matches no known answer word for word counts as wrong"
+        yield "no judge: answers that match no known answer word for word count as wrong"
         return
     yield (
         f"the judge accepted {found['unmatched_accepted']} of {found['unmatched']} answers that "
-        f"match no known one, and {found['matched_accepted']} of {found['matched']} that do"
+        f"match no known answer, and {found['matched_accepted']} of {found['matched']} that do"
     )
     if found["without_verdict"]:
-        yield f"answers of which the judge said nothing valid: {found['without_verdict']}"
+        yield f"answers without a valid reply of the judge: {found['without_verdict']}"

@@ -1,8 +1,8 @@
-"""Questions with answers and supporting paragraphs, as three data sets of many hops hold them.
+"""Questions with answers and supporting paragraphs, in the formats of multi-hop datasets.
 
 Formats: MuSiQue (Trivedi et al. 2022, arXiv 2108.00573), 2WikiMultiHopQA (Ho et al. 2020, arXiv
 2011.01060), HotpotQA (Yang et al. 2018, arXiv 1809.09600); lists of objects or pairs may also be
-objects of lists, or JSON within a string.
+objects of lists, or JSON in a string.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any
 
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.evaluation.corpus import JsonFile, joined, read_json
-from sarag_rdf.evaluation.scores import normalised
+from sarag_rdf.evaluation.scores import normalize_answer
 from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.types import Query
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, its gold answer with aliases, and (title, text) of its supporting paragraphs.
+    """A question with gold answers, and (title, text) of its supporting paragraphs.
 
-    A paragraph's text is empty where the file marks a title but does not hold the paragraph.
-    `type` is what the file calls the kind of question; `hops` counts its sub-questions, else its
+    The text of a paragraph is empty if the file marks a title without containing the paragraph.
+    `type` is the type of question in the file; `hops` is the number of sub-questions, else of
     supporting paragraphs.
     """
 
@@ -38,13 +38,13 @@ class Question:
 
     @property
     def has_answer(self) -> bool:
-        """Whether an answer is left after normalisation."""
-        return any(map(normalised, self.answers))
+        """Whether any answer is not empty after normalization."""
+        return any(map(normalize_answer, self.answers))
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """Questions in the order of their file, the first of each id; `duplicates` were left out."""
+    """Questions in the order of their file, the first of each id; others are `duplicates`."""
 
     questions: tuple[Question, ...]
     duplicates: int
@@ -53,17 +53,17 @@ class QuestionFile:
 
 
 def read_questions(path: Path) -> QuestionFile:
-    """Read a question file; raises `InputError` for another shape, and if it holds none."""
+    """Read a question file; raises `InputError` for another format, or without questions."""
     file = read_json(path)
     records = file.records("question")
     if not records:
-        raise file.error("it holds no question")
-    found: dict[str, Question] = {}
-    for place, record in enumerate(records, 1):
-        question = _question(file, place, record)
-        found.setdefault(question.id, question)
-    kept = tuple(found.values())
-    return QuestionFile(kept, len(records) - len(kept), file.sha256, path.name)
+        raise file.error("no questions")
+    by_id: dict[str, Question] = {}
+    for number, record in enumerate(records, 1):
+        question = _question(file, number, record)
+        by_id.setdefault(question.id, question)
+    questions = tuple(by_id.values())
+    return QuestionFile(questions, len(records) - len(questions), file.sha256, path.name)
 
 
 def _question(file: JsonFile, place: int, record: dict[str, Any]) -> Question:
@@ -130,5 +130,5 @@ def _rows(record: dict[str, Any], key: str, columns: tuple[str, ...]) -> Iterato
 
 
 def _cell(row: dict[str, Any], column: str) -> Any:
-    """One file of 2WikiMultiHopQA calls the sentences "content"."""
+    """A cell; in one file of 2WikiMultiHopQA, the sentences are in "content"."""
     return row["content"] if column == "sentences" and "content" in row else row[column]

@@ -1,4 +1,4 @@
-"""Asks retrievers all questions, and keeps what they found and how long they took."""
+"""Runs retrievers on questions, and measures recall, answer coverage and time."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ from time import perf_counter
 from typing import Protocol
 
 from sarag_rdf.evaluation.corpus import Corpus
-from sarag_rdf.evaluation.problems import Judged
+from sarag_rdf.evaluation.problems import JudgedQuestion
 from sarag_rdf.evaluation.questions import Question
-from sarag_rdf.evaluation.scores import fits, words_of, words_to_answer
-from sarag_rdf.evaluation.statistics import figures, ranks_of
+from sarag_rdf.evaluation.scores import count_words, fits_budget, words_to_answer
+from sarag_rdf.evaluation.statistics import figures, support_ranks
 from sarag_rdf.options import RetrieverOptions
 from sarag_rdf.ports import Embedder, Progress, Retriever
 from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.types import Document
 
 DEPTH = 100
-"""Documents that a method is asked for at least."""
+"""The minimum number of documents that are retrieved."""
 _WARM_UP = question_of("Which of these passages comes first?")
-
-"""Called with what begins and how many there are; returns what is called as they get done."""
 
 
 class Graph(Protocol):
-    """What an evaluation needs of `sarag_rdf.kg.graph.KnowledgeGraph`."""
+    """The part of `sarag_rdf.kg.graph.KnowledgeGraph` that an evaluation uses."""
 
     def retriever(self, retriever: RetrieverOptions, /) -> Retriever: ...
 
@@ -46,11 +44,11 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a method did for one question.
+    """The result of a method for a question.
 
-    `ranks` are those of the supporting passages, from 1, None where not returned. `figures` are
-    fractions by name, such as ``R@5``; what cannot be told is absent. `milliseconds` is the
-    retrieval of the largest k alone.
+    `ranks` are those of the supporting passages, from 1, None if not retrieved. `figures` are
+    measures in [0, 1] by name, such as ``R@5``, without undefined ones. `milliseconds` is the time
+    to retrieve the largest k documents.
     """
 
     ranks: tuple[int | None, ...]
@@ -61,7 +59,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The rows of a method, one a question, in their order."""
+    """The rows of a method, one per question, in their order."""
 
     method: str
     rows: tuple[Row, ...]
@@ -69,26 +67,26 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Cutoffs:
-    """Numbers of documents that recall is told at, and token budgets that coverage is told at."""
+    """The cutoffs of recall in documents, and of coverage in tokens."""
 
     ks: tuple[int, ...]
     tokens: tuple[int, ...] = ()
 
     @property
     def limit(self) -> int:
-        """How many documents a method is asked for."""
+        """The number of documents to retrieve."""
         return max(*self.ks, DEPTH)
 
 
 def evaluate(
     kg: Graph,
     corpus: Corpus,
-    questions: Sequence[Judged],
+    questions: Sequence[JudgedQuestion],
     methods: Sequence[Method],
     cutoffs: Cutoffs,
     progress: Progress,
 ) -> tuple[list[float], list[Outcome]]:
-    """Milliseconds to encode each question, and the outcome of each method."""
+    """The encoding time of each question in milliseconds, and the outcome of each method."""
     retrievers = [
         (
             kg.retriever(method.limited(max(cutoffs.ks))),
@@ -103,11 +101,13 @@ def evaluate(
     ]
 
 
-def _encoding_times(kg: Graph, questions: Sequence[Judged], progress: Progress) -> list[float]:
-    """Milliseconds to embed each question, alone and without the cache.
+def _encoding_times(
+    kg: Graph, questions: Sequence[JudgedQuestion], progress: Progress
+) -> list[float]:
+    """Milliseconds to embed each question, one by one and without the cache.
 
-    Each is then embedded through the cache too, so that no time of a retrieval after this
-    contains any encoding.
+    Each question is also embedded through the cache, so that later retrieval times do not include
+    the encoding.
     """
     model, cached = kg.embedder(cached=False), kg.embedder()
     model.embed([_WARM_UP.text])
@@ -126,20 +126,20 @@ def _encoding_times(kg: Graph, questions: Sequence[Judged], progress: Progress) 
 def _ask(
     kg: Graph,
     corpus: Corpus,
-    questions: Sequence[Judged],
+    questions: Sequence[JudgedQuestion],
     method: Method,
     retrievers: tuple[Retriever, Retriever],
     cutoffs: Cutoffs,
     progress: Progress,
 ) -> Outcome:
-    """Ask one method every question, after one that does not count.
+    """Run a method on every question, after a warm-up.
 
-    The time is that of the first retriever, which is asked for the largest k as a user would;
-    the second gives the documents, deep enough to fill contexts.
+    The first retriever, with the largest k as its limit, is timed; the second retrieves enough
+    documents to fill the contexts.
     """
     timed, deep = retrievers
     timed.retrieve(_WARM_UP)
-    advance = progress(f"asking {method.label}", len(questions))
+    advance = progress(f"retrieving with {method.label}", len(questions))
     rankings: list[list[int | None]] = []
     times, covered, returned = [], [], []
     for judged in questions:
@@ -149,13 +149,13 @@ def _ask(
         found = deep.retrieve(judged.question.query).documents
         documents = [ranked.document for ranked in found]
         returned.append(len(documents))
-        rankings.append([corpus.number_of_part(d.title, d.text) for d in documents])
+        rankings.append([corpus.index_of_part(d.title, d.text) for d in documents])
         covered.append(_coverage(kg, method, judged.question, documents, cutoffs))
         advance(1)
     supporting = [judged.supporting for judged in questions]
     found_figures = figures(supporting, rankings, cutoffs.ks)
     rows = [
-        Row(ranks_of(passages, ranking), count, {**found, **covers}, time)
+        Row(support_ranks(passages, ranking), count, {**found, **covers}, time)
         for passages, ranking, count, found, covers, time in zip(
             supporting, rankings, returned, found_figures, covered, times, strict=True
         )
@@ -166,7 +166,7 @@ def _ask(
 def _coverage(
     kg: Graph, method: Method, question: Question, documents: list[Document], cutoffs: Cutoffs
 ) -> dict[str, float]:
-    """``coverage@T`` by token budget; asks for more documents while the largest is not filled."""
+    """``coverage@T`` by token budget; retrieves more documents until the largest is filled."""
     if not question.has_answer or not cutoffs.tokens:
         return {}
     limit = cutoffs.limit
@@ -175,13 +175,13 @@ def _coverage(
         words is None
         and len(documents) == limit
         and method.options.limit is None
-        and fits(sum(map(words_of, documents)), max(cutoffs.tokens))
+        and fits_budget(sum(map(count_words, documents)), max(cutoffs.tokens))
     ):
         limit *= 4
         deeper = kg.retriever(method.limited(limit))
         documents = [ranked.document for ranked in deeper.retrieve(question.query).documents]
         words = words_to_answer(question.answers, documents)
     return {
-        f"coverage@{tokens}": float(words is not None and fits(words, tokens))
+        f"coverage@{tokens}": float(words is not None and fits_budget(words, tokens))
         for tokens in cutoffs.tokens
     }

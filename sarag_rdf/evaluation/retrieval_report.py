@@ -1,4 +1,4 @@
-"""An evaluation as plain JSON values; the same input gives the same values."""
+"""Results of a retrieval evaluation as JSON values, which depend only on the input."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from statistics import fmean, median
 from typing import Any
 
 from sarag_rdf.evaluation.corpus import Corpus
-from sarag_rdf.evaluation.problems import Judged
+from sarag_rdf.evaluation.problems import JudgedQuestion
 from sarag_rdf.evaluation.questions import QuestionFile
 from sarag_rdf.evaluation.retrieval import Cutoffs, Outcome, Row
 from sarag_rdf.evaluation.statistics import mean, paired_interval
@@ -15,23 +15,27 @@ from sarag_rdf.evaluation.statistics import mean, paired_interval
 _DIGITS = 6
 
 
-def names_of_figures(cutoffs: Cutoffs) -> list[str]:
-    """The figures of a method, as they are reported."""
+def measure_names(cutoffs: Cutoffs) -> list[str]:
+    """The names of the reported measures."""
     by_k = [f"{measure}@{k}" for measure in ("R", "all", "P") for k in cutoffs.ks]
     return by_k + [f"coverage@{tokens}" for tokens in cutoffs.tokens]
 
 
-def names_compared(cutoffs: Cutoffs) -> list[str]:
-    """The figures whose difference to the baseline is reported."""
+def compared_measures(cutoffs: Cutoffs) -> list[str]:
+    """The names of the measures whose difference from the baseline is reported."""
     return [f"{measure}@{k}" for measure in ("R", "all") for k in cutoffs.ks]
 
 
 def setting(
-    corpus: Corpus, file: QuestionFile, questions: Sequence[Judged], cutoffs: Cutoffs, **others: Any
+    corpus: Corpus,
+    file: QuestionFile,
+    questions: Sequence[JudgedQuestion],
+    cutoffs: Cutoffs,
+    **others: Any,
 ) -> dict[str, Any]:
-    """What was evaluated on what; `others` stand in their order after what is known here."""
+    """The settings of an evaluation; `others` are appended."""
     return {
-        "corpus": corpus.told,
+        "corpus": corpus.summary,
         "questions": {
             "file": file.file,
             "sha256": file.sha256,
@@ -47,14 +51,14 @@ def setting(
 
 def report(
     corpus: Corpus,
-    questions: Sequence[Judged],
+    questions: Sequence[JudgedQuestion],
     outcomes: Sequence[Outcome],
     cutoffs: Cutoffs,
     setting: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Setting, a result for each method, a row for each question; fractions from 0 to 1, or None.
+    """The settings, a result for each method, a row for each question; fractions in [0, 1] or None.
 
-    `setting` names the `baseline` and the `seed`. No time, date or path is among the values.
+    `setting` has the `baseline` and the `seed`. The values contain no times, dates or paths.
     """
     baseline, seed = setting["baseline"], setting["seed"]
     base = next(outcome for outcome in outcomes if outcome.method == baseline)
@@ -89,9 +93,9 @@ def report(
 
 
 def timings(encoding: Sequence[float], outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Milliseconds a question, median and mean: encoding it, and each retrieval without that.
+    """Milliseconds per question, median and mean: for encoding, and for each retrieval without it.
 
-    `ratio` is the median retrieval as a multiple of the median encoding.
+    `ratio` is the median retrieval time divided by the median encoding time.
     """
     found: dict[str, Any] = {"encoding": _times(encoding), "retrieval": {}}
     for outcome in outcomes:
@@ -107,12 +111,12 @@ def _times(values: Sequence[float]) -> dict[str, float]:
 
 def _means(rows: Sequence[Row], cutoffs: Cutoffs) -> dict[str, float | None]:
     every = [row.figures for row in rows]
-    return {name: _rounded(mean(every, name)) for name in names_of_figures(cutoffs)}
+    return {name: _rounded(mean(every, name)) for name in measure_names(cutoffs)}
 
 
 def _difference(ours: Outcome, base: Outcome, cutoffs: Cutoffs, seed: int) -> dict[str, Any]:
     found: dict[str, Any] = {"baseline": base.method}
-    for name in names_compared(cutoffs):
+    for name in compared_measures(cutoffs):
         pairs = [
             (a.figures[name], b.figures[name])
             for a, b in zip(ours.rows, base.rows, strict=True)
@@ -128,7 +132,7 @@ def _difference(ours: Outcome, base: Outcome, cutoffs: Cutoffs, seed: int) -> di
 
 
 def _by_hops(
-    questions: Sequence[Judged], outcome: Outcome, cutoffs: Cutoffs
+    questions: Sequence[JudgedQuestion], outcome: Outcome, cutoffs: Cutoffs
 ) -> dict[str, dict[str, float | None]]:
     rows: dict[int, list[Row]] = {}
     for judged, row in zip(questions, outcome.rows, strict=True):

@@ -13,33 +13,33 @@ from sarag_rdf.types import Document
 _TRUTH = frozenset({"yes", "no"})
 
 
-def exact(answer: str, known: Iterable[str]) -> float:
-    """1 if the answer is a known one after normalisation, else 0.
+def exact_match(answer: str, known: Iterable[str]) -> float:
+    """Exact match: 1 if the answer equals a known answer after normalization, else 0.
 
-    >>> exact("The Danube.", ["Donau", "danube"])
+    >>> exact_match("The Danube.", ["Donau", "danube"])
     1.0
     """
-    given = normalised(answer)
-    return float(any(given == text for text in _filled(known)))
+    normalized = normalize_answer(answer)
+    return float(any(normalized == text for text in _nonempty(known)))
 
 
 def token_f1(answer: str, known: Iterable[str]) -> float:
-    """Harmonic mean of precision and recall of normalised words, each as often as it occurs.
+    """Token F1: the harmonic mean of precision and recall of the bags of normalized words.
 
     >>> round(token_f1("the river Danube", ["Danube"]), 3)
     0.667
     """
-    given = normalised(answer).split()
-    return max((_overlap(given, text.split()) for text in _filled(known)), default=0.0)
+    normalized = normalize_answer(answer).split()
+    return max((_overlap(normalized, text.split()) for text in _nonempty(known)), default=0.0)
 
 
 def matches(answer: str, known: Iterable[str]) -> bool:
-    """Whether an answer says a known one, as far as words tell.
+    """Whether an answer matches a known answer, compared by words after normalization.
 
-    It does if, both normalised, the known answer stands in it as whole words; or if it stands in
-    the known one and has at least half of its words. For ``yes`` and ``no`` its first word counts
-    alone. After "The Reasoning Bottleneck in Graph-RAG", section 4.4, without its comparison of
-    the last word alone, by which "South Korea" would match "North Korea".
+    It matches if it contains the known answer as whole words, or if the known answer contains it
+    and it has at least half of its words. For ``yes`` and ``no``, only its first word is compared.
+    After "The Reasoning Bottleneck in Graph-RAG", section 4.4, without the comparison of the last
+    word only, by which "South Korea" would match "North Korea".
 
     >>> matches("It is the Danube.", ["Danube"]), matches("Obama", ["Barack Obama"])
     (True, True)
@@ -48,81 +48,82 @@ def matches(answer: str, known: Iterable[str]) -> bool:
     >>> matches("not known", ["no"]), matches("No, neither", ["no"]), matches("say no", ["no"])
     (False, True, False)
     """
-    given = normalised(answer)
-    return any(_match(given, text) for text in _filled(known))
+    normalized = normalize_answer(answer)
+    return any(_match(normalized, text) for text in _nonempty(known))
 
 
-def _match(given: str, known: str) -> bool:
-    words = given.split()
+def _match(normalized: str, known: str) -> bool:
+    words = normalized.split()
     if not words:
         return False
     if known in _TRUTH:
         return words[0] == known
-    if f" {known} " in f" {given} ":
+    if f" {known} " in f" {normalized} ":
         return True
-    return f" {given} " in f" {known} " and 2 * len(words) >= len(known.split())
+    return f" {normalized} " in f" {known} " and 2 * len(words) >= len(known.split())
 
 
-def _overlap(given: list[str], known: list[str]) -> float:
-    same = sum((Counter(given) & Counter(known)).values())
-    return 2 * same / (len(given) + len(known)) if same else 0.0
+def _overlap(normalized: list[str], known: list[str]) -> float:
+    same = sum((Counter(normalized) & Counter(known)).values())
+    return 2 * same / (len(normalized) + len(known)) if same else 0.0
 
 
-def _filled(known: Iterable[str]) -> list[str]:
-    """Known answers, normalised, without those of which nothing is left."""
-    return [text for text in map(normalised, known) if text]
+def _nonempty(known: Iterable[str]) -> list[str]:
+    """Normalized known answers that are not empty."""
+    return [text for text in map(normalize_answer, known) if text]
 
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
-def normalised(text: str) -> str:
-    """Lower case, without punctuation and articles, white space folded (SQuAD 1.1)."""
+def normalize_answer(text: str) -> str:
+    """Lower-case a text, remove punctuation and articles, and fold white space (SQuAD 1.1)."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
-def words_of(document: Document) -> int:
-    """Words between white space, of title and text."""
+def count_words(document: Document) -> int:
+    """The number of words in title and text, separated by white space."""
     return len(document.title.split()) + len(document.text.split())
 
 
-def fits(words: int, tokens: int) -> bool:
-    """Whether so many words fit a budget; a word counts as 4/3 tokens."""
+def fits_budget(words: int, tokens: int) -> bool:
+    """Whether words fit a token budget, at 4/3 tokens per word."""
     return 4 * words <= 3 * tokens
 
 
 def words_to_answer(answers: Iterable[str], documents: Iterable[Document]) -> int | None:
-    """How many words are read, in order of rank, to the end of the document with the answer.
+    """The number of words, in order of rank, up to the end of the first document with an answer.
 
-    Any of the answers counts, normalised and as whole words; None if none of them is there.
-    Answers that are nothing but articles and punctuation are nowhere.
+    Answers are compared as whole words after normalization; empty ones never match. None if no
+    document contains an answer.
     """
-    wanted = [f" {text} " for text in map(normalised, answers) if text]
+    targets = [f" {text} " for text in map(normalize_answer, answers) if text]
     words = 0
     for document in documents:
-        words += words_of(document)
+        words += count_words(document)
         context = _context(document.title, document.text)
-        if any(answer in context for answer in wanted):
+        if any(answer in context for answer in targets):
             return words
     return None
 
 
-def any_holds(answers: Iterable[str], texts: Iterable[str]) -> bool:
-    """Whether any of the answers stands in any of the texts, compared as `words_to_answer` does.
+def contains_answer(answers: Iterable[str], texts: Iterable[str]) -> bool:
+    """Whether any text contains any of the answers, compared as in `words_to_answer`.
 
-    >>> any_holds(["The Danube"], ["Ulm", "It lies on the Danube."])
+    >>> contains_answer(["The Danube"], ["Ulm", "It lies on the Danube."])
     True
     """
-    wanted = [f" {text} " for text in map(normalised, answers) if text]
-    return any(answer in _bare(text) for text in texts for answer in wanted)
+    targets = [f" {text} " for text in map(normalize_answer, answers) if text]
+    return any(answer in _padded(text) for text in texts for answer in targets)
 
 
 @lru_cache(maxsize=20_000)
-def _bare(text: str) -> str:
-    return f" {normalised(text)} "
+def _padded(text: str) -> str:
+    return f" {normalize_answer(text)} "
 
 
 @lru_cache(maxsize=20_000)
 def _context(title: str, text: str) -> str:
-    return f" {normalised(title)} | {normalised(text)} "  # no answer reaches over the bar
+    # The bar prevents a match across title and text.
+    return f" {normalize_answer(title)} | {normalize_answer(text)} "

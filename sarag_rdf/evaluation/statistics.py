@@ -1,39 +1,58 @@
-"""Recall and precision by ir-measures, and bootstrap intervals of paired differences."""
+"""Recall and precision by ir-measures, and paired bootstrap intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import Any
 
-import ir_measures
 import numpy as np
-from ir_measures import P, Qrel, R, ScoredDoc
+
+from sarag_rdf.errors import MissingDependencyError
 
 Passages = Sequence[int | None]
-"""The passage that each returned document is a part of, by rank; None for no passage."""
+"""The passage that contains each retrieved document, by rank; None for no passage."""
 
 
-def ranks_of(supporting: Iterable[int], ranking: Passages) -> tuple[int | None, ...]:
-    """The rank, from 1, of the best document of each supporting passage; None if not returned."""
+def support_ranks(supporting: Iterable[int], ranking: Passages) -> tuple[int | None, ...]:
+    """The best rank, from 1, of each supporting passage; None if it was not retrieved."""
     best: dict[int | None, int] = {}
     for rank, passage in enumerate(ranking, 1):
         best.setdefault(passage, rank)
     return tuple(best.get(passage) for passage in supporting)
 
 
+def ranking_measures() -> ModuleType:
+    """The package ir-measures; raises `MissingDependencyError` without it."""
+    try:
+        import ir_measures
+    except ImportError as error:
+        raise MissingDependencyError(
+            "measuring retrieval needs ir-measures: pip install 'sarag-rdf[evaluation]'"
+        ) from error
+    return ir_measures
+
+
 def figures(
     supporting: Sequence[Sequence[int]], rankings: Sequence[Passages], ks: Sequence[int]
 ) -> list[dict[str, float]]:
-    """``R@k``, ``P@k`` and ``all@k`` in [0, 1] of each question; empty for one without support.
+    """``R@k``, ``P@k`` and ``all@k`` in [0, 1] for each question; empty without judgments.
 
-    A further document of the same passage keeps its place, and counts as a miss.
+    Further documents of the same passage keep their ranks, and count as misses. Raises
+    `MissingDependencyError` without ir-measures.
     """
+    ir_measures = ranking_measures()
     found: list[dict[str, float]] = [{} for _ in supporting]
-    measures = [measure @ k for k in ks for measure in (R, P)]
-    judged = [Qrel(str(i), str(p), 1) for i, passages in enumerate(supporting) for p in passages]
+    measures = [measure @ k for k in ks for measure in (ir_measures.R, ir_measures.P)]
+    judged = [
+        ir_measures.Qrel(str(i), str(p), 1)
+        for i, passages in enumerate(supporting)
+        for p in passages
+    ]
     for i, passages in enumerate(supporting):
         if passages:
             found[i] |= {str(measure): 0.0 for measure in measures}
-            ranks = ranks_of(passages, rankings[i])
+            ranks = support_ranks(passages, rankings[i])
             found[i] |= {f"all@{k}": float(all(r and r <= k for r in ranks)) for k in ks}
     run = [scored for i, ranking in enumerate(rankings) for scored in _run(str(i), ranking)]
     if judged and run:
@@ -42,17 +61,19 @@ def figures(
     return found
 
 
-def _run(question: str, ranking: Passages) -> Iterator[ScoredDoc]:
+def _run(question: str, ranking: Passages) -> Iterator[Any]:
+    """The ranking as `ScoredDoc` of ir-measures."""
+    scored = ranking_measures().ScoredDoc
     seen: set[int] = set()
     for rank, passage in enumerate(ranking, 1):
         first = passage is not None and passage not in seen
-        yield ScoredDoc(question, str(passage) if first else f"place {rank}", float(-rank))
+        yield scored(question, str(passage) if first else f"place {rank}", float(-rank))
         if passage is not None:
             seen.add(passage)
 
 
 def mean(rows: Iterable[Mapping[str, float]], name: str) -> float | None:
-    """The mean of a figure over the rows that have it; None if none has."""
+    """The mean of a measure over the rows that have it; None if there are none."""
     values = [row[name] for row in rows if name in row]
     return sum(values) / len(values) if values else None
 
@@ -65,14 +86,14 @@ _CONFIDENCE = (2.5, 97.5)
 def paired_interval(
     ours: Sequence[float], theirs: Sequence[float], seed: int
 ) -> tuple[float, float, float]:
-    """Mean of ``ours - theirs``, and the ends of its 95% percentile interval.
+    """The mean of ``ours - theirs``, and its 95% percentile bootstrap interval.
 
-    Each of 10,000 resamples draws whole questions, so that both methods meet the same ones.
-    Raises ValueError for no questions or unequal lengths.
+    Each of 10,000 resamples draws questions, so the values of both methods stay paired. Raises
+    ValueError without questions, or for different lengths.
     """
     differences = np.subtract(ours, theirs, dtype=np.float64)
     if len(ours) != len(theirs) or not len(ours):
-        raise ValueError("as many figures of one method as of the other are needed, and one each")
+        raise ValueError("both methods need the same number of values, and at least one")
     generator = np.random.default_rng(seed)
     size = len(differences)
     means = np.concatenate(

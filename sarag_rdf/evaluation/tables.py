@@ -1,11 +1,11 @@
-"""An evaluation as lines for a person, at most `WIDTH` characters wide."""
+"""Text tables of evaluation results, at most `WIDTH` characters wide."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sarag_rdf.evaluation.problems import trouble_lines
+from sarag_rdf.evaluation.problems import problem_lines
 from sarag_rdf.evaluation.retrieval import Cutoffs
 
 WIDTH = 100
@@ -13,7 +13,7 @@ _NOTHING = "-"
 
 
 def lines(report: Mapping[str, Any], times: Mapping[str, Any], cutoffs: Cutoffs) -> Iterator[str]:
-    """The main table, differences to the baseline, figures by hops, times, troubles."""
+    """The report as text: the main table, differences, measures by hops, times, problems."""
     setting, results = report["setting"], report["results"]
     counts = setting["questions"]
     yield f"Questions: {counts['count']}; with recall: {counts['with_recall']}; figures in percent"
@@ -39,7 +39,7 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any], cutoffs: Cutoffs)
         yield from table(["method", *map(_head, [*found, *covered])], rows)
     yield ""
     yield from _times(times)
-    yield from trouble_lines(setting["trouble"])
+    yield from problem_lines(setting["trouble"])
 
 
 def _row(method: str, figures: Mapping[str, Any], names: Sequence[str]) -> list[str]:
@@ -47,7 +47,7 @@ def _row(method: str, figures: Mapping[str, Any], names: Sequence[str]) -> list[
 
 
 def _head(name: str) -> str:
-    """``coverage@4000`` is too long for a column."""
+    """An abbreviated column heading: ``cov@4k`` for ``coverage@4000``."""
     measure, _, cutoff = name.partition("@")
     thousands = measure == "coverage" and cutoff.endswith("000")
     return f"cov@{cutoff[:-3]}k" if thousands else name.replace("coverage", "cov")
@@ -60,7 +60,7 @@ def _differences(
     for measure in ("R", "all") if others else ():
         names = [f"{measure}@{k}" for k in cutoffs.ks]
         yield ""
-        yield f"{measure}@k, difference to {baseline} with its 95% interval"
+        yield f"{measure}@k, difference from {baseline} with 95% interval"
         rows = [[r["method"], *(interval(r["difference"][name]) for name in names)] for r in others]
         yield from table(["method", *names], rows)
 
@@ -68,8 +68,8 @@ def _differences(
 def _times(times: Mapping[str, Any]) -> Iterator[str]:
     encoding = times["encoding"]
     yield (
-        f"encoding a question takes {encoding['median']:.1f} ms (median; mean "
-        f"{encoding['mean']:.1f}), and is no part of the retrieval's time"
+        f"encoding a question: {encoding['median']:.1f} ms (median; mean {encoding['mean']:.1f}), "
+        "not included in retrieval times"
     )
     for method, found in times["retrieval"].items():
         yield (
@@ -79,7 +79,7 @@ def _times(times: Mapping[str, Any]) -> Iterator[str]:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Columns set right but for the first; those that do not fit follow in a further block."""
+    """Right-aligned columns after the first; columns that do not fit follow in another block."""
     widths = [max(map(len, column)) + 2 for column in zip(heads, *rows, strict=True)]
     begin = 1
     while begin < len(heads):

@@ -1,4 +1,4 @@
-"""Describes the data set in VoID, DCAT and PROV: a graph of its own, without blank nodes."""
+"""The description of the data set in VoID, DCAT and PROV, without blank nodes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.export.rdf import Parts, choose, prefixes_under, sorted_triples
-from sarag_rdf.graph.metadata import SAID_BY_HAND, revised_by_hand
+from sarag_rdf.export.rdf import ExportParts, prefixes_under, select_graphs, sorted_triples
+from sarag_rdf.graph.metadata import CURATED_PROPERTIES, with_curated_revision
 from sarag_rdf.graph.parts import COMPLETE, LINKS, imported_graphs
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.iris import namespace, sha256_hex
@@ -32,25 +32,25 @@ Pair = tuple[NamedNode, Term]
 
 
 def describe(reader: GraphReader, dumps: Sequence[Dump] = (), endpoint: str = "") -> bytes:
-    """The description as Turtle: the same bytes for the same graph, dumps and endpoint."""
-    made = Description(reader)
-    made.general()
-    made.subsets()
-    made.linksets()
-    made.provenance()
+    """The description as Turtle; equal graphs, dumps and endpoints have equal bytes."""
+    description = Description(reader)
+    description.general()
+    description.subsets()
+    description.linksets()
+    description.provenance()
     for dump in dumps:
-        made.dump(dump)
+        description.dump(dump)
     if holds_password(endpoint):
-        raise UsageError("the URL of the endpoint is published: leave the password out of it")
+        raise UsageError("the URL of the endpoint is published: remove the password from it")
     if endpoint:
-        made.endpoint(endpoint)
+        description.endpoint(endpoint)
     prefixes = prefixes_under(reader.minter.base) | {"spdx": SPDX.base}
-    data = ox.serialize(made.triples(), format=ox.RdfFormat.TURTLE, prefixes=prefixes)
+    data = ox.serialize(description.triples(), format=ox.RdfFormat.TURTLE, prefixes=prefixes)
     return data or b""
 
 
 class Description:
-    """Collects what is said of one data set."""
+    """Collects the triples of the description of one data set."""
 
     def __init__(self, reader: GraphReader) -> None:
         self._reader = reader
@@ -58,7 +58,7 @@ class Description:
         self.node = NamedNode(reader.minter.knowledge_graph)
 
     def triples(self) -> list[Triple]:
-        """All triples, by subject, rdf:type first, the data set before all else."""
+        """All triples, ordered by subject; the data set and rdf:type come first."""
         return sorted(self._triples, key=self._order)
 
     def _order(self, triple: Triple) -> tuple[bool, str, bool, str]:
@@ -69,12 +69,12 @@ class Description:
         self._triples |= {Triple(subject, predicate, value) for predicate, value in pairs}
 
     def _part(self, *path: str) -> NamedNode:
-        """A node below the data set's; IRIs of others in the path enter as digests."""
+        """A node below that of the data set; IRIs in the path are replaced by digests."""
         digests = (sha256_hex(part)[:16] if ":" in part else part for part in path)
         return NamedNode(f"{self.node.value}/{'-'.join(digests)}")
 
     def general(self) -> None:
-        """What the user said, addresses, vocabularies, all counts."""
+        """Metadata set by the user, IRI space, vocabularies, all counts."""
         base = self._reader.minter.base
         self._add(
             self.node,
@@ -82,25 +82,25 @@ class Description:
             (VOID.uriSpace, Literal(base)),
             (VOID.uriRegexPattern, Literal(f"^{re.escape(base)}")),
         )
-        said = [
+        statements = [
             quad.triple
             for quad in self._reader.store.quads(self._reader.minter.meta_graph)
-            if quad.predicate in SAID_BY_HAND or quad.object == FOAF.Agent
+            if quad.predicate in CURATED_PROPERTIES or quad.object == FOAF.Agent
         ]
-        self._triples.update(said)
-        if not any(triple.predicate == DCTERMS.title for triple in said):
+        self._triples.update(statements)
+        if not any(triple.predicate == DCTERMS.title for triple in statements):
             self._add(self.node, (DCTERMS.title, Literal(f"Knowledge graph {base}")))
-        figures = self._count(Parts())
-        self._figures(self.node, figures)
+        figures = self._count(ExportParts())
+        self._add_figures(self.node, figures)
         self._add(self.node, *((VOID.exampleResource, NamedNode(e)) for e in figures.examples))
         for vocabulary in sorted({namespace(i) for i in (*figures.properties, *figures.classes)}):
             self._add(self.node, (VOID.vocabulary, NamedNode(vocabulary)))
 
-    def _count(self, parts: Parts) -> Figures:
+    def _count(self, parts: ExportParts) -> DatasetFigures:
         store = self._reader.store
-        return count(sorted_triples(store, choose(store, self._reader.minter, parts)))
+        return count(sorted_triples(store, select_graphs(store, self._reader.minter, parts)))
 
-    def _figures(self, node: NamedNode, figures: Figures) -> None:
+    def _add_figures(self, node: NamedNode, figures: DatasetFigures) -> None:
         self._add(
             node,
             (VOID.triples, _count(figures.triples)),
@@ -114,35 +114,35 @@ class Description:
         if node == self.node:
             self._partitions(figures)
 
-    def _partitions(self, figures: Figures) -> None:
+    def _partitions(self, figures: DatasetFigures) -> None:
         for name, instances in figures.classes.items():
             part = self._part("class", name)
             self._add(self.node, (VOID.classPartition, part))
             self._add(part, (VOID["class"], NamedNode(name)), (VOID.entities, _count(instances)))
-        for name, found in figures.properties.items():
+        for name, partition in figures.properties.items():
             part = self._part("property", name)
             self._add(self.node, (VOID.propertyPartition, part))
             self._add(
                 part,
                 (VOID.property, NamedNode(name)),
-                (VOID.triples, _count(found.triples)),
-                (VOID.distinctSubjects, _count(found.subjects)),
-                (VOID.distinctObjects, _count(len(found.objects))),
+                (VOID.triples, _count(partition.triples)),
+                (VOID.distinctSubjects, _count(partition.subjects)),
+                (VOID.distinctObjects, _count(len(partition.objects))),
             )
 
     def subsets(self) -> None:
-        """Evidence, traversed graph, links, each imported graph."""
+        """Subsets: evidence, traversed graph, links, each imported graph."""
         minter = self._reader.minter
-        asked = {
-            "evidence": ("Evidence: what the sources say", Parts(documents=True)),
-            "traversed": ("The traversed graph", Parts(graphs=[minter.kg_graph])),
-            "links": ("Links to other data sets", Parts(graphs=[minter.links_graph])),
+        subsets = {
+            "evidence": ("Evidence: what the sources say", ExportParts(documents=True)),
+            "traversed": ("The traversed graph", ExportParts(graphs=[minter.kg_graph])),
+            "links": ("Links to other data sets", ExportParts(graphs=[minter.links_graph])),
         }
-        there = choose(self._reader.store, minter, Parts()).names
-        for name, (title, parts) in asked.items():
-            if there.issuperset(parts.graphs):
+        names = select_graphs(self._reader.store, minter, ExportParts()).names
+        for name, (title, parts) in subsets.items():
+            if names.issuperset(parts.graphs):
                 node = self._subset(self._part("subset", name), title)
-                self._figures(node, self._count(parts))
+                self._add_figures(node, self._count(parts))
         for imported in imported_graphs(self._reader):
             if imported.state == COMPLETE:
                 node = self._subset(NamedNode(imported.iri), f"Imported: {imported.name}")
@@ -155,11 +155,11 @@ class Description:
         return node
 
     def linksets(self) -> None:
-        """One a namespace that links lead to and a property."""
+        """Linksets: one for each namespace of linked items and each property of links."""
         reader = self._reader
         rows = self._rows(LINKS, "mappings", links=reader.minter.links_graph)
-        found = Counter((namespace(item.value), link.value) for _, link, item, *_ in rows)
-        for (space, link), links in found.items():
+        counts = Counter((namespace(item.value), link.value) for _, link, item, *_ in rows)
+        for (space, link), links in counts.items():
             target = self._part("target", space)
             node = self._part("linkset", space, link)
             self._add(target, (RDF.type, VOID.Dataset), (VOID.uriSpace, Literal(space)))
@@ -178,7 +178,7 @@ class Description:
         return replace(reader, over=(Part(kind, kind, graphs, reader.store),)).rows(name)
 
     def provenance(self) -> None:
-        """Runs and extractions; the end of the last run is when the data set was modified."""
+        """Runs and extractions; the data set was modified at the end of the last run."""
         times = []
         for run, started, ended in self._rows("describe", "runs", runs=self._runs):
             self._activity(run, [(RDF.type, SARAG.Run), (PROV.startedAtTime, started)])
@@ -195,12 +195,12 @@ class Description:
     def _runs(self) -> str:
         return self._reader.minter.runs_graph
 
-    def _activity(self, node: NamedNode, said: Iterable[Pair]) -> None:
+    def _activity(self, node: NamedNode, statements: Iterable[Pair]) -> None:
         self._add(self.node, (PROV.wasGeneratedBy, node))
-        self._add(node, (RDF.type, PROV.Activity), *said)
+        self._add(node, (RDF.type, PROV.Activity), *statements)
 
     def dump(self, dump: Dump) -> None:
-        """A file that can be fetched."""
+        """A downloadable file."""
         node, url = self._part("distribution", dump.url), checked_iri(dump.url)
         self._add(self.node, (DCAT.distribution, node), (VOID.dataDump, url))
         self._add(node, *_distribution(dump, url))
@@ -215,7 +215,7 @@ class Description:
             )
 
     def endpoint(self, url: str) -> None:
-        """Where the data set can be queried."""
+        """The SPARQL endpoint of the data set."""
         node, address = self._part("sparql"), checked_iri(url)
         distribution = self._part("distribution", url)
         self._add(self.node, (VOID.sparqlEndpoint, address), (DCAT.distribution, distribution))
@@ -240,7 +240,7 @@ def _distribution(dump: Dump, url: NamedNode) -> Iterator[Pair]:
     yield DCAT.accessURL, url
     yield DCAT.mediaType, NamedNode(_MEDIA_TYPE + dump.media_type)
     if dump.size is not None:
-        # DCAT 3 asks for xsd:nonNegativeInteger.
+        # DCAT 3 requires xsd:nonNegativeInteger.
         yield DCAT.byteSize, Literal(str(dump.size), datatype=XSD.nonNegativeInteger)
 
 
@@ -252,8 +252,8 @@ _EXAMPLES = 3
 
 
 @dataclass(slots=True)
-class Partition:
-    """Of one class or property: its triples, or of a class its instances; distinct ends."""
+class PartitionFigures:
+    """Counts of the triples with one property, and their distinct subjects and objects."""
 
     triples: int = 0
     subjects: int = 0
@@ -261,21 +261,21 @@ class Partition:
 
 
 @dataclass(slots=True)
-class Figures:
+class DatasetFigures:
     """Counts of distinct triples; `examples` are the entities with the most links."""
 
     triples: int = 0
     subjects: int = 0
     entities: int = 0
     objects: set[bytes] = field(default_factory=set)
-    properties: dict[str, Partition] = field(default_factory=dict)
+    properties: dict[str, PartitionFigures] = field(default_factory=dict)
     classes: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
 
 
-def count(triples: Iterable[ox.Triple]) -> Figures:
-    """Count triples that come sorted by subject, each once."""
-    figures = Figures()
+def count(triples: Iterable[ox.Triple]) -> DatasetFigures:
+    """Count unique triples that are sorted by subject."""
+    figures = DatasetFigures()
     best: list[tuple[int, str]] = []
     for subject, group in groupby(triples, key=lambda triple: triple.subject):
         listed = list(group)
@@ -289,27 +289,27 @@ def count(triples: Iterable[ox.Triple]) -> Figures:
     return figures
 
 
-def _count_subject(figures: Figures, triples: Iterable[ox.Triple]) -> int | None:
-    """Count what is said of one subject; how many links it has if it is an entity."""
-    seen: set[str] = set()
-    links, entity = 0, False
+def _count_subject(figures: DatasetFigures, triples: Iterable[ox.Triple]) -> int | None:
+    """Count the triples of one subject; returns its number of links if it is an entity."""
+    predicates: set[str] = set()
+    links, is_entity = 0, False
     for triple in triples:
-        name, mark = triple.predicate.value, _mark(triple.object)
-        partition = figures.properties.setdefault(name, Partition())
+        name, mark = triple.predicate.value, _term_digest(triple.object)
+        partition = figures.properties.setdefault(name, PartitionFigures())
         partition.triples += 1
-        partition.subjects += name not in seen
+        partition.subjects += name not in predicates
         partition.objects.add(mark)
-        seen.add(name)
+        predicates.add(name)
         figures.objects.add(mark)
         links += triple.predicate == SARAG.relatedTo
         if triple.predicate == RDF.type and isinstance(triple.object, ox.NamedNode):
             figures.classes[triple.object.value] += 1
-            entity = entity or triple.object == SARAG.Entity
-    return links if entity else None
+            is_entity = is_entity or triple.object == SARAG.Entity
+    return links if is_entity else None
 
 
-def _mark(term: object) -> bytes:
-    """Stands for a term, in little room."""
+def _term_digest(term: object) -> bytes:
+    """A digest of a term, which takes less memory than the term."""
     return hashlib.blake2b(str(term).encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
@@ -325,7 +325,7 @@ MEDIA_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """`size` in bytes and `sha256` are known of a local file."""
+    """A file for download; `size` (bytes) and `sha256` are known for local files."""
 
     url: str
     media_type: str
@@ -334,13 +334,16 @@ class Dump:
 
 
 def dump_of(text: str) -> Dump:
-    """Read ``URL=FORMAT``, or a file's path in place of a URL; FORMAT may be a media type."""
+    """Parse ``URL=FORMAT`` or ``PATH=FORMAT``; FORMAT may be a media type.
+
+    Raises `UsageError` for another text, and `InputError` for a file that cannot be read.
+    """
     where, equals, format_ = text.rpartition("=")
     media_type = MEDIA_TYPES.get(format_, format_)
     if not equals or not where or "/" not in media_type:
         raise UsageError(
-            f"'{text}' is no distribution: write URL=FORMAT or FILE=FORMAT, with one of "
-            f"{', '.join(MEDIA_TYPES)}, or a media type"
+            f"'{text}' is not a distribution: give URL=FORMAT or FILE=FORMAT, where FORMAT is one "
+            f"of {', '.join(MEDIA_TYPES)}, or a media type"
         )
     parts = urlsplit(where)
     if parts.scheme in ("http", "https", "ftp"):
@@ -355,8 +358,11 @@ def dump_of(text: str) -> Dump:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """`license` and `homepage` are IRIs, `publisher` an IRI or a name; None is not said."""
+class DatasetMetadata:
+    """Metadata that users set: `license` and `homepage` are IRIs, `publisher` an IRI or a name.
+
+    None leaves a value unchanged, and an empty text removes it.
+    """
 
     title: str | None = None
     description: str | None = None
@@ -365,19 +371,19 @@ class Said:
     homepage: str | None = None
 
 
-def say(reader: GraphReader, said: Said) -> None:
-    """Put what is said in the place of what was said before; an empty text takes it away."""
+def write_dataset_metadata(reader: GraphReader, metadata: DatasetMetadata) -> None:
+    """Replace metadata of the data set. Raises `UsageError` for a value that must be an IRI."""
     graph = NamedNode(reader.minter.meta_graph)
     node = NamedNode(reader.minter.knowledge_graph)
-    there = set(reader.store.quads(reader.minter.meta_graph))
+    stored_quads = set(reader.store.quads(reader.minter.meta_graph))
     old: set[Quad] = set()
     new: set[Quad] = set()
-    for predicate, value in _values(said):
-        before = {q for q in there if q.subject == node and q.predicate == predicate}
-        old |= before | {q for q in there for b in before if q.subject == b.object}
+    for predicate, value in _property_values(metadata):
+        before = {q for q in stored_quads if q.subject == node and q.predicate == predicate}
+        old |= before | {q for q in stored_quads for b in before if q.subject == b.object}
         if not value:
             continue
-        term = _term(predicate, value, reader)
+        term = _value_term(predicate, value, reader)
         new.add(Quad(node, predicate, term, graph))
         if predicate == DCTERMS.publisher and ":" not in value:
             assert isinstance(term, NamedNode)  # noqa: S101 - a publisher is a node
@@ -385,25 +391,25 @@ def say(reader: GraphReader, said: Said) -> None:
             new.add(Quad(term, FOAF.name, Literal(value), graph))
     change = Change((), _sorted(old - new), _sorted(new - old))
     if change.delete or change.insert:
-        reader.store.apply(revised_by_hand(reader, change))
+        reader.store.apply(with_curated_revision(reader, change))
 
 
 def _sorted(quads: Iterable[Quad]) -> tuple[Quad, ...]:
     return tuple(sorted(quads, key=str))
 
 
-def _values(said: Said) -> list[tuple[NamedNode, str]]:
+def _property_values(metadata: DatasetMetadata) -> list[tuple[NamedNode, str]]:
     pairs = (
-        (DCTERMS.title, said.title),
-        (DCTERMS.description, said.description),
-        (DCTERMS.license, said.license),
-        (DCTERMS.publisher, said.publisher),
-        (FOAF.homepage, said.homepage),
+        (DCTERMS.title, metadata.title),
+        (DCTERMS.description, metadata.description),
+        (DCTERMS.license, metadata.license),
+        (DCTERMS.publisher, metadata.publisher),
+        (FOAF.homepage, metadata.homepage),
     )
     return [(predicate, value) for predicate, value in pairs if value is not None]
 
 
-def _term(predicate: NamedNode, value: str, reader: GraphReader) -> Term:
+def _value_term(predicate: NamedNode, value: str, reader: GraphReader) -> Term:
     if predicate in (DCTERMS.title, DCTERMS.description):
         return Literal(value)
     if predicate == DCTERMS.publisher and ":" not in value:
@@ -412,11 +418,11 @@ def _term(predicate: NamedNode, value: str, reader: GraphReader) -> Term:
 
 
 def checked_iri(text: str) -> NamedNode:
-    """An absolute IRI; raises `UsageError` for another text."""
+    """The IRI for a text; raises `UsageError` if it is not an absolute IRI."""
     if "://" in text:
         with suppress(ValueError):
             return NamedNode(text)
     raise UsageError(
-        f"'{text}' is no IRI: write it in full, for example "
+        f"'{text}' is not an absolute IRI: give one such as "
         "https://creativecommons.org/licenses/by/4.0/"
     )

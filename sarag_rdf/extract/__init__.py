@@ -1,1 +1,1 @@
-"""Extractors: documents in, mentions and relations out; one extractor per module or package."""
+"""Information extraction: mentions and relations of documents; one extractor per module."""

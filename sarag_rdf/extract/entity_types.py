@@ -1,9 +1,9 @@
-"""The type of an entity that an extractor calls by another name than the four that there are.
+"""Mapping of entity type labels to the four entity types of the library.
 
-A label is looked up in a table of names that are common in named entity recognition (CoNLL,
-OntoNotes, ACE, schema.org, Wikidata), in lower case and in the singular, without a prefix of a
-tagging scheme or a namespace. If it is not there as a whole, its words are, from the last to the
-first. A label of which nothing is known is ``misc``.
+A label is looked up in a table of labels that are common in named entity recognition (CoNLL,
+OntoNotes, ACE, schema.org, Wikidata), in lower case and in the singular, without a namespace or
+the prefix of a tagging scheme. If the label is not in the table, its words are looked up, from the
+last to the first. Any other label is ``misc``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import re
 from collections import Counter
 from dataclasses import replace
 
-from sarag_rdf.types import ENTITY_TYPES, EntityType, Extraction, Mention
+from sarag_rdf.types import ENTITY_TYPES, EntityType, Extraction
 
-_NAMES: dict[EntityType, str] = {
+_LABELS: dict[EntityType, str] = {
     "person": """
         per, person, people, human, human being, individual, character, fictional character,
         figure, man, woman, child, name, author, artist, actor, actress, athlete, player,
@@ -40,52 +40,53 @@ _NAMES: dict[EntityType, str] = {
     """,
 }
 _TYPES: dict[str, EntityType] = {
-    name: type_ for type_, names in _NAMES.items() for name in " ".join(names.split()).split(", ")
+    label: type_
+    for type_, labels in _LABELS.items()
+    for label in " ".join(labels.split()).split(", ")
 }
 _NAMESPACE = re.compile(r"^.*[/#:](?=.)")
-_SCHEME = re.compile(r"^[BILESU]-(?=[A-Z])")
-"""How a tag begins in the schemes IOB and BILOU."""
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_TAG_PREFIX = re.compile(r"^[BILESU]-(?=[A-Z])")
+"""The prefix of a tag in the IOB and BILOU schemes."""
+_CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def nearest_type(label: object) -> EntityType:
-    """The type that a label stands for; `misc` for what is unknown."""
+    """The entity type for a label; `misc` for an unknown label."""
     if label in ENTITY_TYPES:
         return label
-    bare = _SCHEME.sub("", _NAMESPACE.sub("", str(label).strip()))
-    words = re.findall(r"\w+", _HUMP.sub(" ", bare).replace("_", " ").casefold())
+    bare = _TAG_PREFIX.sub("", _NAMESPACE.sub("", str(label).strip()))
+    words = re.findall(r"\w+", _CAMEL_CASE.sub(" ", bare).replace("_", " ").casefold())
     for name in (" ".join(words), *reversed(words)):
-        found = next((_TYPES[form] for form in _forms(name) if form in _TYPES), None)
-        if found is not None:
-            return found
+        type_ = next((_TYPES[form] for form in _singulars(name) if form in _TYPES), None)
+        if type_ is not None:
+            return type_
     return "misc"
 
 
-def _forms(name: str) -> tuple[str, ...]:
-    """A name, and what it may be the plural of."""
+def _singulars(name: str) -> tuple[str, ...]:
+    """A name, and possible singular forms of it."""
     plurals = (("ies", "y"), ("es", ""), ("s", ""), ("men", "man"))
     return (name, *(name.removesuffix(end) + stem for end, stem in plurals if name.endswith(end)))
 
 
-def with_known_types(extraction: Extraction) -> Extraction:
-    """The extraction with a type that there is for every mention; other labels in `retyped`."""
-    unknown = tuple(str(m.type) for m in extraction.mentions if m.type not in ENTITY_TYPES)
-    if not unknown:
+def unknown_types(extraction: Extraction) -> Counter[str]:
+    """Counts of the mentions whose type is not an entity type, by their label."""
+    return Counter(str(m.type) for m in extraction.mentions if m.type not in ENTITY_TYPES)
+
+
+def resolve_types(extraction: Extraction) -> Extraction:
+    """The extraction with every unknown type replaced by the nearest entity type."""
+    if not unknown_types(extraction):
         return extraction
-    mentions = tuple(_typed(mention) for mention in extraction.mentions)
-    return replace(extraction, mentions=mentions, retyped=(*extraction.retyped, *unknown))
+    mentions = tuple(replace(m, type=nearest_type(m.type)) for m in extraction.mentions)
+    return replace(extraction, mentions=mentions)
 
 
-def _typed(mention: Mention) -> Mention:
-    known = mention.type in ENTITY_TYPES
-    return mention if known else replace(mention, type=nearest_type(mention.type))
-
-
-def retyping_warning(retyped: Counter[str]) -> str:
-    """One line on the labels that were not known, the commonest first."""
+def unknown_types_warning(counts: Counter[str]) -> str:
+    """A warning on one line with the most frequent unknown labels."""
     shown = [
         f"{label[:40]!r} as {nearest_type(label)} ({count})"
-        for label, count in sorted(retyped.items(), key=lambda item: (-item[1], item[0]))[:5]
+        for label, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:5]
     ]
-    more = f", and {len(retyped) - 5} other labels" if len(retyped) > 5 else ""
-    return f"types that are not known were taken for the nearest: {', '.join(shown)}{more}"
+    more = f", and {len(counts) - 5} other labels" if len(counts) > 5 else ""
+    return f"unknown entity types were replaced by the nearest ones: {', '.join(shown)}{more}"

@@ -1,4 +1,4 @@
-"""Names as they are shown: cleaned, taken from titles, and from a text's opening words."""
+"""Names: cleaning, and extraction from titles and from the first words of a text."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _EDGE = re.compile(
 )
 _ARTICLE = re.compile(r"^(?:[Tt]he|a|an)\s+(?=\S)")
 _POSSESSIVE = re.compile(r"\s*['\u2019]s?$")
-_BRACKET = re.compile(r"\s*\([^()]*\)\s*$")
-_WITHIN_TITLE = re.compile(
+_TRAILING_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
+_TITLE_SEPARATOR = re.compile(
     r"\s*[,():;\u2013\u2014/]\s*"
     r"|\s+(?:of|in|at|and|for|from|by|with|on|during|to|vs\.?|versus|between|under|against"
     r"|de|du|der|von|le|la)\s+(?:the\s+)?"
@@ -21,7 +21,7 @@ _WITHIN_TITLE = re.compile(
 
 
 def clean_name(text: str) -> str:
-    """Strip a leading article, a possessive ending, quotes, outer punctuation, line breaks.
+    """Strip a leading article, a possessive ending, quotes and outer punctuation.
 
     >>> clean_name("the  Curie Institute's")
     'Curie Institute'
@@ -39,48 +39,48 @@ def _strip(name: str) -> str:
 
 
 def is_name(name: str) -> bool:
-    """Tell whether a cleaned string can name a thing.
+    """Whether a cleaned string can be a name.
 
-    It has 2 to 100 characters and a letter, and is not all in lower case.
+    A name has 2 to 100 characters and at least one letter, and is not all in lower case.
     """
     if not 2 <= len(name) <= MAX_NAME or name.islower():
         return False
     return any(character.isalpha() for character in name)
 
 
-def without_bracket(title: str) -> str:
-    """Return a title without its parenthetical disambiguation.
+def strip_disambiguation(title: str) -> str:
+    """A title without its disambiguation in parentheses.
 
-    >>> without_bracket("Hello Love (album)")
+    >>> strip_disambiguation("Hello Love (album)")
     'Hello Love'
     """
-    return _BRACKET.sub("", title) or title
+    return _TRAILING_PARENTHESES.sub("", title) or title
 
 
 def names_in_title(title: str) -> list[str]:
-    """A title as a whole, then its parts between commas, brackets and prepositions.
+    """The title, then its parts between commas, brackets and prepositions.
 
-    Parts begin with a capital or a digit.
+    Only parts that begin with a capital letter or a digit are included.
 
     >>> names_in_title("Governors of the Bank of England")
     ['Governors of the Bank of England', 'Governors', 'Bank', 'England']
     """
-    parts = (part.strip() for part in _WITHIN_TITLE.split(title))
+    parts = (part.strip() for part in _TITLE_SEPARATOR.split(title))
     named = (part for part in parts if part and (part[0].isupper() or part[0].isdigit()))
     return list(dict.fromkeys((title, *named))) if title else []
 
 
-_SMALL = frozenset(
+_LOWERCASE_WORDS = frozenset(
     "of the for and & de la du von van der den del di da el al in on at to an a y le les "
     "des".split()
 )
-_OPENING = re.compile(
+_LEAD_NAME = re.compile(
     r"\s*(?:The |An? )?[\"\u201c'\u2018]?"
     r"(?P<name>[^;:!?\n\"\u201c\u201d()]{1,80}?)[\"\u201d'\u2019]?\s*"
     r"(?:,|\((?P<bracket>[^()]*)\)|\b(?:is|was|are|were|refers|has|had|became|consists|comprises|"
     r"competed|won)\b)"
 )
-_NO_NAME = frozenset(
+_NOT_OPENING_NAMES = frozenset(
     "In On At During After Before When While As For From By With Since Under He She It They This "
     "That These Those There Her His Its Their If Although Other Many Most Some Several Both Each "
     "All One Two Three Another Early Later Following Despite Because According Today Not Through "
@@ -90,36 +90,38 @@ _SUFFIXES = frozenset({"Jr.", "Jr", "Sr.", "Sr", "II", "III", "IV", "V"})
 
 
 def lead_name(text: str) -> str:
-    """The capitalised name that a text opens with and then speaks of, else empty.
+    """The capitalised name that is the subject of the first words of a text, or empty.
 
     >>> lead_name("Johnnycake is an unincorporated community.")
     'Johnnycake'
     >>> lead_name("In Canada, it was broadcast later.")
     ''
     """
-    match = _OPENING.match(text)
+    match = _LEAD_NAME.match(text)
     words = match["name"].split() if match else []
-    if not words or words[0] in _NO_NAME:
+    if not words or words[0] in _NOT_OPENING_NAMES:
         return ""
     capitalised = (
-        w[0].isupper() or w[0].isdigit() or not w[0].isalnum() or w in _SMALL for w in words
+        w[0].isupper() or w[0].isdigit() or not w[0].isalnum() or w in _LOWERCASE_WORDS
+        for w in words
     )
     return " ".join(words) if words[0][0].isupper() and all(capitalised) else ""
 
 
-def short_names_of_lead(text: str) -> tuple[str, ...]:
-    """First and last name, and with initials between, of a person whom a text opens with.
+def short_names_of_person(text: str) -> tuple[str, ...]:
+    """Short names of the person at the start of a text: without middle names, and with initials.
 
-    That is a person whose full name is followed by dates; else there are none.
+    The text must start with a full name followed by dates in brackets; otherwise the result is
+    empty.
 
-    >>> short_names_of_lead("Kevin Wayne Durant (born September 29, 1988) is a player.")
+    >>> short_names_of_person("Kevin Wayne Durant (born September 29, 1988) is a player.")
     ('Kevin Durant', 'Kevin W. Durant')
     """
-    match, words = _OPENING.match(text), lead_name(text).split()
+    match, words = _LEAD_NAME.match(text), lead_name(text).split()
     words = [word.rstrip(",") for word in words if word not in _SUFFIXES]
     if match is None or not re.search(r"\bborn\b|\d{3,4}", match["bracket"] or ""):
         return ()
-    if len(words) < 3 or any(word in _SMALL or not word[0].isupper() for word in words):
+    if len(words) < 3 or any(word in _LOWERCASE_WORDS or not word[0].isupper() for word in words):
         return ()
     initials = " ".join(f"{word[0]}." for word in words[1:-1])
     return f"{words[0]} {words[-1]}", f"{words[0]} {initials} {words[-1]}"

@@ -6,8 +6,8 @@
                "extracted_entities": ["..."],
                "extracted_triples": [["subject", "phrase", "object"]]}]}
 
-`title` and `text` may be absent. Open information extraction knows no types, so every mention
-is of the type "misc".
+`title` and `text` are optional. Open information extraction has no entity types, so every mention
+has the type "misc".
 """
 
 from __future__ import annotations
@@ -21,8 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.errors import ExtractionFormatError, InputError
-from sarag_rdf.extract.names import lead_name, short_names_of_lead, without_bracket
-from sarag_rdf.extract.sentences import MAX_SENTENCES, describe, naming, split_sentences
+from sarag_rdf.extract.names import lead_name, short_names_of_person, strip_disambiguation
+from sarag_rdf.extract.sentences import (
+    MAX_SENTENCES,
+    build_descriptions,
+    sentences_with_name,
+    split_sentences,
+)
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.options import Options
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation
@@ -31,10 +36,10 @@ Triple = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What the file holds for one passage; white space folded everywhere.
+class PassageExtraction:
+    """The extraction of one passage, with all white space collapsed.
 
-    `malformed` counts triples that are not three non-empty strings.
+    `malformed` is the number of triples that are not three non-empty strings.
     """
 
     title: str
@@ -53,10 +58,10 @@ class OpenIEOptions(Options):
 
 
 class OpenIEExtractor:
-    """Extractions from a file of passages, by the text of a passage or of a chunk of it.
+    """Looks up extractions in a file, for documents that are its passages or chunks of them.
 
-    Raises `ExtractionFormatError` for a file of another shape, `InputError` for one that cannot
-    be read. A document that the file does not know is yielded as an `InputError`.
+    Raises `ExtractionFormatError` for a file of the wrong format, and `InputError` for one that
+    cannot be read. The result of a document that is not in the file is an `InputError`.
     """
 
     options = OpenIEOptions
@@ -68,11 +73,11 @@ class OpenIEExtractor:
             raise InputError(f"{path} cannot be read: {error.strerror}") from error
         self._method = Method("openie", path.name, hashlib.sha256(content).hexdigest())
         self._missing_documents = 0
-        self._placed: defaultdict[Entry, set[Triple]] = defaultdict(set)
+        self._extracted: defaultdict[PassageExtraction, set[Triple]] = defaultdict(set)
         self._repeated = 0
-        self._entries = [self._entry(path, place, doc) for place, doc in _docs(path, content)]
-        self._by_text = {entry.text: entry for entry in reversed(self._entries)}
-        self._by_text |= {entry.passage: entry for entry in reversed(self._entries)}
+        self._passages = [_passage(path, number, doc) for number, doc in _docs(path, content)]
+        self._by_text = {passage.text: passage for passage in reversed(self._passages)}
+        self._by_text |= {passage.passage: passage for passage in reversed(self._passages)}
 
     @property
     def method(self) -> Method:
@@ -80,12 +85,13 @@ class OpenIEExtractor:
 
     @property
     def discarded(self) -> Counter[str]:
-        """Triples of the passages so far that no extraction holds, by reason."""
+        """Counts of the triples of the passages so far that are not in an extraction, by reason."""
         return +Counter(
             {
-                "triples that are not three texts": sum(e.malformed for e in self._placed),
-                "relationships between names that are in no chunk together": sum(
-                    len(set(entry.triples) - placed) for entry, placed in self._placed.items()
+                "malformed triples": sum(passage.malformed for passage in self._extracted),
+                "relationships between names in different chunks": sum(
+                    len(set(passage.triples) - triples)
+                    for passage, triples in self._extracted.items()
                 ),
                 "repeated relationships": self._repeated,
             }
@@ -93,59 +99,63 @@ class OpenIEExtractor:
 
     @property
     def missing_documents(self) -> int:
-        """How many documents so far had no entry in the file."""
+        """The number of documents so far that are not in the file."""
         return self._missing_documents
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
-        """One result a document, in order."""
+        """One result per document, in order."""
         for document in documents:
-            found = self._find(document)
-            if found is None:
+            items = self._look_up(document)
+            if items is None:
                 self._missing_documents += 1
-                name = document.title or _fold(document.text)[:60] or document.iri
+                name = document.title or _collapse(document.text)[:60] or document.iri
                 yield InputError(f"no extraction for {name} in {self._method.model}")
             else:
-                extraction = _extraction(document, *found)
-                self._repeated += len(found[1]) - len(extraction.relations)
+                entities, triples = items
+                extraction = _extraction(document, entities, triples)
+                self._repeated += len(triples) - len(extraction.relations)
                 yield extraction
 
-    def _find(self, document: Document) -> tuple[Sequence[str], Sequence[Triple]] | None:
-        text = _fold(document.text)
-        for whole in (_fold(document.titled_text), text):
-            if entry := self._by_text.get(whole):
-                self._placed[entry] |= set(entry.triples)
-                return entry.entities, entry.triples
-        within = [entry for entry in self._entries if text in entry.passage] if text else []
-        same_title = [entry for entry in within if entry.title == _fold(document.title)]
-        if not within:
+    def _look_up(self, document: Document) -> tuple[Sequence[str], Sequence[Triple]] | None:
+        """Entities and triples of a document: those of its passage whose names it contains."""
+        text = _collapse(document.text)
+        for whole in (_collapse(document.titled_text), text):
+            if passage := self._by_text.get(whole):
+                self._extracted[passage] |= set(passage.triples)
+                return passage.entities, passage.triples
+        containing = [p for p in self._passages if text in p.passage] if text else []
+        same_title = [p for p in containing if p.title == _collapse(document.title)]
+        if not containing:
             return None
-        entry = (same_title or within)[0]
-        words = _key(document.titled_text)
-        triples = [t for t in entry.triples if _key(t[0]) in words and _key(t[2]) in words]
-        self._placed[entry] |= set(triples)
-        return [name for name in entry.entities if _key(name) in words], triples
+        passage = (same_title or containing)[0]
+        words = _padded(document.titled_text)
+        triples = [t for t in passage.triples if _padded(t[0]) in words and _padded(t[2]) in words]
+        self._extracted[passage] |= set(triples)
+        return [name for name in passage.entities if _padded(name) in words], triples
 
-    def _entry(self, path: Path, place: int, doc: Any) -> Entry:
-        if not isinstance(doc, dict):
-            raise _format_error(path, f"docs[{place}] is not an object")
-        for key in ("extracted_entities", "extracted_triples"):
-            if not isinstance(doc.get(key), list):
-                raise _format_error(path, f"docs[{place}] has no list '{key}'")
-        whole = doc.get("passage")
-        first, _, rest = whole.partition("\n") if isinstance(whole, str) else ("", "", "")
-        title = _string(doc.get("title")) or _fold(first if rest else "")
-        text = _string(doc.get("text")) or _fold(rest or first)
-        if not text:
-            raise _format_error(path, f"docs[{place}] has neither 'passage' nor 'text'")
-        triples = [_triple(value) for value in doc["extracted_triples"]]
-        return Entry(
-            title,
-            text,
-            _string(whole) or _fold(f"{title} {text}"),
-            tuple(name for value in doc["extracted_entities"] if (name := _string(value))),
-            tuple(triple for triple in triples if triple),
-            triples.count(None),
-        )
+
+def _passage(path: Path, number: int, doc: Any) -> PassageExtraction:
+    """Parse item `number` of ``docs``; raises `ExtractionFormatError`."""
+    if not isinstance(doc, dict):
+        raise _format_error(path, f"docs[{number}] is not an object")
+    for key in ("extracted_entities", "extracted_triples"):
+        if not isinstance(doc.get(key), list):
+            raise _format_error(path, f"docs[{number}] has no list '{key}'")
+    whole = doc.get("passage")
+    first, _, rest = whole.partition("\n") if isinstance(whole, str) else ("", "", "")
+    title = _string(doc.get("title")) or _collapse(first if rest else "")
+    text = _string(doc.get("text")) or _collapse(rest or first)
+    if not text:
+        raise _format_error(path, f"docs[{number}] has neither 'passage' nor 'text'")
+    triples = [_triple(value) for value in doc["extracted_triples"]]
+    return PassageExtraction(
+        title,
+        text,
+        _string(whole) or _collapse(f"{title} {text}"),
+        tuple(name for value in doc["extracted_entities"] if (name := _string(value))),
+        tuple(triple for triple in triples if triple),
+        triples.count(None),
+    )
 
 
 def _docs(path: Path, content: bytes) -> Iterator[tuple[int, Any]]:
@@ -166,12 +176,13 @@ def _format_error(path: Path, reason: str) -> ExtractionFormatError:
     )
 
 
-def _fold(text: str) -> str:
+def _collapse(text: str) -> str:
+    """The text with every run of white space replaced by one space."""
     return " ".join(text.split())
 
 
 def _string(value: Any) -> str:
-    return _fold(value) if isinstance(value, str) else ""
+    return _collapse(value) if isinstance(value, str) else ""
 
 
 def _triple(value: Any) -> Triple | None:
@@ -181,19 +192,20 @@ def _triple(value: Any) -> Triple | None:
     return (subject, phrase, object_) if subject and phrase and object_ else None
 
 
-def _key(text: str) -> str:
+def _padded(text: str) -> str:
+    """The normalised text between spaces, to search for whole words."""
     return f" {normalize_name(text)} "
 
 
 def _extraction(
     document: Document, entities: Sequence[str], triples: Sequence[Triple]
 ) -> Extraction:
-    """Mentions are the title, the entities, and ends of triples that are not among them.
+    """Mentions are the title, the entities, and other subjects and objects of the triples.
 
-    What an untitled document opens with stands for its title.
+    A document without a title is titled by the name at its start.
     """
-    title = _fold(document.title) or lead_name(document.text)
-    short = short_names_of_lead(document.text)
+    title = _collapse(document.title) or lead_name(document.text)
+    short_names = short_names_of_person(document.text)
     ends = (end for subject, _, object_ in triples for end in (subject, object_))
     names: dict[str, str] = {}
     for name in (*([title] if title else []), *entities, *ends):
@@ -201,11 +213,13 @@ def _extraction(
     sentences = split_sentences(document.text)
     mentions = []
     for name in names.values():
-        about = sentences[:MAX_SENTENCES] if name == title else naming([name], sentences)
-        bare = without_bracket(name) if name == title else name
-        others = (bare, *short) if name == title else ()
-        aliases = tuple(dict.fromkeys(other for other in others if other and other != name))
-        mentions.append(Mention(name, "misc", aliases, describe(name, about)))
+        aliases: tuple[str, ...] = ()
+        about = sentences_with_name([name], sentences)
+        if name == title:
+            about = sentences[:MAX_SENTENCES]
+            others = (strip_disambiguation(name), *short_names)
+            aliases = tuple(dict.fromkeys(other for other in others if other and other != name))
+        mentions.append(Mention(name, "misc", aliases, build_descriptions(name, about)))
     relations = dict.fromkeys(
         Relation(names[normalize_name(subject)], phrase, names[normalize_name(object_)])
         for subject, phrase, object_ in triples

@@ -1,7 +1,7 @@
-"""Descriptions in a document's own words: the sentences that name a thing.
+"""Descriptions of entities, made of sentences of the document.
 
-The SA-RAG paper has a language model write a description of each entity. Here the document
-itself speaks: "name: " and up to three of its sentences that name the entity.
+In the SA-RAG paper a language model writes a description of each entity. Here a description is
+"name: " and up to three sentences of the document that contain the name.
 """
 
 from __future__ import annotations
@@ -24,10 +24,15 @@ _ABBREVIATION = re.compile(
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split at sentence ends and blank lines; white space within a sentence is folded.
+    """Split at sentence ends and blank lines; white space within a sentence is collapsed.
 
     A full stop does not end a sentence after an initial or a common English abbreviation, nor
     before a lower-case letter.
+
+    `sarag_rdf.context.selected.sentence_spans` is a different splitter: it returns offsets, knows
+    more abbreviations and closing quotes, and after any Latin end mark requires a capital letter
+    or a digit. The sentences here are part of the descriptions in stored evidence, so a change
+    here would change every graph that is indexed again; a change there changes only contexts.
     """
     sentences = []
     begin = 0
@@ -45,8 +50,8 @@ def split_sentences(text: str) -> list[str]:
     return [sentence for sentence in folded if sentence]
 
 
-def naming(forms: Iterable[str], sentences: Sequence[str]) -> list[str]:
-    """Return the sentences in which one of the forms occurs as whole words, normalised."""
+def sentences_with_name(forms: Iterable[str], sentences: Sequence[str]) -> list[str]:
+    """The sentences that contain one of the forms, normalised, as whole words."""
     keys = [f" {normalize_name(form)} " for form in forms if form.strip()]
     return [
         sentence
@@ -55,7 +60,7 @@ def naming(forms: Iterable[str], sentences: Sequence[str]) -> list[str]:
     ]
 
 
-def describe(name: str, sentences: Iterable[str]) -> tuple[str, ...]:
-    """Return one description of the first sentences, or none if there is no sentence."""
+def build_descriptions(name: str, sentences: Iterable[str]) -> tuple[str, ...]:
+    """One description from the first `MAX_SENTENCES` sentences, or none without sentences."""
     body = " ".join(islice(sentences, MAX_SENTENCES))
     return (f"{name}: {body}",) if body else ()

@@ -1,1 +1,1 @@
-"""What the query files return: nodes, names, texts, parts, metadata, and vectors of their texts."""
+"""Reading a knowledge graph through its query files: names, texts, parts, metadata, vectors."""

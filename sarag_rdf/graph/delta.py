@@ -1,7 +1,7 @@
-"""What the changes of a run mean for what is made of a graph: which nodes came, went or changed.
+"""Change tracking: which nodes were added, deleted or changed between two revisions of a graph.
 
-A `Journal` goes with the reader of a writer, and is told every change that gives the graph another
-revision. From it follows what has to be made anew; without it all has.
+A `Journal` belongs to the reader of a writer, and records every change that gives the graph a new
+revision. Cached indexes and arrays are updated from its `Delta`; without one they are rebuilt.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from sarag_rdf.vocab import RDF, SARAG, SKOS
 Kind = Literal["description", "relationship", "document", "entity"]
 KINDS: tuple[Kind, ...] = ("description", "relationship", "document", "entity")
 
-MOST = 200_000
-"""Nodes; where more are touched all is made anew."""
+MAX_TOUCHED = 200_000
+"""Nodes; if a change touches more, everything is rebuilt."""
 _CLASSES: Mapping[str, Kind] = {
     SARAG.Description.value: "description",
     SARAG.Relationship.value: "relationship",
@@ -32,11 +32,11 @@ _CLASSES: Mapping[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What may differ between two revisions of the graph of documents; all else is as it was.
+    """The possible differences between two revisions of the graph of documents.
 
-    `touched` has the IRIs of each kind that came, went or may have another text. `derived` are
-    the subjects of triples of the traversed graph that came or went. `links`: whether links
-    between graphs changed.
+    `touched` are the IRIs of each kind that were added, deleted or may have another text.
+    `derived` are the subjects of added and deleted triples of the traversed graph. `links` is true
+    if links between graphs changed.
     """
 
     before: str
@@ -47,12 +47,12 @@ class Delta:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing differs that is searched."""
+        """Whether nothing that is searched differs."""
         return not (self.derived or self.links or any(self.touched.values()))
 
 
 class Journal:
-    """Adds up the changes of one writer."""
+    """Accumulates the changes of one writer."""
 
     def __init__(self) -> None:
         self._touched: defaultdict[Kind, set[str]] = defaultdict(set)
@@ -65,9 +65,9 @@ class Journal:
     def note(
         self, store: GraphStore, minter: Minter, change: Change, before: str, after: str
     ) -> None:
-        """A change that is about to be made to a store, and the revisions that it leads between.
+        """Record a change before it is made, with the revisions before and after it.
 
-        A change of what cannot be told by nodes, such as an import, makes the journal useless.
+        A change that cannot be described by nodes, such as an import, invalidates the journal.
         """
         if self._before is None:
             self._before = before
@@ -77,15 +77,15 @@ class Journal:
             if not self._is_usable:
                 return
             if graph.startswith(minter.source_graphs):
-                self._look(minter, store.quads(graph))
+                self._add_quads(minter, store.quads(graph))
             elif not graph.startswith(minter.quarantine_graphs):
                 self._is_usable = False
-        self._look(minter, change.delete)
-        self._look(minter, change.insert)
+        self._add_quads(minter, change.delete)
+        self._add_quads(minter, change.insert)
         touched = sum(map(len, self._touched.values())) + len(self._derived)
-        self._is_usable &= touched <= MOST
+        self._is_usable &= touched <= MAX_TOUCHED
 
-    def _look(self, minter: Minter, quads: Iterable[Quad]) -> None:
+    def _add_quads(self, minter: Minter, quads: Iterable[Quad]) -> None:
         if not self._is_usable:
             return
         own, links, meta = minter.kg_graph, minter.links_graph, minter.meta_graph
@@ -106,7 +106,7 @@ class Journal:
                     self._touched[kind].add(iri(quad.subject))
 
     def delta(self, revision: str) -> Delta | None:
-        """What led to this revision; None if that cannot be told."""
+        """The accumulated changes up to this revision; None if they are not known."""
         if not self._is_usable or not self._before or self._after != revision:
             return None
         touched = {kind: frozenset(self._touched[kind]) for kind in KINDS}

@@ -1,4 +1,4 @@
-"""A graph's own metadata: base IRI, revision, embedding model, and the runs that changed it."""
+"""Metadata of a graph: base IRI, revision, embedding model, and the runs that changed it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sarag_rdf.vocab import DCTERMS, FOAF, PROV, RDF, SARAG, XSD
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """`revision` changes with every write; caches are valid for one."""
+    """`revision` changes with every write, and is part of the key of every cache."""
 
     base: str
     revision: str = ""
@@ -29,51 +29,55 @@ class Meta:
 
 
 def read_meta(store: GraphStore) -> Meta | None:
-    """The graph's own description, or None for a store that holds none.
+    """The metadata of the knowledge graph in a store, or None if there is none.
 
-    What other graphs say of this or any other graph of documents is no description.
+    Only metadata in the graph's own metadata graph counts. Raises `StoreError` for a store with
+    knowledge graphs of several bases.
     """
-    found = set()
+    metadata = set()
     for _, base, revision, model, graph in GraphReader(store, Minter()).select_provenance("meta"):
         if graph.value == Minter(base.value).meta_graph:
-            found.add(
+            metadata.add(
                 Meta(base.value, revision.value if revision else "", model.value if model else "")
             )
-    if len({meta.base for meta in found}) > 1:
+    if len({meta.base for meta in metadata}) > 1:
         raise StoreError(
-            "the store holds graphs of several bases: " + ", ".join(sorted(m.base for m in found))
+            "the store contains graphs of several bases: "
+            + ", ".join(sorted(m.base for m in metadata))
         )
-    return min(found, key=lambda m: (m.revision, m.embedding_model)) if found else None
+    return min(metadata, key=lambda m: (m.revision, m.embedding_model)) if metadata else None
 
 
-SAID_BY_HAND = (
+CURATED_PROPERTIES = (
     *(DCTERMS[name] for name in ("title", "description", "license", "publisher")),
     *(FOAF.homepage, FOAF.name),
 )
-"""What a user may say of the data set."""
+"""Properties of the data set that users set."""
 
 
-def revised(reader: GraphReader, change: Change, *, meta: Iterable[Quad] | None = None) -> Change:
-    """The same change with a new revision; `meta` is what the description holds, if known."""
+def with_revision(
+    reader: GraphReader, change: Change, *, meta: Iterable[Quad] | None = None
+) -> Change:
+    """The same change with a new revision; `meta` is the metadata graph, if already read."""
     known = tuple(reader.store.quads(reader.minter.meta_graph) if meta is None else meta)
     return _with_revision(reader, change, known, uuid.uuid4().hex)
 
 
-def revised_by_hand(reader: GraphReader, change: Change) -> Change:
-    """A change of links, or of what is said of the data set, with a new revision.
+def with_curated_revision(reader: GraphReader, change: Change) -> Change:
+    """A change of links or of `CURATED_PROPERTIES`, with a new revision.
 
-    This is the revision of what was indexed or imported, with a digest of all links and all that
-    is said by hand: when these are taken away again, the revision is again what it was.
+    The revision is that of the last indexing or import, plus a digest of all links and curated
+    properties: when these are removed, the graph has its previous revision again.
     """
     known = tuple(reader.store.quads(reader.minter.meta_graph))
-    given = {quad for quad in known if quad.predicate in SAID_BY_HAND}
-    given |= set(reader.store.quads(reader.minter.links_graph))
-    lines = sorted(str(quad) for quad in given.difference(change.delete).union(change.insert))
+    curated = {quad for quad in known if quad.predicate in CURATED_PROPERTIES}
+    curated |= set(reader.store.quads(reader.minter.links_graph))
+    lines = sorted(str(quad) for quad in curated.difference(change.delete).union(change.insert))
     before = _revisions(known)
-    said = text_of(before[0].object) if before else uuid.uuid4().hex
-    indexed, _, _ = said.partition(".")
+    current = text_of(before[0].object) if before else uuid.uuid4().hex
+    indexed, _, _ = current.partition(".")
     text = f"{indexed}.{sha256_hex(*lines)[:16]}" if lines else indexed
-    if before and text == said:
+    if before and text == current:
         text = uuid.uuid4().hex
     return _with_revision(reader, change, known, text)
 
@@ -95,16 +99,13 @@ def _with_revision(reader: GraphReader, change: Change, known: Sequence[Quad], t
 
 
 def now() -> Literal:
-    """The time, to the second, in UTC."""
+    """The current time in UTC, to the second."""
     text = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return Literal(text, datatype=XSD.dateTime)
 
 
-def ended(started: Literal) -> Literal:
-    """The time at which something ends that began at `started`: never earlier than that.
-
-    A clock may be set back meanwhile.
-    """
+def end_time(started: Literal) -> Literal:
+    """The current time, but not before `started`, as the clock may have been set back."""
     return max(started, now(), key=_moment)
 
 
@@ -112,10 +113,10 @@ def _moment(time: Literal) -> datetime:
     return datetime.fromisoformat(time.value).astimezone(UTC)
 
 
-def ended_before_they_began(reader: GraphReader) -> Change:
-    """What mends runs that end before they begin, as a clock that was set back made them.
+def repair_run_times(reader: GraphReader) -> Change:
+    """The change that repairs runs whose end is before their start (the clock was set back).
 
-    They end when they begin then. Runs whose times cannot be read are left alone.
+    Their end becomes their start. Runs with invalid times are not changed.
     """
     started: dict[str, Literal] = {}
     endings: list[Quad] = []
@@ -137,9 +138,9 @@ def ended_before_they_began(reader: GraphReader) -> Change:
 
 
 def run_quads(
-    reader: GraphReader, what: str, started: Literal, said: Iterable[tuple[NamedNode, Term]]
+    reader: GraphReader, what: str, started: Literal, statements: Iterable[tuple[NamedNode, Term]]
 ) -> list[Quad]:
-    """A run that began at `started` and ends now: `what` was done, in words, and what is `said`."""
+    """The quads of a run from `started` until now, described by `what`, with further statements."""
     graph = NamedNode(reader.minter.runs_graph)
     node = NamedNode(reader.minter.run(str(uuid.uuid4())))
     pairs: list[tuple[NamedNode, Term]] = [
@@ -147,6 +148,6 @@ def run_quads(
         (RDF.type, PROV.Activity),
         (DCTERMS.description, Literal(what)),
         (PROV.startedAtTime, started),
-        (PROV.endedAtTime, ended(started)),
+        (PROV.endedAtTime, end_time(started)),
     ]
-    return [Quad(node, predicate, value, graph) for predicate, value in [*pairs, *said]]
+    return [Quad(node, predicate, value, graph) for predicate, value in [*pairs, *statements]]

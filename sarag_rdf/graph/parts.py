@@ -1,4 +1,4 @@
-"""The parts of a knowledge graph: its documents, the graphs that were imported, the links."""
+"""The parts of a knowledge graph: documents, imported graphs, links."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sarag_rdf.terms import text_of
 from sarag_rdf.vocab import OWL
 
 ALL = "all"
-"""Stands for all parts."""
+"""The name that selects all parts."""
 LINKS = "links"
 COMPLETE = "complete"
-"""State of an imported graph that can be read."""
+"""State of an imported graph whose import has finished."""
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """An imported graph as the data set describes it; `state` is `COMPLETE` or how far it came."""
+    """An imported graph as described in the metadata; `state` is `COMPLETE` or its progress."""
 
     iri: str
     name: str
@@ -34,30 +34,30 @@ class Imported:
 
 
 def imported_graphs(reader: GraphReader) -> list[Imported]:
-    """All imported graphs, by name, complete or not."""
-    found: dict[str, Imported] = {}
+    """All imported graphs, complete or not, ordered by name."""
+    imports: dict[str, Imported] = {}
     paths: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
     for node, name, kind, graph, state, path, property_ in reader.select_provenance("imports"):
         values = (node.value, name.value, kind.value, graph.value, state.value)
-        found[name.value] = Imported(*values)
+        imports[name.value] = Imported(*values)
         if path is not None:
             paths[name.value].setdefault(path.value, []).append(property_.value)
     return [
-        replace(found[name], paths={key: sorted(v) for key, v in sorted(paths[name].items())})
-        for name in sorted(found)
+        replace(imports[name], paths={key: sorted(v) for key, v in sorted(paths[name].items())})
+        for name in sorted(imports)
     ]
 
 
-def searched(reader: GraphReader, over: Sequence[str] = ()) -> GraphReader:
-    """The reader of the parts named in `over` (`ALL` for all), or of all that there are.
+def select_parts(reader: GraphReader, over: Sequence[str] = ()) -> GraphReader:
+    """The reader of the parts in `over`; `ALL`, or an empty `over`, selects all parts.
 
     Several parts are read with the links between them. Raises `UsageError` for an unknown name.
     """
     imported = {i.name: i for i in imported_graphs(reader)}
-    wanted = _wanted(over or [ALL], imported)
-    if wanted == [DOCUMENTS]:
+    names = _part_names(over or [ALL], imported)
+    if names == [DOCUMENTS]:
         return reader
-    parts = [reader.own if name == DOCUMENTS else _part(reader, imported[name]) for name in wanted]
+    parts = [reader.own if name == DOCUMENTS else _part(reader, imported[name]) for name in names]
     if len(parts) > 1:
         graphs = {"links": reader.minter.links_graph}
         parts.append(Part(LINKS, LINKS, graphs, reader.store))
@@ -67,32 +67,32 @@ def searched(reader: GraphReader, over: Sequence[str] = ()) -> GraphReader:
 def dataset_graphs(reader: GraphReader, over: Sequence[str] = ()) -> list[str]:
     """The named graphs of the parts in `over`, sorted: the default graph of a query over them.
 
-    Without `over` they are those of the documents: every graph that was not imported, among them
-    the links, the decisions and the descriptions of the data set and its runs. Several imported
-    graphs come with the links, too. Raises `UsageError` for an unknown name.
+    The default is the part of the documents: all graphs that were not imported, including links,
+    decisions, metadata and runs. The links are also included with several imported graphs. Raises
+    `UsageError` for an unknown name.
     """
     imported = {i.name: i for i in imported_graphs(reader)}
-    wanted = _wanted(over or [DOCUMENTS], imported)
-    found = {imported[name].graph for name in wanted if name != DOCUMENTS}
-    if len(wanted) > 1:
-        found.add(reader.minter.links_graph)
-    if DOCUMENTS in wanted:
+    names = _part_names(over or [DOCUMENTS], imported)
+    graphs = {imported[name].graph for name in names if name != DOCUMENTS}
+    if len(names) > 1:
+        graphs.add(reader.minter.links_graph)
+    if DOCUMENTS in names:
         others = {i.graph for i in imported.values()}
-        found.update(graph for graph in reader.store.graphs() if graph not in others)
-    return sorted(found)
+        graphs.update(graph for graph in reader.store.graphs() if graph not in others)
+    return sorted(graphs)
 
 
-def is_whole(reader: GraphReader, over: Sequence[str] = ()) -> bool:
-    """Whether `dataset_graphs` would give all graphs: their union is asked far faster.
+def covers_all_graphs(reader: GraphReader, over: Sequence[str] = ()) -> bool:
+    """Whether `dataset_graphs` returns all graphs: a query over their union is far faster.
 
-    Raises what that raises.
+    Raises `UsageError` for an unknown name.
     """
     imported = {i.name: i for i in imported_graphs(reader)}
-    return {DOCUMENTS, *imported}.issubset(_wanted(over or [DOCUMENTS], imported))
+    return {DOCUMENTS, *imported}.issubset(_part_names(over or [DOCUMENTS], imported))
 
 
-def _wanted(over: Sequence[str], imported: dict[str, Imported]) -> list[str]:
-    """The names of parts in `over`, each once; `ALL` stands for those that are complete."""
+def _part_names(over: Sequence[str], imported: dict[str, Imported]) -> list[str]:
+    """The part names in `over` without duplicates; `ALL` stands for all complete parts."""
     for name in over:
         known = name in (ALL, DOCUMENTS) or name in imported
         if not known or (name in imported and imported[name].state != COMPLETE):
@@ -113,25 +113,25 @@ def _unknown(name: str, imported: dict[str, Imported]) -> str:
     names = [ALL, DOCUMENTS, *imported]
     near = get_close_matches(name, names, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    return f"there is no graph '{name}' here: choose of {', '.join(names)}{hint}"
+    return f"no such graph: '{name}': use one of {', '.join(names)}{hint}"
 
 
-def linked_in_vain(reader: GraphReader) -> list[str]:
-    """IRIs that links start from and that no entity has."""
+def dangling_link_subjects(reader: GraphReader) -> list[str]:
+    """IRIs of the subjects of links that are no longer entities."""
     linked = {entity.value for (entity,) in reader.select_provenance("entities-linked")}
     own = GraphReader(reader.store, reader.minter)
     return sorted(linked - {row[0].value for row in own.rows_for("entity-names", linked)})
 
 
-def links_in_vain(reader: GraphReader) -> list[Quad]:
-    """All quads of these links: the link itself, and what is known of it."""
-    gone = set(linked_in_vain(reader))
-    if not gone:
+def dangling_links(reader: GraphReader) -> list[Quad]:
+    """All quads of links whose subject is no longer an entity, with those of their provenance."""
+    dangling = set(dangling_link_subjects(reader))
+    if not dangling:
         return []
     quads = list(reader.store.quads(reader.minter.links_graph))
     nodes = {
         quad.subject
         for quad in quads
-        if quad.predicate == OWL.annotatedSource and text_of(quad.object) in gone
+        if quad.predicate == OWL.annotatedSource and text_of(quad.object) in dangling
     }
-    return [quad for quad in quads if quad.subject in nodes or text_of(quad.subject) in gone]
+    return [quad for quad in quads if quad.subject in nodes or text_of(quad.subject) in dangling]

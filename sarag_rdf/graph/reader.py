@@ -1,7 +1,7 @@
-"""What query files give over the parts of a graph: its documents, imported graphs, links.
+"""Reads the parts of a knowledge graph (documents, imported graphs, links) through query files.
 
-Each part is read through the files of its kind (``queries/<kind>/``). They have the same names and
-columns in every folder, so the rows of several parts are put one after the other.
+Each part is read with the query files of its kind (``queries/<kind>/``). Files of the same name
+have the same columns in every folder, so that the rows of several parts are concatenated.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from sarag_rdf.ports import GraphStore, Term
 from sarag_rdf.resources import QueryFile, query_file, query_names
 
 BATCH = 500
-"""Values a request: what public endpoints take without complaint."""
+"""Values per request, which public endpoints accept."""
 DOCUMENTS = "documents"
-"""Name of the part that was extracted from documents."""
+"""Name of the part extracted from documents."""
 _INDEX = "index"
-"""The folder of queries about how the graph of documents came about."""
+"""The folder of queries about evidence and provenance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One graph of a knowledge graph, with the folder of queries that read it.
+    """One part of a knowledge graph, with the folder of its queries (`kind`).
 
-    `graphs` says what stands for ``<urn:sarag:graph:NAME>`` in them, ``kg`` being the graph itself
-    (nothing at all stands for the default graph), and `paths` which properties stand for
-    ``<urn:sarag:path:NAME>``.
+    In the queries, `graphs` replaces ``<urn:sarag:graph:NAME>``, where ``kg`` is the graph itself
+    (an empty value is the default graph), and `paths` replaces ``<urn:sarag:path:NAME>`` by
+    properties.
     """
 
     name: str
@@ -45,27 +45,27 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class GraphReader:
-    """Reads one knowledge graph: the parts in `over`, or what was extracted from documents."""
+    """Reads a knowledge graph: the parts in `over`, by default only that of the documents."""
 
     store: GraphStore
     minter: Minter
     over: tuple[Part, ...] | None = None
     journal: Journal | None = field(default=None, compare=False)
-    """What a writer changes is noted here."""
+    """Records the changes of a writer."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The parts that are read."""
+        """The parts to read."""
         return (self.own,) if self.over is None else self.over
 
     @property
     def scope(self) -> str:
-        """A digest of what is read: readers of equal scope give the same of one revision."""
+        """A digest of the parts: at one revision, readers of equal scope return the same."""
         return sha256_hex(*(f"{part.name} {part.kind}" for part in self.parts))
 
     @property
     def own(self) -> Part:
-        """What was extracted from documents."""
+        """The part extracted from documents."""
         graphs = {
             "kg": self.minter.kg_graph,
             "meta": self.minter.meta_graph,
@@ -79,38 +79,38 @@ class GraphReader:
 
     @property
     def imported(self) -> GraphReader:
-        """The same without what was extracted from documents."""
+        """The reader of the same parts without that of the documents."""
         others = tuple(part for part in self.parts if part.name != DOCUMENTS)
         return GraphReader(self.store, self.minter, others)
 
     def rows(self, name: str) -> list[tuple[Any, ...]]:
-        """All rows of a query file that takes no values, part by part."""
-        return [row for part, query in self._files(name) for row in _all(part, query)]
+        """All rows of a query file without parameters, part by part."""
+        return [row for part, query in self._files(name) for row in _all_rows(part, query)]
 
     def rows_for(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-        """Rows of a query file for the given IRIs (sorted, each once), `BATCH` a request."""
-        wanted = sorted(set(iris))
+        """Rows of a query file for the given IRIs, sorted and unique, `BATCH` per request."""
+        values = sorted(set(iris))
         for part, query in self._files(name):
-            yield from _for(part, query, wanted)
+            yield from _rows_for(part, query, values)
 
     def rows_named(self, names: Iterable[Literal]) -> Iterator[tuple[Any, ...]]:
-        """(name, entity) for those of the names, as they are spelled and tagged, that are known."""
-        wanted = sorted(set(names), key=str)
+        """(name, entity) for the names that entities have, with exact spelling and language tag."""
+        values = sorted(set(names), key=str)
         for part, query in self._files("entities-named"):
-            yield from _in_batches(part, query, iter(wanted))
+            yield from _in_batches(part, query, iter(values))
 
     def select_provenance(self, name: str) -> list[tuple[Any, ...]]:
-        """All rows of a query of ``queries/index/`` that takes no values."""
-        return _all(self.own, query_file(_INDEX, name))
+        """All rows of a query of ``queries/index/`` without parameters."""
+        return _all_rows(self.own, query_file(_INDEX, name))
 
     def select_provenance_for(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
         """Rows of a query of ``queries/index/`` for the given IRIs."""
-        return _for(self.own, query_file(_INDEX, name), sorted(set(iris)))
+        return _rows_for(self.own, query_file(_INDEX, name), sorted(set(iris)))
 
     def select_provenance_for_terms(
         self, name: str, rows: Iterable[tuple[Term, ...]]
     ) -> Iterator[tuple[Any, ...]]:
-        """Rows of a query of ``queries/index/`` for the given values, one tuple a row."""
+        """Rows of a query of ``queries/index/`` for the given tuples of values."""
         yield from _in_batches(self.own, query_file(_INDEX, name), iter(rows))
 
     def _files(self, name: str) -> Iterator[tuple[Part, QueryFile]]:
@@ -119,12 +119,12 @@ class GraphReader:
                 yield part, query_file(part.kind, name)
 
 
-def _all(part: Part, query: QueryFile) -> list[tuple[Any, ...]]:
+def _all_rows(part: Part, query: QueryFile) -> list[tuple[Any, ...]]:
     text = query.fill(None, part.graphs, part.paths)
     return part.store.select(text, query.key).rows
 
 
-def _for(part: Part, query: QueryFile, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+def _rows_for(part: Part, query: QueryFile, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
     pending: Iterator[Term | tuple[Term, ...]] = (
         _statements(iris) if query.takes_statements else map(NamedNode, iris)
     )
@@ -139,17 +139,17 @@ def _in_batches(
 
 
 def _statements(iris: Iterable[str]) -> Iterator[tuple[NamedNode, ...]]:
-    """Subject, property and object of the IRIs that stand for a triple; others are left out."""
+    """Subject, property and object of each IRI of a statement; other IRIs are skipped."""
     for iri in iris:
-        found = statement_of(iri)
-        if found is not None:
-            yield tuple(map(NamedNode, found))
+        statement = statement_of(iri)
+        if statement is not None:
+            yield tuple(map(NamedNode, statement))
 
 
 def _select(
     part: Part, query: QueryFile, batch: list[Term | tuple[Term, ...]]
 ) -> list[tuple[Any, ...]]:
-    """Rows for a batch; one that a server refuses as too large is asked for in halves."""
+    """Rows for a batch, which is halved if the server rejects the request as too large."""
     try:
         return part.store.select(query.fill(batch, part.graphs, part.paths), query.key).rows
     except RemoteRequestSizeError:

@@ -1,7 +1,7 @@
-"""Blank nodes are stored under IRIs of the graph's own, and become blank again on the way out.
+"""Skolemization: blank nodes are stored as IRIs, and exported as blank nodes again.
 
-RDF 1.1 Concepts, section 3.5: the IRIs stand below ``/.well-known/genid/`` at the root of the
-authority of the graph's base. Such IRIs of other authorities are names like any others.
+RDF 1.1 Concepts, section 3.5: Skolem IRIs are below ``/.well-known/genid/`` at the root of the
+authority of the graph's base. Skolem IRIs of other authorities are treated as ordinary IRIs.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def _prefix(base: str) -> str:
 
 
 class Skolemizer:
-    """Gives each blank node of one request an IRI; the same node gets the same."""
+    """Replaces the blank nodes of one request by Skolem IRIs, equal nodes by the same IRI."""
 
     def __init__(self, base: str) -> None:
-        """`base` is the graph's base IRI; the IRIs stand at the root of its authority."""
+        """`base` is the base IRI of the graph."""
         self._prefix = _prefix(base)
         self._nodes: dict[ox.BlankNode, ox.NamedNode] = {}
 
@@ -41,7 +41,7 @@ class Skolemizer:
             )
 
     def term(self, term: Any) -> Any:
-        """The term itself, or the IRI for a blank node; inside triple terms too."""
+        """The term with Skolem IRIs for blank nodes, including those in triple terms."""
         if isinstance(term, ox.BlankNode):
             if term not in self._nodes:
                 self._nodes[term] = ox.NamedNode(f"{self._prefix}b{uuid.uuid4().hex}")
@@ -52,25 +52,25 @@ class Skolemizer:
 
 
 def has_blank_node(quad: ox.Quad) -> bool:
-    """Whether a blank node stands in a quad, be it within a triple term."""
-    return any(map(_holds_blank, (quad.subject, quad.object, quad.graph_name)))
+    """Whether a quad contains a blank node, including those in triple terms."""
+    return any(map(_contains_blank_node, (quad.subject, quad.object, quad.graph_name)))
 
 
-def _holds_blank(term: Any) -> bool:
+def _contains_blank_node(term: Any) -> bool:
     if isinstance(term, ox.Triple):
-        return _holds_blank(term.subject) or _holds_blank(term.object)
+        return _contains_blank_node(term.subject) or _contains_blank_node(term.object)
     return isinstance(term, ox.BlankNode)
 
 
 class Unskolemizer:
-    """Gives back the blank nodes for which a `Skolemizer` of the same base made IRIs."""
+    """Replaces the Skolem IRIs of a `Skolemizer` with the same base by blank nodes."""
 
     def __init__(self, base: str) -> None:
-        """`base` is the graph's base IRI."""
+        """`base` is the base IRI of the graph."""
         self._prefix = _prefix(base)
 
     def triple(self, triple: ox.Triple) -> ox.Triple:
-        """The triple with blank nodes for the IRIs that stand for them; triple terms included."""
+        """The triple with blank nodes for Skolem IRIs, including those in triple terms."""
         return ox.Triple(self._term(triple.subject), triple.predicate, self._term(triple.object))
 
     def _term(self, term: Any) -> Any:

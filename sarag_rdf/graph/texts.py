@@ -1,4 +1,4 @@
-"""Names and texts of nodes, fetched late and only for what is shown or read."""
+"""Names and texts of nodes: on demand for displayed nodes, or of a whole kind for indexing."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.types import Document, EntityType
 from sarag_rdf.vocab import TYPE_CLASSES
 
-STATED = 50
-"""Relationships that a page holds at most, the first by their texts."""
+MAX_PAGE_RELATIONSHIPS = 50
+"""Relationships on a page, the first in the order of their texts."""
 _TYPES: dict[str, EntityType] = {
     node.value: cast("EntityType", name) for name, node in TYPE_CLASSES.items()
 }
 
 
 def by_language(literal: Any) -> tuple[int, str, str]:
-    """English comes first, then what has no language, then the others by their tags."""
+    """Sort key of literals: English, then no language (or ``mul``), then by language tag."""
     language = (literal.language or "").lower()
     first = 0 if language.split("-")[0] == "en" else 1 if language in ("", "mul") else 2
     return first, language, literal.value
@@ -28,7 +28,7 @@ def by_language(literal: Any) -> tuple[int, str, str]:
 def entity_labels(
     reader: GraphReader, entities: Iterable[str]
 ) -> dict[str, tuple[str, EntityType]]:
-    """Name and type of each entity, the name as `by_language` chooses."""
+    """Entity -> (name, type); the name is the first by `by_language`."""
     names: defaultdict[str, list[Any]] = defaultdict(list)
     types: defaultdict[str, set[EntityType]] = defaultdict(set)
     for entity, name, class_ in reader.rows_for("entity-labels", entities):
@@ -36,31 +36,33 @@ def entity_labels(
         if class_ is not None and class_.value in _TYPES:
             types[entity.value].add(_TYPES[class_.value])
     return {
-        entity: (min(found, key=by_language).value, min(types[entity], default="misc"))
-        for entity, found in names.items()
+        entity: (min(labels, key=by_language).value, min(types[entity], default="misc"))
+        for entity, labels in names.items()
     }
 
 
 def documents_of(reader: GraphReader, entities: Iterable[str]) -> dict[str, list[str]]:
     """Entity -> IRIs of the documents that describe it, ascending."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    documents_by_entity: defaultdict[str, list[str]] = defaultdict(list)
     for entity, document in reader.rows_for("entity-documents", entities):
-        found[entity.value].append(document.value)
-    return {entity: sorted(documents) for entity, documents in found.items()}
+        documents_by_entity[entity.value].append(document.value)
+    return {entity: sorted(documents) for entity, documents in documents_by_entity.items()}
 
 
 def full_documents(reader: GraphReader, iris: Iterable[str]) -> dict[str, Document]:
-    """Documents, and pages of entities, by IRI."""
+    """Documents, and pages (descriptions and relationships of imported entities), by IRI."""
     rows: defaultdict[str, list[Any]] = defaultdict(list)
     for row in reader.rows_for("documents", iris):
         rows[row[0].value].append(row)
-    pages = {iri for iri, found in rows.items() if found[0][4] is None}
-    stated: defaultdict[str, set[str]] = defaultdict(set)
+    pages = {iri for iri, page_rows in rows.items() if page_rows[0][4] is None}
+    relationships: defaultdict[str, set[str]] = defaultdict(set)
     for document, *_, text in reader.imported.rows_for("document-relationships", pages):
-        stated[document.value].add(text.value)
+        relationships[document.value].add(text.value)
     return {
-        iri: _page(iri, found, stated[iri]) if iri in pages else _document(*found[0])
-        for iri, found in rows.items()
+        iri: _page(iri, document_rows, relationships[iri])
+        if iri in pages
+        else _document(*document_rows[0])
+        for iri, document_rows in rows.items()
     }
 
 
@@ -78,81 +80,81 @@ def _document(
     )
 
 
-def _page(iri: str, rows: list[Any], stated: Iterable[str]) -> Document:
+def _page(iri: str, rows: list[Any], relationships: Iterable[str]) -> Document:
     _, source, title, _, _, _, language = min(rows, key=lambda row: by_language(row[2]))
     descriptions = [row[3] for row in rows if row[3] is not None]
-    text = page_text(descriptions, stated)
+    text = page_text(descriptions, relationships)
     return Document(iri, source.value, title.value, text, 0, len(text), language.value)
 
 
-def page_text(descriptions: Iterable[Any], stated: Iterable[str]) -> str:
-    """A description, as `by_language` chooses, and what is stated, a line each."""
+def page_text(descriptions: Iterable[Any], relationships: Iterable[str]) -> str:
+    """The first description by `by_language`, and the texts of relationships, one per line."""
     best = min(descriptions, key=by_language, default=None)
-    lines = sorted(set(stated))[:STATED]
+    lines = sorted(set(relationships))[:MAX_PAGE_RELATIONSHIPS]
     return "\n".join(lines if best is None else [best.value, *lines])
 
 
 def relationship_texts(reader: GraphReader, iris: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Relationship -> its text and the document that states it."""
-    found: dict[str, tuple[str, str]] = {}
+    """Relationship -> (text, IRI of its document)."""
+    texts: dict[str, tuple[str, str]] = {}
     for iri, text, document in reader.rows_for("relationships", iris):
-        told = text.value, document.value
-        found[iri.value] = min(found.get(iri.value, told), told)
-    return found
+        pair = text.value, document.value
+        texts[iri.value] = min(texts.get(iri.value, pair), pair)
+    return texts
 
 
 Items = list[tuple[str, str]]
-"""IRIs and their texts, by IRI."""
+"""(IRI, text) pairs in the order of IRIs."""
 
 
 def texts_of(reader: GraphReader, kind: Kind) -> Items:
-    """IRIs and texts of one kind, by IRI; of several languages as `by_language` chooses.
+    """The texts of all nodes of a kind; of several languages the first by `by_language`.
 
-    A document's title stands before its text, or else the name of what it is about.
+    The text of a document starts with its title, or else the name of its topic.
     """
     rows = reader.rows(f"{kind}-texts")
     if kind == "document":
-        return _titled(rows, _stated(reader.imported))
-    return _chosen(rows)
+        return _titled_texts(rows, _relationships_by_subject(reader.imported))
+    return _one_text_each(rows)
 
 
 def texts_for(reader: GraphReader, kind: Kind, iris: Iterable[str]) -> Items:
-    """The same for those of the given nodes that the graph of documents has."""
+    """The texts of the given nodes, for those that are in the graph of documents."""
     rows = reader.select_provenance_for(f"{kind}-texts", iris)
-    return _titled(rows, {}) if kind == "document" else _chosen(rows)
+    return _titled_texts(rows, {}) if kind == "document" else _one_text_each(rows)
 
 
-def told_apart(reader: GraphReader, delta: Delta) -> bool:
-    """Whether no imported graph speaks of what changed in the graph of documents."""
+def is_disjoint_from_imports(reader: GraphReader, delta: Delta) -> bool:
+    """Whether no imported graph has an entity that changed in the graph of documents."""
     touched = frozenset().union(*delta.touched.values())
     return next(reader.imported.rows_for("entity-labels", touched), None) is None
 
 
-def _chosen(rows: Iterable[tuple[Any, ...]]) -> Items:
+def _one_text_each(rows: Iterable[tuple[Any, ...]]) -> Items:
     texts: defaultdict[str, list[Any]] = defaultdict(list)
     for iri, text in rows:
         texts[iri.value].append(text)
-    return sorted((iri, min(found, key=by_language).value) for iri, found in texts.items())
+    return sorted((iri, min(items, key=by_language).value) for iri, items in texts.items())
 
 
-def _titled(rows: Iterable[tuple[Any, ...]], stated: dict[str, list[str]]) -> Items:
+def _titled_texts(rows: Iterable[tuple[Any, ...]], relationships: dict[str, list[str]]) -> Items:
     texts: defaultdict[str, list[Any]] = defaultdict(list)
     titles: defaultdict[str, list[Any]] = defaultdict(list)
-    for iri, text, *named in rows:
+    for iri, text, *candidates in rows:
         texts[iri.value] += [text] if text is not None else []
-        titles[iri.value] += [title for title in named if title is not None][:1]
-    found = []
+        titles[iri.value] += [title for title in candidates if title is not None][:1]
+    items = []
     for iri in sorted(titles):
         parts = [min(titles[iri], key=by_language).value] if titles[iri] else []
-        parts += [page_text(texts[iri], stated.get(iri, ()))]
-        found.append((iri, "\n".join(part for part in parts if part)))
-    return found
+        parts += [page_text(texts[iri], relationships.get(iri, ()))]
+        items.append((iri, "\n".join(part for part in parts if part)))
+    return items
 
 
-def _stated(reader: GraphReader) -> dict[str, list[str]]:
-    """Page -> texts of the relationships that start at its entity."""
+def _relationships_by_subject(reader: GraphReader) -> dict[str, list[str]]:
+    """Entity -> texts of the relationships of which it is the subject."""
     texts = dict(texts_of(reader, "relationship"))
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    by_subject: defaultdict[str, list[str]] = defaultdict(list)
     for relationship, subject, _ in reader.rows("relationship-ends"):
-        found[subject.value].append(texts[relationship.value])
-    return found
+        by_subject[subject.value].append(texts[relationship.value])
+    return by_subject

@@ -1,6 +1,6 @@
-"""Vector indexes of a graph's texts, and what else is made of a graph and kept (paper 5.3).
+"""Vector indexes of the texts of a graph, and cached arrays (SA-RAG paper, section 5.3).
 
-They are made when first needed, or follow what changed since the revision that they were made of.
+They are built on first use, or updated from those of an earlier revision and the changes since.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from sarag_rdf.iris import sha256_hex
 from sarag_rdf.ports import Arrays, Embedder, Matrix, Progress, VectorIndex, VectorStore
 from sarag_rdf.vectors.bm25 import Bm25Index
 
-__all__ = ["KINDS", "After", "EmbedTexts", "GraphVectors", "Kind", "in_blocks"]
+__all__ = ["KINDS", "EmbedTexts", "GraphVectors", "Kind", "UpdateArrays", "in_blocks"]
 
 _LAYOUT = "4"
-"""Of the arrays that are kept; those of another are made anew."""
+"""Version of the cached arrays; arrays of another version are rebuilt."""
 
 ARRAYS = ("names", "words", "network")
-"""Names of the arrays that are kept."""
-After = Callable[[Arrays, Delta], Arrays | None]
-"""Arrays as a change leaves them: the same if it does not concern them, None if none can tell."""
+"""Names of the cached arrays."""
+UpdateArrays = Callable[[Arrays, Delta], Arrays | None]
+"""Arrays after a change: the same object if unaffected, None if they have to be rebuilt."""
 EmbedTexts = Callable[[Sequence[str]], Iterator[Matrix]]
-"""Gives the vectors of texts in blocks, at least one."""
+"""Embeds texts and yields their vectors in blocks, at least one."""
 BLOCK = 8192
-"""Texts that are embedded at a time."""
+"""Texts per block."""
 
 
 def in_blocks(texts: Sequence[str], embed: Callable[[Sequence[str]], Matrix]) -> Iterator[Matrix]:
-    """The vectors of texts, some at a time; of no texts an empty block."""
+    """Yield the vectors of texts in blocks; for no texts, one empty block."""
     for begin in range(0, max(1, len(texts)), BLOCK):
         yield embed(texts[begin : begin + BLOCK])
 
 
 def carry_over(store: VectorStore, model: str, delta: Delta) -> None:
-    """After a change that touched no text, let what is kept be that of the revision after it."""
+    """After a change that touched no texts, assign the cached indexes to the new revision."""
     if any(delta.touched.values()):
         return
     before, after = (index_key(revision, model) for revision in (delta.before, delta.after))
@@ -50,20 +50,20 @@ def carry_over(store: VectorStore, model: str, delta: Delta) -> None:
 
 
 def index_key(state: str, model: str) -> str:
-    """What an index is kept under: a revision, or a digest of the texts, and the model."""
+    """The cache key of an index: from a revision, or a digest of the texts, and the model."""
     return sha256_hex(state, model)
 
 
 def arrays_key(revision: str, model: str) -> str:
-    """What arrays are kept under."""
+    """The cache key of arrays."""
     return sha256_hex(revision, model, _LAYOUT)
 
 
 class GraphVectors:
-    """The indexes of one revision of a graph under one embedding model.
+    """The indexes of one revision of a graph with one embedding model.
 
-    Of a graph that tells no revision, behind an endpoint say, vectors are kept for the texts that
-    were read, and nothing else is kept.
+    For a graph without a revision, such as one behind an endpoint, vectors are cached by a digest
+    of the texts, and nothing else is cached.
     """
 
     def __init__(
@@ -73,10 +73,15 @@ class GraphVectors:
         store: VectorStore,
         revision: str,
         delta: Delta | None = None,
+        questions: Embedder | None = None,
     ) -> None:
-        """`delta` is what led to the revision, where that is known."""
+        """`delta` has the changes that led to the revision, if known.
+
+        `questions` embeds questions with the same model; by default it is `embedder`.
+        """
         self._reader = reader
         self._embedder = embedder
+        self._questions = questions or embedder
         self._store = store
         self._revision = revision
         self._delta = delta
@@ -87,31 +92,30 @@ class GraphVectors:
 
     @property
     def embedder(self) -> Embedder:
-        """The model that questions must be embedded with."""
-        return self._embedder
+        """The model with which questions must be embedded."""
+        return self._questions
 
     def cached_arrays(
-        self, name: str, make: Callable[[], Arrays], after: After | None = None
+        self, name: str, make: Callable[[], Arrays], update: UpdateArrays | None = None
     ) -> Arrays:
-        """Arrays made of this revision of the graph, from the store or made anew and stored.
-
-        Those of the revision before are brought to this one by `after`.
-        """
+        """Arrays of this revision: from the cache, updated from the last revision, or built."""
         if not self._revision:
             return make()
         key = self._key(self._revision)
         arrays = self._store.load_arrays(name, key)
-        if arrays is None and after is not None and self._delta is not None:
-            arrays = self._brought(name, key, after, self._delta)
+        if arrays is None and update is not None and self._delta is not None:
+            arrays = self._updated_arrays(name, key, update, self._delta)
         if arrays is None:
             arrays = make()
             self._store.save_arrays(name, key, arrays)
         return arrays
 
-    def _brought(self, name: str, key: str, after: After, delta: Delta) -> Arrays | None:
+    def _updated_arrays(
+        self, name: str, key: str, update: UpdateArrays, delta: Delta
+    ) -> Arrays | None:
         before = self._key(delta.before)
         old = self._store.load_arrays(name, before)
-        new = old if old is None or delta.is_empty else after(old, delta)
+        new = old if old is None or delta.is_empty else update(old, delta)
         if new is not None and new is old:
             self._store.rekey(name, before, key)
         elif new is not None:
@@ -119,12 +123,12 @@ class GraphVectors:
         return new
 
     def keep(self, name: str) -> None:
-        """Let arrays that no change of documents concerns be those of this revision."""
+        """Assign cached arrays that do not depend on documents to this revision."""
         if self._delta is not None:
             self._store.rekey(name, self._key(self._delta.before), self._key(self._revision))
 
     def prepare(self, progress: Progress) -> None:
-        """Do what makes searching large indexes faster."""
+        """Build the structures that speed up searches of large indexes."""
         if self._revision:
             for kind in KINDS:
                 self._store.prepare(kind, index_key(self._revision, self._embedder.name), progress)
@@ -133,7 +137,7 @@ class GraphVectors:
         return arrays_key(revision, self._embedder.name)
 
     def texts(self, kind: Kind) -> Items:
-        """IRIs and texts of one kind, by IRI; those of documents are read once for both indexes."""
+        """The texts of one kind; those of documents are read once for both of their indexes."""
         if kind != "document":
             return texts_of(self._reader, kind)
         if self._documents is None:
@@ -142,37 +146,39 @@ class GraphVectors:
 
     def words(self) -> Bm25Index:
         """BM25 over the documents with their titles, in the order of their IRIs."""
-        made = self.cached_arrays(
-            "words", lambda: word_arrays(self.texts("document")), self._words_after
+        arrays = self.cached_arrays(
+            "words", lambda: word_arrays(self.texts("document")), self._update_words
         )
         self._documents = None
-        return Bm25Index.of_arrays(made)
+        return Bm25Index.of_arrays(arrays)
 
-    def _words_after(self, old: Arrays, delta: Delta) -> Arrays:
-        gone = delta.touched["document"]
-        return followed(old, gone, self._changed("document", delta)) if gone else old
+    def _update_words(self, old: Arrays, delta: Delta) -> Arrays:
+        touched = delta.touched["document"]
+        if not touched:
+            return old
+        return updated_word_arrays(old, touched, self._changed("document", delta))
 
     def index(self, kind: Kind, embed: EmbedTexts | None = None) -> VectorIndex:
-        """The index of one kind; `embed` may stand for the embedder's own, to show progress."""
+        """The index of one kind; `embed` may replace the embedder, for example to show progress."""
         if kind not in self._indexes:
-            plain = partial(in_blocks, embed=self._embedder.embed)
-            self._indexes[kind] = self._made(kind, embed or plain)
+            default = partial(in_blocks, embed=self._embedder.embed)
+            self._indexes[kind] = self._load_or_build(kind, embed or default)
         return self._indexes[kind]
 
-    def _made(self, kind: Kind, embed: EmbedTexts) -> VectorIndex:
+    def _load_or_build(self, kind: Kind, embed: EmbedTexts) -> VectorIndex:
         items = None if self._revision else self.texts(kind)
         state = self._revision or sha256_hex(*(part for item in items or () for part in item))
         key = index_key(state, self._embedder.name)
         index = self._store.load(kind, key)
         if index is None and self._delta is not None:
-            index = self._followed(kind, key, embed, self._delta)
+            index = self._updated_index(kind, key, embed, self._delta)
         if index is None:
             items = self.texts(kind) if items is None else items
             vectors = embed([text for _, text in items])
             index = self._store.save(kind, key, [iri for iri, _ in items], vectors)
         return index
 
-    def _followed(
+    def _updated_index(
         self, kind: Kind, key: str, embed: EmbedTexts, delta: Delta
     ) -> VectorIndex | None:
         items = self._changed(kind, delta)
@@ -182,23 +188,23 @@ class GraphVectors:
         if old is None:
             return None
         self._before[kind] = old.iris
-        gone = sorted(delta.touched[kind])
-        return self._store.update(kind, before, key, gone, [iri for iri, _ in items], vectors)
+        touched = sorted(delta.touched[kind])
+        return self._store.update(kind, before, key, touched, [iri for iri, _ in items], vectors)
 
-    def is_kept(self) -> bool:
-        """Whether all indexes are in the store, so that no text has to be embedded."""
+    def is_cached(self) -> bool:
+        """Whether all indexes are in the store, so that no texts have to be embedded."""
         key = index_key(self._revision, self._embedder.name)
         return all(self._store.load(kind, key) is not None for kind in KINDS)
 
     def before(self, kind: Kind) -> Sequence[str] | None:
-        """The IRIs of the revision before, if the index followed from it."""
+        """The IRIs in the previous revision, if the index was updated from it."""
         index = self.index(kind)
         if self._delta is not None and not self._delta.touched[kind]:
             return index.iris
         return self._before.get(kind)
 
     def _changed(self, kind: Kind, delta: Delta) -> Items:
-        """What is touched and still there, with its texts."""
+        """The touched nodes that still exist, with their texts."""
         if kind not in self._items:
             self._items[kind] = texts_for(self._reader, kind, delta.touched[kind])
         return self._items[kind]
@@ -208,15 +214,15 @@ _IRIS = "documents"
 
 
 def word_arrays(items: Items) -> Arrays:
-    """The index of documents, by IRI, with their texts."""
+    """The arrays of the BM25 index of documents, with their IRIs."""
     index = Bm25Index(text for _, text in items)
     return index.arrays() | IriList(*packed([iri for iri, _ in items])).arrays(_IRIS)
 
 
-def followed(arrays: Arrays, gone: Iterable[str], come: Items) -> Arrays:
-    """The same after some documents went and others came."""
+def updated_word_arrays(arrays: Arrays, removed: Iterable[str], added: Items) -> Arrays:
+    """The same arrays after some documents were removed and others added."""
     iris = IriList.of_arrays(arrays, _IRIS)
-    new = [iri for iri, _ in come]
-    merge = Merge.of(iris, sorted(gone), new)
-    index = Bm25Index.of_arrays(arrays).changed(merge, [text for _, text in come])
+    new = [iri for iri, _ in added]
+    merge = Merge.of(iris, sorted(removed), new)
+    index = Bm25Index.of_arrays(arrays).changed(merge, [text for _, text in added])
     return index.arrays() | merge.iris(iris, IriList(*packed(new))).arrays(_IRIS)

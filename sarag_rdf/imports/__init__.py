@@ -1,1 +1,1 @@
-"""Imports of other people's graphs: files, Wikibase dumps, SPARQL results, and restored exports."""
+"""Import of RDF files and Wikibase dumps as named graphs, and restore of exported graphs."""

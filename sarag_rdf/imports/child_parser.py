@@ -11,21 +11,21 @@ from typing import IO, Final, ParamSpec, TypeVar
 import pyoxigraph as ox
 
 from sarag_rdf.errors import InputError
-from sarag_rdf.imports.files import BROKEN, InputFile, Told, unpacked
+from sarag_rdf.imports.files import READ_ERRORS, InputFile, PositionProgress, unpacked
 from sarag_rdf.imports.options import ImportOptions, triples_of
-from sarag_rdf.imports.rdf_files import Reading, read_quads, read_triples
+from sarag_rdf.imports.rdf_files import RdfReadOptions, read_quads, read_triples
 from sarag_rdf.ports import GraphStore, Progress
 from sarag_rdf.sandbox import EndedError, Limits, half_of_memory, stream
 
 BLOCK: Final = 20_000
-"""Statements that the child sends at a time."""
+"""Statements per message of the child process."""
 _Item = TypeVar("_Item")
 _Arguments = ParamSpec("_Arguments")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """Statements of a file as N-Triples or N-Quads; `position` bytes of it have been read."""
+class StatementBlock:
+    """Statements as N-Triples or N-Quads, and the number of bytes of the file read so far."""
 
     data: bytes
     count: int
@@ -33,122 +33,126 @@ class Block:
     predicates: frozenset[str] = frozenset()
 
 
-def apart(
+def run_in_child(
     file: InputFile,
     seconds: float,
     function: Callable[_Arguments, Iterator[_Item]],
     *arguments: _Arguments.args,
     **named: _Arguments.kwargs,
 ) -> Iterator[_Item]:
-    """The items of `function`, made in a child; each may take so many seconds.
+    """Yield the items of `function`, run in a child process with a time limit for each item.
 
-    Raises `InputError` for a file on which the child ends.
+    Raises `InputError` for a file on which the child process is killed.
     """
     limits = Limits(seconds, half_of_memory())
     try:
         yield from stream(function, limits, *arguments, **named)
     except EndedError as error:
         remedy = "raise --max-seconds, or " if error.by_time else ""
-        raise InputError(f"{file.name} {error}: {remedy}export it anew, as N-Triples") from error
+        raise InputError(f"{file.name} {error}: {remedy}convert it to N-Triples") from error
 
 
-def triples_apart(
-    file: InputFile, order: ImportOptions, genid: str, size: int = BLOCK
-) -> Iterator[Block]:
-    """The triples that `triples_of` gives, `size` at a time, as N-Triples without blank nodes."""
-    yield from apart(file, order.max_seconds, _triples, file, order, genid, size)
+def parse_triples(
+    file: InputFile, options: ImportOptions, genid: str, size: int = BLOCK
+) -> Iterator[StatementBlock]:
+    """The triples of `triples_of` in blocks of `size`, as N-Triples without blank nodes."""
+    yield from run_in_child(file, options.max_seconds, _triples, file, options, genid, size)
 
 
-def quads_apart(file: InputFile, reading: Reading, seconds: float) -> Iterator[tuple[ox.Quad, int]]:
-    """The quads that `read_quads` gives, each with how many bytes of the file have been read."""
-    for block in apart(file, seconds, _quads, file, reading):
+def parse_quads(
+    file: InputFile, options: RdfReadOptions, seconds: float
+) -> Iterator[tuple[ox.Quad, int]]:
+    """The quads of `read_quads`, each with the number of bytes of the file read so far."""
+    for block in run_in_child(file, seconds, _quads, file, options):
         for quad in ox.parse(block.data, format=ox.RdfFormat.N_QUADS):
             yield quad, block.position
 
 
-def _triples(file: InputFile, order: ImportOptions, genid: str, size: int) -> Iterator[Block]:
+def _triples(
+    file: InputFile, options: ImportOptions, genid: str, size: int
+) -> Iterator[StatementBlock]:
     place = [0]
-    triples = triples_of(file, order, genid, lambda position: place.__setitem__(0, position))
+    triples = triples_of(file, options, genid, lambda position: place.__setitem__(0, position))
     while batch := list(islice(triples, size)):
         data = ox.serialize(batch, format=ox.RdfFormat.N_TRIPLES) or b""
         used = frozenset(triple.predicate.value for triple in batch)
-        yield Block(data, len(batch), place[0], used)
+        yield StatementBlock(data, len(batch), place[0], used)
 
 
-def _quads(file: InputFile, reading: Reading) -> Iterator[Block]:
+def _quads(file: InputFile, options: RdfReadOptions) -> Iterator[StatementBlock]:
     with unpacked(file) as (content, raw):
-        quads = read_quads(file, content, reading)
+        quads = read_quads(file, content, options)
         while batch := list(islice(quads, BLOCK)):
             data = ox.serialize(batch, format=ox.RdfFormat.N_QUADS) or b""
-            yield Block(data, len(batch), raw.tell())
+            yield StatementBlock(data, len(batch), raw.tell())
 
 
 SLICE = 1 << 25
-"""Bytes between two points from which an interrupted import goes on."""
+"""Bytes between two checkpoints from which an interrupted import resumes."""
 _BLANK = b"_:"
 
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """Lines that end at byte `end` of a file's content; `position` bytes of the file were read."""
+    """Lines up to byte `end` of the content; `position` is the number of bytes of the file read."""
 
     data: bytes
     end: int
     position: int
 
 
-def is_plain(file: InputFile, order: ImportOptions) -> bool:
-    """Whether a file is loaded by slices: N-Triples, with nothing left out."""
-    format_ = order.format or {".nt": "ntriples"}.get(file.suffix)
-    return format_ == "ntriples" and not (order.is_filtered or order.entity_base)
+def is_line_based(file: InputFile, options: ImportOptions) -> bool:
+    """Whether a file is loaded in slices of lines: unfiltered N-Triples."""
+    format_ = options.format or {".nt": "ntriples"}.get(file.suffix)
+    return format_ == "ntriples" and not (options.is_filtered or options.entity_base)
 
 
 def load_lines(
     store: GraphStore,
     file: InputFile,
-    order: ImportOptions,
+    options: ImportOptions,
     graph: str,
     genid: str,
     done: int,
     progress: Progress,
 ) -> Iterator[int]:
-    """Load a file from byte `done` of its content on; yields how many bytes have been loaded.
+    """Load a file from byte `done` of its content; yields the number of bytes loaded so far.
 
-    Raises `InputError`, with the line and column in the whole file.
+    Raises `InputError` with the line and column in the whole file.
     """
-    told = Told(progress("importing bytes", file.path.stat().st_size))
-    for slice_ in apart(file, order.max_seconds, _checked_slices, file, genid, done, SLICE):
+    report_position = PositionProgress(progress("importing bytes", file.path.stat().st_size))
+    for slice_ in run_in_child(
+        file, options.max_seconds, _validated_slices, file, genid, done, SLICE
+    ):
         if slice_.data:
             store.load_ntriples(slice_.data, graph)
             yield slice_.end
-        told(slice_.position)
+        report_position(slice_.position)
 
 
-def _checked_slices(file: InputFile, genid: str, done: int, size: int) -> Iterator[_Slice]:
-    """Slices that parse, without blank nodes; of those before byte `done` only where they end."""
+def _validated_slices(file: InputFile, genid: str, done: int, size: int) -> Iterator[_Slice]:
+    """Valid slices without blank nodes; those before byte `done` have only their end."""
     lines = end = 0
     with unpacked(file) as (stream, raw):
         for data in _slices(file, stream, size):
             end += len(data)
-            found = _checked(file, data, genid, lines) if end > done else b""
-            yield _Slice(found, end, raw.tell())
+            valid = _validated(file, data, genid, lines) if end > done else b""
+            yield _Slice(valid, end, raw.tell())
             lines += data.count(b"\n")
 
 
 def _slices(file: InputFile, stream: IO[bytes], size: int) -> Iterator[bytes]:
-    """Whole lines, about `size` bytes of them at a time."""
+    """Whole lines, in slices of about `size` bytes."""
     try:
         while data := stream.read(size):
             yield data + stream.readline()
-    except BROKEN as error:
-        raise InputError(
-            f"{file.name} is damaged or ends in the middle ({error}): get it again"
-        ) from error
+    except READ_ERRORS as error:
+        raise InputError(f"{file.name} is damaged or truncated ({error}): get it again") from error
 
 
-def _checked(file: InputFile, data: bytes, genid: str, lines: int) -> bytes:
-    reading = Reading("ntriples", first_line=lines)
-    triples = read_triples(file, io.BytesIO(data), reading, genid)
+def _validated(file: InputFile, data: bytes, genid: str, lines: int) -> bytes:
+    options = RdfReadOptions("ntriples", first_line=lines)
+    triples = read_triples(file, io.BytesIO(data), options, genid)
     if _BLANK in data:
         return ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b""
     for _ in triples:

@@ -1,34 +1,30 @@
-"""Files and downloads as streams of bytes, unpacked, with how far they have been read."""
+"""Files and downloads as streams of decompressed bytes, with their read position."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import tempfile
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from http.client import HTTPException
 from pathlib import Path
 from typing import IO, cast
-from urllib.error import URLError
 
 from sarag_rdf import compression
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.ports import Advance
 from sarag_rdf.redaction import holds_password, public_origin, remember_url
 
-_PACKED = frozenset({".gz", ".bz2", ".xz"})
-BROKEN = (*compression.TOO_SHORT_OR_DAMAGED, OSError)
-"""What reading a packed file raises that is damaged or ends too early."""
-_CHUNK = 1 << 20
+_COMPRESSED = frozenset({".gz", ".bz2", ".xz"})
+READ_ERRORS = (*compression.TOO_SHORT_OR_DAMAGED, OSError)
+"""Errors raised by reading a file that is damaged or truncated."""
 _SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file on disk: where it came from, its name without packing, its digest."""
+    """A file on disk: its origin (an IRI), its name without compression suffix, its digest."""
 
     path: Path
     origin: str
@@ -42,8 +38,8 @@ class InputFile:
         return Path(self.name).suffix.lower()
 
 
-class Told:
-    """Turns positions in a file into progress."""
+class PositionProgress:
+    """Reports positions in a file as progress."""
 
     def __init__(self, advance: Advance) -> None:
         self._advance, self._position = advance, 0
@@ -54,35 +50,39 @@ class Told:
 
 
 @contextmanager
-def input_file(where: str, max_expansion: int = compression.MAX_EXPANSION) -> Iterator[InputFile]:
-    """A file, or what an http(s) URL gives, which is kept on disk only as long as it is used.
+def input_file(
+    location: str, max_expansion: int = compression.MAX_EXPANSION
+) -> Iterator[InputFile]:
+    """Open a file, or download an http(s) URL to a temporary file.
 
-    What it holds is at most `max_expansion` times its size if it is packed. Raises `InputError`,
-    `UsageError` for a path that is no file.
+    A compressed file may expand to `max_expansion` times its size. Raises `InputError` for a file
+    that cannot be read, and `UsageError` for a path that is not a file.
     """
-    if where.lower().startswith(("http://", "https://")):
-        if holds_password(where):
+    if location.lower().startswith(("http://", "https://")):
+        if holds_password(location):
             raise UsageError(
-                "the URL of a file may hold no password: download it yourself, and import the file"
+                "a URL must not contain a password: download the file, and import it from disk"
             )
-        remember_url(where)
+        remember_url(location)
         with tempfile.TemporaryDirectory(prefix="sarag-") as folder:
-            name = where.partition("?")[0].rstrip("/").rpartition("/")[2] or "download"
+            name = location.partition("?")[0].rstrip("/").rpartition("/")[2] or "download"
             path = Path(folder) / ("download" + "".join(Path(name).suffixes[-2:]))
-            _download(where, path)
-            yield replace(_described(path, public_origin(where), name), max_expansion=max_expansion)
+            _download(location, path)
+            yield replace(
+                _describe_file(path, public_origin(location), name), max_expansion=max_expansion
+            )
         return
-    path = Path(where).expanduser()
+    path = Path(location).expanduser()
     if path.is_dir():
-        raise UsageError(f"{where} is a folder: name a file in it")
+        raise UsageError(f"{location} is a folder: give a file in it")
     if not path.is_file():
-        raise UsageError(f"there is no file {where}: name a file or an http(s) URL")
-    made = _described(path, path.resolve().as_uri(), path.name)
-    yield replace(made, max_expansion=max_expansion)
+        raise UsageError(f"no such file: {location}: give a file or an http(s) URL")
+    file = _describe_file(path, path.resolve().as_uri(), path.name)
+    yield replace(file, max_expansion=max_expansion)
 
 
-def _described(path: Path, origin: str, name: str) -> InputFile:
-    plain = name[: -len(Path(name).suffix)] if Path(name).suffix.lower() in _PACKED else name
+def _describe_file(path: Path, origin: str, name: str) -> InputFile:
+    plain = name[: -len(Path(name).suffix)] if Path(name).suffix.lower() in _COMPRESSED else name
     try:
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -92,23 +92,28 @@ def _described(path: Path, origin: str, name: str) -> InputFile:
 
 
 def _download(url: str, path: Path) -> None:
-    request = urllib.request.Request(url, headers={"User-Agent": "sarag-rdf"})  # noqa: S310 - http(s) only
+    import httpx
+
+    from sarag_rdf.http import download
+
     try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as reply, path.open("wb") as out:  # noqa: S310
-            expected, read = reply.headers.get("Content-Length"), 0
-            while chunk := reply.read(_CHUNK):
-                read += out.write(chunk)
-    except (URLError, HTTPException, OSError, ValueError) as error:
-        reason = getattr(error, "reason", None) or error or type(error).__name__
-        raise InputError(f"{public_origin(url)} could not be read: {reason}") from error
-    if expected is not None and expected.isdecimal() and read != int(expected[:20]):
+        download(url, path, seconds=_SECONDS)
+    except httpx.RemoteProtocolError as error:
+        read = path.stat().st_size if path.exists() else 0
         raise InputError(
-            f"{public_origin(url)} broke off after {read} of {expected[:20]} bytes: try again"
-        )
+            f"the download of {public_origin(url)} ended after {read} bytes ({error}): try again"
+        ) from error
+    except httpx.HTTPStatusError as error:
+        reply = error.response
+        reason = f"{reply.reason_phrase} ({reply.status_code})".lstrip()
+        raise InputError(f"cannot download {public_origin(url)}: {reason}") from error
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+        reason = str(error) or type(error).__name__
+        raise InputError(f"cannot download {public_origin(url)}: {reason}") from error
 
 
 @contextmanager
 def unpacked(file: InputFile) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """The content as bytes, and the file itself, whose position tells how far it has been read."""
+    """The decompressed content, and the file itself, whose position is that of the input."""
     with file.path.open("rb") as raw, compression.unpacked(raw, file.max_expansion) as stream:
         yield raw if stream is raw else io.BufferedReader(cast("io.RawIOBase", stream)), raw

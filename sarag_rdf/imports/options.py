@@ -1,4 +1,4 @@
-"""What to import and how, and the triples of the file."""
+"""Options of an import, and the triples that they select from a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyoxigraph import Triple
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import UsageError
 from sarag_rdf.imports.files import InputFile, unpacked
-from sarag_rdf.imports.rdf_files import Reading, read_triples
+from sarag_rdf.imports.rdf_files import RdfReadOptions, read_triples
 from sarag_rdf.iris import is_iri
 from sarag_rdf.wikibase.dump import read_entities
 from sarag_rdf.wikibase.model import Entity, grouped_snaks, statements
@@ -18,22 +18,36 @@ from sarag_rdf.wikibase.rdf import entity_triples, property_triples
 from sarag_rdf.wikibase.vocabulary import WIKIDATA, Vocabulary
 
 MAX_SECONDS = 120.0
-"""That reading a file may take by default without coming to a further statement."""
+"""Default time limit until the next statement of a file, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class DumpOptions:
+    """Selects entities by `types`, statements by `properties`, and `languages`; empty means all.
+
+    `entity_base` is the start of the IRIs of entities, which a dump does not contain.
+    """
+
+    entity_base: str = WIKIDATA
+    languages: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    properties: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What is to be imported, and how.
+    """Options of an import.
 
-    format: of RDF, by name, where the suffix does not tell it. base_iri: of relative IRIs.
-    languages: of texts that are kept, beside those without one; none means all. types, properties:
-    of the entities and statements of a JSON dump that are kept, by their last part (Q5, P19).
-    entity_base: what the IRIs of entities begin with, which a JSON dump does not say; Wikidata's if
-    it is not given. label, alias, description: IRIs of the properties that say so in RDF of no
-    known kind. max_expansion: times its own size that a packed file may hold. max_seconds: that
-    reading may take without coming to a further triple.
+    kind: one of `sarag_rdf.imports.profile.KINDS`. name: of the graph, by default from the file
+    name. replace: whether to replace a graph of the same name. format: the RDF format, if the
+    suffix is ambiguous. base_iri: base of relative IRIs. languages: import only literals in these
+    languages, or without one; none means all. types, properties: import only these entities and
+    statements of a JSON dump, by local name (Q5, P19). entity_base: start of the IRIs of entities,
+    which a JSON dump does not contain; by default that of Wikidata. label, alias, description:
+    properties for names and descriptions in RDF of kind ``rdf``. max_expansion: limit of the
+    decompressed size, as a multiple of the size. max_seconds: time limit until the next statement.
 
-    Raises `UsageError` for what should be an IRI and is none.
+    Raises `UsageError` for an option that should be an IRI and is not.
     """
 
     kind: str
@@ -52,44 +66,44 @@ class ImportOptions:
     max_seconds: float = MAX_SECONDS
 
     def __post_init__(self) -> None:
-        given = [self.base_iri, self.entity_base, *self.label, *self.alias, *self.description]
-        for iri in given:
+        iris = [self.base_iri, self.entity_base, *self.label, *self.alias, *self.description]
+        for iri in iris:
             if iri and not is_iri(iri):
-                raise UsageError(f"{iri!r} is not an absolute IRI: give one, https://...")
+                raise UsageError(f"{iri!r} is not an absolute IRI: give one such as https://...")
         if not self.max_seconds > 0:
             raise UsageError(f"max_seconds is {self.max_seconds:g}: give a number above 0")
 
     @property
     def settings(self) -> str:
-        """All that the imported graph depends on beside the file: its triples, how it is seen."""
-        seen = "".join(f"; {role}={','.join(iris)}" for role, iris in self.paths.items() if iris)
+        """All options on which the imported graph depends, as a text for comparison."""
+        paths = "".join(f"; {role}={','.join(iris)}" for role, iris in self.paths.items() if iris)
         return (
             f"as={self.kind}; format={self.format or ''}; base={self.base_iri or ''}; "
             f"languages={','.join(sorted(self._languages))}; "
             f"types={','.join(sorted(self.types))}; "
             f"properties={','.join(sorted(self.properties))}; entities={self.entity_base or ''}"
-            f"{seen}"
+            f"{paths}"
         )
 
     @property
     def _languages(self) -> tuple[str, ...]:
-        """Tags of languages are the same in any case."""
+        """Language tags in lower case."""
         return tuple(language.lower() for language in self.languages)
 
     @property
     def is_filtered(self) -> bool:
-        """Whether triples of the file may be left out."""
+        """Whether only some triples of the file are imported."""
         return bool(self.languages or self.types or self.properties)
 
     @property
-    def rdf(self) -> Reading:
-        """How RDF is read."""
-        return Reading(self.format, self.base_iri, self._languages)
+    def rdf(self) -> RdfReadOptions:
+        """The options for RDF files."""
+        return RdfReadOptions(self.format, self.base_iri, self._languages)
 
     @property
-    def dump(self) -> DumpReading:
-        """How a JSON dump is read."""
-        return DumpReading(
+    def dump(self) -> DumpOptions:
+        """The options for JSON dumps."""
+        return DumpOptions(
             self.entity_base or WIKIDATA,
             self._languages,
             tuple(self.types),
@@ -98,24 +112,26 @@ class ImportOptions:
 
     @property
     def paths(self) -> dict[str, Sequence[str]]:
-        """Properties by what they say."""
+        """Properties by role: label, alias, description."""
         return {"label": self.label, "alias": self.alias, "description": self.description}
 
 
 def triples_of(
-    file: InputFile, order: ImportOptions, genid: str, consumed: Callable[[int], None]
+    file: InputFile, options: ImportOptions, genid: str, consumed: Callable[[int], None]
 ) -> Iterator[Triple]:
     """The triples of a file; blank nodes become IRIs below `genid`.
 
-    `consumed` is told how many bytes of the file have been read. Raises `InputError`, `UsageError`.
+    `consumed` is called with the number of bytes read so far. Raises `InputError`, `UsageError`.
     """
-    if order.kind == "wikibase" and file.suffix == ".json" and order.format is None:
-        yield from dump_triples(file, order.dump, consumed)
+    if options.kind == "wikibase" and file.suffix == ".json" and options.format is None:
+        yield from json_dump_triples(file, options.dump, consumed)
         return
-    if order.types or order.properties or order.entity_base:
-        raise UsageError("--type, --property and --entity-base are for JSON dumps of Wikibase")
+    if options.types or options.properties or options.entity_base:
+        raise UsageError(
+            "--type, --property and --entity-base apply only to Wikibase JSON dumps: omit them"
+        )
     with unpacked(file) as (stream, raw):
-        triples = read_triples(file, stream, order.rdf, genid)
+        triples = read_triples(file, stream, options.rdf, genid)
         for number, triple in enumerate(triples):
             if number % 10_000 == 0:
                 consumed(raw.tell())
@@ -123,43 +139,30 @@ def triples_of(
         consumed(raw.tell())
 
 
-_READ = ("item", "property")
+_ENTITY_TYPES = ("item", "property")
 
 
-@dataclass(frozen=True, slots=True)
-class DumpReading:
-    """Which entities, statements and languages are kept; none named means all.
-
-    `entity_base` is what the IRIs of the entities begin with, which a dump does not say.
-    """
-
-    entity_base: str = WIKIDATA
-    languages: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-    properties: tuple[str, ...] = ()
-
-
-def dump_triples(
-    file: InputFile, reading: DumpReading, consumed: Callable[[int], None]
+def json_dump_triples(
+    file: InputFile, options: DumpOptions, consumed: Callable[[int], None]
 ) -> Iterator[Triple]:
-    """Triples of a dump; `consumed` is told how many bytes of the file have been read.
+    """The triples of a JSON dump; `consumed` is called with the number of bytes read so far.
 
-    Properties that the dump uses and does not describe are declared all the same: else nothing
-    would join their statements to their values. Lexemes and other kinds of entity are left out.
+    Properties that the dump uses but does not describe are declared too, as nothing else connects
+    their statements with their values. Lexemes and other types of entities are skipped.
     """
-    vocabulary = Vocabulary(entity=reading.entity_base)
+    vocabulary = Vocabulary(entity=options.entity_base)
     datatypes: dict[str, str] = {}
     described: set[str] = set()
     entities = read_entities(
         file.path,
-        languages=reading.languages,
-        types=reading.types,
-        properties=reading.properties,
+        languages=options.languages,
+        types=options.types,
+        properties=options.properties,
         max_expansion=file.max_expansion,
     )
     for entity in entities:
         consumed(entity.consumed)
-        if "redirect" not in entity.data and entity.data.get("type") not in _READ:
+        if "redirect" not in entity.data and entity.data.get("type") not in _ENTITY_TYPES:
             continue
         if entity.data.get("type") == "property":
             described.add(entity.id)
@@ -170,7 +173,7 @@ def dump_triples(
 
 
 def _datatypes(entity: Entity) -> dict[str, str]:
-    """Property -> datatype, of all snaks of an entity that tell it."""
+    """Property -> datatype, from all snaks of an entity that have one."""
     snaks = []
     for _, group in statements(entity.data):
         for statement in group:

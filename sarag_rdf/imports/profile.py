@@ -1,4 +1,4 @@
-"""What a graph must be seen through: which queries, which properties are names and descriptions."""
+"""Detection of the vocabulary of a graph: its folder of queries, and properties for names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sarag_rdf.resources import query_file
 from sarag_rdf.vocab import SARAG
 
 KINDS = ("wikibase", "skos", "rdf")
-"""What a user can name; `wikibase-truthy` is found out."""
+"""Kinds that a user can select; `wikibase-truthy` is detected."""
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
 _DC, _DCTERMS = "http://purl.org/dc/elements/1.1/", "http://purl.org/dc/terms/"
@@ -36,61 +36,64 @@ CANDIDATES: Mapping[str, tuple[str, ...]] = {
         f"{_DBO}abstract",
     ),
 }
-"""Properties that name and describe things in common vocabularies."""
+"""Properties for names and descriptions in common vocabularies, in order of preference."""
 _STATEMENT_PROPERTY = "http://wikiba.se/ontology#statementProperty"
-_OF_WIKIBASE = (
+_WIKIBASE_PROPERTIES = (
     *(f"http://wikiba.se/ontology#{name}" for name in ("rank", "statements", "propertyType")),
     *(f"http://www.wikidata.org/prop/direct/{number}" for number in ("P31", "P279")),
 )
-"""By some of these a dump of a Wikibase is known that holds no labels."""
-_NAMED = {
+"""A graph with one of these properties is a Wikibase dump, even without labels."""
+_LABEL_PROPERTY = {
     "skos": f"{_SKOS}prefLabel",
     "wikibase": f"{_RDFS}label",
     "wikibase-truthy": f"{_RDFS}label",
 }
 _BROADER = f"{_SKOS}broader"
-_OURS = tuple(SARAG[name].value for name in ("subjectMention", "descriptionOf", "mentions"))
+_SARAG_PROPERTIES = tuple(
+    SARAG[name].value for name in ("subjectMention", "descriptionOf", "mentions")
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """How a graph is read: the folder of queries, and properties for names and descriptions."""
+class GraphProfile:
+    """How to read a graph: the folder of its queries (`kind`), and properties by role (`paths`)."""
 
     kind: str
     paths: Mapping[str, Sequence[str]]
     is_named: bool = True
 
 
-def asked_for(wanted: Mapping[str, Sequence[str]]) -> frozenset[str]:
-    """Properties whose use in a graph decides how it is read."""
+def profile_properties(wanted: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """Properties whose use in a graph determines its profile."""
     candidates = {iri for iris in (*CANDIDATES.values(), *wanted.values()) for iri in iris}
-    return frozenset({_STATEMENT_PROPERTY, *_OF_WIKIBASE, *_OURS, *candidates})
+    return frozenset({_STATEMENT_PROPERTY, *_WIKIBASE_PROPERTIES, *_SARAG_PROPERTIES, *candidates})
 
 
-def seen_as(kind: str, used: Set[str], wanted: Mapping[str, Sequence[str]]) -> Seen:
-    """How a graph is read that uses these properties; raises `InputError` if nothing is named.
+def profile_of(kind: str, used: Set[str], wanted: Mapping[str, Sequence[str]]) -> GraphProfile:
+    """The profile of a graph that uses these properties; raises `InputError` if it has no names.
 
-    The dump of a Wikibase may leave names out: it can still be asked by SPARQL.
+    A Wikibase dump may have no names, as it can still be queried with SPARQL.
     """
-    of_wikibase = kind == "wikibase" and not {_STATEMENT_PROPERTY, *_OF_WIKIBASE}.isdisjoint(used)
-    if any(iri in used for iri in _OURS):
-        raise InputError("this is a graph that sarag made: import it with --as sarag")
+    markers = {_STATEMENT_PROPERTY, *_WIKIBASE_PROPERTIES}
+    is_wikibase = kind == "wikibase" and not markers.isdisjoint(used)
+    if any(iri in used for iri in _SARAG_PROPERTIES):
+        raise InputError("this is an export of sarag: import it with --as sarag")
     if kind == "wikibase" and _STATEMENT_PROPERTY not in used:
         kind = "wikibase-truthy"
     paths: dict[str, Sequence[str]] = {}
     for role, candidates in CANDIDATES.items() if kind == "rdf" else ():
-        found = [iri for iri in wanted.get(role) or candidates if iri in used]
-        if found:
-            paths[role] = found
-    named = paths.get("label", ()) if kind == "rdf" else [_NAMED[kind]]
-    is_named = any(iri in used for iri in named)
-    if not (is_named or of_wikibase):
-        raise InputError(_nothing(kind))
-    return Seen(kind, paths, is_named)
+        properties = [iri for iri in wanted.get(role) or candidates if iri in used]
+        if properties:
+            paths[role] = properties
+    labels = paths.get("label", ()) if kind == "rdf" else [_LABEL_PROPERTY[kind]]
+    is_named = any(iri in used for iri in labels)
+    if not (is_named or is_wikibase):
+        raise InputError(_no_labels_message(kind))
+    return GraphProfile(kind, paths, is_named)
 
 
-def used_in(reader: GraphReader, graph: str, properties: Iterable[str]) -> set[str]:
-    """Those of the properties that are used in a loaded graph."""
+def used_properties(reader: GraphReader, graph: str, properties: Iterable[str]) -> set[str]:
+    """The properties that are used in a loaded graph."""
     query = query_file("index", "property-uses")
     text = query.fill([NamedNode(iri) for iri in sorted(set(properties))], {"kg": graph})
     result = reader.store.query(text)
@@ -99,7 +102,7 @@ def used_in(reader: GraphReader, graph: str, properties: Iterable[str]) -> set[s
 
 
 def broader_cycle(reader: GraphReader, graph: str) -> list[str]:
-    """Concepts that are broader than themselves, one such circle in order; none mostly."""
+    """A cycle of concepts linked by ``skos:broader``, in order; usually empty."""
     wider: defaultdict[str, list[str]] = defaultdict(list)
     for quad in reader.store.quads(graph):
         if quad.predicate.value == _BROADER and isinstance(quad.object, NamedNode):
@@ -118,10 +121,11 @@ def broader_cycle(reader: GraphReader, graph: str) -> list[str]:
     return []
 
 
-def _nothing(kind: str) -> str:
+def _no_labels_message(kind: str) -> str:
     if kind == "rdf":
         return (
-            "nothing in it has a name: say with --label IRI which property holds names "
-            "(rdfs:label, skos:prefLabel, schema:name, foaf:name, dcterms:title were looked for)"
+            "no labels found (rdfs:label, skos:prefLabel, schema:name, foaf:name, dcterms:title): "
+            "give the property for labels with --label IRI"
         )
-    return f"nothing in it has a name as {kind} graphs give it: is it another --as?"
+    what = "a SKOS vocabulary" if kind == "skos" else "a Wikibase dump"
+    return f"no labels found: check that this is {what}, or try another --as"

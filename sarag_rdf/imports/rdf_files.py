@@ -1,4 +1,4 @@
-"""RDF files as triples that can be stored: blank nodes become IRIs, errors tell the place."""
+"""RDF files as triples without blank nodes; errors have line and column."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import IO, cast
 import pyoxigraph as ox
 
 from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.imports.files import BROKEN, InputFile
+from sarag_rdf.imports.files import READ_ERRORS, InputFile
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.safe_xml import PlainXml
 from sarag_rdf.terms import DEEPEST_TERM, is_deep
@@ -29,7 +29,7 @@ FORMATS = {
     ".n3": ox.RdfFormat.N3,
 }
 _PREFIX = re.compile(r"^Parser error .*?: ")
-"""What comes before the reason, and says where once more."""
+"""The start of a parser message, which repeats the position."""
 _NAMES = {
     "turtle": ox.RdfFormat.TURTLE,
     "ntriples": ox.RdfFormat.N_TRIPLES,
@@ -41,12 +41,12 @@ _NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """How a file is read: its format's name or none, the base of relative IRIs, what is kept.
+class RdfReadOptions:
+    """Options for RDF files: the name of the format, the base of relative IRIs, languages.
 
-    `languages` are those of literals with a language that are kept, in lower case: ``en`` keeps
-    ``en-GB`` too, ``en-gb`` not ``en``. None means all. Lines in what is read come after
-    `first_line` others of the file.
+    `languages` selects literals by language, in lower case; literals without a language are always
+    selected. ``en`` includes ``en-GB``, but ``en-gb`` does not include ``en``. Empty means all.
+    `first_line` is the number of lines of the file before the input.
     """
 
     format: str | None = None
@@ -56,73 +56,72 @@ class Reading:
 
 
 def rdf_format(file: InputFile, wanted: str | None) -> ox.RdfFormat:
-    """The format that was named, or that of the file's suffix; raises `UsageError`."""
+    """The format with the given name, or that of the suffix; raises `UsageError`."""
     if wanted is not None:
         if wanted not in _NAMES:
             raise UsageError(f"unknown format '{wanted}': choose one of {', '.join(_NAMES)}")
         return _NAMES[wanted]
     if file.suffix not in FORMATS:
         raise UsageError(
-            f"the suffix of {file.name} does not tell its format: give --format {'|'.join(_NAMES)}"
+            f"unknown suffix of {file.name}: give its format with --format {'|'.join(_NAMES)}"
         )
     return FORMATS[file.suffix]
 
 
-def read_quads(file: InputFile, stream: IO[bytes], reading: Reading) -> Iterator[ox.Quad]:
-    """Quads of a file as they stand in it; raises `InputError` with line and column."""
-    format_ = rdf_format(file, reading.format)
+def read_quads(file: InputFile, stream: IO[bytes], options: RdfReadOptions) -> Iterator[ox.Quad]:
+    """The quads of a file, unchanged; raises `InputError` with line and column."""
+    format_ = rdf_format(file, options.format)
     try:
         if format_ == ox.RdfFormat.RDF_XML:
             stream = cast("IO[bytes]", PlainXml(stream, file.name))
-        for quad in ox.parse(input=stream, format=format_, base_iri=reading.base_iri):
+        for quad in ox.parse(input=stream, format=format_, base_iri=options.base_iri):
             if is_deep(quad):
                 raise InputError(
-                    f"{file.name} nests triple terms more than {DEEPEST_TERM} deep: export it as "
-                    "RDF 1.1"
+                    f"{file.name} has triple terms nested more than {DEEPEST_TERM} deep: export it "
+                    "as RDF 1.1"
                 )
             yield quad
     except SyntaxError as error:
-        raise complaint(file, error, reading.first_line) from error
+        raise syntax_error(file, error, options.first_line) from error
     except MemoryError as error:
         raise InputError(
-            f"{file.name} holds a term or comment of more than 16 MiB, which RDF parsers do not "
-            "take: is it RDF?"
+            f"{file.name} has a term or comment of more than 16 MiB, which is not supported: check "
+            "that it is RDF"
         ) from error
-    except BROKEN as error:
-        raise InputError(
-            f"{file.name} is damaged or ends in the middle ({error}): get it again"
-        ) from error
+    except READ_ERRORS as error:
+        raise InputError(f"{file.name} is damaged or truncated ({error}): get it again") from error
     except ValueError as error:
         raise InputError(f"{file.name} cannot be read as RDF: {error}") from error
 
 
 def read_triples(
-    file: InputFile, stream: IO[bytes], reading: Reading, genid: str
+    file: InputFile, stream: IO[bytes], options: RdfReadOptions, genid: str
 ) -> Iterator[ox.Triple]:
-    """Triples of all graphs of a file; a blank node becomes an IRI below `genid`.
+    """The triples of all graphs of a file; blank nodes become IRIs below `genid`.
 
-    The IRI depends on the file's content and the node's label, so that the same file gives the
-    same triples.
+    The IRI is a function of the content of the file and the label of the node, so that the same
+    file has the same triples.
     """
     names: dict[str, ox.NamedNode] = {}
 
-    def named(node: ox.BlankNode) -> ox.NamedNode:
+    def skolemize(node: ox.BlankNode) -> ox.NamedNode:
         if node.value not in names:
             names[node.value] = ox.NamedNode(genid + sha256_hex(file.sha256, node.value)[:32])
         return names[node.value]
 
-    kept = reading.languages
-    for quad in read_quads(file, stream, reading):
+    languages = options.languages
+    for quad in read_quads(file, stream, options):
         subject, object_ = quad.subject, quad.object
         if isinstance(object_, ox.Literal):
-            if kept and object_.language and not _matches(object_.language.lower(), kept):
+            tag = (object_.language or "").lower()
+            if languages and tag and not _matches(tag, languages):
                 continue
         elif isinstance(object_, ox.BlankNode):
-            object_ = named(object_)
+            object_ = skolemize(object_)
         if isinstance(subject, ox.BlankNode):
-            subject = named(subject)
+            subject = skolemize(subject)
         if isinstance(subject, ox.Triple) or isinstance(object_, ox.Triple):
-            raise InputError(f"{file.name} holds RDF 1.2 triple terms: export it as RDF 1.1")
+            raise InputError(f"{file.name} has RDF 1.2 triple terms: export it as RDF 1.1")
         yield ox.Triple(subject, quad.predicate, object_)
 
 
@@ -130,12 +129,12 @@ def _matches(tag: str, languages: tuple[str, ...]) -> bool:
     return any(tag == language or tag.startswith(f"{language}-") for language in languages)
 
 
-def complaint(file: InputFile, error: SyntaxError, lines: int = 0) -> InputError:
-    """What is wrong in a file, and where; what was parsed comes after so many of its lines."""
+def syntax_error(file: InputFile, error: SyntaxError, lines: int = 0) -> InputError:
+    """The error of a file with its position; the parsed input starts after `lines` lines."""
     place = ""
     if error.lineno is not None:
         place = f", line {lines + error.lineno}, column {error.offset or 1}"
     reason = _PREFIX.sub("", str(error.msg))
     if "scheme" in reason.lower():
-        reason = f"{reason}; for relative IRIs give --base-iri"
+        reason = f"{reason}; relative IRIs need --base-iri"
     return InputError(f"{file.name}{place}: {reason}")

@@ -1,4 +1,4 @@
-"""Makes a graph anew from an export of it: everything that stood in its named graphs."""
+"""Restores a graph from an export of all its named graphs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.imports.child_parser import quads_apart
-from sarag_rdf.imports.files import InputFile, Told, input_file
+from sarag_rdf.imports.child_parser import parse_quads
+from sarag_rdf.imports.files import InputFile, PositionProgress, input_file
 from sarag_rdf.imports.options import MAX_SECONDS
-from sarag_rdf.imports.rdf_files import Reading, rdf_format
+from sarag_rdf.imports.rdf_files import RdfReadOptions, rdf_format
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Change, GraphStore, Progress, silent
 from sarag_rdf.terms import text_of
@@ -22,94 +22,94 @@ _DATASETS = (RdfFormat.TRIG, RdfFormat.N_QUADS)
 
 
 def exported_base(
-    where: str,
+    location: str,
     format_: str | None = None,
     max_expansion: int = MAX_EXPANSION,
     max_seconds: float = MAX_SECONDS,
 ) -> str:
-    """The base IRI of the graph that a file is an export of; raises `InputError`, `UsageError`."""
-    with input_file(where, max_expansion) as file:
+    """The base IRI of an exported graph; raises `InputError`, `UsageError`."""
+    with input_file(location, max_expansion) as file:
         if rdf_format(file, format_) not in _DATASETS:
             raise UsageError(
-                f"{file.name} cannot hold named graphs: restore from TriG or N-Quads, "
-                "as  sarag export --format trig  writes them"
+                f"{file.name} is not in a format with named graphs: restore from TriG or N-Quads, "
+                "such as the output of  sarag export --format trig"
             )
         bases = {
             str(getattr(quad.object, "value", ""))
-            for quad in _checked(file, quads_apart(file, Reading(format_), max_seconds))
+            for quad in _checked(file, parse_quads(file, RdfReadOptions(format_), max_seconds))
             if quad.predicate == SARAG.baseIRI
         }
     if len(bases) != 1:
         raise InputError(
-            f"{file.name} is no export of sarag: it holds {len(bases)} descriptions of a graph "
-            "with its base IRI (sarag:baseIRI)"
+            f"{file.name} is not an export of sarag: expected one base IRI (sarag:baseIRI), found "
+            f"{len(bases)}"
         )
     return next(iter(bases))
 
 
 def restore(
     store: GraphStore,
-    where: str,
+    location: str,
     base: str,
     format_: str | None = None,
     progress: Progress = silent,
     max_expansion: int = MAX_EXPANSION,
     max_seconds: float = MAX_SECONDS,
 ) -> int:
-    """Load an export, which was read to its end before, into an empty store; how many quads.
+    """Load an export that has been validated into an empty store; returns the number of quads.
 
-    The graph's description comes last: what a run left behind that was interrupted has none, and is
-    cleared away by the next. A store that holds this very export is left as it is. Raises
-    `UsageError` for a store that holds another graph.
+    The metadata is loaded last, so that the result of an interrupted restore has none, and is
+    deleted by the next one. A store with the same export is not changed. Raises `UsageError` for a
+    store with another graph.
     """
     before = read_meta(store)
     if before is not None:
         if before.revision and (before.base, before.revision) == (
             base,
-            _revision(where, format_, max_expansion, max_seconds),
+            _revision(location, format_, max_expansion, max_seconds),
         ):
             return sum(1 for _ in store.quads())
-        raise UsageError("the graph holds something already: restore into another folder")
+        raise UsageError("the graph is not empty: restore into another folder")
     _clear(store)
-    meta = NamedNode(Minter(base).meta_graph)
-    last: list[Quad] = []
+    meta_graph = NamedNode(Minter(base).meta_graph)
+    metadata: list[Quad] = []
     count = 0
-    with input_file(where, max_expansion) as file:
-        told = Told(progress("restoring bytes", file.path.stat().st_size))
+    with input_file(location, max_expansion) as file:
+        report_position = PositionProgress(progress("restoring bytes", file.path.stat().st_size))
 
-        def others() -> Iterator[Quad]:
+        def data() -> Iterator[Quad]:
             nonlocal count
-            quads = quads_apart(file, Reading(format_), max_seconds)
+            quads = parse_quads(file, RdfReadOptions(format_), max_seconds)
             for quad, position in quads:
                 count += 1
-                told(position)
-                if quad.graph_name == meta:
-                    last.append(quad)
+                report_position(position)
+                if quad.graph_name == meta_graph:
+                    metadata.append(quad)
                 else:
                     yield quad
 
-        store.load(others())
-    kept = _without_missing(store, last)
-    store.apply(Change(insert=tuple(kept)))
-    return count - len(last) + len(kept)
+        store.load(data())
+    restored = _without_missing(store, metadata)
+    store.apply(Change(insert=tuple(restored)))
+    return count - len(metadata) + len(restored)
 
 
-def _revision(where: str, format_: str | None, max_expansion: int, max_seconds: float) -> str:
-    """The revision of the graph that a file is an export of."""
-    with input_file(where, max_expansion) as file:
-        quads = quads_apart(file, Reading(format_), max_seconds)
+def _revision(location: str, format_: str | None, max_expansion: int, max_seconds: float) -> str:
+    """The revision of an exported graph."""
+    with input_file(location, max_expansion) as file:
+        quads = parse_quads(file, RdfReadOptions(format_), max_seconds)
         return next((text_of(q.object) for q, _ in quads if q.predicate == SARAG.revision), "")
 
 
 def _clear(store: GraphStore) -> None:
-    """Drop what an interrupted run left; a store that others write to as well is left alone."""
+    """Delete the result of an interrupted restore, except in a store shared with others."""
     if not store.is_shared:
         graphs = {getattr(quad.graph_name, "value", "") for quad in store.quads()}
         store.apply(Change(drop=tuple(sorted(graphs))))
 
 
 def _without_missing(store: GraphStore, meta: list[Quad]) -> list[Quad]:
-    """The description without imported graphs that the export left out."""
+    """The metadata without imported graphs that are not in the export."""
     missing = {
         quad.subject
         for quad in meta
@@ -122,8 +122,10 @@ def _without_missing(store: GraphStore, meta: list[Quad]) -> list[Quad]:
 def _checked(file: InputFile, quads: Iterator[tuple[Quad, int]]) -> Iterator[Quad]:
     for quad, _ in quads:
         if isinstance(quad.graph_name, DefaultGraph):
-            raise InputError(f"{file.name} holds triples outside of named graphs: it is no export")
+            raise InputError(
+                f"{file.name} is not an export of sarag: it has triples outside named graphs"
+            )
         for term in (quad.subject, quad.object, quad.graph_name):
             if isinstance(term, BlankNode):
-                raise InputError(f"{file.name} holds blank nodes: it is no export of sarag")
+                raise InputError(f"{file.name} is not an export of sarag: it has blank nodes")
         yield quad

@@ -1,4 +1,4 @@
-"""Commits added and removed sources with everything derived from them, each in one transaction."""
+"""Commits of added and removed sources with their derived data, each in one transaction."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from itertools import islice
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.derive.incremental import refresh
-from sarag_rdf.derive.remaining import Tally
-from sarag_rdf.graph.metadata import ended, now, revised
-from sarag_rdf.graph.parts import links_in_vain
+from sarag_rdf.derive.retained import VoteCounts
+from sarag_rdf.graph.metadata import end_time, now, with_revision
+from sarag_rdf.graph.parts import dangling_links
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.quarantine import read_quarantine
 from sarag_rdf.ports import Change, Progress, Term, silent
@@ -22,19 +22,19 @@ from sarag_rdf.vocab import DCAT, OWL, PROV, RDF, SARAG, VOID
 
 @dataclass(slots=True)
 class Writer:
-    """One run that writes: it changes the revision with every commit and records its times."""
+    """Commits the changes of one run; each commit changes the revision, and records the run."""
 
     reader: GraphReader
     extraction: str = ""
     _run: NamedNode = field(init=False)
     _started: Literal | None = field(init=False, default=None)
-    _tally: Tally = field(init=False, default_factory=Tally)
+    _vote_counts: VoteCounts = field(init=False, default_factory=VoteCounts)
 
     def __post_init__(self) -> None:
         self._run = NamedNode(self.reader.minter.run(str(uuid.uuid4())))
 
-    def describe(self, embedding_model: str) -> None:
-        """Say what graph this is, and which model embeds it, if that is not yet said."""
+    def write_metadata(self, embedding_model: str) -> None:
+        """Write the description of the graph and its embedding model, unless it is up to date."""
         node = NamedNode(self.reader.minter.knowledge_graph)
         wanted = {
             self._meta(node, RDF.type, SARAG.KnowledgeGraph),
@@ -48,7 +48,7 @@ class Writer:
         stale = {q for q in old - wanted if q.predicate == SARAG.embeddingModel}
         if wanted - old:
             change = Change((), tuple(stale), tuple(sorted(wanted - old, key=str)))
-            self.reader.store.apply(revised(self.reader, change, meta=old))
+            self.reader.store.apply(with_revision(self.reader, change, meta=old))
 
     def commit(
         self,
@@ -58,46 +58,48 @@ class Writer:
         *,
         removed: Sequence[str] = (),
         released: Sequence[str] = (),
-        held: Sequence[Quad] = (),
+        quarantine: Sequence[Quad] = (),
     ) -> None:
-        """Replace or add source graphs, wholly or not at all.
+        """Replace, add and delete source graphs in one transaction.
 
-        `drop` names the source graphs that go or are replaced, `insert` the new quads,
-        `sources` the IRIs of the sources that come, `removed` of those that go. In the same step
-        the quarantine graphs in `released` go, and the quads of quarantine graphs in `held` come.
+        `drop` are the source graphs to delete or replace, `insert` the new quads, `sources` the
+        IRIs of the new sources, `removed` those of the deleted ones. The same transaction drops
+        the quarantine graphs in `released` and inserts the quads in `quarantine`.
         """
-        tally, self._tally = self._tally, Tally()
+        vote_counts, self._vote_counts = self._vote_counts, VoteCounts()
         started = self._started or now()
-        change = refresh(self.reader, drop, insert, tally)
+        change = refresh(self.reader, drop, insert, vote_counts)
         replaced = dict.fromkeys((*change.drop, *(iri(quad.graph_name) for quad in insert)))
         change = replace(
             change,
             drop=(*replaced, *released),
-            insert=(*change.insert, *held, *self._run_quads(sources, removed, started)),
+            insert=(*change.insert, *quarantine, *self._run_quads(sources, removed, started)),
         )
-        self.reader.store.apply(revised(self.reader, change))
+        self.reader.store.apply(with_revision(self.reader, change))
         self._started = started
-        self._tally = tally
+        self._vote_counts = vote_counts
 
-    def release(self, graphs: Sequence[str], held: Sequence[Quad] = ()) -> None:
-        """Drop quarantine graphs, and write others; nothing else changes."""
-        change = Change(tuple(graphs), (), tuple(held))
-        self.reader.store.apply(revised(self.reader, change))
+    def release(self, graphs: Sequence[str], quarantine: Sequence[Quad] = ()) -> None:
+        """Drop quarantine graphs, and insert quads of others; evidence does not change."""
+        change = Change(tuple(graphs), (), tuple(quarantine))
+        self.reader.store.apply(with_revision(self.reader, change))
 
     def finish(self) -> None:
-        """Record when the run ended, if it wrote anything; links of what is no more go.
+        """Record the end of the run, if it wrote anything, and delete dangling links.
 
-        They go last, so that an entity which comes back within a run keeps its links.
+        Links are deleted last, so that an entity that is removed and added again in the same run
+        keeps its links.
         """
         if self._started is None:
             return
-        vain = tuple(links_in_vain(self.reader))
-        nodes = [iri(quad.subject) for quad in vain if quad.predicate == OWL.annotatedSource]
-        told = [self._runs(PROV.invalidated, NamedNode(node)) for node in sorted(nodes)]
+        dangling = tuple(dangling_links(self.reader))
+        nodes = [iri(quad.subject) for quad in dangling if quad.predicate == OWL.annotatedSource]
+        invalidated = [self._runs(PROV.invalidated, NamedNode(node)) for node in sorted(nodes)]
         change = Change(
-            delete=vain, insert=(*told, self._runs(PROV.endedAtTime, ended(self._started)))
+            delete=dangling,
+            insert=(*invalidated, self._runs(PROV.endedAtTime, end_time(self._started))),
         )
-        self.reader.store.apply(revised(self.reader, change) if vain else change)
+        self.reader.store.apply(with_revision(self.reader, change) if dangling else change)
 
     def _meta(self, subject: NamedNode, predicate: NamedNode, value: Term) -> Quad:
         return Quad(subject, predicate, value, NamedNode(self.reader.minter.meta_graph))
@@ -121,27 +123,27 @@ class Writer:
         return quads
 
 
-AT_ONCE = 256
-"""Sources that go in one commit."""
+COMMIT_REMOVALS = 256
+"""Sources that are deleted in one commit."""
 
 
 def remove(reader: GraphReader, sources: Iterable[str], progress: Progress = silent) -> int:
-    """Delete sources, and their records in quarantine; how many they were."""
+    """Delete sources and their quarantine records in a run of their own; returns their number."""
     writer = Writer(reader)
-    count = remove_by(writer, tuple(sources), progress)
+    count = remove_with(writer, tuple(sources), progress)
     writer.finish()
     return count
 
 
-def remove_by(writer: Writer, sources: tuple[str, ...], progress: Progress = silent) -> int:
-    """The same as part of a run."""
+def remove_with(writer: Writer, sources: tuple[str, ...], progress: Progress = silent) -> int:
+    """Delete sources and their quarantine records as part of a run; returns their number."""
     if not sources:
         return 0
-    minter, held = writer.reader.minter, read_quarantine(writer.reader).keys()
+    minter, quarantined = writer.reader.minter, read_quarantine(writer.reader).keys()
     advance = progress("deleting sources", len(sources))
     for batch in _batches(sources):
         drop = [minter.source_graph(source) for source in batch]
-        released = [minter.quarantine_graph(source) for source in batch if source in held]
+        released = [minter.quarantine_graph(source) for source in batch if source in quarantined]
         writer.commit(drop, (), (), removed=batch, released=released)
         advance(len(batch))
     return len(sources)
@@ -149,5 +151,5 @@ def remove_by(writer: Writer, sources: tuple[str, ...], progress: Progress = sil
 
 def _batches(sources: Iterable[str]) -> Iterator[list[str]]:
     pending = iter(sources)
-    while batch := list(islice(pending, AT_ONCE)):
+    while batch := list(islice(pending, COMMIT_REMOVALS)):
         yield batch

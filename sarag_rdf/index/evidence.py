@@ -1,7 +1,7 @@
-"""What one source says, as the quads of its graph.
+"""The evidence of one source, as the quads of its source graph.
 
-Evidence speaks of mentions (names); which entity a name refers to is derived (`derive`). Nothing
-here depends on time, run or order: the same source and method give the same quads.
+Evidence is about mentions (names); the entity that a name refers to is derived (`derive`). The
+quads are a function of source and method, independent of time, run and order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from sarag_rdf.extract.names import lead_name, names_in_title, without_bracket
+from sarag_rdf.extract.names import lead_name, names_in_title, strip_disambiguation
 from sarag_rdf.iris import Minter, normalize_name
 from sarag_rdf.ports import Term
 from sarag_rdf.redaction import redacted
@@ -21,9 +21,9 @@ from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Sou
 from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, XSD
 
 EVIDENCE_RULES = "3"
-"""Version of what makes evidence of an extraction: how names are normalised, what a title names,
-what a document is about, what tells relationships apart. It is part of every
-method, so that sources are extracted again when the rules have changed."""
+"""Version of the rules that turn extractions into evidence: normalisation of names, names in
+titles, topics of documents, identity of relationships. It is part of every method, so that sources
+are extracted again when the rules change."""
 
 Pair = tuple[NamedNode, Term]
 
@@ -48,10 +48,10 @@ def _confidence(value: float) -> Literal:
 
 
 class SourceGraph:
-    """Collects the quads of one source's graph, and counts what of an extraction is not in them.
+    """Collects the quads of one source graph.
 
-    `relationships` is the number of relationships recorded; `discarded` counts by reason what was
-    extracted but not recorded, so that nothing is lost without a trace.
+    `relationships` is the number of recorded relationships; `discarded` counts the extracted items
+    that are not recorded, by reason.
     """
 
     def __init__(self, minter: Minter, source: Source, source_iri: str, method: Method) -> None:
@@ -69,7 +69,7 @@ class SourceGraph:
 
     @property
     def quads(self) -> list[Quad]:
-        """The quads so far, each once, in the order in which they came."""
+        """The quads so far, without duplicates, in the order of addition."""
         return list(self._quads)
 
     def _add(self, subject: NamedNode, *pairs: Pair) -> None:
@@ -105,7 +105,7 @@ class SourceGraph:
             self._add(self._extraction, (SARAG.promptHash, _string(method.prompt_hash)))
 
     def add(self, document: Document, extraction: Extraction) -> None:
-        """Add one document and what was found in it."""
+        """Add one document and its extraction."""
         node = NamedNode(document.iri)
         self._add(
             node,
@@ -206,15 +206,15 @@ class SourceGraph:
 
 
 def topic_of(document: Document, extraction: Extraction) -> str:
-    """Normalised name of what a document is about, empty where it mentions no such thing.
+    """The normalised name of the topic of a document, or empty if it has no such mention.
 
-    That is its title, with or without what the title has in brackets. An untitled document is
-    about what it opens with: that name, or the only longer one that it mentions and that ends in
-    it ("Snow moved to Nashville", where Hank Snow is mentioned).
+    The topic is the title, with or without its disambiguation in brackets. For a document without
+    a title, it is the name at the start of the text, or the only longer mention that ends in that
+    name ("Snow moved to Nashville", where Hank Snow is mentioned).
     """
     names = dict.fromkeys(normalize_name(m.name) for m in extraction.mentions)
     opening = document.title or lead_name(document.text)
-    for title in map(normalize_name, (opening, without_bracket(opening))):
+    for title in map(normalize_name, (opening, strip_disambiguation(opening))):
         if title and title in names:
             return title
     if document.title or not opening:
@@ -229,7 +229,7 @@ def _settings_text(method: Method) -> str:
 
 
 def extraction_iri(minter: Minter, method: Method) -> str:
-    """IRI of the activity: extractor, model, prompt, settings, `EVIDENCE_RULES`, nothing else."""
+    """IRI of the extraction activity, from extractor, model, prompt, settings and rules version."""
     return minter.extraction(
         method.extractor, method.model, method.prompt_hash, _settings_text(method)
     )
@@ -240,11 +240,11 @@ def source_graph(
     source: Source,
     source_iri: str,
     method: Method,
-    found: Sequence[tuple[Document, Extraction]],
+    extractions: Sequence[tuple[Document, Extraction]],
 ) -> SourceGraph:
-    """The graph of one source, with all that was extracted from its documents."""
+    """The graph of one source, with the extractions of its documents."""
     graph = SourceGraph(minter, source, source_iri, method)
-    for document, extraction in found:
+    for document, extraction in extractions:
         graph.add(document, extraction)
     return graph
 
@@ -254,7 +254,7 @@ def source_quads(
     source: Source,
     source_iri: str,
     method: Method,
-    found: Sequence[tuple[Document, Extraction]],
+    extractions: Sequence[tuple[Document, Extraction]],
 ) -> list[Quad]:
-    """All quads of one source's graph."""
-    return source_graph(minter, source, source_iri, method, found).quads
+    """All quads of one source graph."""
+    return source_graph(minter, source, source_iri, method, extractions).quads

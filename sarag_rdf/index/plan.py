@@ -1,4 +1,4 @@
-"""What a run of the indexer will do: inputs become chunked sources, compared with the graph."""
+"""Planning: inputs become chunked sources, which are compared with the graph."""
 
 from __future__ import annotations
 
@@ -12,58 +12,63 @@ from typing import Any
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.evidence import extraction_iri, text_digest
-from sarag_rdf.index.quarantine import State, held_problem, read_contents, read_quarantine
+from sarag_rdf.index.quarantine import (
+    SourceState,
+    quarantine_problem,
+    read_contents,
+    read_quarantine,
+)
 from sarag_rdf.iris import Minter
 from sarag_rdf.read import (
     MAX_CHARS,
     Duplicate,
     InputProblem,
-    Placed,
-    prefix_below,
+    LocatedOutcome,
+    display_path,
+    key_prefix,
     read_paths,
-    read_placed,
-    shown,
+    read_with_location,
 )
 from sarag_rdf.read.language import is_tag
 from sarag_rdf.read.reader import STDIN
-from sarag_rdf.read.text import clean, clean_line, fault_of
+from sarag_rdf.read.text import clean, clean_line, text_problem
 from sarag_rdf.types import Document, Method, Source
 
 Input = Source | InputProblem | Duplicate
-TOGETHER = 500
-"""Inputs that the graph is asked for at a time."""
+LOOKUP_BATCH = 500
+"""Inputs whose states are read from the graph in one batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedSource:
     """A source that has to be indexed.
 
-    `known` if another version of it is in the graph, `held` if one is in quarantine.
+    `known` if another version of it is in the graph, `quarantined` if one is in quarantine.
     """
 
     iri: str
     source: Source
     documents: tuple[Document, ...]
     known: bool
-    held: bool = False
+    quarantined: bool = False
 
     @property
     def name(self) -> str:
-        """What a report calls it."""
+        """The name in reports."""
         return self.source.key or "text"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run will do, by `method` (the extractor's, with the chunk sizes).
+    """The changes that a run will make, with `method` (that of the extractor, plus chunk sizes).
 
-    `problems` are inputs that could not be read. `quarantined` tells of sources that are in
-    quarantine as they are now: they are not extracted again. `settled` are the IRIs of sources that
-    are in the graph as they are now, while another version of them is in quarantine. `gone` are
-    the sources that will be deleted, what they are called by IRI; `left_out` counts files that are
-    new and stay out. `duplicates` are inputs that were read before, and those with the text of
-    another: these are indexed under their own names. `refused` says why the plan is not carried
-    out unless it is confirmed.
+    `todo` are the sources to index. `problems` are inputs that could not be read. `quarantined`
+    are problems of sources whose current version is in quarantine; they are not extracted again.
+    `settled` are IRIs of sources whose current version is in the graph and another version in
+    quarantine. `deletions` are the sources to delete: IRI -> name in reports. `left_out` is the
+    number of new files that are not added. `duplicates` counts repeated inputs, and inputs with the
+    text of another source, which are nevertheless indexed. A plan with a `refused` reason runs only
+    if the caller confirms it.
     """
 
     method: Method
@@ -73,13 +78,13 @@ class Plan:
     problems: tuple[InputProblem, ...]
     quarantined: tuple[InputProblem, ...] = ()
     settled: tuple[str, ...] = ()
-    gone: Mapping[str, str] = field(default_factory=dict)
+    deletions: Mapping[str, str] = field(default_factory=dict)
     left_out: int = 0
     refused: str = ""
 
     @property
     def documents(self) -> list[Document]:
-        """All chunks that have to be extracted."""
+        """All chunks to extract."""
         return [document for planned in self.todo for document in planned.documents]
 
 
@@ -91,88 +96,88 @@ def plan(
     words: int = 500,
     overlap: int = 200,
 ) -> Plan:
-    """Find out what has to be done: sources whose text or method differ from what is indexed.
+    """Plan to index the sources whose text, title, language or method has changed.
 
-    What it costs depends on the inputs, not on what is indexed.
+    The cost depends on the size of the inputs, not of the graph.
     """
     sizes = {"words": str(words), "overlap": str(overlap)}
     method = replace(method, settings={**method.settings, **sizes})
     extraction = extraction_iri(reader.minter, method)
-    held = read_quarantine(reader)
+    quarantine = read_quarantine(reader)
     todo: dict[str, PlannedSource] = {}
-    seen: dict[str, State] = {}
+    states: dict[str, SourceState] = {}
     problems: list[InputProblem] = []
     quarantined: dict[str, str] = {}
     settled: list[str] = []
     known: set[str] = set()
     texts: dict[str, str] = {}
     unchanged = duplicates = 0
-    for item, iri, before in _looked_up(reader, inputs):
+    for item, iri, indexed in _with_indexed_states(reader, inputs):
         if isinstance(item, InputProblem):
             problems.append(item)
         elif isinstance(item, Duplicate):
             duplicates += 1
         else:
             state = state_of(item, extraction)
-            duplicates += iri not in seen and texts.setdefault(state[0], iri) != iri
-            known |= {iri} if before else set()
-            if iri in seen and seen[iri] == state:
+            duplicates += iri not in states and texts.setdefault(state[0], iri) != iri
+            known |= {iri} if indexed else set()
+            if iri in states and states[iri] == state:
                 duplicates += 1
-            elif iri in seen:
-                message = "is the key of two different sources: give each a key of its own"
+            elif iri in states:
+                message = "is the key of two different sources: give each its own key"
                 problems.append(InputProblem(item.key or "text", message))
-            elif before == state:
+            elif indexed == state:
                 unchanged += 1
-                settled += [iri] if iri in held else []
-            elif iri in held and held[iri].state == state:
+                settled += [iri] if iri in quarantine else []
+            elif iri in quarantine and quarantine[iri].state == state:
                 quarantined[iri] = item.key or "text"
             else:
                 documents = chunk(item, iri, reader.minter, words=words, overlap=overlap)
-                there = iri in known, iri in held
-                todo[iri] = PlannedSource(iri, item, tuple(documents), *there)
-            seen.setdefault(iri, state)
+                is_known, is_quarantined = iri in known, iri in quarantine
+                todo[iri] = PlannedSource(iri, item, tuple(documents), is_known, is_quarantined)
+            states.setdefault(iri, state)
     return Plan(
         method,
         tuple(todo.values()),
         unchanged,
         duplicates,
         tuple(problems),
-        _still_held(reader, quarantined, known),
+        _quarantine_problems(reader, quarantined, known),
         tuple(settled),
     )
 
 
-def _still_held(
+def _quarantine_problems(
     reader: GraphReader, names: Mapping[str, str], known: Container[str]
 ) -> tuple[InputProblem, ...]:
-    """The problems of sources that are in quarantine as they are now."""
+    """The problems of sources whose current version is in quarantine."""
     contents = read_contents(reader, names)
     return tuple(
-        held_problem(name, iri, contents[iri].violations, known=iri in known)
+        quarantine_problem(name, iri, contents[iri].violations, known=iri in known)
         for iri, name in names.items()
     )
 
 
-def state_of(source: Source, extraction: str) -> State:
-    """What tells this version of a source apart."""
+def state_of(source: Source, extraction: str) -> SourceState:
+    """The state that identifies this version of a source."""
     return text_digest(source.text), source.title, source.language, extraction
 
 
-def _looked_up(
+def _with_indexed_states(
     reader: GraphReader, inputs: Iterable[Input]
-) -> Iterator[tuple[Input, str, State | None]]:
-    """Inputs; sources with their IRIs, and the states in which they are in the graph, if any."""
+) -> Iterator[tuple[Input, str, SourceState | None]]:
+    """Yield inputs; sources with their IRIs and their states in the graph, if they are in it."""
     source, pending = reader.minter.source, iter(inputs)
-    while batch := list(islice(pending, TOGETHER)):
+    while batch := list(islice(pending, LOOKUP_BATCH)):
         iris = [
             source(item.key, item.title, item.text) if isinstance(item, Source) else ""
             for item in batch
         ]
-        found = _states(reader, filter(None, iris))
-        yield from ((item, iri, found.get(iri)) for item, iri in zip(batch, iris, strict=True))
+        states = _read_states(reader, filter(None, iris))
+        yield from ((item, iri, states.get(iri)) for item, iri in zip(batch, iris, strict=True))
 
 
-def _states(reader: GraphReader, sources: Iterable[str]) -> dict[str, State]:
+def _read_states(reader: GraphReader, sources: Iterable[str]) -> dict[str, SourceState]:
     return {
         source.value: (
             digest.value,
@@ -192,18 +197,18 @@ _WORD = re.compile(r"\S+")
 def chunk(
     source: Source, source_iri: str, minter: Minter, *, words: int = 500, overlap: int = 200
 ) -> list[Document]:
-    """Cut a source into windows of `words` words, each sharing `overlap` with the one before.
+    """Split a source into windows of `words` words, each of which overlaps the previous one.
 
-    Words are what white space separates. A window begins with a word and ends with one; the
-    last ends with the last word of the text and may be shorter, and no window lies within the
-    one before it. A text without words gives no documents. Raises `UsageError` for fewer than
-    one word, or an overlap outside ``[0, words)``.
+    Consecutive windows share `overlap` words. Words are separated by white space, and a window
+    starts and ends with a word. The last window ends with the last word of the text and may be
+    shorter; no window is contained in the previous one. A text without words has no documents.
+    Raises `UsageError` for fewer than one word, or an overlap outside ``[0, words)``.
     """
     if words < 1:
-        raise UsageError(f"chunks of {words} words cannot be made: give at least 1")
+        raise UsageError(f"chunk size is {words} words: give at least 1")
     if not 0 <= overlap < words:
         raise UsageError(
-            f"an overlap of {overlap} does not fit chunks of {words} words: "
+            f"an overlap of {overlap} words is out of range for chunks of {words} words: "
             f"give a number from 0 to {words - 1}"
         )
     spans = [match.span() for match in _WORD.finditer(source.text)]
@@ -222,51 +227,52 @@ Inputs = str | Path | Source
 def read_inputs(
     inputs: Inputs | Iterable[Inputs], **reading: Any
 ) -> Iterator[Source | InputProblem | Duplicate]:
-    """Sources, cleaned as files are; paths as `read_paths` reads them, with its options."""
-    sources, paths = _apart(inputs)
+    """Yield sources, cleaned like files, and files read by `read_paths` with its options."""
+    sources, paths = _split_inputs(inputs)
     for source in sources:
-        yield _cleaned(source, reading.get("max_chars", MAX_CHARS))
+        yield _clean_source(source, reading.get("max_chars", MAX_CHARS))
     if paths:
         yield from read_paths(paths, **reading)
 
 
-def place_inputs(
+def locate_inputs(
     inputs: Inputs | Iterable[Inputs], **reading: Any
-) -> Iterator[Source | InputProblem | Placed]:
-    """The same with the place of what is read from paths; standard input has none."""
-    sources, paths = _apart(inputs)
+) -> Iterator[Source | InputProblem | LocatedOutcome]:
+    """The same with the origin of each file. Raises `UsageError` for standard input."""
+    sources, paths = _split_inputs(inputs)
     if STDIN in paths:
-        raise UsageError("standard input (-) has no path to be known by: sarag index takes it")
+        raise UsageError("standard input (-) has no path: use sarag index")
     for source in sources:
-        yield _cleaned(source, reading.get("max_chars", MAX_CHARS))
+        yield _clean_source(source, reading.get("max_chars", MAX_CHARS))
     if paths:
-        yield from read_placed(paths, **reading)
+        yield from read_with_location(paths, **reading)
 
 
-def place_folder(
+def locate_folder(
     folder: str | Path, *, root: str | Path | None = None, **reading: Any
-) -> tuple[str, Iterator[Placed]]:
-    """What is in a folder, and what the keys of it begin with. Raises `UsageError` without one."""
+) -> tuple[str, Iterator[LocatedOutcome]]:
+    """The key prefix of a folder, and its files. Raises `UsageError` if it is not a folder."""
     path = Path(folder)
     if not path.is_dir():
-        raise UsageError(f"there is no folder {shown(path)}: name the folder of the documents")
+        raise UsageError(f"no such folder: {display_path(path)}: give the folder of the documents")
     top = Path(root) if root is not None else None
-    return prefix_below(path, top) or "", read_placed([path], root=top, **reading)
+    return key_prefix(path, top) or "", read_with_location([path], root=top, **reading)
 
 
-def _apart(inputs: Inputs | Iterable[Inputs]) -> tuple[list[Source], list[Path]]:
+def _split_inputs(inputs: Inputs | Iterable[Inputs]) -> tuple[list[Source], list[Path]]:
+    """Sources and paths."""
     items = [inputs] if isinstance(inputs, str | Path | Source) else list(inputs)
     sources = [item for item in items if isinstance(item, Source)]
     return sources, [Path(item) for item in items if not isinstance(item, Source)]
 
 
-def _cleaned(source: Source, max_chars: int) -> Source | InputProblem:
+def _clean_source(source: Source, max_chars: int) -> Source | InputProblem:
     text = clean(source.text)
-    fault = fault_of(text, max_chars)
+    message = text_problem(text, max_chars)
     if clean(source.key) != source.key:
-        fault = "has a key that is not plain Unicode text: give it another"
-    if not fault and not is_tag(source.language):
-        fault = f"'{source.language}' is not a language: give a tag such as en or pt-BR"
-    if fault:
-        return InputProblem(source.key or "text", fault)
+        message = "has a key that is not valid Unicode text: use another key"
+    if not message and not is_tag(source.language):
+        message = f"'{source.language}' is not a language: give a BCP 47 tag such as en or pt-BR"
+    if message:
+        return InputProblem(source.key or "text", message)
     return replace(source, text=text, title=clean_line(source.title))

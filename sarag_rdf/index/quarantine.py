@@ -1,4 +1,4 @@
-"""Validation of each source's evidence against the shapes, and the quarantine of what fails."""
+"""Validation of evidence against the shapes, and the quarantine of invalid sources."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sarag_rdf.rdf.shacl.shapes import read_shapes, validate
 from sarag_rdf.read import InputProblem
 from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, XSD
 
-State = tuple[str, str, str, str]
-"""What tells versions of a source apart: digest, title, language, extraction."""
+SourceState = tuple[str, str, str, str]
+"""Identifies a version of a source: digest of its text, title, language, extraction."""
 
 
 @dataclass(frozen=True, slots=True)
-class Quarantined:
-    """A source in quarantine: the state it was read in, since when, and how much is wrong."""
+class QuarantinedSource:
+    """A source in quarantine: its state, the time of its quarantine, and the violation count."""
 
     source: str
     title: str
@@ -35,31 +35,31 @@ class Quarantined:
     violations: int
 
     @property
-    def state(self) -> State:
-        """To compare with that of the source as it is now."""
+    def state(self) -> SourceState:
+        """The version of the source that is in quarantine."""
         return self.sha256, self.title, self.language, self.extraction
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedContent:
-    """Why a source is in quarantine (a SHACL report as Turtle), and its evidence as N-Triples."""
+    """The SHACL report (Turtle) and the evidence (N-Triples) of a source in quarantine."""
 
     report: str
     content: str
 
     @property
     def violations(self) -> tuple[Violation, ...]:
-        """What the report says. Raises `StoreError` for one that is no Turtle."""
+        """The violations in the report. Raises `StoreError` if it is not valid Turtle."""
         try:
             return violations_of(self.report)
         except SyntaxError as error:
             raise _damaged("report", error) from error
 
 
-def read_quarantine(reader: GraphReader) -> dict[str, Quarantined]:
-    """The sources in quarantine by IRI, in order."""
-    found = {
-        source.value: Quarantined(
+def read_quarantine(reader: GraphReader) -> dict[str, QuarantinedSource]:
+    """The sources in quarantine by IRI, in ascending order."""
+    sources = {
+        source.value: QuarantinedSource(
             source.value,
             title.value if title else "",
             language.value,
@@ -73,33 +73,33 @@ def read_quarantine(reader: GraphReader) -> dict[str, Quarantined]:
         )
         if g.value == reader.minter.quarantine_graph(source.value)
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(sources.items()))
 
 
 def read_contents(reader: GraphReader, sources: Iterable[str]) -> dict[str, QuarantinedContent]:
-    """What is kept of the given sources. Raises `StoreError` if that is not all there."""
-    wanted = set(sources)
-    found = {
+    """Reports and evidence of sources in quarantine. Raises `StoreError` if one is incomplete."""
+    requested = set(sources)
+    contents = {
         source.value: QuarantinedContent(report.value, content.value)
         for source, report, content, g in reader.select_provenance_for(
-            "quarantine-contents", wanted
+            "quarantine-contents", requested
         )
         if g.value == reader.minter.quarantine_graph(source.value)
     }
-    for source in sorted(wanted - found.keys()):
+    for source in sorted(requested - contents.keys()):
         raise _damaged(f"record of {source}", "report or content is missing")
-    return found
+    return contents
 
 
 def quarantine_quads(
     minter: Minter,
     source: str,
-    state: State,
+    state: SourceState,
     evidence: Iterable[Quad],
     report: ValidationReport,
     when: Literal,
 ) -> list[Quad]:
-    """The graph of a record."""
+    """The quads of a quarantine record."""
     digest, title, language, extraction = state
     node, graph = NamedNode(minter.quarantine(source)), NamedNode(minter.quarantine_graph(source))
     count = Literal(str(len(report.violations)), datatype=XSD.integer)
@@ -120,15 +120,15 @@ def quarantine_quads(
 
 
 def evidence_of(minter: Minter, source: str, content: str) -> list[Quad]:
-    """The evidence that a record holds, as quads of the source's graph.
+    """The evidence in a quarantine record, as quads of the source graph.
 
-    Raises `StoreError` for what is no N-Triples.
+    Raises `StoreError` if it is not valid N-Triples.
     """
     graph = NamedNode(minter.source_graph(source))
     try:
         return [
-            Quad(found.subject, found.predicate, found.object, graph)
-            for found in ox.parse(content, format=ox.RdfFormat.N_TRIPLES)
+            Quad(triple.subject, triple.predicate, triple.object, graph)
+            for triple in ox.parse(content, format=ox.RdfFormat.N_TRIPLES)
         ]
     except SyntaxError as error:
         raise _damaged(f"content of {source}", error) from error
@@ -148,22 +148,19 @@ def _ntriples(evidence: Iterable[Quad]) -> str:
 SHAPES = ("shapes.ttl", "evidence-shapes.ttl")
 
 
-def inspect_evidence(evidence: Iterable[Quad | Triple]) -> ValidationReport:
-    """Validate one source's graph by itself."""
+def validate_evidence(evidence: Iterable[Quad | Triple]) -> ValidationReport:
+    """Validate one source graph on its own."""
     return validate(read_shapes(*SHAPES), Data(evidence))
 
 
-def held_problem(
+def quarantine_problem(
     name: str, source: str, violations: Sequence[Violation], *, known: bool
 ) -> InputProblem:
-    """The line that tells of a source in quarantine.
-
-    `known` if an older version of it is in the graph.
-    """
+    """The problem of a source in quarantine; `known` if an older version is in the graph."""
     more = f" and {len(violations) - 1} more" if len(violations) > 1 else ""
-    stays = "; its older version stays in the graph" if known else ""
+    older = "; its older version stays in the graph" if known else ""
     return InputProblem(
         name,
-        f"does not conform and is in quarantine{stays}: {violations[0]}{more} "
+        f"does not conform and is in quarantine{older}: {violations[0]}{more} "
         f"(sarag quarantine show {source})",
     )

@@ -1,8 +1,8 @@
-"""Puts a graph in order whose last change was broken off.
+"""Repair of a graph after an interrupted write.
 
-`repair` does it for what can happen behind an endpoint: such a graph is described but has no
-revision. That is taken away before anything else is changed, and given back at the end. `heal`
-does it for a graph in a folder that an earlier version was writing to when it was killed.
+`repair` is for graphs behind an endpoint: a change removes the revision first and writes it last,
+so that after an interruption the graph is described but has no revision. `recover` is for a graph
+in a folder whose last write, by an earlier version of the library, was killed.
 """
 
 from __future__ import annotations
@@ -10,61 +10,60 @@ from __future__ import annotations
 import logging
 
 from sarag_rdf.derive.incremental import rebuild
-from sarag_rdf.graph.metadata import read_meta, revised
+from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.skolem import Skolemizer, has_blank_node
-from sarag_rdf.index.quarantine import inspect_evidence
+from sarag_rdf.index.quarantine import validate_evidence
 from sarag_rdf.ports import Change
 
 log = logging.getLogger(__name__)
 
 
 def repair(reader: GraphReader) -> bool:
-    """Drop sources that are there in part, derive all anew, and give a revision, if need be."""
+    """Drop incomplete sources, rebuild derived data and set a revision; false if not necessary."""
     meta = read_meta(reader.store)
     if meta is None or meta.revision:
         return False
-    reader.store.apply(Change(drop=tuple(_partial(reader))))
-    reader.store.apply(revised(reader, rebuild(reader), meta=()))
+    reader.store.apply(Change(drop=tuple(_incomplete(reader))))
+    reader.store.apply(with_revision(reader, rebuild(reader), meta=()))
     return True
 
 
-def heal(reader: GraphReader) -> None:
-    """Make a graph whole after a write that changed evidence and nothing else.
+def recover(reader: GraphReader) -> None:
+    """Repair a graph after a write that changed evidence but not derived data.
 
-    Blank nodes get IRIs. Source graphs that do not conform, or are there in part, are dropped with
-    a warning: nothing can be derived from them. The traversed graph is derived from the rest.
+    Blank nodes are replaced by IRIs. Incomplete source graphs, and those that do not conform, are
+    dropped with a warning. The traversed graph is rebuilt from the rest.
     """
     if read_meta(reader.store) is None:
         return
     blank = [quad for quad in reader.store.quads() if has_blank_node(quad)]
     graphs = {quad.graph_name.value: None for quad in blank if hasattr(quad.graph_name, "value")}
-    named = Skolemizer(reader.minter.base)
-    kept = [quad for graph in graphs for quad in named.quads(reader.store.quads(graph))]
-    reader.store.apply(Change(drop=tuple(graphs), insert=tuple(kept)))
-    dropped = {*_partial(reader), *_unsound(reader)}
+    skolemizer = Skolemizer(reader.minter.base)
+    quads = [quad for graph in graphs for quad in skolemizer.quads(reader.store.quads(graph))]
+    reader.store.apply(Change(drop=tuple(graphs), insert=tuple(quads)))
+    dropped = {*_incomplete(reader), *_invalid(reader)}
     for graph in sorted(dropped):
         log.warning(
-            "a write to %s was broken off and left what does not conform: it is dropped; index "
-            "the files again",
+            "dropped %s, which does not conform after an interrupted write: index its files again",
             graph,
         )
     reader.store.apply(Change(drop=tuple(dropped)))
-    reader.store.apply(revised(reader, rebuild(reader)))
+    reader.store.apply(with_revision(reader, rebuild(reader)))
 
 
-def _partial(reader: GraphReader) -> list[str]:
-    """Source graphs that do not describe their source."""
-    whole = {source.value for source, *_ in reader.select_provenance("source-states")}
-    known = {reader.minter.source_graph(source) for source in whole}
+def _incomplete(reader: GraphReader) -> list[str]:
+    """Source graphs without the description of their source."""
+    sources = {source.value for source, *_ in reader.select_provenance("source-states")}
+    complete = {reader.minter.source_graph(source) for source in sources}
     return [
         graph.value
         for (graph,) in reader.select_provenance("source-graphs")
-        if graph.value not in known
+        if graph.value not in complete
     ]
 
 
-def _unsound(reader: GraphReader) -> list[str]:
-    """Source graphs that the gate would keep out."""
+def _invalid(reader: GraphReader) -> list[str]:
+    """Source graphs that do not conform to the shapes."""
     graphs = [graph.value for (graph,) in reader.select_provenance("source-graphs")]
-    return [g for g in graphs if not inspect_evidence(reader.store.quads(g)).conforms]
+    return [g for g in graphs if not validate_evidence(reader.store.quads(g)).conforms]

@@ -1,6 +1,6 @@
-"""Sources in quarantine, validated again: what conforms by now joins, the rest stays.
+"""Validation of quarantined sources again, after a change of the shapes or the program.
 
-That happens when the shapes or the program changed. What was extracted is not extracted again.
+Sources that now conform are added to the graph, without a new extraction.
 """
 
 from __future__ import annotations
@@ -15,59 +15,59 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.quarantine import (
     evidence_of,
-    inspect_evidence,
     quarantine_quads,
     read_contents,
     read_quarantine,
+    validate_evidence,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Retried:
-    """The IRIs of the sources that joined the graph, and of those that stay in quarantine."""
+class RetryResult:
+    """IRIs of the sources added to the graph, and of those that remain in quarantine."""
 
     admitted: tuple[str, ...]
-    kept: tuple[str, ...]
+    rejected: tuple[str, ...]
 
 
-def retry(reader: GraphReader, sources: Iterable[str]) -> Retried:
-    """Validate the evidence of these sources again, and let pass what conforms, in one commit."""
+def retry(reader: GraphReader, sources: Iterable[str]) -> RetryResult:
+    """Validate the evidence of these sources again, and add what conforms, in one commit."""
     minter = reader.minter
     records, contents = read_quarantine(reader), read_contents(reader, sources)
     admitted: list[str] = []
-    kept: list[str] = []
+    rejected: list[str] = []
     insert: list[Quad] = []
-    again: list[str] = []
-    held: list[Quad] = []
-    for source, found in sorted(contents.items()):
-        quads = evidence_of(minter, source, found.content)
-        verdict = inspect_evidence(quads)
-        if verdict.conforms:
+    replaced: list[str] = []
+    quarantine: list[Quad] = []
+    for source, stored in sorted(contents.items()):
+        quads = evidence_of(minter, source, stored.content)
+        validation = validate_evidence(quads)
+        if validation.conforms:
             admitted.append(source)
             insert += quads
             continue
-        kept.append(source)
-        if verdict.violations != found.violations:
-            again.append(minter.quarantine_graph(source))
+        rejected.append(source)
+        if validation.violations != stored.violations:
+            replaced.append(minter.quarantine_graph(source))
             state = records[source].state
-            held += quarantine_quads(minter, source, state, quads, verdict, now())
+            quarantine += quarantine_quads(minter, source, state, quads, validation, now())
     writer = Writer(reader)
     if admitted:
         writer.commit(
             [minter.source_graph(source) for source in admitted],
             insert,
             admitted,
-            released=[*again, *map(minter.quarantine_graph, admitted)],
-            held=held,
+            released=[*replaced, *map(minter.quarantine_graph, admitted)],
+            quarantine=quarantine,
         )
         writer.finish()
-    elif held:
-        writer.release(again, held)
-    return Retried(tuple(admitted), tuple(kept))
+    elif quarantine:
+        writer.release(replaced, quarantine)
+    return RetryResult(tuple(admitted), tuple(rejected))
 
 
 def drop(reader: GraphReader, sources: Iterable[str]) -> None:
-    """Delete the records of these sources; the next indexing reads the sources anew."""
+    """Delete the quarantine records of these sources, so that they are indexed again."""
     graphs = [reader.minter.quarantine_graph(source) for source in sources]
     if graphs:
         Writer(reader).release(graphs)

@@ -1,10 +1,10 @@
-"""Indexing: what is new or changed is chunked, extracted and committed, some sources at a time.
+"""Indexing: new and changed sources are chunked, extracted and committed in batches.
 
 ``Source -chunk-> Document -extract-> Extraction -evidence-> quads -commit-> store``
 
-A source is wholly in or not at all. What was committed stays when the run is interrupted, and
-the next run goes on with the rest. What does not conform to the shapes goes into quarantine, in the
-same commit.
+A source is committed as a whole. After an interruption committed sources remain in the graph, and
+the next run continues with the others. Evidence that does not conform to the shapes is put into
+quarantine in the same commit.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from pyoxigraph import Quad
 
 from sarag_rdf.errors import SaragError
-from sarag_rdf.extract.entity_types import retyping_warning, with_known_types
+from sarag_rdf.extract.entity_types import resolve_types, unknown_types, unknown_types_warning
 from sarag_rdf.graph.metadata import now
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.index.commit import Writer, remove_by
+from sarag_rdf.index.commit import Writer, remove_with
 from sarag_rdf.index.evidence import SourceGraph, extraction_iri, source_graph
 from sarag_rdf.index.plan import Plan, PlannedSource, state_of
-from sarag_rdf.index.quarantine import held_problem, inspect_evidence, quarantine_quads
+from sarag_rdf.index.quarantine import quarantine_problem, quarantine_quads, validate_evidence
 from sarag_rdf.ports import Extractor, Progress, silent
 from sarag_rdf.read import InputProblem
 from sarag_rdf.types import Document, Extraction, Method
@@ -33,19 +33,20 @@ log = logging.getLogger(__name__)
 
 COMMIT_DOCUMENTS = 128
 COMMIT_SECONDS = 15.0
-"""A commit is made after so many documents or seconds, whichever comes first."""
+"""A batch is committed after this many documents or seconds, whichever comes first."""
 
 
-_Found = list[tuple[Document, Extraction]]
+_Extractions = list[tuple[Document, Extraction]]
 
 
 @dataclass(slots=True)
 class IndexReport:
-    """What a run did; counts of sources, and of the documents (chunks) in them.
+    """The result of a run: numbers of sources, and of the documents (chunks) in them.
 
-    The `quarantined` sources are among the problems. `discarded` counts, by reason, what was
-    extracted and is not in the graph: repeated relationships, names that the text does not hold.
-    `retyped` counts the mentions whose type was not known, by the label that they had.
+    The `quarantined` sources are also among the `problems`. `discarded` counts the extracted items
+    that are not in the graph, by reason, such as repeated relationships and names that do not occur
+    in the text. `unknown_types` counts the mentions whose type is not an entity type, by label;
+    they are in the graph with the nearest type.
     """
 
     added: int = 0
@@ -59,7 +60,7 @@ class IndexReport:
     mentions: int = 0
     relationships: int = 0
     discarded: Counter[str] = field(default_factory=Counter)
-    retyped: Counter[str] = field(default_factory=Counter)
+    unknown_types: Counter[str] = field(default_factory=Counter)
     problems: list[InputProblem] = field(default_factory=list)
 
 
@@ -71,52 +72,52 @@ def run(
     progress: Progress = silent,
     written: Callable[[Iterable[str]], None] = lambda texts: None,  # noqa: ARG005
 ) -> IndexReport:
-    """Index what is planned, some sources a commit; `written` is called with the texts of each.
+    """Carry out a plan in several commits; `written` is called with the texts of each.
 
-    A document that cannot be extracted fails its source, which becomes a problem in the report;
-    an error that concerns every document (an endpoint that is down) is raised after what was
-    done before it has been committed. What has to go goes last. Progress tells of documents once
-    they are in the graph.
+    If the extraction of a document fails, its source becomes a problem in the report. An error that
+    affects every document, such as an unreachable endpoint, is raised after the completed sources
+    have been committed. Deletions come last. Progress counts committed documents.
     """
-    report = report_of(plan)
+    report = initial_report(plan)
     writer = Writer(reader, extraction_iri(reader.minter, plan.method))
     if plan.settled:
         writer.release([reader.minter.quarantine_graph(iri) for iri in plan.settled])
-    batch: list[tuple[PlannedSource, _Found]] = []
-    waiting, since = 0, time.monotonic()
+    batch: list[tuple[PlannedSource, _Extractions]] = []
+    pending, batch_start = 0, time.monotonic()
     advance = progress("indexing documents", len(plan.documents))
     before = _discarded(extractor)
-    extracted = _extracted(plan, extractor)
+    results = _extract(plan, extractor)
     try:
-        for planned, found in extracted:
-            if isinstance(found, Exception):
-                report.problems.append(InputProblem(planned.name, str(found)))
+        for planned, result in results:
+            if isinstance(result, Exception):
+                report.problems.append(InputProblem(planned.name, str(result)))
                 advance(len(planned.documents))
                 continue
-            batch.append((planned, found))
-            waiting += len(found)
-            if waiting >= COMMIT_DOCUMENTS or time.monotonic() - since >= COMMIT_SECONDS:
+            batch.append((planned, result))
+            pending += len(result)
+            seconds = time.monotonic() - batch_start
+            if pending >= COMMIT_DOCUMENTS or seconds >= COMMIT_SECONDS:
                 _commit(writer, plan.method, batch, report)
-                advance(waiting)
+                advance(pending)
                 written(_texts(batch))
-                batch, waiting, since = [], 0, time.monotonic()
+                batch, pending, batch_start = [], 0, time.monotonic()
     except (SaragError, KeyboardInterrupt):
-        extracted.close()
+        results.close()
         _commit(writer, plan.method, batch, report)
         writer.finish()
         raise
     _commit(writer, plan.method, batch, report)
-    advance(waiting)
+    advance(pending)
     report.discarded += _discarded(extractor) - before
-    report.deleted = remove_by(writer, tuple(plan.gone), progress)
+    report.deleted = remove_with(writer, tuple(plan.deletions), progress)
     writer.finish()
-    if report.retyped:
-        log.warning(retyping_warning(report.retyped))
+    if report.unknown_types:
+        log.warning(unknown_types_warning(report.unknown_types))
     return report
 
 
-def report_of(plan: Plan) -> IndexReport:
-    """What a plan says before anything of it is carried out."""
+def initial_report(plan: Plan) -> IndexReport:
+    """The report of a plan before it is carried out."""
     return IndexReport(
         unchanged=plan.unchanged,
         left_out=plan.left_out,
@@ -126,90 +127,95 @@ def report_of(plan: Plan) -> IndexReport:
     )
 
 
-def _extracted(
+def _extract(
     plan: Plan, extractor: Extractor
-) -> Generator[tuple[PlannedSource, _Found | Exception], None, None]:
-    """Sources with what was found in each of their documents, or with the error of one."""
+) -> Generator[tuple[PlannedSource, _Extractions | Exception], None, None]:
+    """Yield each source with the extractions of its documents, or the first error."""
     results = iter(extractor.extract(iter(plan.documents)))
     for planned in plan.todo:
-        found: _Found = []
+        extractions: _Extractions = []
         failure: Exception | None = None
         for document in planned.documents:
             result = next(results)
             if isinstance(result, Exception):
                 failure = failure or result
             else:
-                found.append((document, result))
-        yield planned, failure or found
+                extractions.append((document, result))
+        yield planned, failure or extractions
 
 
 def _commit(
     writer: Writer,
     method: Method,
-    batch: list[tuple[PlannedSource, _Found]],
+    batch: list[tuple[PlannedSource, _Extractions]],
     report: IndexReport,
 ) -> None:
-    """Write what conforms into the graph and what does not into quarantine, in one step."""
+    """Write valid evidence into the graph, and invalid evidence into quarantine, in one step."""
     minter = writer.reader.minter
     extraction, when = extraction_iri(minter, method), now()
-    done: list[PlannedSource] = []
+    written: list[PlannedSource] = []
     drop: list[str] = []
     insert: list[Quad] = []
-    held: list[Quad] = []
-    for planned, given in batch:
+    quarantine: list[Quad] = []
+    for planned, raw in batch:
         try:
-            found = [(document, with_known_types(extraction)) for document, extraction in given]
-            graph = source_graph(minter, planned.source, planned.iri, method, found)
+            extractions = [(document, resolve_types(result)) for document, result in raw]
+            graph = source_graph(minter, planned.source, planned.iri, method, extractions)
         except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
-            report.problems.append(InputProblem(planned.name, _unwritable(error)))
+            report.problems.append(InputProblem(planned.name, _invalid_extraction(error)))
             continue
         quads = graph.quads
-        done.append(planned)
-        verdict = inspect_evidence(quads)
-        if verdict.conforms:
+        written.append(planned)
+        validation = validate_evidence(quads)
+        if validation.conforms:
             insert += quads
             drop += [minter.source_graph(planned.iri)] if planned.known else []
-            _count(report, planned, found, graph)
+            _count(report, planned, raw, graph)
         else:
             state = state_of(planned.source, extraction)
-            held += quarantine_quads(minter, planned.iri, state, quads, verdict, when)
+            quarantine += quarantine_quads(minter, planned.iri, state, quads, validation, when)
             report.quarantined += 1
             report.problems.append(
-                held_problem(planned.name, planned.iri, verdict.violations, known=planned.known)
+                quarantine_problem(
+                    planned.name, planned.iri, validation.violations, known=planned.known
+                )
             )
-    if done:
-        released = [minter.quarantine_graph(planned.iri) for planned in done if planned.held]
-        iris = [planned.iri for planned in done]
-        writer.commit(drop, insert, iris, released=released, held=held)
+    if written:
+        released = [minter.quarantine_graph(p.iri) for p in written if p.quarantined]
+        iris = [planned.iri for planned in written]
+        writer.commit(drop, insert, iris, released=released, quarantine=quarantine)
 
 
-def _texts(batch: list[tuple[PlannedSource, _Found]]) -> Iterator[str]:
-    """What will be embedded of sources: documents, descriptions, relationships."""
-    for document, extraction in (pair for _, found in batch for pair in found):
+def _texts(batch: list[tuple[PlannedSource, _Extractions]]) -> Iterator[str]:
+    """The texts of sources that will be embedded: documents, descriptions, relationships."""
+    for document, extraction in (pair for _, extractions in batch for pair in extractions):
         yield document.titled_text
         for mention in extraction.mentions:
             yield from mention.descriptions or (mention.name,)
         yield from (relation.sentence for relation in extraction.relations)
 
 
-def _unwritable(error: Exception) -> str:
+def _invalid_extraction(error: Exception) -> str:
     return (
         f"its extraction cannot be written as RDF ({type(error).__name__}: {error}): names and "
-        "texts must be strings without lone surrogates, confidences numbers"
+        "texts must be strings without lone surrogates, confidences must be numbers"
     )
 
 
 def _discarded(extractor: Extractor) -> Counter[str]:
-    """What the extractor has discarded so far, if it counts that."""
+    """The extractor's counts of discarded items so far, if it has any."""
     return Counter(getattr(extractor, "discarded", {}))
 
 
-def _count(report: IndexReport, planned: PlannedSource, found: _Found, graph: SourceGraph) -> None:
+def _count(
+    report: IndexReport, planned: PlannedSource, extractions: _Extractions, graph: SourceGraph
+) -> None:
+    """Add one source to the report; its `extractions` still have their unknown types."""
     report.updated += planned.known
     report.added += not planned.known
-    report.documents += len(found)
-    report.mentions += sum(len(e.mentions) for _, e in found)
+    report.documents += len(extractions)
+    report.mentions += sum(len(extraction.mentions) for _, extraction in extractions)
     report.relationships += graph.relationships
     report.discarded += graph.discarded
-    for _, extraction in found:
-        report.retyped.update(extraction.retyped)
+    for _, extraction in extractions:
+        report.unknown_types += unknown_types(extraction)

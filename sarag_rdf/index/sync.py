@@ -1,4 +1,4 @@
-"""Plans for documents that change: what `update` replaces, what `sync` adds and deletes."""
+"""Plans for changed documents: `update` replaces indexed files, `sync` also adds and deletes."""
 
 from __future__ import annotations
 
@@ -12,56 +12,59 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.plan import Plan, plan
 from sarag_rdf.index.quarantine import read_quarantine
-from sarag_rdf.read import InputProblem, Outcome, Placed, shown
+from sarag_rdf.read import InputProblem, LocatedOutcome, ReadOutcome, display_path
 from sarag_rdf.read.text import clean_line
 from sarag_rdf.read.walk import file_of_key, key_of_path
 from sarag_rdf.types import Method, Source
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What reading came upon, by place; `sources` are IRIs."""
+class _ReadLog:
+    """The result of reading: IRIs of `sources`, and keys of files.
+
+    `files` have at least one readable source, `unreadable` a problem; `left_out` are new files.
+    """
 
     sources: set[str] = field(default_factory=set)
     files: set[str] = field(default_factory=set)
-    troubled: set[str] = field(default_factory=set)
+    unreadable: set[str] = field(default_factory=set)
     left_out: set[str] = field(default_factory=set)
 
 
 def plan_update(
     reader: GraphReader,
-    placed: Iterable[Placed | Source | InputProblem],
+    inputs: Iterable[LocatedOutcome | Source | InputProblem],
     method: Method,
     *,
     yes: bool = False,
     words: int = 500,
     overlap: int = 200,
 ) -> Plan:
-    """What has changed of the files that the graph holds, and what is gone from them.
+    """Plan to update the files that are in the graph: changed and deleted sources of them.
 
-    A file that it does not hold is a problem if it was named, else it is `left_out`. The plan is
-    refused if it deletes more than a third of the files' sources, unless `yes`.
+    A file that is not in the graph is a problem if it was given explicitly, else it is `left_out`.
+    The plan is refused if it deletes more than a third of the sources of the files, unless `yes`.
     """
-    holdings, seen = Holdings(reader), _Seen()
-    known = _known(reader, holdings, placed, seen)
-    todo = plan(reader, known, method, words=words, overlap=overlap)
-    files = sorted(seen.files - seen.troubled)
-    held = [iri for file in files for iri in holdings.of_file(file)]
-    gone = [iri for iri in held if iri not in seen.sources]
-    todo = replace(todo, gone=holdings.names(gone), left_out=len(seen.left_out))
-    if yes or not _too_many(len(gone), len(held)):
+    indexed, log = IndexedSources(reader), _ReadLog()
+    outcomes = _indexed_only(reader, indexed, inputs, log)
+    todo = plan(reader, outcomes, method, words=words, overlap=overlap)
+    files = sorted(log.files - log.unreadable)
+    current = [iri for file in files for iri in indexed.of_file(file)]
+    deletions = [iri for iri in current if iri not in log.sources]
+    todo = replace(todo, deletions=indexed.display_names(deletions), left_out=len(log.left_out))
+    if yes or not _is_suspicious(len(deletions), len(current)):
         return todo
-    whose = f"{len(gone)} of these {len(held)} sources" if len(held) > 1 else "the only source"
-    return replace(
-        todo,
-        refused=f"{whose} would be deleted, more than a third: if they are meant to "
-        "go, confirm it with --yes; --dry-run lists them",
+    which = (
+        f"{len(deletions)} of these {len(current)} sources"
+        if len(current) > 1
+        else "the only source"
     )
+    return replace(todo, refused=f"{which} would be deleted, more than a third: {_CONFIRM}")
 
 
 def plan_sync(
     reader: GraphReader,
-    placed: Iterable[Placed],
+    outcomes: Iterable[LocatedOutcome],
     method: Method,
     *,
     prefix: str = "",
@@ -70,150 +73,158 @@ def plan_sync(
     words: int = 500,
     overlap: int = 200,
 ) -> Plan:
-    """What makes the sources below `prefix` match a folder: all that was read, and nothing else.
+    """Plan to make the sources below `prefix` equal to the documents in a folder.
 
-    The plan is refused if it deletes more than a third of these sources, unless `yes`.
+    Sources of unreadable files are not deleted. The plan is refused if it deletes more than a third
+    of the sources below `prefix`, unless `yes`.
     """
-    holdings, seen = Holdings(reader), _Seen()
-    outcomes = (_watched(reader, holdings, found, seen) for found in placed)
-    todo = plan(reader, outcomes, method, words=words, overlap=overlap)
-    kept = {iri for place in seen.troubled for iri in holdings.at(place)} | seen.sources
-    held = set(holdings.below(prefix))
-    gone = holdings.names(iri for iri in holdings.below(prefix) if iri not in kept)
-    todo = replace(todo, gone=gone)
-    if yes or not _too_many(len(gone), len(held)):
+    indexed, log = IndexedSources(reader), _ReadLog()
+    logged = (_logged(reader, indexed, item, log) for item in outcomes)
+    todo = plan(reader, logged, method, words=words, overlap=overlap)
+    retained = {iri for key in log.unreadable for iri in indexed.under(key)} | log.sources
+    current = set(indexed.below(prefix))
+    deletions = [iri for iri in indexed.below(prefix) if iri not in retained]
+    todo = replace(todo, deletions=indexed.display_names(deletions))
+    if yes or not _is_suspicious(len(deletions), len(current)):
         return todo
-    return replace(todo, refused=_refusal(folder, len(gone), len(held), is_empty=not seen.sources))
+    is_empty = not log.sources
+    return replace(todo, refused=_refusal(folder, len(deletions), len(current), is_empty=is_empty))
 
 
-def _too_many(gone: int, held: int) -> bool:
-    """Whether so many deletions are more likely a mistake: more than a third of what is held."""
-    return 3 * gone > held
+def _is_suspicious(deletions: int, current: int) -> bool:
+    """Whether a plan deletes more than a third of the sources, which may be a mistake."""
+    return 3 * deletions > current
 
 
-def _refusal(folder: str, gone: int, held: int, *, is_empty: bool) -> str:
-    confirm = "If they are meant to go, confirm it with --yes; --dry-run lists them"
+_CONFIRM = "list them with --dry-run, and confirm their deletion with --yes"
+
+
+def _refusal(folder: str, deletions: int, current: int, *, is_empty: bool) -> str:
     if is_empty:
         return (
-            f"{folder} holds no document, and all {held} sources that come from it would be "
-            f"deleted: is its disk mounted? {confirm}"
+            f"{folder} contains no documents, and all {current} sources indexed from it would be "
+            f"deleted: check that its disk is mounted, or {_CONFIRM}"
         )
-    which = f"{gone} of the {held} sources" if gone < held else f"all {held} sources"
+    is_partial = deletions < current
+    which = f"{deletions} of the {current} sources" if is_partial else f"all {current} sources"
     return (
-        f"{which} that come from {folder} would be deleted, more than a third: is it the folder "
-        f"that they came from (--root)? {confirm}"
+        f"{which} indexed from {folder} would be deleted, more than a third: check that it is the "
+        f"same folder (--root), or {_CONFIRM}"
     )
 
 
-def _known(
+def _indexed_only(
     reader: GraphReader,
-    holdings: Holdings,
-    placed: Iterable[Placed | Source | InputProblem],
-    seen: _Seen,
-) -> Iterator[Outcome]:
-    """Outcomes of what the graph holds; one problem for each file that it does not hold."""
-    strange: set[str] = set()
-    for found in placed:
-        if isinstance(found, InputProblem):
-            yield found
-        elif isinstance(found, Source):
-            iri = reader.minter.source(found.key, found.title, found.text)
-            yield found if iri in holdings.keys else _not_held(found.key or "text")
-        elif found.named and isinstance(found.outcome, InputProblem) and not found.path.exists():
-            yield _not_there(holdings, found)
-        elif holdings.of_file(found.place) or _is_held_folder(holdings, found):
-            yield _watched(reader, holdings, found, seen)
-        elif not found.named:
-            seen.left_out |= {found.place} if isinstance(found.outcome, Source) else set()
-        elif found.place not in strange:
-            strange.add(found.place)
-            yield _not_held(shown(found.path))
+    indexed: IndexedSources,
+    inputs: Iterable[LocatedOutcome | Source | InputProblem],
+    log: _ReadLog,
+) -> Iterator[ReadOutcome]:
+    """Yield the outcomes of files in the graph, and one problem per other file given explicitly."""
+    not_indexed: set[str] = set()
+    for item in inputs:
+        if isinstance(item, InputProblem):
+            yield item
+        elif isinstance(item, Source):
+            iri = reader.minter.source(item.key, item.title, item.text)
+            yield item if iri in indexed.keys else _not_indexed(item.key or "text")
+        elif item.is_explicit and isinstance(item.outcome, InputProblem) and not item.path.exists():
+            yield _missing_file(indexed, item)
+        elif indexed.of_file(item.key) or _is_indexed_folder(indexed, item):
+            yield _logged(reader, indexed, item, log)
+        elif not item.is_explicit:
+            log.left_out |= {item.key} if isinstance(item.outcome, Source) else set()
+        elif item.key not in not_indexed:
+            not_indexed.add(item.key)
+            yield _not_indexed(display_path(item.path))
 
 
-def _is_held_folder(holdings: Holdings, found: Placed) -> bool:
-    """Whether a problem is that of a folder below which there is something."""
-    return isinstance(found.outcome, InputProblem) and bool(holdings.below(found.place))
+def _is_indexed_folder(indexed: IndexedSources, item: LocatedOutcome) -> bool:
+    """Whether an outcome is the problem of a folder with indexed files."""
+    return isinstance(item.outcome, InputProblem) and bool(indexed.below(item.key))
 
 
-def _watched(reader: GraphReader, holdings: Holdings, found: Placed, seen: _Seen) -> Outcome:
-    """The outcome, written down; a problem says that what there was is kept."""
-    outcome, place = found.outcome, found.place
+def _logged(
+    reader: GraphReader, indexed: IndexedSources, item: LocatedOutcome, log: _ReadLog
+) -> ReadOutcome:
+    """Add an outcome to the log; the message of a problem mentions an older version, if any."""
+    outcome, key = item.outcome, item.key
     if isinstance(outcome, Source):
-        seen.sources.add(reader.minter.source(outcome.key, outcome.title, outcome.text))
-        seen.files.add(place)
+        log.sources.add(reader.minter.source(outcome.key, outcome.title, outcome.text))
+        log.files.add(key)
     elif isinstance(outcome, InputProblem):
-        seen.troubled.add(place)
-        if holdings.at(place):
-            return replace(outcome, message=f"{outcome.message}; the graph keeps what it has of it")
+        log.unreadable.add(key)
+        if indexed.under(key):
+            message = f"{outcome.message}; its older version stays in the graph"
+            return replace(outcome, message=message)
     return outcome
 
 
-def _not_held(name: str) -> InputProblem:
-    call = f"sarag index {shlex.quote(name)}"
-    return InputProblem(name, f"is not in the graph: add it with {call}")
+def _not_indexed(name: str) -> InputProblem:
+    command = f"sarag index {shlex.quote(name)}"
+    return InputProblem(name, f"is not in the graph: add it with  {command}")
 
 
-def _not_there(holdings: Holdings, found: Placed) -> InputProblem:
-    name, place = shown(found.path), found.place
-    if not holdings.at(place):
+def _missing_file(indexed: IndexedSources, item: LocatedOutcome) -> InputProblem:
+    name = display_path(item.path)
+    if not indexed.under(item.key):
         return InputProblem(name, "does not exist, and is not in the graph: check the path")
-    key = place if holdings.of_file(place) else f"{place}/"
-    call = f"sarag delete {shlex.quote(key)}"
-    return InputProblem(name, f"does not exist any more: delete it from the graph with  {call}")
+    key = item.key if indexed.of_file(item.key) else f"{item.key}/"
+    command = f"sarag delete {shlex.quote(key)}"
+    return InputProblem(name, f"no longer exists: delete it from the graph with  {command}")
 
 
-class Holdings:
-    """The sources of a graph as it is now."""
+class IndexedSources:
+    """The sources in a graph and in its quarantine, by key."""
 
     def __init__(self, reader: GraphReader) -> None:
         self._minter = reader.minter
-        self.held = frozenset(read_quarantine(reader))
+        self.quarantined = frozenset(read_quarantine(reader))
         """IRIs of the sources in quarantine; an older version of them may be in the graph."""
-        indexed = {source.value for (source,) in reader.select_provenance("sources")}
-        keys = {iri: reader.minter.key_of_source(iri) for iri in indexed | self.held}
+        sources = {source.value for (source,) in reader.select_provenance("sources")}
+        keys = {iri: reader.minter.key_of_source(iri) for iri in sources | self.quarantined}
         self.keys = dict(sorted(keys.items(), key=lambda item: (item[1], item[0])))
-        """Key by IRI, in the order of keys; empty for a source without one."""
+        """IRI -> key, in the order of keys; the key of a source without a path is empty."""
         self._of_file: defaultdict[str, list[str]] = defaultdict(list)
         for iri, key in self.keys.items():
             for file in {key, file_of_key(key)} - {""}:
                 self._of_file[file].append(iri)
 
-    def names(self, sources: Iterable[str]) -> dict[str, str]:
-        """What a report calls sources, by IRI: by their keys, or else by their IRIs."""
+    def display_names(self, sources: Iterable[str]) -> dict[str, str]:
+        """IRI -> name in reports: the key of a source, or else its IRI."""
         return {iri: self.keys.get(iri) or iri for iri in sources}
 
     def of_file(self, file: str) -> tuple[str, ...]:
-        """The IRIs of what comes from a file: itself, or its records."""
+        """IRIs of the sources of a file: the file itself, or its records."""
         return tuple(self._of_file.get(file, ()))
 
     def below(self, folder: str) -> tuple[str, ...]:
-        """The IRIs of what comes from below a folder; empty for all that has a key."""
+        """IRIs of the sources in a folder and its subfolders; of all with a key for ``""``."""
         start = f"{folder}/" if folder else ""
         return tuple(iri for iri, key in self.keys.items() if key and key.startswith(start))
 
-    def at(self, place: str) -> tuple[str, ...]:
-        """The IRIs of what comes from a place, be it a file or a folder."""
-        return tuple(dict.fromkeys((*self.of_file(place), *self.below(place))))
+    def under(self, key: str) -> tuple[str, ...]:
+        """IRIs of the sources of a file or folder."""
+        return tuple(dict.fromkeys((*self.of_file(key), *self.below(key))))
 
-    def named(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The IRIs of sources: each by its IRI, its key, its file's key or path, or ``FOLDER/``.
+    def resolve(self, names: Iterable[str]) -> tuple[str, ...]:
+        """IRIs of sources given by IRI, key, file key, path, or ``FOLDER/``.
 
-        Raises `UsageError` if there is nothing of a name, whatever there is of the others.
+        Raises `UsageError` if any of the names has no source.
         """
-        found: dict[str, None] = {}
+        resolved: dict[str, None] = {}
         unknown = []
         for name in names:
-            iris = self._exactly(name) or self._exactly(key_of_path(name)) or self._named(name)
-            found.update(dict.fromkeys(iris))
+            iris = self._exact(name) or self._exact(key_of_path(name)) or self._other_forms(name)
+            resolved.update(dict.fromkeys(iris))
             unknown += [] if iris else [name]
         if unknown:
-            raise UsageError("; ".join(map(self._missing, unknown)))
-        return tuple(found)
+            raise UsageError("; ".join(map(self._unknown_message, unknown)))
+        return tuple(resolved)
 
-    def _exactly(self, name: str) -> Sequence[str]:
+    def _exact(self, name: str) -> Sequence[str]:
         return self._of_file.get(name) or ((name,) if name in self.keys else ())
 
-    def _named(self, name: str) -> Sequence[str]:
+    def _other_forms(self, name: str) -> Sequence[str]:
         source = f"{self._minter.base}source/{name}"
         if source in self.keys:
             return (source,)
@@ -221,13 +232,13 @@ class Holdings:
         folder = key.removesuffix("/")
         return self.below(folder) if folder and folder != key else self.of_file(key)
 
-    def _missing(self, name: str) -> str:
+    def _unknown_message(self, name: str) -> str:
         keys = [key for key in self.keys.values() if key]
         files = dict.fromkeys(map(file_of_key, keys))
         last = name.rstrip("/").rpartition("/")[2]
         folder = key_of_path(name)
-        near = [f"{folder}/"] if folder and self.below(folder) else []
-        near += get_close_matches(name, [*files, *keys], 1)
-        near += [file for file in files if file.rpartition("/")[2] == last]
-        hint = f"; did you mean {near[0]}?" if near else ""
-        return f"no source '{clean_line(name)}' is in the graph{hint}"
+        suggestions = [f"{folder}/"] if folder and self.below(folder) else []
+        suggestions += get_close_matches(name, [*files, *keys], 1)
+        suggestions += [file for file in files if file.rpartition("/")[2] == last]
+        hint = f"; did you mean {suggestions[0]}?" if suggestions else ""
+        return f"no such source in the graph: '{clean_line(name)}'{hint}"

@@ -1,1 +1,1 @@
-"""Checks of a graph: consistency, SHACL validation, counts."""
+"""Inspection of a graph: consistency checks, SHACL validation, counts."""

@@ -1,4 +1,4 @@
-"""SHACL validation of a whole graph with `ontology/shapes.ttl`, by our engine or by pySHACL."""
+"""SHACL validation of a whole graph with `ontology/shapes.ttl`, by sarag's engine or pySHACL."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from functools import cache
 from typing import Literal
 
 import pyoxigraph as ox
-import rdflib
-from pyshacl import validate as shacl_validate
-from rdflib.namespace import SH
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.errors import MissingDependencyError, UsageError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.rdf.shacl.data import Data
 from sarag_rdf.rdf.shacl.report import ValidationReport, Violation, by_focus
@@ -24,24 +21,24 @@ ENGINES: tuple[Engine, ...] = ("sarag", "pyshacl")
 
 
 def validate(reader: GraphReader, engine: Engine = "sarag") -> ValidationReport:
-    """Validate the union of all graphs of our own: no imported ones, and no quarantine.
+    """Validate the union of all graphs except imported and quarantined ones.
 
-    Both engines find the same; pySHACL takes far longer.
+    Both engines report the same violations; pySHACL takes far longer.
     """
     if engine not in ENGINES:
-        raise UsageError(f"unknown engine '{engine}': choose one of {', '.join(ENGINES)}")
+        raise UsageError(f"unknown engine '{engine}': use one of {', '.join(ENGINES)}")
     if engine == "pyshacl":
         return validate_triples(quad.triple for quad in _own_quads(reader))
     return validate_data(read_shapes("shapes.ttl"), Data(_own_quads(reader), _ontology()))
 
 
 def _own_quads(reader: GraphReader) -> Iterator[ox.Quad]:
-    others = (reader.minter.imported_graphs, reader.minter.quarantine_graphs)
+    excluded = (reader.minter.imported_graphs, reader.minter.quarantine_graphs)
     prefix = ox.Literal(reader.minter.graphs)
     where = f"GRAPH ?g {{ ?s ?p ?o }} FILTER(STRSTARTS(STR(?g), {prefix}))"
     rows = reader.store.select(f"SELECT ?g WHERE {{ {where} }} GROUP BY ?g", "g").rows
     for graph in sorted(row[0].value for row in rows):
-        if not graph.startswith(others):
+        if not graph.startswith(excluded):
             yield from reader.store.quads(graph)
 
 
@@ -52,7 +49,19 @@ def _ontology() -> tuple[ox.Triple, ...]:
 
 
 def validate_triples(triples: Iterable[ox.Triple]) -> ValidationReport:
-    """Validate triples, which rdflib then holds in memory, each once."""
+    """Validate triples with pySHACL; rdflib loads them into memory.
+
+    Raises `MissingDependencyError` without pySHACL.
+    """
+    try:
+        from pyshacl import validate as shacl_validate
+    except ImportError as error:
+        raise MissingDependencyError(
+            "the engine pyshacl needs an optional package: pip install 'sarag-rdf[shacl]'"
+        ) from error
+    import rdflib
+    from rdflib.namespace import SH
+
     data = rdflib.Graph()
     data.parse(data=ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES), format="nt")
     shapes = rdflib.Graph().parse(str(ontology_path("shapes.ttl")), format="turtle")

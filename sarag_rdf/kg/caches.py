@@ -9,7 +9,8 @@ from pathlib import Path
 from sarag_rdf.errors import ModelError, StoreError, place
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.inspect.fsck import Broken, check_arrays, check_kept
+from sarag_rdf.inspect import fsck
+from sarag_rdf.inspect.fsck import InvalidCache, check_arrays
 from sarag_rdf.kg.models import DATABASES
 from sarag_rdf.kg.session import Session
 from sarag_rdf.models.caches import SqliteCache, fault_of
@@ -18,14 +19,14 @@ from sarag_rdf.vectors.store import RecordingVectorStore
 log = logging.getLogger(__name__)
 
 
-def check_caches(session: Session, reader: GraphReader, *, deep: bool) -> list[Broken]:
+def check_caches(session: Session, reader: GraphReader, *, deep: bool) -> list[InvalidCache]:
     """Everything cached that is broken.
 
     With `deep`, arrays are also compared with arrays that are rebuilt from the graph, which must be
     consistent then.
     """
     meta = read_meta(reader.store) or Meta("")
-    broken = [Broken(path.name, fault) for path, fault in _broken_databases(session).items()]
+    broken = [InvalidCache(path.name, fault) for path, fault in _broken_databases(session).items()]
     for scope in session.vectors.scopes(reader) if meta.revision else ():
         broken += _broken_vectors(session, scope, meta, deep=deep)
     return broken
@@ -34,7 +35,7 @@ def check_caches(session: Session, reader: GraphReader, *, deep: bool) -> list[B
 def discard_caches(session: Session, reader: GraphReader, *, only_broken: bool) -> list[str]:
     """Delete indexes and arrays, all or only broken ones; returns their names.
 
-    Broken databases are renamed instead: the replies in them were paid for.
+    InvalidCache databases are renamed instead: the replies in them were paid for.
     """
     meta = read_meta(reader.store) or Meta("")
     discarded = []
@@ -58,14 +59,14 @@ def discard_caches(session: Session, reader: GraphReader, *, only_broken: bool) 
 
 def _broken_vectors(
     session: Session, reader: GraphReader, meta: Meta, *, deep: bool
-) -> list[Broken]:
+) -> list[InvalidCache]:
     """Indexes and arrays of some parts that are broken; the content of sound ones with `deep`."""
     store = session.vectors.store(reader)
-    broken = check_kept(reader, store, meta.revision, meta.embedding_model)
+    broken = fsck.check_caches(reader, store, meta.revision, meta.embedding_model)
     return _outdated_arrays(session, reader, meta) if deep and not broken else broken
 
 
-def _outdated_arrays(session: Session, reader: GraphReader, meta: Meta) -> list[Broken]:
+def _outdated_arrays(session: Session, reader: GraphReader, meta: Meta) -> list[InvalidCache]:
     """Arrays that differ from those built from the graph; none where these cannot be built."""
     store = session.vectors.store(reader)
     rebuilt = RecordingVectorStore(store)

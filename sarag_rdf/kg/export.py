@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from sarag_rdf import wikibase
 from sarag_rdf.export import description as void
-from sarag_rdf.export.rdf import Parts, write_parts
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.export.rdf import ExportParts, write_parts
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.session import Session
 
@@ -19,7 +18,7 @@ def export(
 ) -> None:
     """Write the graph in an RDF format; see `KnowledgeGraph.export`."""
     with session.read() as snapshot:
-        write_parts(snapshot.own, format_, output, Parts(**parts), rdf12=rdf12)
+        write_parts(snapshot.own, format_, output, ExportParts(**parts), rdf12=rdf12)
 
 
 def export_wikibase(
@@ -33,15 +32,16 @@ def export_wikibase(
     **settings: Any,
 ) -> None:
     """Write the parts in `over` in a format of Wikibase; see `KnowledgeGraph.export_wikibase`."""
+    from sarag_rdf import wikibase  # a search does not need it
 
     def read() -> GraphReader:
         with session.read() as snapshot:
-            return searched(snapshot.own, over)
+            return select_parts(snapshot.own, over)
 
     targets = wikibase.read_targets(table) if table else {}
-    chosen = wikibase.Settings(targets=targets, **settings)
-    numbered = wikibase.numbered(read, session.write, typed=typed)
-    wikibase.write_wikibase(numbered, format_, output, chosen)
+    chosen = wikibase.WikibaseOptions(targets=targets, **settings)
+    export = wikibase.open_export(read, session.write, typed=typed)
+    wikibase.write_wikibase(export, format_, output, chosen)
 
 
 def describe(session: Session, dumps: Sequence[str], endpoint: str, **description: str) -> bytes:
@@ -56,5 +56,5 @@ def describe(session: Session, dumps: Sequence[str], endpoint: str, **descriptio
 def set_description(session: Session, **description: str) -> None:
     """Store properties of the data set, such as its title, in the graph."""
     with session.write(create=False) as reader:
-        void.say(reader, void.Said(**description))
+        void.write_dataset_metadata(reader, void.DatasetMetadata(**description))
         session.vectors.carry_over(reader)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sarag_rdf.derive.incremental import rebuild
 from sarag_rdf.errors import StoreError
-from sarag_rdf.graph.metadata import ended_before_they_began, read_meta, revised
+from sarag_rdf.graph.metadata import read_meta, repair_run_times, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.quarantine import read_contents, read_quarantine
 from sarag_rdf.index.repair import repair as complete_change
@@ -59,7 +59,7 @@ def _check(session: Session, reader: GraphReader, progress: Progress) -> FsckRep
     findings += [cache.finding for cache in broken]
     advance(2)
     counts = stats(reader)
-    return FsckReport(tuple(findings), tuple(fsck.strangers(reader, graphs)), counts=counts)
+    return FsckReport(tuple(findings), tuple(fsck.foreign_graphs(reader, graphs)), counts=counts)
 
 
 def _repair(session: Session, reader: GraphReader) -> list[str]:
@@ -70,10 +70,10 @@ def _repair(session: Session, reader: GraphReader) -> list[str]:
     if complete_change(reader):
         done.append("rebuilt the traversed graph and set a revision")
     elif any(finding.check == fsck.DERIVED for finding in _check_derived(reader)):
-        reader.store.apply(revised(reader, rebuild(reader)))
+        reader.store.apply(with_revision(reader, rebuild(reader)))
         done.append("rebuilt the traversed graph")
     discarded = discard_caches(session, reader, only_broken=not done)
-    times = ended_before_they_began(reader)
+    times = repair_run_times(reader)
     if times.insert:
         reader.store.apply(times)
         done.append("set the end of runs that ended before they began to their beginning")

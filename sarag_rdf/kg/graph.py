@@ -380,8 +380,8 @@ class KnowledgeGraph:
     def export(self, format_: str, output: IO[bytes], *, rdf12: bool = False, **parts: Any) -> None:
         """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml.
 
-        `parts` are those of `Parts`; the default is everything but imported graphs. With `rdf12`,
-        relationships are reifiers of the links that they state.
+        `parts` are those of `ExportParts`; by default, everything but imported graphs. With
+        `rdf12`, relationships are reifiers of the links that they state.
         """
         export.export(self.session, format_, output, rdf12=rdf12, **parts)
 
@@ -398,8 +398,8 @@ class KnowledgeGraph:
         """Write the parts in `over` as wikibase, wikibase-json or quickstatements.
 
         Phrases of at least `typed` statements get properties of their own (0: none). `table` is a
-        file of own ids and ids in the target; `settings` are those of `wikibase.Settings`. New
-        numbers are written to the graph, under its lock.
+        file of own ids and ids in the target; `settings` are those of
+        `wikibase.WikibaseOptions`. New numbers are written to the graph, under its lock.
         """
         export.export_wikibase(
             self.session, format_, output, over=over, typed=typed, table=table, **settings
@@ -413,7 +413,7 @@ class KnowledgeGraph:
         return export.describe(self.session, dumps, endpoint, **description)
 
     def say(self, **description: str) -> None:
-        """Store title, description, license, publisher or homepage of the data set; see `Said`."""
+        """Set title, description, license, publisher or homepage; see `DatasetMetadata`."""
         export.set_description(self.session, **description)
 
     # Checks

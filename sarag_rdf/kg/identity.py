@@ -11,14 +11,14 @@ from pathlib import Path
 from pyoxigraph import NamedNode
 
 from sarag_rdf.arrays import find, rows_of
-from sarag_rdf.derive.decisions import Decided, Decision, read_decisions
+from sarag_rdf.derive.decisions import Decision, NameDecisions, read_decisions
 from sarag_rdf.derive.incremental import refresh
 from sarag_rdf.derive.merge_rules import NEAR, RULES, propose
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.metadata import now, revised, run_quads
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.metadata import now, run_quads, with_revision
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.index.sync import Holdings
+from sarag_rdf.index.sync import IndexedSources
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.kg.session import Session, Snapshot
 from sarag_rdf.link.match import EXACT, Match
@@ -70,9 +70,9 @@ class Identity:
             nearest = partial(_nearest, snapshot)
             rows = [
                 Match(
-                    proposal.other,
+                    proposal.duplicate,
                     EXACT,
-                    proposal.kept,
+                    proposal.target,
                     proposal.justification,
                     proposal.confidence,
                     tool=rule,
@@ -108,7 +108,7 @@ class Identity:
             if row.is_link and row.predicate == EXACT
         ]
         with self._session.write(create=False) as reader:
-            merged = Decided.of(read_decisions(reader), reader.minter).merges
+            merged = NameDecisions.of(read_decisions(reader), reader.minter).merges
             mention = reader.minter.mention_of_entity
             new = {
                 pair: merge
@@ -127,10 +127,10 @@ class Identity:
                 f"'{name}' and '{other}' are the same name: give the sources in which it names "
                 "another entity, with --in SOURCE --as QUALIFIER"
             )
-        decision = Decision("apart", names[0], names[1], note=note, date=_today())
+        decision = Decision("different", names[0], names[1], note=note, date=_today())
         with self._session.write(create=False) as reader:
             minter = reader.minter
-            merges = Decided.of(read_decisions(reader), minter).merges
+            merges = NameDecisions.of(read_decisions(reader), minter).merges
             pair = minter.mention(names[0]), minter.mention(names[1])
             if pair in merges or pair[::-1] in merges:
                 raise UsageError(
@@ -154,7 +154,9 @@ class Identity:
         with self._session.write(create=False) as reader:
             if not _targets(reader, [reader.minter.mention(normalized)]):
                 raise UsageError(f"no document mentions '{name}': see sarag stats")
-            iris = {*Holdings(reader).named([sources] if isinstance(sources, str) else sources)}
+            iris = {
+                *IndexedSources(reader).resolve([sources] if isinstance(sources, str) else sources)
+            }
             qualifier = qualifier.strip()
             for earlier in read_decisions(reader):
                 if earlier.kind != "variant" or earlier.name != normalized:
@@ -227,7 +229,7 @@ def record_decisions(
     old = set(reader.store.quads(minter.decisions_graph))
     if quads == old:
         return
-    change = refresh(reader, (), (), decided=Decided.of(decisions, minter))
+    change = refresh(reader, (), (), decisions=NameDecisions.of(decisions, minter))
     provenance = [(PROV.invalidated, NamedNode(node)) for node in sorted(removed - new.keys())]
     provenance += [(PROV.generated, NamedNode(node)) for node in sorted(new)]
     what = "names told to be of one thing, or of two" if new else "decisions about names undone"
@@ -237,7 +239,7 @@ def record_decisions(
         delete=(*change.delete, *sorted(old - quads, key=str)),
         insert=(*change.insert, *sorted(quads - old, key=str), *run),
     )
-    reader.store.apply(revised(reader, change))
+    reader.store.apply(with_revision(reader, change))
 
 
 def decisions_of_run(reader: GraphReader, run: str) -> set[str]:
@@ -248,7 +250,7 @@ def decisions_of_run(reader: GraphReader, run: str) -> set[str]:
 
 def _merges(reader: GraphReader, merges: Sequence[_Merge]) -> list[Decision]:
     """The decisions for merges; raises `UsageError` if one contradicts another decision."""
-    decided = Decided.of(read_decisions(reader), reader.minter)
+    decided = NameDecisions.of(read_decisions(reader), reader.minter)
     merged_into = dict(decided.merges)
     decisions = []
     for merge in merges:
@@ -256,7 +258,7 @@ def _merges(reader: GraphReader, merges: Sequence[_Merge]) -> list[Decision]:
         entity, other = map(reader.minter.mention_of_entity, entities)
         if entity == other:
             raise UsageError(f"'{merge.entity}' and '{merge.other}' are already the same entity")
-        if (entity, other) in decided.apart:
+        if (entity, other) in decided.different:
             raise UsageError(
                 f"'{merge.entity}' and '{merge.other}' are kept apart: undo that first"
             )
@@ -318,7 +320,7 @@ def _normalized(reader: GraphReader, mention: str) -> str:
 
 def _labels(reader: GraphReader, entities: Sequence[str]) -> dict[str, str]:
     labels: dict[str, str] = {}
-    for entity, name, *_ in searched(reader).rows_for("entity-labels", entities):
+    for entity, name, *_ in select_parts(reader).rows_for("entity-labels", entities):
         labels[entity.value] = min(labels.get(entity.value, name.value), name.value)
     return labels
 

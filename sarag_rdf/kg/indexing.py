@@ -17,10 +17,10 @@ from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index import run
 from sarag_rdf.index.commit import remove
-from sarag_rdf.index.plan import Inputs, Plan, place_folder, place_inputs, read_inputs
+from sarag_rdf.index.plan import Inputs, Plan, locate_folder, locate_inputs, read_inputs
 from sarag_rdf.index.plan import plan as plan_new
 from sarag_rdf.index.run import IndexReport
-from sarag_rdf.index.sync import Holdings
+from sarag_rdf.index.sync import IndexedSources
 from sarag_rdf.index.sync import plan_sync as plan_folder
 from sarag_rdf.index.sync import plan_update as plan_changed
 from sarag_rdf.kg.session import Session
@@ -60,7 +60,7 @@ def changed_sources(
     """Plans to update the inputs that the graph holds."""
 
     def make(reader: GraphReader, method: Method) -> Plan:
-        placed = place_inputs(inputs, **reading)
+        placed = locate_inputs(inputs, **reading)
         return plan_changed(reader, placed, method, yes=yes, words=words, overlap=overlap)
 
     return make
@@ -77,7 +77,7 @@ def folder_contents(
     """Plans to make the sources that come from a folder match it."""
 
     def make(reader: GraphReader, method: Method) -> Plan:
-        prefix, placed = place_folder(folder, **reading)
+        prefix, placed = locate_folder(folder, **reading)
         return plan_folder(
             reader,
             placed,
@@ -120,7 +120,7 @@ def index(
         with session.read(missing_ok=True, latest=True) as snapshot:
             first = make(snapshot.reader, loaded.method)
         if not first.todo:
-            return run.report_of(first)
+            return run.initial_report(first)
     with session.write(create=create) as reader:
         is_still_new = first is not None and read_meta(reader.store) is None
         todo = first if first and is_still_new else make(reader, loaded.method)
@@ -136,23 +136,23 @@ def index(
 def delete(session: Session, sources: str | Iterable[str], progress: Progress) -> tuple[str, ...]:
     """Delete sources and everything that no other source supports; returns their keys or IRIs."""
     with session.write(create=False) as reader:
-        holdings = Holdings(reader)
+        indexed = IndexedSources(reader)
         try:
-            iris = holdings.named(_names(sources))
+            iris = indexed.resolve(_names(sources))
         except UsageError as error:
             raise UsageError(f"nothing was deleted: {error}") from error
         remove(reader, iris, progress)
         failure = session.vectors.try_build(reader, progress)
         if failure is not None:
             log.warning("vectors not updated; the next search updates them: %s", failure)
-        return tuple(holdings.names(iris).values())
+        return tuple(indexed.display_names(iris).values())
 
 
 def plan_delete(session: Session, sources: str | Iterable[str]) -> tuple[str, ...]:
     """Keys, or else IRIs, of the sources that `delete` would delete."""
     with session.read(latest=True) as snapshot:
-        holdings = Holdings(snapshot.own)
-        return tuple(holdings.names(holdings.named(_names(sources))).values())
+        indexed = IndexedSources(snapshot.own)
+        return tuple(indexed.display_names(indexed.resolve(_names(sources))).values())
 
 
 def _names(sources: str | Iterable[str]) -> list[str]:

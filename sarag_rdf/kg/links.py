@@ -11,12 +11,12 @@ from typing import Any
 
 from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.parts import COMPLETE, imported_graphs, searched
+from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.session import Session
 from sarag_rdf.link.accept import LinkReport, accept, check, undo
-from sarag_rdf.link.candidates import Settings, candidates
-from sarag_rdf.link.match import Match, identities, stored
+from sarag_rdf.link.candidates import CandidateOptions, candidates
+from sarag_rdf.link.match import Match, identities, read_links
 from sarag_rdf.link.sssom import UNKNOWN_LICENSE, read_table, write_table
 from sarag_rdf.terms import text_of
 from sarag_rdf.vocab import DCTERMS
@@ -29,13 +29,13 @@ class Links:
         self._session = session
 
     def candidates(self, name: str, **settings: Any) -> list[Match]:
-        """Candidates among the items of an imported graph; `settings` are those of `Settings`.
+        """Candidates among the items of an imported graph, with settings of `CandidateOptions`.
 
         Entities that are linked as the same as one of its items are left out.
         """
         with self._session.read() as snapshot:
-            chosen = Settings(**({"date": _today()} | settings))
-            target = searched(snapshot.reader, [name])
+            chosen = CandidateOptions(**({"date": _today()} | settings))
+            target = select_parts(snapshot.reader, [name])
             linked = _linked(snapshot.reader, target)
             return candidates(
                 snapshot.reader, target, lambda: snapshot.view.vectors.embedder, chosen, linked
@@ -43,7 +43,7 @@ class Links:
 
     def remote_candidates(self, remote: SparqlEndpoint, **settings: Any) -> list[Match]:
         """Candidates among the items behind an endpoint, which is queried for equal names."""
-        chosen = replace(Settings(**({"date": _today()} | settings)), by_name=True)
+        chosen = replace(CandidateOptions(**({"date": _today()} | settings)), by_name=True)
         with Session(remote).read() as target, self._session.read() as snapshot:
             return candidates(
                 snapshot.reader, target.reader, lambda: snapshot.view.vectors.embedder, chosen
@@ -75,7 +75,7 @@ class Links:
     def mappings(self) -> str:
         """All links as an SSSOM table."""
         with self._session.read() as snapshot:
-            links = stored(snapshot.reader)
+            links = read_links(snapshot.reader)
             labels = _labels(snapshot.reader, links)
             labelled = [
                 replace(
@@ -119,7 +119,7 @@ def _all_imported(reader: GraphReader) -> GraphReader:
             "no imported graph to link to: import one with  sarag import, or accept links to other "
             "items with --elsewhere"
         )
-    return searched(reader, names)
+    return select_parts(reader, names)
 
 
 def _linked(reader: GraphReader, target: GraphReader) -> frozenset[str]:
@@ -133,7 +133,7 @@ def _labels(reader: GraphReader, matches: Sequence[Match]) -> dict[str, str]:
     """Preferred names of both ends of the matches, from all parts."""
     ends = {iri for match in matches for iri in match.pair}
     labels: dict[str, str] = {}
-    for entity, name, *_ in searched(reader).rows_for("entity-labels", ends):
+    for entity, name, *_ in select_parts(reader).rows_for("entity-labels", ends):
         labels[entity.value] = min(labels.get(entity.value, name.value), name.value)
     return labels
 

@@ -24,12 +24,12 @@ from sarag_rdf.errors import (
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader, Part
-from sarag_rdf.index.repair import heal
+from sarag_rdf.index.repair import recover
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import GraphStore
 from sarag_rdf.rdf import writer_lock
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.rdf.writer_lock import UNFINISHED_WRITE, sweep
+from sarag_rdf.rdf.writer_lock import UNFINISHED_WRITE, remove_leftovers
 
 
 class Location(Protocol):
@@ -138,12 +138,12 @@ class FolderLocation:
         self._refuse_other_folder()
         store = OxigraphStore.create(self._folder / "store")
         try:
-            writer_lock.sign(self._folder)
-            sweep(self._folder)
+            writer_lock.record_holder(self._folder)
+            remove_leftovers(self._folder)
             self._heal(store)
             yield store
         finally:
-            writer_lock.leave(self._folder)
+            writer_lock.remove_holder(self._folder)
             store.close()
 
     def excluding_writers(self) -> AbstractContextManager[object]:
@@ -163,7 +163,7 @@ class FolderLocation:
         if mark.exists():
             meta = read_meta(store)
             if meta is not None:
-                heal(GraphReader(store, Minter(meta.base), journal=Journal()))
+                recover(GraphReader(store, Minter(meta.base), journal=Journal()))
             mark.unlink(missing_ok=True)
 
     def _heal_before_reading(self) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from sarag_rdf.endpoints import ModelEndpoint
 from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import CachedEmbedder
-from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL
+from sarag_rdf.models.questions import QuestionEmbedder
+from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
 from sarag_rdf.ports import LLM, Embedder, Extractor
 
 EMBEDDING_CACHE = "embeddings.sqlite"
@@ -41,6 +42,7 @@ class Models:
         self._writable_cache = writable_cache
         self._model: Embedder | None = None
         self._embedder: CachedEmbedder | None = None
+        self._question_embedder: CachedEmbedder | None = None
         self._lock = threading.RLock()
 
     @property
@@ -55,16 +57,33 @@ class Models:
         """
         with self._lock:
             if self._embedder is None:
-                self._model = self._load(recorded)
+                model = self._load(recorded)
                 path = self._cache(EMBEDDING_CACHE)
-                self._embedder = CachedEmbedder(self._model, path, keep=self._writable_cache)
+                self._embedder = CachedEmbedder(model, path, keep=self._writable_cache)
+                self._model, self._question_embedder = model, self._embedder
+                if isinstance(model, SentenceTransformerEmbedder):
+                    self._model = QuestionEmbedder(model, self._embedder)
+                    self._question_embedder = CachedEmbedder(
+                        self._model, path, keep=self._writable_cache
+                    )
             return self._embedder
 
+    def question_embedder(self, recorded: str) -> CachedEmbedder:
+        """The same model for questions, which may be encoded by a faster engine."""
+        self.embedder(recorded)
+        assert self._question_embedder is not None  # noqa: S101 - loaded with the embedder
+        return self._question_embedder
+
     def uncached_embedder(self, recorded: str) -> Embedder:
-        """The same embedder without its cache."""
+        """The embedder of questions without its cache."""
         self.embedder(recorded)
         assert self._model is not None  # noqa: S101 - loaded with its cache
         return self._model
+
+    def prepare_questions(self) -> None:
+        """Check the engine for questions against the model; later processes need not load it."""
+        if isinstance(self._model, QuestionEmbedder):
+            self._model.prepare()
 
     def _load(self, recorded: str) -> Embedder:
         if self._named is not None and not isinstance(self._named, str):
@@ -90,5 +109,6 @@ class Models:
     def close(self) -> None:
         """Close the file of the embedding cache; the next use opens it again."""
         with self._lock:
-            if self._embedder is not None:
-                self._embedder.close()
+            for embedder in (self._embedder, self._question_embedder):
+                if embedder is not None:
+                    embedder.close()

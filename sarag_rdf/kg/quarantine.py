@@ -8,12 +8,12 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index import retry
 from sarag_rdf.index.quarantine import (
-    Quarantined,
     QuarantinedContent,
+    QuarantinedSource,
     read_contents,
     read_quarantine,
 )
-from sarag_rdf.index.retry import Retried
+from sarag_rdf.index.retry import RetryResult
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Progress, silent
 
@@ -28,18 +28,18 @@ class Quarantine:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def sources(self) -> tuple[Quarantined, ...]:
+    def sources(self) -> tuple[QuarantinedSource, ...]:
         """All sources in quarantine, by IRI."""
         with self._session.read() as snapshot:
             return tuple(read_quarantine(snapshot.reader).values())
 
-    def show(self, source: str) -> tuple[Quarantined, QuarantinedContent]:
+    def show(self, source: str) -> tuple[QuarantinedSource, QuarantinedContent]:
         """One source, why it is in quarantine, and what was extracted from it."""
         with self._session.read() as snapshot:
             [iri] = _named(snapshot.reader, [source])
             return read_quarantine(snapshot.reader)[iri], read_contents(snapshot.reader, [iri])[iri]
 
-    def retry(self, sources: Sequence[str] = (), *, progress: Progress = silent) -> Retried:
+    def retry(self, sources: Sequence[str] = (), *, progress: Progress = silent) -> RetryResult:
         """Validate sources again (all by default), and admit those that conform now."""
         with self._session.write(create=False) as reader:
             iris = _named(reader, sources)

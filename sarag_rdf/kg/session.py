@@ -12,7 +12,7 @@ from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.errors import DiskFullError, SaragError, UsageError
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.repair import repair as repair_graph
 from sarag_rdf.iris import DEFAULT_BASE, Minter
@@ -46,7 +46,7 @@ class Snapshot:
     @cached_property
     def searched(self) -> GraphReader:
         """The reader of the parts that are searched; raises `UsageError` for an unknown part."""
-        return searched(self.reader, self._over) if self.reader.over is None else self.reader
+        return select_parts(self.reader, self._over) if self.reader.over is None else self.reader
 
     @property
     def view(self) -> GraphView:
@@ -84,7 +84,7 @@ class Session:
         """See `sarag_rdf.open`."""
         self.location = location_of(location)
         self.over = over
-        self._new = Minter.for_base(base) if base else None
+        self._new_minter = Minter.for_base(base) if base else None
         cache = self.location.cache
         self.models = Models(cache, embedder, endpoint, llm, writable_cache=keep_vectors)
         self.vectors = Vectors(cache, self.models, engine, vectors)
@@ -148,7 +148,7 @@ class Session:
             store = self.location.open(missing_ok=missing_ok)
             foreign = self.location.foreign_part(store)
             if foreign is not None:
-                reader = GraphReader(store, self._new or Minter(), (foreign,))
+                reader = GraphReader(store, self._new_minter or Minter(), (foreign,))
             else:
                 meta = read_meta(store)
                 reader = GraphReader(store, self._minter(meta))
@@ -161,10 +161,10 @@ class Session:
     def _minter(self, meta: Meta | None) -> Minter:
         """Mints the IRIs of the graph; a new one has the base that was given."""
         if meta is None:
-            return self._new or Minter(DEFAULT_BASE)
-        if self._new is not None and self._new.base != meta.base:
+            return self._new_minter or Minter(DEFAULT_BASE)
+        if self._new_minter is not None and self._new_minter.base != meta.base:
             raise UsageError(
-                f"the graph's base is {meta.base}, not {self._new.base}: omit --base, or "
+                f"the graph's base is {meta.base}, not {self._new_minter.base}: omit --base, or "
                 "create another graph"
             )
         return Minter(meta.base)

@@ -22,9 +22,9 @@ from sarag_rdf.errors import (
 )
 from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.texts import told_apart
+from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors import KINDS, EmbedTexts, GraphVectors, Kind, carry_over, in_blocks
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.kg import registry
@@ -78,7 +78,9 @@ class Vectors:
                     f"'{embedder.name}': omit --embedder, or re-embed the graph with "
                     f"sarag index --embedder {embedder.name}"
                 )
-            vectors = GraphVectors(reader, embedder, self.store(reader), meta.revision)
+            questions = self._models.question_embedder(meta.embedding_model)
+            store = self.store(reader)
+            vectors = GraphVectors(reader, embedder, store, meta.revision, questions=questions)
             if not len(vectors.index("document")):
                 raise _empty()
             return registry.make_view(reader, vectors, self._engine)
@@ -92,7 +94,7 @@ class Vectors:
         embedder = self._models.embedder(recorded)
         if embedder.name != recorded:
             embedder.embed(["one two three"])
-        Writer(reader).describe(embedder.name)
+        Writer(reader).write_metadata(embedder.name)
 
     @contextmanager
     def prefetching(self, reader: GraphReader) -> Iterator[EmbeddingPrefetcher]:
@@ -109,19 +111,20 @@ class Vectors:
         `writer` is the reader of the write that changed the graph. What was stored for the revision
         before it is updated; without that everything is built from the graph.
         """
-        reader = searched(writer)
+        reader = select_parts(writer)
         meta = read_meta(reader.store)
         if meta is None:
             return
         embedder = self._models.embedder(meta.embedding_model)
         delta = _delta(reader, meta)
-        if delta is not None and not told_apart(reader, delta):
+        if delta is not None and not is_disjoint_from_imports(reader, delta):
             delta = None
         vectors = GraphVectors(reader, embedder, self.store(reader), meta.revision, delta)
         for kind in KINDS:
             vectors.index(kind, _with_progress(embedder, kind, progress))
         registry.make_view(reader, vectors, self._engine).prepare()
         vectors.prepare(progress)
+        self._models.prepare_questions()
 
     def try_build(self, writer: GraphReader, progress: Progress) -> SaragError | None:
         """The same; returns an error of a model or an engine, after which the next search builds.
@@ -152,7 +155,7 @@ class Vectors:
         if delta.links:
             model = RecordedModel(meta.embedding_model)
             vectors = GraphVectors(reader, model, store, meta.revision, delta)
-            if vectors.is_kept():
+            if vectors.is_cached():
                 _ = registry.make_view(reader, vectors, "memory").network
 
     def rebuild_arrays(self, reader: GraphReader, meta: Meta, store: VectorStore) -> None:
@@ -166,7 +169,7 @@ class Vectors:
 
     def scopes(self, reader: GraphReader) -> list[GraphReader]:
         """The documents alone, and all parts that are searched by default."""
-        every = searched(reader)
+        every = select_parts(reader)
         return [reader] if every.scope == reader.scope else [reader, every]
 
     def store(self, reader: GraphReader) -> VectorStore:

@@ -1,1 +1,1 @@
-"""Links from entities to items of other graphs: candidates, review tables, accepted links."""
+"""Entity linking: candidate items in other graphs, review tables, accepted links."""

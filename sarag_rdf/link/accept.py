@@ -1,4 +1,4 @@
-"""Puts reviewed links into a graph, and takes them out again; each in one atomic step."""
+"""Adds reviewed links to a graph and removes them again, each in one transaction."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.metadata import now, revised_by_hand, run_quads
+from sarag_rdf.graph.metadata import now, run_quads, with_curated_revision
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.link.match import EXACT, SAME_AS, Match, quads_of, quads_of_links, stored
-from sarag_rdf.link.sssom import complain
+from sarag_rdf.link.match import EXACT, SAME_AS, Match, quads_of, quads_of_links, read_links
+from sarag_rdf.link.sssom import raise_for_lines
 from sarag_rdf.ports import Change
 from sarag_rdf.terms import iri
 from sarag_rdf.vocab import OWL, PROV
@@ -20,7 +20,7 @@ from sarag_rdf.vocab import OWL, PROV
 
 @dataclass(frozen=True, slots=True)
 class LinkReport:
-    """How many links came, went, and were there already; how many rows were left out."""
+    """Numbers of links added, removed and already present, and of rows left out."""
 
     added: int = 0
     removed: int = 0
@@ -29,9 +29,9 @@ class LinkReport:
 
 
 def check(path: Path, rows: Iterable[Match], own: GraphReader, target: GraphReader | None) -> None:
-    """Raise `InputError` for links from what is no entity, or to what `target` does not hold.
+    """Raise `InputError` for links whose subject or object is not an entity of its graph.
 
-    Without a target the objects are not looked for.
+    Objects are not checked without a `target`.
     """
     wanted = [match for match in rows if match.is_link]
     subjects = _known(own, (match.subject for match in wanted))
@@ -40,16 +40,16 @@ def check(path: Path, rows: Iterable[Match], own: GraphReader, target: GraphRead
     wrong = []
     for match in wanted:
         if match.subject not in subjects:
-            wrong.append(f"line {match.line}: <{match.subject}> is no entity of this graph")
+            wrong.append(f"line {match.line}: <{match.subject}> is not an entity of this graph")
         if objects is not None and match.object not in objects:
             wrong.append(
-                f"line {match.line}: <{match.object}> is no entity of an imported graph "
-                "(--elsewhere allows it)"
+                f"line {match.line}: <{match.object}> is not an entity of an imported graph "
+                "(allow it with --elsewhere)"
             )
         if match.pair in seen:
-            wrong.append(f"line {match.line}: line {seen[match.pair]} links the same two")
+            wrong.append(f"line {match.line}: the same link as in line {seen[match.pair]}")
         seen.setdefault(match.pair, match.line)
-    complain(path, wrong)
+    raise_for_lines(path, wrong)
 
 
 def _known(reader: GraphReader, iris: Iterable[str]) -> set[str]:
@@ -57,41 +57,41 @@ def _known(reader: GraphReader, iris: Iterable[str]) -> set[str]:
 
 
 def accept(reader: GraphReader, rows: Iterable[Match], *, same_as: bool = False) -> LinkReport:
-    """Store the links among reviewed rows; what is said of a pair anew replaces what was said."""
+    """Store the links among reviewed rows; they replace previous links of the same pairs."""
     listed = list(rows)
     links = [match for match in listed if match.is_link]
     if same_as:
         links = [replace(m, predicate=SAME_AS) if m.predicate == EXACT else m for m in links]
     pairs = {match.pair for match in links}
-    there = [match for match in stored(reader) if match.pair in pairs]
-    wanted = {quad for match in links for quad in quads_of(reader.minter, match)}
-    before = {match.pair for match in there}
-    old = set(quads_of_links(reader, there))
-    _apply(reader, "links accepted", old - wanted, wanted - old)
+    previous = [match for match in read_links(reader) if match.pair in pairs]
+    new = {quad for match in links for quad in quads_of(reader.minter, match)}
+    before = {match.pair for match in previous}
+    old = set(quads_of_links(reader, previous))
+    _apply(reader, "links accepted", old - new, new - old)
     added = len(pairs - before)
     return LinkReport(added, 0, len(pairs) - added, len(listed) - len(links))
 
 
 def undo(reader: GraphReader, what: Iterable[Match] | str | None) -> LinkReport:
-    """Remove links: of the pairs in rows, of an entity, item or mapping by its IRI, or all.
+    """Remove the links of the pairs in rows, or those of an entity, item or mapping IRI, or all.
 
     Raises `UsageError` if there is no such link.
     """
-    found = [match for match in stored(reader) if what is None]
+    links = [match for match in read_links(reader) if what is None]
     if isinstance(what, str):
         mapping = reader.minter.mapping
-        found = [
+        links = [
             match
-            for match in stored(reader)
+            for match in read_links(reader)
             if what in (*match.pair, mapping(match.subject, match.predicate, match.object))
         ]
     elif what is not None:
         pairs = {match.pair for match in what if match.is_link}
-        found = [match for match in stored(reader) if match.pair in pairs]
-    if not found:
-        raise UsageError("there is no such link: sarag mappings lists those that there are")
-    _apply(reader, "links removed", set(quads_of_links(reader, found)), set())
-    return LinkReport(removed=len(found))
+        links = [match for match in read_links(reader) if match.pair in pairs]
+    if not links:
+        raise UsageError("no such link: list all links with  sarag mappings")
+    _apply(reader, "links removed", set(quads_of_links(reader, links)), set())
+    return LinkReport(removed=len(links))
 
 
 def _apply(reader: GraphReader, what: str, old: set[Quad], new: set[Quad]) -> None:
@@ -99,14 +99,14 @@ def _apply(reader: GraphReader, what: str, old: set[Quad], new: set[Quad]) -> No
         return
     started = now()
     change = Change((), tuple(sorted(old, key=str)), tuple(sorted(new, key=str)))
-    gone, made = _nodes(old), _nodes(new)
-    said = [(PROV.invalidated, node) for node in sorted(gone - made, key=str)]
-    said += [(PROV.generated, node) for node in sorted(made - gone, key=str)]
-    change = revised_by_hand(reader, change)
-    run = run_quads(reader, what, started, said)
+    old_nodes, new_nodes = _mapping_nodes(old), _mapping_nodes(new)
+    statements = [(PROV.invalidated, n) for n in sorted(old_nodes - new_nodes, key=str)]
+    statements += [(PROV.generated, n) for n in sorted(new_nodes - old_nodes, key=str)]
+    change = with_curated_revision(reader, change)
+    run = run_quads(reader, what, started, statements)
     reader.store.apply(replace(change, insert=(*change.insert, *run)))
 
 
-def _nodes(quads: Iterable[Quad]) -> set[NamedNode]:
-    """Nodes at which links are told of, as far as they are among these quads."""
+def _mapping_nodes(quads: Iterable[Quad]) -> set[NamedNode]:
+    """The nodes with the provenance of links among these quads."""
     return {NamedNode(iri(q.subject)) for q in quads if q.predicate == OWL.annotatedSource}

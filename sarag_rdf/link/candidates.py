@@ -1,4 +1,4 @@
-"""Candidate links: items of another graph that an entity may be, each with a score in [0, 1]."""
+"""Candidate links: items of another graph that may be an entity, each with a score in [0, 1]."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
-from scipy import sparse
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.reader import GraphReader
@@ -21,10 +21,13 @@ from sarag_rdf.ports import Embedder
 from sarag_rdf.resources import ontology_path
 from sarag_rdf.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
 
-NEARNESS = ("characters", "embedding", "none")
-NAMES, KINDS, TEXTS = 0.6, 0.15, 0.25
-ALIAS, NEAR = 0.95, 0.9
-UNKNOWN = 0.5
+if TYPE_CHECKING:
+    from scipy import sparse
+
+NAME_SIMILARITIES = ("characters", "embedding", "none")
+NAME_WEIGHT, KIND_WEIGHT, TEXT_WEIGHT = 0.6, 0.15, 0.25
+ALIAS_SCORE, SIMILAR_FACTOR = 0.95, 0.9
+UNKNOWN_SCORE = 0.5
 TOOL = "sarag link"
 _MEASURES = {
     "equal": "equal normalized names",
@@ -38,23 +41,38 @@ _JUSTIFICATIONS = {
 }
 _COMPOSITE = SEMAPV.CompositeMatching.value
 
+_GRAM_LENGTH = 3
+_BLOCK_ROWS = 256
+SimilarNames = Iterator[tuple[int, int, float]]
+"""(index of a name, index of a name in the other graph, cosine)"""
+FindSimilar = Callable[[Sequence[str], Sequence[str], int], SimilarNames]
+MIN_CHARACTER_COSINE, MIN_EMBEDDING_COSINE = 0.6, 0.75
+"""Minimum cosines of similar names."""
+MAX_DESCRIPTIONS = 3
+"""Descriptions of an entity that are used, the first in alphabetical order."""
+
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """How the names of a pair agree: `worth` enters the score, `similarity` is as found."""
+class NameMatch:
+    """The best match of names of a pair: its weighted score, its cosine, and the measure."""
 
-    worth: float
+    score: float
     similarity: float
     how: str
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How candidates are looked for; `near` is characters, embedding or none.
+_NO_MATCH = NameMatch(0.0, 0.0, "")
 
-    With `by_name` the other graph is not read as a whole but asked for equal names.
+
+@dataclass(frozen=True, slots=True)
+class CandidateOptions:
+    """Options of the search for candidates.
+
+    `per_entity` is the maximum number of candidates for an entity, `min_confidence` their minimum
+    score. `near` selects the similarity of names that are not equal: characters, embedding or none.
+    With `by_name` the other graph is not read as a whole, but queried for equal names.
     """
 
     per_entity: int = 3
@@ -64,144 +82,162 @@ class Settings:
     by_name: bool = False
 
     def __post_init__(self) -> None:
-        if self.near not in NEARNESS:
-            raise UsageError(f"unknown nearness '{self.near}': choose of {', '.join(NEARNESS)}")
+        if self.near not in NAME_SIMILARITIES:
+            raise UsageError(
+                f"unknown similarity '{self.near}': use one of {', '.join(NAME_SIMILARITIES)}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class EntityIndex:
+    """Entities by IRI, with preferred names (`labels`) and kinds.
+
+    `by_name` maps a normalised name to its entities, with true if it is a preferred name.
+    """
+
+    labels: dict[str, str]
+    by_name: dict[str, dict[str, bool]]
+    kinds: dict[str, frozenset[str]]
 
 
 def candidates(
     own: GraphReader,
     target: GraphReader,
     embedder: Callable[[], Embedder],
-    settings: Settings,
+    options: CandidateOptions,
     linked: frozenset[str] = frozenset(),
 ) -> list[Match]:
-    """Candidates for all entities that are not `linked`, by entity and falling confidence.
+    """Candidates for all entities that are not `linked`, by entity and descending confidence.
 
-    What is proposed says skos:exactMatch: the best item of an entity, if that is the only best
-    one and no other entity fits it as well or better. Other candidates say sssom:NoMapping, and
-    their comment why.
+    The predicate of a proposed link is skos:exactMatch: the item has the highest score of the
+    entity, without a tie, and no other entity has the same or a higher score for that item. Other
+    candidates have the predicate sssom:NoMapping, and their comment gives the reason.
     """
-    ours = read_side(own, linked)
-    theirs = read_named(target, own, ours.labels) if settings.by_name else read_side(target)
-    names = _equal_names(ours, theirs)
-    if settings.near != "none" and not settings.by_name:
-        names |= _near_names(ours, theirs, names, settings, embedder)
-    texts = _text_cosines(own, target, ours, theirs, list(names), embedder)
+    own_index = index_entities(own, linked)
+    target_index = (
+        index_entities_named(target, own, own_index.labels)
+        if options.by_name
+        else index_entities(target)
+    )
+    names = _equal_names(own_index, target_index)
+    if options.near != "none" and not options.by_name:
+        names |= _similar_names(own_index, target_index, names, options, embedder)
+    texts = _text_cosines(own, target, own_index, target_index, list(names), embedder)
     scored = {
-        pair: _scored(pair, agreed, ours, theirs, texts, settings) for pair, agreed in names.items()
+        pair: _score(pair, name_match, own_index, target_index, texts, options)
+        for pair, name_match in names.items()
     }
-    kept = {pair: m for pair, m in scored.items() if (m.confidence or 0) >= settings.min_confidence}
-    return _decided(kept, settings.per_entity)
+    selected = {
+        pair: m for pair, m in scored.items() if (m.confidence or 0) >= options.min_confidence
+    }
+    return _select_best(selected, options.per_entity)
 
 
-def _equal_names(ours: Side, theirs: Side) -> dict[Pair, Names]:
-    found: dict[Pair, Names] = {}
-    for name, entities in ours.named.items():
-        for item, item_prefers in theirs.named.get(name, {}).items():
+def _equal_names(own_index: EntityIndex, target_index: EntityIndex) -> dict[Pair, NameMatch]:
+    result: dict[Pair, NameMatch] = {}
+    for name, entities in own_index.by_name.items():
+        for item, item_prefers in target_index.by_name.get(name, {}).items():
             for entity, prefers in entities.items():
-                worth = 1.0 if prefers and item_prefers else ALIAS
-                if worth > found.get((entity, item), _NOTHING).worth:
-                    found[entity, item] = Names(worth, 1.0, "equal")
-    return found
+                score = 1.0 if prefers and item_prefers else ALIAS_SCORE
+                if score > result.get((entity, item), _NO_MATCH).score:
+                    result[entity, item] = NameMatch(score, 1.0, "equal")
+    return result
 
 
-_NOTHING = Names(0.0, 0.0, "")
-
-
-def _near_names(
-    ours: Side,
-    theirs: Side,
-    equal: Mapping[Pair, Names],
-    settings: Settings,
+def _similar_names(
+    own_index: EntityIndex,
+    target_index: EntityIndex,
+    equal: Mapping[Pair, NameMatch],
+    options: CandidateOptions,
     embedder: Callable[[], Embedder],
-) -> dict[Pair, Names]:
-    """For entities whose names no item bears: preferred names of items near any of theirs."""
-    served = {entity for entity, _ in equal}
-    names = [n for n, bearers in ours.named.items() if not served.issuperset(bearers)]
-    others = [n for n, bearers in theirs.named.items() if any(bearers.values())]
-    found: dict[Pair, Names] = {}
-    find = by_characters if settings.near == "characters" else by_embedding(embedder())
-    for row, place, cosine in find(names, others, settings.per_entity):
-        for entity in ours.named[names[row]].keys() - served:
-            for item in theirs.named[others[place]]:
-                worth = NEAR * cosine
-                if worth > found.get((entity, item), _NOTHING).worth:
-                    found[entity, item] = Names(worth, cosine, settings.near)
-    return found
+) -> dict[Pair, NameMatch]:
+    """Similar preferred names of items, for entities without an equal name."""
+    matched = {entity for entity, _ in equal}
+    names = [n for n, bearers in own_index.by_name.items() if not matched.issuperset(bearers)]
+    others = [n for n, bearers in target_index.by_name.items() if any(bearers.values())]
+    result: dict[Pair, NameMatch] = {}
+    find = by_characters if options.near == "characters" else by_embedding(embedder())
+    for row, column, cosine in find(names, others, options.per_entity):
+        for entity in own_index.by_name[names[row]].keys() - matched:
+            for item in target_index.by_name[others[column]]:
+                score = SIMILAR_FACTOR * cosine
+                if score > result.get((entity, item), _NO_MATCH).score:
+                    result[entity, item] = NameMatch(score, cosine, options.near)
+    return result
 
 
 def _text_cosines(
     own: GraphReader,
     target: GraphReader,
-    ours: Side,
-    theirs: Side,
+    own_index: EntityIndex,
+    target_index: EntityIndex,
     pairs: list[Pair],
     embedder: Callable[[], Embedder],
 ) -> dict[Pair, float]:
-    """Cosines of what both graphs say, for pairs of which both say something."""
-    here = descriptions(own, {a for a, _ in pairs}, ours.named) if pairs else {}
-    there = descriptions(target, {b for _, b in pairs}, theirs.named) if here else {}
+    """Cosines of the descriptions of pairs where both have one."""
+    here = descriptions(own, {a for a, _ in pairs}, own_index.by_name) if pairs else {}
+    there = descriptions(target, {b for _, b in pairs}, target_index.by_name) if here else {}
     both = [(a, b) for a, b in pairs if a in here and b in there]
     if not both:
         return {}
     texts = sorted({here[a] for a, _ in both} | {there[b] for _, b in both})
-    places = {text: place for place, text in enumerate(texts)}
+    columns = {text: column for column, text in enumerate(texts)}
     vectors = embedder().embed(texts)
-    left = vectors[[places[here[a]] for a, _ in both]]
-    right = vectors[[places[there[b]] for _, b in both]]
+    left = vectors[[columns[here[a]] for a, _ in both]]
+    right = vectors[[columns[there[b]] for _, b in both]]
     cosines = np.einsum("ij,ij->i", left, right)
     return {pair: max(0.0, min(1.0, float(c))) for pair, c in zip(both, cosines, strict=True)}
 
 
-def _scored(
+def _score(
     pair: Pair,
-    names: Names,
-    ours: Side,
-    theirs: Side,
+    names: NameMatch,
+    own_index: EntityIndex,
+    target_index: EntityIndex,
     texts: Mapping[Pair, float],
-    settings: Settings,
+    options: CandidateOptions,
 ) -> Match:
     entity, item = pair
-    here, there = ours.kinds.get(entity), theirs.kinds.get(item)
-    kinds = UNKNOWN if not here or not there else float(bool(here & there))
-    text = texts.get(pair, UNKNOWN)
-    score = round(NAMES * names.worth + KINDS * kinds + TEXTS * text, 4)
-    said = f"{text:.2f}" if pair in texts else "unknown"
-    kind = "unknown" if kinds == UNKNOWN else "same" if kinds else "different"
+    here, there = own_index.kinds.get(entity), target_index.kinds.get(item)
+    kinds = UNKNOWN_SCORE if not here or not there else float(bool(here & there))
+    text = texts.get(pair, UNKNOWN_SCORE)
+    score = round(NAME_WEIGHT * names.score + KIND_WEIGHT * kinds + TEXT_WEIGHT * text, 4)
+    text_score = f"{text:.2f}" if pair in texts else "unknown"
+    kind = "unknown" if kinds == UNKNOWN_SCORE else "same" if kinds else "different"
     return Match(
         entity,
         EXACT,
         item,
         _COMPOSITE if pair in texts else _JUSTIFICATIONS[names.how],
         score,
-        ours.labels[entity],
-        theirs.labels[item],
+        own_index.labels[entity],
+        target_index.labels[item],
         round(names.similarity, 4),
         _MEASURES[names.how],
         TOOL,
-        settings.date,
-        f"names {names.worth:.2f}, kinds {kind}, texts {said}",
+        options.date,
+        f"names {names.score:.2f}, kinds {kind}, texts {text_score}",
     )
 
 
-def _decided(scored: Mapping[Pair, Match], per_entity: int) -> list[Match]:
-    """The best of each entity, with what speaks against taking them."""
+def _select_best(scored: Mapping[Pair, Match], per_entity: int) -> list[Match]:
+    """The best candidates of each entity, with the reasons against proposing them."""
     of_entity: defaultdict[str, list[Match]] = defaultdict(list)
     of_item: defaultdict[str, list[float]] = defaultdict(list)
     for match in scored.values():
         of_entity[match.subject].append(match)
         of_item[match.object].append(match.confidence or 0.0)
-    found: list[Match] = []
+    result: list[Match] = []
     for entity in sorted(of_entity):
         listed = sorted(of_entity[entity], key=lambda m: (-(m.confidence or 0.0), m.object))
         best = listed[0].confidence or 0.0
         ties = sum(match.confidence == best for match in listed)
-        found += [_judged(m, best, ties, of_item[m.object]) for m in listed[:per_entity]]
-    return found
+        result += [_with_decision(m, best, ties, of_item[m.object]) for m in listed[:per_entity]]
+    return result
 
 
-def _judged(match: Match, best: float, ties: int, rivals: list[float]) -> Match:
-    """Proposed, or with the reason why it is not."""
+def _with_decision(match: Match, best: float, ties: int, rivals: list[float]) -> Match:
+    """The candidate as proposed, or with the reason against it."""
     confidence = match.confidence or 0.0
     if confidence < best:
         reason = "another item fits better"
@@ -216,48 +252,40 @@ def _judged(match: Match, best: float, ties: int, rivals: list[float]) -> Match:
     return replace(match, predicate=NO_MAPPING, comment=f"{reason}; {match.comment}")
 
 
-Near = Iterator[tuple[int, int, float]]
-"""Places of a name and of a name of the other side, and their cosine."""
-FindNear = Callable[[Sequence[str], Sequence[str], int], Near]
-
-CHARACTERS, EMBEDDING = 0.6, 0.75
-"""Cosines from which names count as near."""
-_GRAM = 3
-_ROWS = 256
-
-
-def by_characters(names: Sequence[str], others: Sequence[str], k: int) -> Near:
-    """At most `k` others for each name: cosine of TF-IDF over runs of three characters."""
+def by_characters(names: Sequence[str], others: Sequence[str], k: int) -> SimilarNames:
+    """At most `k` others for each name, by the cosine of TF-IDF vectors of character trigrams."""
     if not names or not others:
         return
+    from scipy import sparse
+
     grams: dict[str, int] = {}
     known, _ = _counts(others, grams, grow=True)
-    own, strange = _counts(names, grams, grow=False)
+    own, unknown_grams = _counts(names, grams, grow=False)
     seen = np.asarray((known > 0).sum(axis=0)).ravel()
     rarest = np.log(1 + len(others)) + 1
     weights = sparse.diags(np.log((1 + len(others)) / (1 + seen)) + 1)
     right = _unit(known @ weights, np.zeros(len(others))).T.tocsc()
-    left = _unit(own @ weights, strange * rarest**2)
-    for start in range(0, len(names), _ROWS):
-        block = (left[start : start + _ROWS] @ right).tocsr()
+    left = _unit(own @ weights, unknown_grams * rarest**2)
+    for start in range(0, len(names), _BLOCK_ROWS):
+        block = (left[start : start + _BLOCK_ROWS] @ right).tocsr()
         for row in range(block.shape[0]):
             begin, end = block.indptr[row], block.indptr[row + 1]
-            places, values = block.indices[begin:end], block.data[begin:end]
-            yield from _best(start + row, places, values, k, CHARACTERS)
+            columns, values = block.indices[begin:end], block.data[begin:end]
+            yield from _best(start + row, columns, values, k, MIN_CHARACTER_COSINE)
 
 
-def by_embedding(embedder: Embedder) -> FindNear:
-    """At most k others for each name: cosine of the names' embeddings."""
+def by_embedding(embedder: Embedder) -> FindSimilar:
+    """At most `k` others for each name, by the cosine of their embeddings."""
 
-    def find(names: Sequence[str], others: Sequence[str], k: int) -> Near:
+    def find(names: Sequence[str], others: Sequence[str], k: int) -> SimilarNames:
         if not names or not others:
             return
         left, right = embedder.embed(names), embedder.embed(others)
         every = np.arange(len(others))
-        for start in range(0, len(names), _ROWS):
-            block = left[start : start + _ROWS] @ right.T
+        for start in range(0, len(names), _BLOCK_ROWS):
+            block = left[start : start + _BLOCK_ROWS] @ right.T
             for row, values in enumerate(block):
-                yield from _best(start + row, every, values, k, EMBEDDING)
+                yield from _best(start + row, every, values, k, MIN_EMBEDDING_COSINE)
 
     return find
 
@@ -265,98 +293,87 @@ def by_embedding(embedder: Embedder) -> FindNear:
 def _counts(
     names: Sequence[str], grams: dict[str, int], *, grow: bool
 ) -> tuple[sparse.csr_matrix, NDArray[np.float64]]:
-    """Names by runs of characters, which are numbered in `grams`; how many runs are not there."""
-    places: list[int] = []
+    """Trigram counts of names, shape (n, len(grams)), and their numbers of unknown trigrams."""
+    from scipy import sparse
+
+    columns: list[int] = []
     ends = [0]
-    strange = np.zeros(len(names))
+    unknown_grams = np.zeros(len(names))
     for row, name in enumerate(names):
         padded = f" {name} "
-        for start in range(max(1, len(padded) - _GRAM + 1)):
-            gram = padded[start : start + _GRAM]
-            place = grams.setdefault(gram, len(grams)) if grow else grams.get(gram, -1)
-            if place >= 0:
-                places.append(place)
+        for start in range(max(1, len(padded) - _GRAM_LENGTH + 1)):
+            gram = padded[start : start + _GRAM_LENGTH]
+            column = grams.setdefault(gram, len(grams)) if grow else grams.get(gram, -1)
+            if column >= 0:
+                columns.append(column)
             else:
-                strange[row] += 1
-        ends.append(len(places))
-    data = np.ones(len(places), dtype=np.float32)
-    made = sparse.csr_matrix((data, places, ends), shape=(len(names), len(grams)))
-    made.sum_duplicates()
-    return made, strange
+                unknown_grams[row] += 1
+        ends.append(len(columns))
+    data = np.ones(len(columns), dtype=np.float32)
+    matrix = sparse.csr_matrix((data, columns, ends), shape=(len(names), len(grams)))
+    matrix.sum_duplicates()
+    return matrix, unknown_grams
 
 
 def _unit(matrix: sparse.csr_matrix, more: NDArray[np.float64]) -> sparse.csr_matrix:
-    """Rows divided by their lengths, to whose squares `more` is added."""
+    """Rows divided by their lengths, with `more` added to the squared lengths."""
+    from scipy import sparse
+
     squares = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel() + more
     lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
     return (sparse.diags(1 / lengths) @ matrix).tocsr()
 
 
 def _best(
-    row: int, places: NDArray[np.int64], values: NDArray[np.float32], k: int, floor: float
-) -> Near:
-    """The k highest of one name that reach the floor; ties by place."""
-    kept = np.flatnonzero(values >= floor)
-    order = kept[np.lexsort((places[kept], -np.round(values[kept], 6)))][:k]
-    for place in order:
-        yield row, int(places[place]), min(1.0, float(values[place]))
+    row: int, columns: NDArray[np.int64], values: NDArray[np.float32], k: int, floor: float
+) -> SimilarNames:
+    """The k highest values of a row that are at least `floor`; ties by column."""
+    selected = np.flatnonzero(values >= floor)
+    order = selected[np.lexsort((columns[selected], -np.round(values[selected], 6)))][:k]
+    for column in order:
+        yield row, int(columns[column]), min(1.0, float(values[column]))
 
 
-SIDE_TEXTS = 3
-"""Descriptions of an entity that count at most, the first by their wording."""
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """Entities by IRI: their preferred names; all names, normalised; their kinds.
-
-    `named` leads from a normalised name to the entities that bear it, each with whether that is a
-    preferred name of it.
-    """
-
-    labels: dict[str, str]
-    named: dict[str, dict[str, bool]]
-    kinds: dict[str, frozenset[str]]
-
-
-def read_side(reader: GraphReader, without: Iterable[str] = ()) -> Side:
-    """All entities of a graph but those `without`."""
-    left_out = set(without)
+def index_entities(reader: GraphReader, without: Iterable[str] = ()) -> EntityIndex:
+    """All entities of a graph except those in `without`."""
+    excluded = set(without)
     labels: dict[str, str] = {}
     for item, text, *_ in reader.rows("entity-texts"):
-        if item.value not in left_out:
+        if item.value not in excluded:
             labels[item.value] = min(labels.get(item.value, text.value), text.value)
-    return _side(reader, labels)
+    return _build_index(reader, labels)
 
 
-def read_named(reader: GraphReader, own: GraphReader, entities: Iterable[str]) -> Side:
-    """Entities of a graph that is too large to be read, by the names that `entities` of ours have.
+def index_entities_named(
+    reader: GraphReader, own: GraphReader, entities: Iterable[str]
+) -> EntityIndex:
+    """Entities of a graph that have the same name as one of `entities` in `own`.
 
-    A name is asked for as it is spelled, with its own language, English, none, or `mul`.
+    Names are queried with the same spelling, with their language, English, `mul` and no language.
     """
-    asked: set[ox.Literal] = set()
+    literals: set[ox.Literal] = set()
     for _, name, *_ in own.rows_for("entity-names", entities):
         for language in {name.language or "", "en", "mul"}:
-            asked.add(ox.Literal(name.value, language=language or None))
-        asked.add(ox.Literal(name.value))
-    found = {entity.value for _, entity in reader.rows_named(asked)}
-    labels = {entity: name for entity, (name, _) in entity_labels(reader, found).items()}
-    return _side(reader, labels)
+            literals.add(ox.Literal(name.value, language=language or None))
+        literals.add(ox.Literal(name.value))
+    named = {entity.value for _, entity in reader.rows_named(literals)}
+    labels = {entity: name for entity, (name, _) in entity_labels(reader, named).items()}
+    return _build_index(reader, labels)
 
 
-def _side(reader: GraphReader, labels: dict[str, str]) -> Side:
-    named: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+def _build_index(reader: GraphReader, labels: dict[str, str]) -> EntityIndex:
+    by_name: defaultdict[str, dict[str, bool]] = defaultdict(dict)
     for entity, name, *_ in reader.rows_for("entity-names", labels):
-        named[normalize_name(name.value)].setdefault(entity.value, False)
+        by_name[normalize_name(name.value)].setdefault(entity.value, False)
     classes: defaultdict[str, set[str]] = defaultdict(set)
     for entity, name, class_ in reader.rows_for("entity-labels", labels):
-        named[normalize_name(name.value)][entity.value] = True
+        by_name[normalize_name(name.value)][entity.value] = True
         if class_ is not None:
             classes[entity.value].add(class_.value)
     for iri, label in labels.items():
-        named[normalize_name(label)][iri] = True
-    kinds = {iri: frozenset(map(_kind, found)) - {""} for iri, found in classes.items()}
-    return Side(labels, dict(named), kinds)
+        by_name[normalize_name(label)][iri] = True
+    kinds = {iri: frozenset(map(_kind, result)) - {""} for iri, result in classes.items()}
+    return EntityIndex(labels, dict(by_name), kinds)
 
 
 def _kind(class_: str) -> str:
@@ -365,24 +382,24 @@ def _kind(class_: str) -> str:
 
 @cache
 def _kinds() -> dict[str, str]:
-    """Classes that mean one of our own kinds, as the ontology says; misc is no kind."""
+    """Class -> kind, from the alignments in the ontology; misc is not a kind."""
     own = {node: kind for kind, node in TYPE_CLASSES.items() if kind != "misc"}
-    found = {node.value: kind for node, kind in own.items()}
+    result = {node.value: kind for node, kind in own.items()}
     matching = (RDFS.subClassOf, SKOS.exactMatch, SKOS.closeMatch)
     for quad in ox.parse(path=str(ontology_path("sarag.ttl")), format=ox.RdfFormat.TURTLE):
         kind = own.get(quad.subject) if isinstance(quad.subject, ox.NamedNode) else None
         if kind and quad.predicate in matching and quad.object != SARAG.Entity:
-            found[str(quad.object)[1:-1]] = kind
-    return found
+            result[str(quad.object)[1:-1]] = kind
+    return result
 
 
 def descriptions(
     reader: GraphReader, entities: Iterable[str], names: Iterable[str]
 ) -> dict[str, str]:
-    """Texts about the entities, the first few of each as one; those that are mere names are not."""
-    mere = set(names)
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    """Entity -> its first `MAX_DESCRIPTIONS` descriptions, without those that are only a name."""
+    name_set = set(names)
+    result: defaultdict[str, set[str]] = defaultdict(set)
     for entity, text in reader.rows_for("entity-descriptions", entities):
-        if normalize_name(text.value) not in mere:
-            found[entity.value].add(text.value)
-    return {iri: " ".join(sorted(several)[:SIDE_TEXTS]) for iri, several in found.items()}
+        if normalize_name(text.value) not in name_set:
+            result[entity.value].add(text.value)
+    return {iri: " ".join(sorted(several)[:MAX_DESCRIPTIONS]) for iri, several in result.items()}

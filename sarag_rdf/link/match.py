@@ -1,7 +1,7 @@
-"""A link between an entity and an item, and how it came about: in memory and as quads.
+"""A link between an entity and an item with its provenance, in memory and as quads.
 
-The link itself is one triple. What is known of it stands at a node whose IRI is made of the
-triple, in the terms of SSSOM (https://w3id.org/sssom/).
+The link is one triple. Its provenance is at a node whose IRI is derived from the triple, in the
+terms of SSSOM (https://w3id.org/sssom/).
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ PREDICATES = (
     SAME_AS,
     *(SKOS[f"{name}Match"].value for name in ("close", "broad", "narrow", "related")),
 )
-"""What a link may say."""
+"""Predicates of links."""
 UNSPECIFIED = SEMAPV.UnspecifiedMatching.value
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Subject, predicate and object are IRIs; `justification` is one of SEMAPV.
+    """A mapping of SSSOM. Subject, predicate, object and `justification` (SEMAPV) are IRIs.
 
-    `confidence` lies in [0, 1], or is None; `similarity` and `measure` tell of the names;
-    `date` is an ISO 8601 date or nothing; `line` is where it stands in a file.
+    `confidence` is in [0, 1], or None; `similarity` is that of the names, by `measure`; `date` is
+    an ISO 8601 date or empty; `line` is its line in a file.
     """
 
     subject: str
@@ -55,25 +55,25 @@ class Match:
     negated: bool = False
     line: int = field(default=0, compare=False)
     accepted: bool = True
-    """False for a row of a review table that nobody has accepted."""
+    """False for a row of a review table that has not been accepted."""
 
     @property
     def pair(self) -> tuple[str, str]:
-        """What is linked, in whatever sense."""
+        """Subject and object."""
         return self.subject, self.object
 
     @property
     def is_link(self) -> bool:
-        """Whether it says that the two are linked."""
+        """Whether it states a link: accepted, not negated, and not sssom:NoMapping."""
         return self.accepted and not self.negated and self.predicate != NO_MAPPING
 
 
 def quads_of(minter: Minter, match: Match) -> list[Quad]:
-    """The link and what is known of it, as quads of the graph of links."""
+    """The link and its provenance, as quads of the graph of links."""
     graph = NamedNode(minter.links_graph)
     node = NamedNode(minter.mapping(match.subject, match.predicate, match.object))
     ends = (NamedNode(match.subject), NamedNode(match.predicate), NamedNode(match.object))
-    said: list[tuple[NamedNode, Term]] = [
+    statements: list[tuple[NamedNode, Term]] = [
         (RDF.type, OWL.Axiom),
         (OWL.annotatedSource, ends[0]),
         (OWL.annotatedProperty, ends[1]),
@@ -81,16 +81,16 @@ def quads_of(minter: Minter, match: Match) -> list[Quad]:
         (SSSOM.mapping_justification, NamedNode(match.justification)),
     ]
     if match.confidence is not None:
-        said.append((SSSOM.confidence, _decimal(match.confidence)))
+        statements.append((SSSOM.confidence, _decimal(match.confidence)))
     for property_, text in (
         (SSSOM.object_label, match.object_label),
         (SSSOM.mapping_tool, match.tool),
     ):
         if text:
-            said.append((property_, Literal(text)))
+            statements.append((property_, Literal(text)))
     if match.date:
-        said.append((SSSOM.mapping_date, Literal(match.date, datatype=XSD.date)))
-    return [Quad(*ends, graph), *(Quad(node, p, value, graph) for p, value in said)]
+        statements.append((SSSOM.mapping_date, Literal(match.date, datatype=XSD.date)))
+    return [Quad(*ends, graph), *(Quad(node, p, value, graph) for p, value in statements)]
 
 
 def _decimal(value: float) -> Literal:
@@ -104,10 +104,10 @@ def rows_of_links(reader: GraphReader, name: str) -> list[tuple[Any, ...]]:
     return replace(reader, over=(Part(LINKS, LINKS, graphs, reader.store),)).rows(name)
 
 
-def stored(reader: GraphReader) -> list[Match]:
+def read_links(reader: GraphReader) -> list[Match]:
     """All links of a graph, by subject, object and predicate; without labels of subjects."""
-    found = [_match(row) for row in rows_of_links(reader, "mappings")]
-    return sorted(found, key=lambda match: (*match.pair, match.predicate))
+    links = [_match(row) for row in rows_of_links(reader, "mappings")]
+    return sorted(links, key=lambda match: (*match.pair, match.predicate))
 
 
 def _match(row: Sequence[Any]) -> Match:
@@ -127,18 +127,18 @@ def _match(row: Sequence[Any]) -> Match:
 
 
 def identities(reader: GraphReader) -> list[tuple[str, str]]:
-    """Entities and the items that they are said to be the same as."""
+    """(entity, item) pairs of links that state identity."""
     return [(entity.value, item.value) for entity, item, _ in rows_of_links(reader, "identities")]
 
 
 def quads_of_links(reader: GraphReader, matches: Iterable[Match]) -> list[Quad]:
-    """All quads of the graph of links that belong to these links."""
+    """All quads of these links and their provenance in the graph of links."""
     mapping = reader.minter.mapping
     chosen = {(match.subject, match.predicate, match.object) for match in matches}
     nodes = {mapping(*triple) for triple in chosen}
-    found = []
+    quads = []
     for quad in reader.store.quads(reader.minter.links_graph):
         subject = text_of(quad.subject)
         if subject in nodes or (subject, quad.predicate.value, text_of(quad.object)) in chosen:
-            found.append(quad)
-    return found
+            quads.append(quad)
+    return quads

@@ -1,4 +1,4 @@
-"""SSSOM tables: reading, writing, CURIEs, and tables for review in a spreadsheet."""
+"""SSSOM tables: reading, writing, CURIEs, and review tables for spreadsheets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import yaml
 from pyoxigraph import NamedNode
 
 from sarag_rdf.errors import InputError
@@ -37,18 +36,18 @@ COLUMNS = (
 )
 REQUIRED = ("subject_id", "predicate_id", "object_id", "mapping_justification")
 DECISION = "decision"
-"""Column of a review table: rows are left out unless it says accept."""
+"""Column of a review table: only rows with ``accept`` are used."""
 _DECISIONS = {"accept": True, "reject": False, "": False}
 UNKNOWN_LICENSE = "https://w3id.org/sssom/license/unspecified"
-_SHOWN = 5
+_MAX_ERRORS = 5
 
 
 def write_table(
     matches: Iterable[Match], header: Mapping[str, str], prefixes: Mapping[str, str]
 ) -> str:
-    """The table of links, in the order given; `prefixes` are names for namespaces of ours.
+    """The SSSOM table of links, in the order given; `prefixes` maps further prefixes to namespaces.
 
-    Columns without any value are left out.
+    Columns without values are omitted, except required ones.
     """
     listed = list(matches)
     ends = (iri for m in listed for iri in (m.subject, m.predicate, m.object, m.justification))
@@ -68,7 +67,7 @@ def write_table(
 
 
 def cells(match: Match, curies: Curies | None = None) -> dict[str, str]:
-    """A row, by the names of the columns; without `curies` IRIs are written in full."""
+    """Column -> cell of a row; without `curies`, IRIs are not shortened."""
     curies = curies or Curies({})
     return {
         "subject_id": curies.shorten(match.subject),
@@ -96,7 +95,7 @@ def _number(value: float | None) -> str:
 
 
 def read_table(path: Path) -> list[Match]:
-    """The rows of a table; raises `InputError` with the line of all that is wrong in it."""
+    """The rows of a table; raises `InputError` with the lines of all errors."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -104,30 +103,31 @@ def read_table(path: Path) -> list[Match]:
     lines = text.splitlines(keepends=True)
     head = [line for line in lines if line.startswith("#")]
     curies = Curies(_curie_map(path, head))
-    # Lines of the header become empty, so that line numbers are those of the file.
+    # Header lines become empty, so that line numbers are those of the file.
     body = ["\n" if line.startswith("#") else line for line in lines]
     table = csv.reader(body, delimiter="\t", strict=True)
     rows = ((table.line_num, row) for row in _rows(path, table) if any(row))
     _, names = next(rows, (0, []))
     missing = [name for name in REQUIRED if name not in names]
     if missing:
-        raise InputError(f"{path} is no SSSOM table: it lacks the column {', '.join(missing)}")
-    found: list[Match] = []
-    wrong: list[str] = []
+        columns = ", ".join(missing)
+        raise InputError(f"{path} is not an SSSOM table: it has no column {columns}")
+    matches: list[Match] = []
+    errors: list[str] = []
     for line, cells in rows:
         try:
-            found.append(_match(names, cells, curies, line))
+            matches.append(_match(names, cells, curies, line))
         except ValueError as error:
-            wrong.append(f"line {line}: {error}")
-    complain(path, wrong)
-    return found
+            errors.append(f"line {line}: {error}")
+    raise_for_lines(path, errors)
+    return matches
 
 
-def complain(path: Path, wrong: Sequence[str]) -> None:
-    """Raise `InputError` if anything is wrong; the first few are said."""
-    if wrong:
-        more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-        raise InputError(f"{path}, {'; '.join(wrong[:_SHOWN])}{more}. Nothing was written")
+def raise_for_lines(path: Path, errors: Sequence[str]) -> None:
+    """Raise `InputError` with the first errors of a file, if there are any."""
+    if errors:
+        more = f"; and {len(errors) - _MAX_ERRORS} more" if len(errors) > _MAX_ERRORS else ""
+        raise InputError(f"{path}, {'; '.join(errors[:_MAX_ERRORS])}{more}. Nothing was written")
 
 
 def _rows(path: Path, table: Iterator[list[str]]) -> Iterator[list[str]]:
@@ -138,20 +138,22 @@ def _rows(path: Path, table: Iterator[list[str]]) -> Iterator[list[str]]:
 
 
 def _curie_map(path: Path, head: Iterable[str]) -> dict[str, str]:
+    import yaml
+
     try:
         data = yaml.safe_load("".join(line[1:] for line in head)) or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())
         raise InputError(f"the header of {path} is not YAML: {problem}") from error
-    found = data.get("curie_map", {}) if isinstance(data, dict) else None
-    if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
-        raise InputError(f"the header of {path} has no map of prefixes where one should be")
-    return {str(prefix): base for prefix, base in found.items()}
+    prefixes = data.get("curie_map", {}) if isinstance(data, dict) else None
+    if not isinstance(prefixes, dict) or not all(isinstance(v, str) for v in prefixes.values()):
+        raise InputError(f"the curie_map in the header of {path} is not a map of prefixes to IRIs")
+    return {str(prefix): base for prefix, base in prefixes.items()}
 
 
 def _match(names: Sequence[str], cells: Sequence[str], curies: Curies, line: int) -> Match:
     if len(cells) != len(names):
-        raise ValueError(f"{len(cells)} cells under {len(names)} column names")
+        raise ValueError(f"{len(cells)} cells for {len(names)} columns")
     row = dict(zip(names, (cell.strip() for cell in cells), strict=True))
     for name in REQUIRED:
         if not row[name]:
@@ -159,15 +161,15 @@ def _match(names: Sequence[str], cells: Sequence[str], curies: Curies, line: int
     predicate = curies.expand(row["predicate_id"])
     if predicate not in (*PREDICATES, NO_MAPPING):
         raise ValueError(
-            f"'{row['predicate_id']}' is no link: use skos:exactMatch, closeMatch, broadMatch, "
-            "narrowMatch or relatedMatch, owl:sameAs, or sssom:NoMapping"
+            f"unknown predicate '{row['predicate_id']}': use skos:exactMatch, closeMatch, "
+            "broadMatch, narrowMatch or relatedMatch, owl:sameAs, or sssom:NoMapping"
         )
     modifier = row.get("predicate_modifier", "")
     if modifier not in ("", "Not"):
-        raise ValueError(f"predicate_modifier is '{modifier}', where only Not may stand")
+        raise ValueError(f"predicate_modifier is '{modifier}': use Not, or leave it empty")
     decision = row.get(DECISION, "accept").casefold()
     if decision not in _DECISIONS:
-        raise ValueError(f"{DECISION} is '{decision}': write accept or reject, or leave it empty")
+        raise ValueError(f"{DECISION} is '{decision}': use accept or reject, or leave it empty")
     return Match(
         curies.expand(row["subject_id"]),
         predicate,
@@ -214,7 +216,7 @@ BUILT_IN = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
 }
-"""Prefixes that stand for the same everywhere; a file need not declare them."""
+"""Prefixes with a fixed meaning, which need not be declared in a file."""
 _KNOWN = {
     "wd": "http://www.wikidata.org/entity/",
     "dbr": "http://dbpedia.org/resource/",
@@ -227,18 +229,18 @@ _KNOWN = {
 def prefixes_for(iris: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
     """Prefix -> namespace for all IRIs: those `given`, well-known ones, then ns1, ns2, ..."""
     names = {base: prefix for prefix, base in (BUILT_IN | _KNOWN | dict(given)).items()}
-    found: dict[str, str] = {}
+    prefixes: dict[str, str] = {}
     number = 0
     for base in sorted({namespace(iri) for iri in iris}):
         if base not in names:
             number += 1
             names[base] = f"ns{number}"
-        found[names[base]] = base
-    return dict(sorted(found.items()))
+        prefixes[names[base]] = base
+    return dict(sorted(prefixes.items()))
 
 
 class Curies:
-    """Shortens by one set of prefixes, and expands by it and by `BUILT_IN`."""
+    """Shortens IRIs with given prefixes, and expands CURIEs with these and `BUILT_IN`."""
 
     def __init__(self, prefixes: Mapping[str, str]) -> None:
         self._bases = {**BUILT_IN, **prefixes}
@@ -258,7 +260,7 @@ class Curies:
         elif not colon:
             raise ValueError(f"'{text}' is neither a CURIE nor an IRI")
         elif not local.startswith("//") and prefix not in ("urn", "mailto", "tag", "doi"):
-            raise ValueError(f"'{text}' has a prefix that the file's curie_map lacks")
+            raise ValueError(f"the prefix of '{text}' is not in the curie_map of the file")
         NamedNode(bare)
         return bare
 
@@ -272,14 +274,14 @@ REVIEW_COLUMNS = (
     *("mapping_justification", "mapping_tool", "mapping_date", "comment"),
 )
 SAMPLE = 300
-"""Characters of a sample at most."""
+"""Maximum length of a sample, in characters."""
 
 
 def review_table(reader: GraphReader, matches: Sequence[Match]) -> str:
-    """Tab-separated values, a row for each pair, none of them decided yet.
+    """A table for review as tab-separated values, with one row per pair and no decisions.
 
-    Beside the names stand how many documents describe each entity, and a text about it. The table
-    begins with a byte order mark, by which spreadsheets know UTF-8.
+    It has the number of documents that describe each entity, and a sample of its descriptions. It
+    starts with a byte order mark, so that spreadsheets recognise UTF-8.
     """
     entities = {iri for match in matches for iri in match.pair}
     documents, samples = documents_of(reader, entities), _samples(reader, entities)
@@ -299,13 +301,13 @@ def review_table(reader: GraphReader, matches: Sequence[Match]) -> str:
 
 
 def _samples(reader: GraphReader, entities: Iterable[str]) -> dict[str, str]:
-    """A text about each entity: the longest that is shown whole, or the beginning of another."""
+    """Entity -> its longest description that fits, or else the start of a longer one."""
     texts: defaultdict[str, set[str]] = defaultdict(set)
     for entity, text in reader.rows_for("entity-descriptions", entities):
         texts[entity.value].add(" ".join(text.value.split()))
     best = {
-        entity: max(found, key=lambda text: (min(len(text), SAMPLE), -len(text), text))
-        for entity, found in texts.items()
+        entity: max(items, key=lambda text: (min(len(text), SAMPLE), -len(text), text))
+        for entity, items in texts.items()
     }
     return {
         entity: text if len(text) <= SAMPLE else f"{text[: SAMPLE - 4]} ..."

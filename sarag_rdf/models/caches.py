@@ -22,10 +22,10 @@ from urllib.parse import quote
 
 import numpy as np
 
-from sarag_rdf.cache_errors import cannot_be_kept
+from sarag_rdf.cache_errors import warn_unwritable
 from sarag_rdf.errors import place
 from sarag_rdf.iris import sha256_hex
-from sarag_rdf.ports import LLM, Embedder, Matrix, Reply
+from sarag_rdf.ports import LLM, Embedder, Matrix, Reply, Vector
 from sarag_rdf.redaction import redacted_data
 from sarag_rdf.types import Usage
 
@@ -81,6 +81,12 @@ class CachedEmbedder:
         if not keys:
             return self._embedder.embed([])
         return np.stack([np.frombuffer(found[key], dtype=np.float32) for key in keys])
+
+    def cached(self, text: str) -> Vector | None:
+        """The vector of a text if it is cached; nothing is embedded."""
+        key = self._key(text)
+        found = self._found([key])
+        return np.frombuffer(found[key], dtype=np.float32) if found else None
 
     def _found(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         latest = {} if self._latest is None else self._latest
@@ -315,7 +321,7 @@ class SqliteCache:
                 return self._execute(text, rows)
         except (sqlite3.Error, OSError) as error:
             if not self._warned:
-                cannot_be_kept(self._path, error)
+                warn_unwritable(self._path, error)
             self._warned = True
             return []
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import re
-import socket
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
+import httpx
 import openai
 
 from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY
@@ -26,13 +25,12 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
     UsageError,
 )
+from sarag_rdf.http import BoundedClient, DeadlineError, ReplySizeError, is_http_url, retry_after
 from sarag_rdf.redaction import (
     MASK,
-    RedactingFilter,
     holds_password,
     masked,
     public_origin,
-    redacted_body,
     redacted_data,
     redacted_remark,
     remember,
@@ -40,11 +38,8 @@ from sarag_rdf.redaction import (
 )
 
 _LOG = logging.getLogger(__name__)
-for _name in ("httpx", "httpcore.http11", "httpx2", "httpcore2.http11"):
-    logging.getLogger(_name).addFilter(RedactingFilter())
-
-_GRACE: Final = 1.5
-"""An answer is cut after so many times its seconds: one that stands still ends before."""
+_DEADLINE: Final = 1.5
+"""Deadline of a reply, in multiples of the timeout of each wait."""
 _LONGEST_PAUSE: Final = 1.0
 _SHORTEST_PAUSE: Final = 0.05
 """Seconds between two requests to a server that is loading, unless it says Retry-After."""
@@ -64,17 +59,12 @@ def endpoint_key(given: str | None = None) -> str:
 
 def check_base_url(base_url: str) -> None:
     """Raise `UsageError` for what is no URL of an endpoint, or holds a password."""
-    try:
-        parts = urlsplit(base_url)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        sound = False
     if holds_password(base_url):
         raise UsageError(
             "an endpoint's URL may hold no password: set SARAG_API_KEY in the environment, or "
             "OPENAI_API_KEY"
         )
-    if not sound:
+    if not is_http_url(base_url):
         raise _no_base_url(base_url)
 
 
@@ -107,7 +97,7 @@ def endpoint_client(
             api_key=key,
             timeout=timeout,
             max_retries=max_retries,
-            http_client=_BoundedClient(timeout, max_reply, loading_wait),
+            http_client=cast("Any", _ModelClient(timeout, max_reply, loading_wait)),
         )
     except Exception as error:
         raise _no_base_url(base_url) from error  # the package has no error of its own for these
@@ -154,123 +144,57 @@ def endpoint_model(
     raise UsageError(f"{where} serves {len(names)} models: name one of {shown}")
 
 
-class _BoundedClient(openai.DefaultHttpxClient):
-    """An HTTP client for whole answers, which come in time and fit, or are an error."""
+class _ModelClient(BoundedClient):
+    """Sends the requests of the `openai` package, and waits for a server that loads its model."""
 
     def __init__(self, seconds: float, max_reply: int, loading_wait: float) -> None:
-        # A connection serves one request, so that it can be cut without harm to another.
-        headers = {"Accept-Encoding": "identity", "Connection": "close"}
-        super().__init__(timeout=seconds, follow_redirects=False, headers=headers)
-        self._seconds, self._most = seconds, max_reply
+        super().__init__(seconds, max_reply, deadline=_DEADLINE * seconds)
         self._loading_wait = loading_wait
         self._is_waiting = False
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
-    def send(self, request: Any, **options: Any) -> Any:
-        """Send, and read the whole answer, without secrets. Raises errors of the `openai` package.
+    def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        """Send, and read the whole reply. Raises errors of the `openai` package and of httpx.
 
-        While the server says that it is loading its model, the request is sent again, after what
-        Retry-After says or else a short pause, until `loading_wait` is over.
+        While the server says that it is loading its model, the request is sent again, after the
+        time in Retry-After or else a short pause, until `loading_wait` is over.
         """
         until = time.monotonic() + self._loading_wait
-        while (response := self._sent(request, options)).status_code == 503:
+        while (response := self._send_once(request, options)).status_code == 503:
             if not is_loading(503, response.text):
                 break
             left = until - time.monotonic()
             if left <= 0:
-                response.headers["x-should-retry"] = "false"  # the `openai` package heeds it
+                response.headers["x-should-retry"] = "false"  # a header of the `openai` package
                 return response
-            self._tell()
+            self._warn()
             time.sleep(min(left, self._pause(response.headers.get("retry-after", ""))))
         self._is_waiting = False
         return response
 
-    def _tell(self) -> None:
-        """Say once, whichever thread is first, that the server is waited for."""
-        with self._turn:
+    def _send_once(self, request: httpx.Request, options: dict[str, Any]) -> httpx.Response:
+        """Send; raises what the `openai` package does not send again, a late or too large reply."""
+        try:
+            return super().send(request, **options)
+        except DeadlineError as error:
+            raise openai.APITimeoutError(request=cast("Any", request)) from error
+        except ReplySizeError as error:
+            raise ModelReplySizeError(str(error)) from error
+
+    def _warn(self) -> None:
+        """Log once, from whichever thread is first, that requests wait for the server."""
+        with self._lock:
             if not self._is_waiting:
                 _LOG.warning(
                     "the model server is still loading; waiting up to %g s", self._loading_wait
                 )
             self._is_waiting = True
 
-    def _pause(self, retry_after: str) -> float:
-        try:
-            seconds = float(retry_after)
-        except ValueError:
-            seconds = self._loading_wait / 20
-            return min(max(seconds, _SHORTEST_PAUSE), _LONGEST_PAUSE)
+    def _pause(self, header: str) -> float:
+        seconds = retry_after(header)
+        if seconds is None:
+            return min(max(self._loading_wait / 20, _SHORTEST_PAUSE), _LONGEST_PAUSE)
         return max(seconds, _SHORTEST_PAUSE)
-
-    def _sent(self, request: Any, options: dict[str, Any]) -> Any:
-        with _Alarm(_GRACE * self._seconds) as alarm:
-            request.extensions = {**request.extensions, "trace": alarm.trace}
-            try:
-                response = super().send(request, **{**options, "stream": True})
-                try:
-                    body = self._read(response)
-                finally:
-                    response.close()
-                if alarm.rang:  # what has no length looks whole where it was cut
-                    raise openai.APITimeoutError(request=request)  # noqa: TRY301
-            except openai.OpenAIError:
-                raise
-            except Exception as error:
-                if alarm.rang:
-                    raise openai.APITimeoutError(request=request) from error
-                raise
-        headers = [
-            (name, redacted_remark(value))
-            for name, value in response.headers.multi_items()
-            if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
-        ]
-        content = redacted_body(body, remark=response.status_code >= 300)
-        return type(response)(
-            response.status_code, headers=headers, content=content, request=request
-        )
-
-    def _read(self, response: Any) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        for part in response.iter_bytes():
-            size += len(part)
-            if size > self._most:
-                raise ReplySizeError(self._most)
-            parts.append(part)
-        return b"".join(parts)
-
-
-class _Alarm:
-    """Shuts the connection of a request when its time is up."""
-
-    def __init__(self, seconds: float) -> None:
-        self.rang = False
-        self._timer = threading.Timer(seconds, self._ring)
-        self._timer.daemon = True
-        self._socket: socket.socket | None = None
-
-    def __enter__(self) -> _Alarm:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-
-    def trace(self, event: str, told: dict[str, Any]) -> None:
-        """Learn of the connection as the HTTP client makes it."""
-        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
-            self._socket = told["return_value"].get_extra_info("socket")
-            if self.rang:
-                self._shut()
-
-    def _ring(self) -> None:
-        self.rang = True
-        self._shut()
-
-    def _shut(self) -> None:
-        if self._socket is not None:
-            with contextlib.suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
 
 
 _CONTEXT: Final = re.compile(
@@ -289,12 +213,8 @@ _REFUSED: Final = (400, 404, 415, 422, 501)
 _TOLD: Final = 200
 
 
-class ReplySizeError(openai.OpenAIError):
-    """An answer of more bytes than are taken."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__(f"more than {most >> 20} MiB")
-        self.most = most
+class ModelReplySizeError(openai.OpenAIError):
+    """A reply of more bytes than the limit."""
 
 
 def public_url(url: str) -> str:
@@ -339,7 +259,7 @@ def is_refusal(error: openai.APIStatusError, request: Mapping[str, Any]) -> str:
 def typed_error(error: Exception, base_url: str) -> EndpointError:
     """Return the error of this library that stands for one of the `openai` package."""
     where = public_url(base_url)
-    if isinstance(error, ReplySizeError):
+    if isinstance(error, ModelReplySizeError):
         return EndpointError(
             f"{where} gave an answer of {error}: is it a model's endpoint? Else raise --max-reply"
         )

@@ -51,6 +51,12 @@ class SentenceTransformerEmbedder:
     def name(self) -> str:
         return self._name
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder with the model's files; None for a model of a hub."""
+        path = Path(self._name).expanduser()
+        return path if path.is_dir() else _packaged_path(self._name)
+
     def embed(self, texts: Sequence[str]) -> Matrix:
         with self._turn:
             if self._model is None:
@@ -68,8 +74,7 @@ class SentenceTransformerEmbedder:
         return np.asarray(vectors, dtype=np.float32)
 
     def _load(self) -> Any:
-        path = Path(self._name).expanduser()
-        local = path if path.is_dir() else _packaged_path(self._name)
+        local = self.folder
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
         logging.getLogger("transformers").setLevel(logging.ERROR)

@@ -28,9 +28,9 @@ class EdgeQuery:
     columns: tuple[Column, ...] = ("source", "target")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class EdgeKind:
-    """One kind of edge, directed from `source` to `target`.
+    """One kind of edge, directed from `source` to `target`; equal only to itself.
 
     predicate: IRI of the RDF property of an edge that has none of its own.
     query: reads all edges. by_source, by_target: read the edges of given nodes; a kind without

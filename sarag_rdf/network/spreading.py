@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.arrays import OneByOne
+from sarag_rdf.arrays import LazySequence
 from sarag_rdf.network.edges import Edges, Floats, Iris, Network, Rows
 from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EdgeKind
 from sarag_rdf.network.traversal import Traversal
@@ -26,7 +26,7 @@ Gate = Callable[[Rows], Floats]
 """Weights in [0, 1] of statements, given by row, for one question."""
 
 
-class IriSubset(OneByOne):
+class IriSubset(LazySequence):
     """Some of a list of IRIs; each is read from the list at its first use."""
 
     def __init__(self, iris: Sequence[str], rows: Rows) -> None:
@@ -296,15 +296,14 @@ class _ReachedGraph:
                 if kind.has_statements:
                     self.relationships = np.union1d(self.relationships, edges.statement)
         reached = self._with_identical(reached)
-        self._add(DESCRIBES, described)
-        self._add(DESCRIBES, step.incoming(DESCRIBES, reached))
+        self._add(DESCRIBES, described, step.incoming(DESCRIBES, reached))
         self._add(ABOUT, step.incoming(ABOUT, reached))
         self.entities = np.union1d(self.entities, reached)
         some = np.concatenate((self._edges[DESCRIBES].source, np.array(list(sources), np.int64)))
         self.documents = np.union1d(self.documents, some)
 
-    def _add(self, kind: EdgeKind, edges: Edges) -> None:
-        self._edges[kind] = Edges.union((self._edges[kind], edges))
+    def _add(self, kind: EdgeKind, *edges: Edges) -> None:
+        self._edges[kind] = Edges.union((self._edges[kind], *edges))
 
     def _gated(self, kind: EdgeKind, edges: Edges) -> Edges:
         """The edges between two entities that pass activation, weighted for the question."""

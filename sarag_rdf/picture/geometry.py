@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import networkx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -63,6 +62,8 @@ def spring_positions(n: int, lengths: Mapping[tuple[int, int], float]) -> Points
     """
     if n < 2:
         return np.zeros((n, 2))
+    import networkx
+
     graph = networkx.Graph()
     graph.add_nodes_from(range(n))
     graph.add_weighted_edges_from((i, j, length) for (i, j), length in lengths.items())

@@ -1,8 +1,9 @@
-"""Queries whose default graph is some of a store's named graphs.
+"""Queries whose default graph is the union of some of a store's named graphs.
 
-Oxigraph looks up every triple pattern in each graph of such a list: with a graph for each source, a
-query that takes milliseconds over the union of all graphs takes minutes. The union of a store that
-holds only these graphs gives the same answer, so they are copied into one in memory.
+For such a dataset, Oxigraph looks up every triple pattern in each of the graphs: with one graph per
+source, a query that takes milliseconds over the union of all graphs takes minutes. The union of a
+store that holds only these graphs gives the same solutions, so they are copied into a store in
+memory.
 """
 
 from __future__ import annotations
@@ -15,46 +16,47 @@ from typing import Any
 import pyoxigraph as ox
 
 FEW_GRAPHS = 8
-"""A list of this many graphs is passed to the engine as it is."""
+"""Up to this many graphs are passed to the engine as a list."""
 MOST_COPIED = 1_000_000
-"""Quads that are copied at most, at 100,000 a second; a larger list is passed as it is."""
+"""The maximum number of quads to copy, at 100,000 per second; beyond it the list is passed."""
 _GRAPH = re.compile(r"\bGRAPH\b", re.IGNORECASE)
 
 
 def uses_graph(text: str) -> bool:
-    """Whether a query may have a GRAPH pattern."""
+    """Whether a query may contain a GRAPH pattern."""
     return _GRAPH.search(text) is not None
 
 
-class Excerpt:
-    """Chooses where a query with a list of default graphs runs, and keeps the copy it made."""
+class DefaultGraphUnion:
+    """Runs queries over the union of named graphs, and caches the last copy of such graphs."""
 
     def __init__(self) -> None:
-        self._made: tuple[frozenset[str], ox.Store | None] | None = None
+        self._cached: tuple[frozenset[str], ox.Store | None] | None = None
 
-    def forget(self) -> None:
-        """Drop the copy: the store has changed."""
-        self._made = None
+    def invalidate(self) -> None:
+        """Discard the copy, because the store has changed."""
+        self._cached = None
 
-    def place(
+    def resolve(
         self, store: ox.Store, text: str, graphs: Sequence[str]
     ) -> tuple[ox.Store, dict[str, Any]]:
-        """The store to ask, and the data set as keyword arguments of `pyoxigraph.Store.query`.
+        """The store to query, and the dataset as keyword arguments of `pyoxigraph.Store.query`.
 
-        A query that may use GRAPH runs on the whole store, for GRAPH reaches every named graph.
+        A query that may use GRAPH runs on the whole store, because GRAPH ranges over all named
+        graphs.
         """
-        wanted = frozenset(graphs)
-        if len(wanted) > FEW_GRAPHS and not uses_graph(text):
-            copy = self._copy(store, wanted)
+        names = frozenset(graphs)
+        if len(names) > FEW_GRAPHS and not uses_graph(text):
+            copy = self._copy(store, names)
             if copy is not None:
                 return copy, {"use_default_graph_as_union": True}
-        return store, {"default_graph": [ox.NamedNode(graph) for graph in sorted(wanted)]}
+        return store, {"default_graph": [ox.NamedNode(name) for name in sorted(names)]}
 
     def _copy(self, store: ox.Store, graphs: frozenset[str]) -> ox.Store | None:
-        """These graphs alone, or None where they are too large to be copied."""
-        if self._made is None or self._made[0] != graphs:
-            self._made = graphs, _copied(_quads(store, graphs))
-        return self._made[1]
+        """A store with only these graphs, or None if they are too large to be copied."""
+        if self._cached is None or self._cached[0] != graphs:
+            self._cached = graphs, _copy_quads(_quads(store, graphs))
+        return self._cached[1]
 
 
 def _quads(store: ox.Store, graphs: frozenset[str]) -> Iterator[ox.Quad]:
@@ -62,7 +64,7 @@ def _quads(store: ox.Store, graphs: frozenset[str]) -> Iterator[ox.Quad]:
     return chain.from_iterable(store.quads_for_pattern(None, None, None, name) for name in names)
 
 
-def _copied(quads: Iterator[ox.Quad]) -> ox.Store | None:
+def _copy_quads(quads: Iterator[ox.Quad]) -> ox.Store | None:
     copy = ox.Store()
     copy.bulk_extend(islice(quads, MOST_COPIED))
     return None if next(quads, None) is not None else copy

@@ -1,4 +1,4 @@
-"""Oxigraph, embedded: in a folder (RocksDB) or in memory."""
+"""The embedded store: Oxigraph in a folder (RocksDB) or in memory."""
 
 from __future__ import annotations
 
@@ -25,39 +25,48 @@ from sarag_rdf.errors import (
     place,
 )
 from sarag_rdf.ports import Change, Table, Triples
-from sarag_rdf.rdf.dataset import Excerpt
+from sarag_rdf.rdf.dataset import DefaultGraphUnion
 from sarag_rdf.rdf.sparql_tokens import undeclared_prefix
 from sarag_rdf.rdf.writer_lock import holder_of
 
 log = logging.getLogger(__name__)
-_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
-"""Seconds between attempts."""
-_astray: list[object] = []
-"""Iterators that came into another thread, where they may not even be dropped."""
-_UNFINISHED = ("Column family not found", "Inserts are only possible on read-write instances")
-"""What the engine says of a store that a killed process had not made whole; writing makes it so."""
-_NO_RIGHT = tuple(os.strerror(number) for number in (errno.EROFS, errno.EACCES, errno.EPERM))
-"""What the engine says of a folder that may not be written to."""
+_RETRY_DELAYS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+"""Seconds between attempts to open a store for reading."""
+_leaked: list[object] = []
+"""Iterators that reached another thread, kept alive because dropping them there would abort."""
+_INCOMPLETE = ("Column family not found", "Inserts are only possible on read-write instances")
+"""Messages of the engine for a store whose creation was interrupted; opening for writing fixes it.
+"""
+_PERMISSION = tuple(os.strerror(number) for number in (errno.EROFS, errno.EACCES, errno.EPERM))
+"""Messages of the engine for a folder that is not writable."""
+FLUSH_INTERVAL = 50_000
+"""Quads written between flushes of RocksDB's memory tables, which would take a gigabyte otherwise.
+"""
 
 
-def _block(keyword: str, quads: Iterable[ox.Quad]) -> str:
-    lines = "\n".join(map(_in_graph, quads))
+_PROLOGUE = re.compile(r"\s*(?:#[^\n]*\n\s*|(?:PREFIX\s+\S+|BASE)\s+<[^>]*>\s*)*", re.IGNORECASE)
+_LOGGED = 200
+"""Characters of a query in the debug log."""
+
+
+def _data_block(keyword: str, quads: Iterable[ox.Quad]) -> str:
+    lines = "\n".join(map(_quad_pattern, quads))
     return f"{keyword} DATA {{\n{lines}\n}}" if lines else ""
 
 
-def _in_graph(quad: ox.Quad) -> str:
+def _quad_pattern(quad: ox.Quad) -> str:
     if isinstance(quad.graph_name, ox.DefaultGraph):
         return f"{quad.triple} ."
     return f"GRAPH {quad.graph_name} {{ {quad.triple} }}"
 
 
 def open_store(folder: Path, *, writable: bool) -> ox.Store:
-    """The bare store in a folder; raises what `OxigraphStore.open` raises.
+    """The pyoxigraph store in a folder; raises what `OxigraphStore.open` raises.
 
-    A writer beside may remove files between their listing and their opening, so reading is tried
-    again for a while.
+    Opening for reading is retried, because a concurrent writer may remove files between their
+    listing and their opening.
     """
-    for pause in () if writable else _PAUSES:
+    for pause in () if writable else _RETRY_DELAYS:
         with suppress(OSError, RuntimeError, ValueError):
             return ox.Store.read_only(str(folder))
         if not (folder / "CURRENT").exists():
@@ -66,52 +75,49 @@ def open_store(folder: Path, *, writable: bool) -> ox.Store:
     try:
         return ox.Store(str(folder)) if writable else ox.Store.read_only(str(folder))
     except FileNotFoundError as error:
-        raise NotAGraphError(f"there is no graph in {place(folder.parent)}") from error
+        raise NotAGraphError(f"no graph in {place(folder.parent)}") from error
     except (OSError, RuntimeError, ValueError) as error:
-        raise _not_opened(folder.parent, error, writable=writable) from error
+        raise _open_error(folder.parent, error, writable=writable) from error
 
 
-def _not_opened(folder: Path, error: Exception, *, writable: bool) -> StoreError:
-    said = str(error)
-    if not writable and any(words in said for words in _UNFINISHED):
-        return NotAGraphError(f"there is no graph in {place(folder)}: making it was broken off")
-    if re.search(r"\block", said, re.IGNORECASE) and not any(words in said for words in _NO_RIGHT):
-        holder = "this very process" if "current process" in said else holder_of(folder)
+def _open_error(folder: Path, error: Exception, *, writable: bool) -> StoreError:
+    message = str(error)
+    if not writable and any(text in message for text in _INCOMPLETE):
+        return NotAGraphError(f"no graph in {place(folder)}: its creation was interrupted")
+    is_denied = any(text in message for text in _PERMISSION)
+    if re.search(r"\block", message, re.IGNORECASE) and not is_denied:
+        holder = "this process itself" if "current process" in message else holder_of(folder)
         if holder is None:
             return StoreLockedError(
-                f"another process is writing to {place(folder)}: wait until it is done"
+                f"another process is writing to {place(folder)}: wait until it has finished"
             )
         return StoreLockedError(
-            f"{place(folder)} is being written by {holder}: wait until it is done, or stop it"
+            f"{place(folder)} is locked by {holder}: wait until it has finished, or stop it"
         )
     if writable:
-        _refuse_without_room(folder, error)
-    reason = next((words for words in _NO_RIGHT if words in said), "")
+        _raise_if_full(folder, error)
+    reason = next((text for text in _PERMISSION if text in message), "")
     if writable and reason:
         return StoreError(
-            f"the graph in {place(folder)} can only be read ({reason}): write to a copy of it, or "
+            f"the graph in {place(folder)} is read-only ({reason}): write to a copy of it, or "
             "make its folder writable"
         )
-    return StoreError(f"the graph in {place(folder)} cannot be opened: {said}")
+    return StoreError(f"cannot open the graph in {place(folder)}: {message}")
 
 
-def _refuse_without_room(folder: Path | None, error: Exception) -> None:
-    """Raise `DiskFullError` for an error that comes of it."""
-    what, remedy = lack_of_room(error)
-    if what:
+def _raise_if_full(folder: Path | None, error: Exception) -> None:
+    """Raise `DiskFullError` if the error means that there is no space left."""
+    cause, remedy = lack_of_room(error)
+    if cause:
         where = f" ({place(folder)})" if folder else ""
-        raise DiskFullError(f"{what}{where}: {remedy} and run it again") from error
-
-
-IN_MEMORY = 50_000
-"""Quads that are written before they are moved into files: else RocksDB holds a gigabyte."""
+        raise DiskFullError(f"{cause}{where}: {remedy} and run it again") from error
 
 
 class OxigraphStore:
-    """A GraphStore over one pyoxigraph store.
+    """A `GraphStore` over a pyoxigraph store.
 
-    Results are materialised before a method returns: pyoxigraph aborts the process when a
-    result is read in another thread than the one that made it.
+    Results are materialized before a method returns: pyoxigraph aborts the process when a result
+    is read in a thread other than the one that created it.
     """
 
     is_shared = False
@@ -119,12 +125,12 @@ class OxigraphStore:
     def __init__(
         self, store: ox.Store, *, writable: bool = True, folder: Path | None = None
     ) -> None:
-        """`folder` is that of the graph, to name it in errors."""
+        """`folder` is the graph's folder, for error messages."""
         self._store: ox.Store | None = store
         self._writable = writable
         self._folder = folder
-        self._in_memory = 0
-        self._excerpt = Excerpt()
+        self._unflushed = 0
+        self._union = DefaultGraphUnion()
 
     @classmethod
     def in_memory(cls) -> OxigraphStore:
@@ -133,85 +139,81 @@ class OxigraphStore:
 
     @classmethod
     def create(cls, folder: Path) -> OxigraphStore:
-        """Open for writing, making the store if there is none."""
+        """Open for writing; the store is created if it does not exist."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            _refuse_without_room(folder.parent, error)
-            raise StoreError(
-                f"cannot make the graph's folder {place(folder)}: {error.strerror}"
-            ) from error
+            _raise_if_full(folder.parent, error)
+            raise StoreError(f"cannot create folder {place(folder)}: {error.strerror}") from error
         return cls.open(folder, writable=True)
 
     @classmethod
     def open(cls, folder: Path, *, writable: bool = False) -> OxigraphStore:
-        """Open an existing store; without `writable` it is a snapshot that a writer may overtake.
+        """Open an existing store; without `writable`, as a snapshot of its current state.
 
         Raises `NotAGraphError`, `StoreLockedError`, `StoreError`.
         """
-        opened = open_store(folder, writable=writable)
-        return cls(opened, writable=writable, folder=folder.parent)
+        store = open_store(folder, writable=writable)
+        return cls(store, writable=writable, folder=folder.parent)
 
     @property
     def _open_store(self) -> ox.Store:
         if self._store is None:
-            raise StoreError("this graph has been closed: open it again")
+            raise StoreError("this graph is closed: open it again")
         return self._store
 
     def query(
         self, text: str, *, union: bool = False, default_graphs: Sequence[str] | None = None
     ) -> Table | Triples | bool:
+        begin = time.monotonic()
         try:
             store = self._open_store
             dataset: dict[str, Any] = {"use_default_graph_as_union": union}
             if default_graphs is not None:
-                store, dataset = self._excerpt.place(store, text, default_graphs)
-            result = store.query(text, **dataset)
-            if isinstance(result, ox.QueryBoolean):
-                return bool(result)
-            if isinstance(result, ox.QueryTriples):
-                return Triples(list(result))
-            names = tuple(v.value for v in result.variables)
-            return Table(names, [tuple(row) for row in result])
+                store, dataset = self._union.resolve(store, text, default_graphs)
+            result = _materialize(store.query(text, **dataset))
         except SyntaxError as error:
             reason = undeclared_prefix(text) or error
             raise QueryError(f"the SPARQL query does not parse: {reason}") from error
         except (OSError, RuntimeError, ValueError) as error:
             raise StoreError(f"the query failed: {error}") from error
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("query took %.3f s: %s", time.monotonic() - begin, _abbreviate(text))
+        return result
 
-    def select(self, text: str, key: str) -> Table:  # noqa: ARG002 - there is no limit here
+    def select(self, text: str, key: str) -> Table:  # noqa: ARG002 - results are not paged here
         result = self.query(text)
         if not isinstance(result, Table):
-            raise StoreError("a SELECT query was expected")
+            raise StoreError("not a SELECT query")
         return result
 
     def apply(self, change: Change, *, create: Iterable[str] = ()) -> None:
-        """Make a change wholly or not at all; graphs to `create` exist then, even without quads.
+        """Apply a change as one transaction; graphs in `create` exist afterwards, even if empty.
 
-        Quads may be in the default graph, too.
+        Quads may be in the default graph.
         """
         operations = [f"DROP SILENT GRAPH <{graph}>" for graph in change.drop]
         operations += [f"CREATE SILENT GRAPH <{graph}>" for graph in create]
-        operations += [_block("DELETE", change.delete), _block("INSERT", change.insert)]
+        operations += [_data_block("DELETE", change.delete), _data_block("INSERT", change.insert)]
         text = " ;\n".join(part for part in operations if part)
         if not text:
             return
         if not self._writable:
-            raise StoreError("this graph was opened for reading only")
-        self._excerpt.forget()
+            raise StoreError("this graph was opened read-only")
+        self._union.invalidate()
         try:
             self._open_store.update(text)
-            self._relieve(len(change.insert) + len(change.delete))
+            self._flush_periodically(len(change.insert) + len(change.delete))
         except SyntaxError as error:
             raise QueryError(f"the change does not parse: {error}") from error
         except (OSError, RuntimeError, ValueError) as error:
-            raise self.not_written("nothing changed", error) from error
+            raise self.write_error("nothing changed", error) from error
 
-    def _relieve(self, written: int) -> None:
-        """Now and then move what was written from memory into files; it is safe in the log."""
-        self._in_memory += written
-        if self._in_memory >= IN_MEMORY:
-            self._in_memory = 0
+    def _flush_periodically(self, written: int) -> None:
+        """Flush memory tables to disk every `FLUSH_INTERVAL` quads; the log ensures durability."""
+        self._unflushed += written
+        if self._unflushed >= FLUSH_INTERVAL:
+            self._unflushed = 0
             with suppress(OSError, RuntimeError, ValueError):
                 self._open_store.flush()
 
@@ -226,15 +228,15 @@ class OxigraphStore:
     @contextmanager
     def _loading(self) -> Iterator[ox.Store]:
         if not self._writable:
-            raise StoreError("this graph was opened for reading only")
-        self._excerpt.forget()
+            raise StoreError("this graph was opened read-only")
+        self._union.invalidate()
         try:
             yield self._open_store
         except (OSError, RuntimeError, ValueError) as error:
-            raise self.not_written("part of it may be there", error) from error
+            raise self.write_error("part of the data may be stored", error) from error
 
     def backup(self, folder: Path) -> None:
-        """Make a store in a folder that there is not yet, with the same content.
+        """Copy the store into a folder that does not exist yet.
 
         On the same file system the tables are hard links to those of this store, so this takes
         milliseconds. Raises `StoreError`.
@@ -242,41 +244,56 @@ class OxigraphStore:
         try:
             self._open_store.backup(folder)
         except (OSError, RuntimeError, ValueError) as error:
-            raise self.not_written("nothing changed", error) from error
+            raise self.write_error("nothing changed", error) from error
 
     @property
     def engine(self) -> ox.Store:
-        """The store itself. Raises `StoreError` after `close`."""
+        """The pyoxigraph store. Raises `StoreError` after `close`."""
         return self._open_store
 
-    def not_written(self, state: str, error: Exception) -> StoreError:
-        """The error to raise for what the engine said; raises `DiskFullError` itself."""
-        _refuse_without_room(self._folder, error)
-        return StoreError(f"the graph could not be written, {state}: {error}")
+    def write_error(self, state: str, error: Exception) -> StoreError:
+        """The error to raise for an exception of the engine; raises `DiskFullError` itself."""
+        _raise_if_full(self._folder, error)
+        return StoreError(f"cannot write to the graph, {state}: {error}")
 
     def quads(self, graph: str | None = None) -> Iterator[ox.Quad]:
         name = None if graph is None else ox.NamedNode(graph)
         owner = threading.get_ident()
-        found = self._open_store.quads_for_pattern(None, None, None, name)
+        quads = self._open_store.quads_for_pattern(None, None, None, name)
         while True:
             try:
-                quad = next(found)
+                quad = next(quads)
             except StopIteration:
                 return
             except (OSError, RuntimeError, ValueError) as error:
-                raise StoreError(f"the graph cannot be read: {error}") from error
+                raise StoreError(f"cannot read the graph: {error}") from error
             yield quad
             if threading.get_ident() != owner:
-                _astray.append(found)
-                raise StoreError("quads are read in the thread that asked for them: make a list")
+                _leaked.append(quads)
+                raise StoreError("quads were read in another thread: pass on a list instead")
 
     def graphs(self) -> list[str]:
         names = self._open_store.named_graphs()
         return sorted(name.value for name in names if isinstance(name, ox.NamedNode))
 
     def close(self) -> None:
-        self._excerpt.forget()
+        self._union.invalidate()
         store, self._store = self._store, None
         if store is not None and self._writable:
             with suppress(OSError):
                 store.flush()
+
+
+def _materialize(result: Any) -> Table | Triples | bool:
+    if isinstance(result, ox.QueryBoolean):
+        return bool(result)
+    if isinstance(result, ox.QueryTriples):
+        return Triples(list(result))
+    names = tuple(variable.value for variable in result.variables)
+    return Table(names, [tuple(row) for row in result])
+
+
+def _abbreviate(text: str) -> str:
+    """The beginning of a query on one line, without its prologue."""
+    line = " ".join(_PROLOGUE.sub("", text, count=1).split())
+    return line if len(line) <= _LOGGED else f"{line[:_LOGGED]} ..."

@@ -1,4 +1,4 @@
-"""Inspects SPARQL queries before they run: size, nesting, data set, network access."""
+"""Static checks of SPARQL queries: size, nesting, dataset, network access."""
 
 from __future__ import annotations
 
@@ -20,79 +20,80 @@ from sarag_rdf.rdf.sparql_tokens import Token, keywords, tokens
 from sarag_rdf.sandbox import EndedError, Limits, run
 
 _ESCAPE = re.compile(r"\\u[0-9a-f]{4}(?:[0-9a-f]{4})?", re.IGNORECASE)
-"""What rdflib replaces before it parses."""
+"""Codepoint escapes, which rdflib replaces before it parses."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTraits:
-    """`names_dataset`: has FROM or FROM NAMED; `reaches_network`: has SERVICE."""
+    """`names_dataset`: has FROM or FROM NAMED. `reaches_network`: has SERVICE."""
 
     names_dataset: bool
     reaches_network: bool
 
 
 def node_names(node: object) -> set[str]:
-    """Names of all nodes of a parse tree or algebra of rdflib."""
-    found: set[str] = set()
+    """The names of all nodes of an rdflib parse tree or algebra."""
+    names: set[str] = set()
     parts: Iterable[object] = ()
     if isinstance(node, CompValue):
-        found, parts = {node.name}, node.values()
+        names, parts = {node.name}, node.values()
     elif isinstance(node, list | tuple | ParseResults):
         parts = node
-    return found.union(*(node_names(part) for part in parts))
+    return names.union(*(node_names(part) for part in parts))
 
 
-def readings(text: str) -> set[str]:
-    """A text as rdflib and as Oxigraph read escapes and line ends; see `inspect_query`."""
+def interpretations(text: str) -> set[str]:
+    """The text as interpreted by rdflib and by Oxigraph; see `inspect_query`."""
     lines = text.replace("\r", "\n")
     return {lines, _ESCAPE.sub("x", lines)}
 
 
 def inspect_query(text: str) -> QueryTraits:
-    """Read the traits of a query from rdflib's parse tree.
+    """Determine the traits of a query from rdflib's parse tree.
 
-    Oxigraph and rdflib read some texts differently: rdflib takes Unicode escapes for what they
-    stand for before it parses, Oxigraph only within strings and IRIs; and a carriage return ends
-    a comment for Oxigraph alone. So both readings count. A query that rdflib cannot parse
-    (Oxigraph knows newer syntax) reaches out if it holds the letters SERVICE anywhere, or an
-    escape that may hide them. A text without the letters of either word is not parsed at all.
-    Raises `QueryError` for what is too deep or too long (`check_size`).
+    Oxigraph and rdflib interpret some texts differently: rdflib replaces codepoint escapes before
+    it parses, Oxigraph only within strings and IRIs; and a carriage return ends a comment for
+    Oxigraph only. Therefore both interpretations are parsed. A query that rdflib cannot parse
+    (Oxigraph supports newer syntax) counts as reaching the network if it contains the letters
+    SERVICE anywhere, or an escape that may hide them. A text without the letters SERVICE or FROM is
+    not parsed. Raises `QueryError` for a query that is nested too deeply or too long
+    (`check_size`).
     """
     check_size(text)
     upper = text.upper()
     if "SERVICE" not in upper and "FROM" not in upper and not _ESCAPE.search(text):
         return QueryTraits(names_dataset=False, reaches_network=False)
     try:
-        names = set().union(*(node_names(parseQuery(reading)) for reading in readings(text)))
-    except Exception:  # noqa: BLE001 - pyparsing and rdflib raise many kinds; Oxigraph decides
+        names = set().union(*(node_names(parseQuery(t)) for t in interpretations(text)))
+    except Exception:  # noqa: BLE001 - pyparsing and rdflib raise many types; Oxigraph decides
         lines = text.replace("\r", "\n")
-        hidden = _ESCAPE.search(lines) is not None
-        return QueryTraits("FROM" in keywords(lines), "SERVICE" in upper or hidden)
+        has_escape = _ESCAPE.search(lines) is not None
+        return QueryTraits("FROM" in keywords(lines), "SERVICE" in upper or has_escape)
     return QueryTraits("DatasetClause" in names, "ServiceGraphPattern" in names)
 
 
 def refuse_network(traits: QueryTraits) -> None:
-    """Raise `QueryError` for a query that would reach out."""
+    """Raise `QueryError` for a query with SERVICE."""
     if traits.reaches_network:
         raise QueryError(
-            "the query uses SERVICE, which reaches the network: remove it, or allow it with "
-            "--allow-service"
+            "the query uses SERVICE, which sends requests to other servers: remove it, or allow it "
+            "with --allow-service"
         )
 
 
-DEEPEST: Final = 100
-"""Brackets within brackets."""
-MOST: Final = {
+MAX_DEPTH: Final = 100
+"""The maximum nesting of brackets."""
+MAX_COUNTS: Final = {
     "clauses (OPTIONAL, UNION, FILTER, BIND and the like)": 500,
-    "groups or VALUES that are joined": 100,
+    "joined groups or VALUES": 100,
     "triple patterns in one group": 150,
-    "steps of paths": 300,
-    "operators within one expression": 2_000,
+    "path steps": 300,
+    "operators in one expression": 2_000,
 }
-"""What a query or update may hold, and how many of it."""
-_CLAUSES, _JOINS, _PATTERNS, _STEPS, _OPERATORS = MOST
+"""The maximum number of each kind of syntax element in a query or update."""
+_CLAUSES, _JOINS, _PATTERNS, _STEPS, _OPERATORS = MAX_COUNTS
 
-ADVICE: Final = "split it into several, and give long lists of values in one VALUES"
+ADVICE: Final = "split it into several, and put long lists of values into one VALUES"
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _CLAUSE_WORDS: Final = frozenset(
     {
@@ -104,24 +105,25 @@ _OPERATOR_SYMBOLS: Final = frozenset(
     {"+", "-", "*", "!", "=", "<", ">", "&", "&&", "||", "!=", "<=", ">="}
 )
 _TERMS: Final = frozenset({"string", "iri", "variable", "label", "name", "number"})
-_NONE: Final = Token("", "", 0)
+_NO_TOKEN: Final = Token("", "", 0)
 _TERM_WORDS: Final = frozenset({"TRUE", "FALSE"})
 
 
 def check_size(text: str) -> None:
-    """Raise `QueryError` for a query or update that is too deep, too long, or no Unicode text."""
+    """Raise `QueryError` for a query or update that is too deep, too long, or not Unicode."""
     if _SURROGATE.search(text):
-        raise QueryError("the SPARQL is not UTF-8 text: save it as UTF-8")
-    scan = _Scan()
+        raise QueryError("the SPARQL is not UTF-8: save it as UTF-8")
+    counter = _SyntaxCounter()
     for token in tokens(text):
-        scan.take(token)
+        counter.add(token)
 
 
 @dataclass(slots=True)
 class _Group:
-    """What stands between two brackets.
+    """A bracketed part of the text.
 
-    `patterns` are those of the innermost braces around it, which the groups in them share.
+    `patterns` counts the triple patterns of the innermost enclosing braces, shared by all groups
+    within them.
     """
 
     bracket: str = "{"
@@ -131,17 +133,18 @@ class _Group:
 
 
 @dataclass(slots=True)
-class _Scan:
-    """Counts, token by token."""
+class _SyntaxCounter:
+    """Counts syntax elements, token by token."""
 
     counts: Counter[str] = field(default_factory=Counter)
     groups: list[_Group] = field(default_factory=lambda: [_Group()])
-    last: Token = _NONE
+    last: Token = _NO_TOKEN
     closed: bool = False
-    """Whether braces closed just now, but for a full stop."""
+    """Whether the last token, apart from a full stop, closed braces."""
     begins_data: bool = False
+    """Whether the next braces contain data, after VALUES or DATA."""
 
-    def take(self, token: Token) -> None:
+    def add(self, token: Token) -> None:
         group = self.groups[-1]
         word = token.text.upper() if token.kind == "word" else ""
         if token.kind == "open":
@@ -171,21 +174,21 @@ class _Scan:
             self.begins_data = False
         else:
             if bracket != "(":
-                self._pattern(group, blank=True)
+                self._pattern(group, is_blank=True)
             elif self.last.text == ")" and group.bracket == "(":
                 self._item(group)
             inherited = group.operators if bracket == "(" else 0
             opened = _Group(bracket, group.is_data, inherited, group.patterns)
         self.groups.append(opened)
-        if len(self.groups) > DEEPEST:
-            raise QueryError(f"the SPARQL nests brackets more than {DEEPEST} deep: {ADVICE}")
+        if len(self.groups) > MAX_DEPTH:
+            raise QueryError(f"the SPARQL nests brackets more than {MAX_DEPTH} deep: {ADVICE}")
 
     def _symbol(self, symbol: str, group: _Group) -> None:
         if symbol in ("/", "|", "^"):
             self._count(_STEPS)
         elif symbol in _OPERATOR_SYMBOLS and group.bracket == "(":
             group.operators += 1
-            _limit(_OPERATORS, group.operators)
+            _check(_OPERATORS, group.operators)
         elif symbol in (".", ";", ",") and group.bracket != "(":
             self._pattern(group)
 
@@ -196,7 +199,7 @@ class _Scan:
             self._item(group)
 
     def _follows_term(self) -> bool:
-        """Two terms stand side by side in parentheses only where these are a list or a row."""
+        """Whether this term follows another one, as only in an RDF collection or a VALUES row."""
         last = self.last
         return (
             last.kind in _TERMS
@@ -206,64 +209,64 @@ class _Scan:
         )
 
     def _item(self, group: _Group) -> None:
-        """An item of a list is two triple patterns, and a blank node, which matches anything."""
+        """An item of a collection is two triple patterns, one of them with a new blank node."""
         self._pattern(group)
-        self._pattern(group, blank=True)
+        self._pattern(group, is_blank=True)
 
-    def _pattern(self, group: _Group, *, blank: bool = False) -> None:
+    def _pattern(self, group: _Group, *, is_blank: bool = False) -> None:
         if group.is_data:
             return
-        group.patterns["variables"] += blank
+        group.patterns["variables"] += is_blank
         group.patterns["all"] += 1
         if group.patterns["variables"]:
-            _limit(_PATTERNS, group.patterns["all"])
+            _check(_PATTERNS, group.patterns["all"])
 
-    def _count(self, what: str) -> None:
-        self.counts[what] += 1
-        _limit(what, self.counts[what])
-
-
-def _limit(what: str, count: int) -> None:
-    if count > MOST[what]:
-        raise QueryError(f"the SPARQL has more than {MOST[what]:,} {what}: {ADVICE}")
+    def _count(self, kind: str) -> None:
+        self.counts[kind] += 1
+        _check(kind, self.counts[kind])
 
 
-LONGEST_HERE: Final = 2_000
-"""Characters; the shortest text known to end a process with a stack of 8 MiB has 4,600."""
+def _check(kind: str, count: int) -> None:
+    if count > MAX_COUNTS[kind]:
+        raise QueryError(f"the SPARQL has more than {MAX_COUNTS[kind]:,} {kind}: {ADVICE}")
+
+
+SAFE_LENGTH: Final = 2_000
+"""Characters; the shortest text known to crash a process with a stack of 8 MiB has 4,600."""
 STACK: Final = 4 << 20
-"""Bytes of the stack on which a query is tried: half of what it has when it runs."""
+"""Size in bytes of the stack for a trial run: half of that of the main thread."""
 _LIMITS: Final = Limits(seconds=30, memory=2 << 30)
 
 
 def check_query(text: str) -> QueryTraits:
-    """The traits of a query that may run in this process.
+    """The traits of a query that is safe to run in this process.
 
-    Raises `QueryError` for one that is too deep or too long, or ends the process that tries it.
-    One that does not parse is left to the engine.
+    Raises `QueryError` for a query that is nested too deeply, too long, or crashes a trial run in
+    a child process. A query that does not parse is left to the engine.
     """
-    if len(text) <= LONGEST_HERE:
+    if len(text) <= SAFE_LENGTH:
         return inspect_query(text)
     check_size(text)
     try:
-        return run(tried, _LIMITS, text)
+        return run(try_query, _LIMITS, text)
     except EndedError as error:
         raise QueryError(f"the SPARQL {error}: {ADVICE}") from error
 
 
-def tried(text: str) -> QueryTraits:
-    """The traits of a query that has been parsed and planned, over no data and with no network."""
+def try_query(text: str) -> QueryTraits:
+    """Parse and plan a query on an empty store without network access; returns its traits."""
     traits = inspect_query(text)
-    before = threading.stack_size(STACK)
+    previous = threading.stack_size(STACK)
     try:
-        thread = threading.Thread(target=_try, args=(text,))
+        thread = threading.Thread(target=_evaluate, args=(text,))
         thread.start()
     finally:
-        threading.stack_size(before)
+        threading.stack_size(previous)
     thread.join()
     return traits
 
 
-def _try(text: str) -> None:
+def _evaluate(text: str) -> None:
     errors = (SyntaxError, RuntimeError, ValueError, OSError)
     store = ox.Store()
     with _no_sockets(), contextlib.suppress(*errors):
@@ -274,7 +277,7 @@ def _try(text: str) -> None:
 
 @contextlib.contextmanager
 def _no_sockets() -> Iterator[None]:
-    """Let this process open nothing, so that SERVICE is not called, let alone twice."""
+    """Forbid new file descriptors, so that SERVICE cannot send requests in a trial run."""
     try:
         import resource
     except ImportError:

@@ -1,54 +1,71 @@
-"""SPARQL results out: the W3C's CSV, TSV and JSON formats, and Turtle for triples."""
+"""Serialization of SPARQL results: the W3C's JSON, XML, CSV and TSV formats; RDF for triples.
+
+`encode_header`, `encode_rows` and `encode_footer` write SELECT results row by row, so that a large
+result need not fit into memory; `serialize_results` returns a complete result as text.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+from xml.sax.saxutils import escape, quoteattr
 
 import pyoxigraph as ox
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.ports import Table, Triples
-from sarag_rdf.vocab import PREFIXES
+from sarag_rdf.vocab import PREFIXES, XSD
 
 RESULT_FORMATS = ("table", "csv", "tsv", "json", "turtle", "ntriples")
+Row = Sequence[Any]
+"""The terms of a solution; None for an unbound variable."""
+_XML_HEADER = '<?xml version="1.0"?>\n<sparql xmlns="http://www.w3.org/2005/sparql-results#">'
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_STRING = XSD.string.value
+_quote_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def serialize_results(result: Table | Triples | bool, format_: str) -> str:
-    """A result as text (all formats but ``table``).
+    """Serialize a result as text, in any format but ``table``.
 
-    Triples can be turtle or ntriples, rows and booleans csv, tsv or json; another pair raises
-    `UsageError`.
+    Triples can be written as turtle or ntriples, solutions as csv, tsv or json, and booleans as
+    json. Raises `UsageError` for other combinations.
     """
     if isinstance(result, Triples):
-        return _triples(result, format_)
+        return _serialize_triples(result, format_)
     if format_ == "json":
-        return json.dumps(_json(result), ensure_ascii=False, indent=2) + "\n"
+        return json.dumps(_json_results(result), ensure_ascii=False, indent=2) + "\n"
     if format_ in ("csv", "tsv"):
         if isinstance(result, bool):
             raise UsageError("an ASK result has no rows: choose --format json or table")
-        return _csv(result) if format_ == "csv" else _tsv(result)
-    raise UsageError(f"rows cannot be written as {format_}: choose table, csv, tsv or json")
+        parts = (
+            encode_header(result.variables, format_),
+            *encode_rows(result.variables, result.rows, format_),
+        )
+        return b"".join(parts).decode()
+    raise UsageError(f"cannot write rows as {format_}: choose table, csv, tsv or json")
 
 
-def _triples(result: Triples, format_: str) -> str:
+def _serialize_triples(result: Triples, format_: str) -> str:
     formats = {"turtle": ox.RdfFormat.TURTLE, "ntriples": ox.RdfFormat.N_TRIPLES}
     if format_ not in formats:
-        raise UsageError(f"triples cannot be written as {format_}: choose turtle or ntriples")
+        raise UsageError(f"cannot write triples as {format_}: choose turtle or ntriples")
     triples = sorted(set(result.triples), key=str)
     data = ox.serialize(triples, format=formats[format_], prefixes=PREFIXES)
     return (data or b"").decode("utf-8")
 
 
-def _json(result: Table | bool) -> dict[str, Any]:
+def _json_results(result: Table | bool) -> dict[str, Any]:
     """SPARQL 1.1 Query Results JSON Format."""
     if isinstance(result, bool):
         return {"head": {}, "boolean": result}
     bindings = [
         {
-            name: json_term(term)
+            name: _json_term(term)
             for name, term in zip(result.variables, row, strict=True)
             if term is not None
         }
@@ -57,25 +74,58 @@ def _json(result: Table | bool) -> dict[str, Any]:
     return {"head": {"vars": list(result.variables)}, "results": {"bindings": bindings}}
 
 
-def json_term(term: Any) -> dict[str, Any]:
-    """A term in the SPARQL JSON format."""
-    if isinstance(term, ox.NamedNode):
-        return {"type": "uri", "value": term.value}
-    if isinstance(term, ox.BlankNode):
-        return {"type": "bnode", "value": term.value}
-    if isinstance(term, ox.Triple):
-        parts = {"subject": term.subject, "predicate": term.predicate, "object": term.object}
-        return {"type": "triple", "value": {k: json_term(v) for k, v in parts.items()}}
-    found = {"type": "literal", "value": term.value}
-    if term.language:
-        found["xml:lang"] = term.language
-    elif term.datatype.value != "http://www.w3.org/2001/XMLSchema#string":
-        found["datatype"] = term.datatype.value
-    return found
+def encode_boolean(value: bool, format_: str) -> bytes:
+    """An ASK result; as CSV and TSV, which the standard does not define for it, a single word."""
+    word = "true" if value else "false"
+    if format_ == "json":
+        return f'{{"head":{{}},"boolean":{word}}}\n'.encode()
+    if format_ == "xml":
+        return f"{_XML_HEADER}<head/><boolean>{word}</boolean></sparql>\n".encode()
+    return f"{word}\n".encode()
 
 
-def plain(term: Any) -> str:
-    """A term without its syntax: what CSV and tables show; unbound is empty."""
+def encode_header(variables: Sequence[str], format_: str, link: str = "") -> bytes:
+    """The bytes before the rows; `link` is a URL for the ``link`` of JSON and XML results."""
+    if format_ == "json":
+        head: dict[str, Any] = {"vars": list(variables)}
+        if link:
+            head["link"] = [link]
+        return f'{{"head":{json.dumps(head, ensure_ascii=False)},"results":{{"bindings":['.encode()
+    if format_ == "xml":
+        names = "".join(f"<variable name={quoteattr(name)}/>" for name in variables)
+        href = f"<link href={quoteattr(link)}/>" if link else ""
+        return f"{_XML_HEADER}<head>{names}{href}</head><results>\n".encode()
+    if format_ == "csv":
+        return _csv_line(variables)
+    return ("\t".join(f"?{name}" for name in variables) + "\n").encode()
+
+
+def encode_footer(format_: str) -> bytes:
+    """The bytes after the rows."""
+    return {"json": b"\n]}}\n", "xml": b"</results></sparql>\n"}.get(format_, b"")
+
+
+def encode_rows(variables: Sequence[str], rows: Iterable[Row], format_: str) -> Iterator[bytes]:
+    """The bytes of each row."""
+    if format_ == "json":
+        separator = "\n"
+        keys = [f"{_quote_json(name)}:" for name in variables]
+        for row in rows:
+            yield (separator + _json_row(keys, row)).encode()
+            separator = ",\n"
+    elif format_ == "xml":
+        for row in rows:
+            yield _xml_row(variables, row).encode()
+    elif format_ == "csv":
+        for row in rows:
+            yield _csv_line([plain_text(term) for term in row])
+    else:
+        for row in rows:
+            yield ("\t".join("" if t is None else _tsv_term(t) for t in row) + "\n").encode()
+
+
+def plain_text(term: Any) -> str:
+    """A term without its syntax, as in CSV and tables; empty if unbound."""
     if term is None:
         return ""
     if isinstance(term, ox.BlankNode | ox.Triple):
@@ -83,20 +133,76 @@ def plain(term: Any) -> str:
     return str(term.value)
 
 
-def _csv(table: Table) -> str:
+def _csv_line(values: Sequence[str]) -> bytes:
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\r\n")
-    writer.writerow(table.variables)
-    writer.writerows([plain(term) for term in row] for row in table.rows)
-    return buffer.getvalue()
+    csv.writer(buffer, lineterminator="\r\n").writerow(values)
+    return buffer.getvalue().encode()
 
 
-def _tsv(table: Table) -> str:
-    lines = ["\t".join(f"?{name}" for name in table.variables)]
-    lines += ["\t".join("" if t is None else tsv_term(t) for t in row) for row in table.rows]
-    return "\n".join(lines) + "\n"
-
-
-def tsv_term(term: Any) -> str:
-    """A term in the SPARQL TSV format: Turtle without a line break or tab."""
+def _tsv_term(term: Any) -> str:
+    """A term in Turtle syntax, on one line and without tabs."""
     return str(term).replace("\t", "\\t")
+
+
+def _json_row(keys: Sequence[str], row: Row) -> str:
+    """A row with its encoded keys; this is where a large result spends most of its time."""
+    cells = (
+        key + _json_cell(term) for key, term in zip(keys, row, strict=True) if term is not None
+    )
+    return "{" + ",".join(cells) + "}"
+
+
+def _json_cell(term: Any) -> str:
+    """`_json_term` as text, faster for IRIs and strings."""
+    if isinstance(term, ox.NamedNode):
+        return f'{{"type":"uri","value":{_quote_json(term.value)}}}'
+    if isinstance(term, ox.Literal) and term.datatype.value == _STRING:
+        return f'{{"type":"literal","value":{_quote_json(term.value)}}}'
+    return json.dumps(_json_term(term), ensure_ascii=False, separators=(",", ":"))
+
+
+def _json_term(term: Any) -> dict[str, Any]:
+    """A term in the SPARQL JSON format, with triple terms as in SPARQL 1.2."""
+    if isinstance(term, ox.NamedNode):
+        return {"type": "uri", "value": term.value}
+    if isinstance(term, ox.BlankNode):
+        return {"type": "bnode", "value": term.value}
+    if isinstance(term, ox.Triple):
+        parts = {"subject": term.subject, "predicate": term.predicate, "object": term.object}
+        return {"type": "triple", "value": {k: _json_term(v) for k, v in parts.items()}}
+    literal = {"type": "literal", "value": term.value}
+    if term.language:
+        literal["xml:lang"] = term.language
+    elif term.datatype.value != _STRING:
+        literal["datatype"] = term.datatype.value
+    return literal
+
+
+def _xml_row(variables: Sequence[str], row: Row) -> str:
+    cells = (
+        f"<binding name={quoteattr(name)}>{_xml_term(term)}</binding>"
+        for name, term in zip(variables, row, strict=True)
+        if term is not None
+    )
+    return f"<result>{''.join(cells)}</result>\n"
+
+
+def _xml_term(term: Any) -> str:
+    if isinstance(term, ox.NamedNode):
+        return f"<uri>{_xml_text(term.value)}</uri>"
+    if isinstance(term, ox.BlankNode):
+        return f"<bnode>{_xml_text(term.value)}</bnode>"
+    if isinstance(term, ox.Triple):
+        parts = (("subject", term.subject), ("predicate", term.predicate), ("object", term.object))
+        inner = "".join(f"<{name}>{_xml_term(part)}</{name}>" for name, part in parts)
+        return f"<triple>{inner}</triple>"
+    if term.language:
+        return f"<literal xml:lang={quoteattr(term.language)}>{_xml_text(term.value)}</literal>"
+    if term.datatype.value == _STRING:
+        return f"<literal>{_xml_text(term.value)}</literal>"
+    return f"<literal datatype={quoteattr(term.datatype.value)}>{_xml_text(term.value)}</literal>"
+
+
+def _xml_text(value: str) -> str:
+    """Escaped text; characters that XML 1.0 does not allow become U+FFFD."""
+    return escape(_NOT_IN_XML.sub("\ufffd", value), {"\r": "&#13;"})

@@ -1,25 +1,22 @@
-"""Requests to a SPARQL endpoint over SPARQLWrapper, and one typed error for each failure."""
+"""Requests to a SPARQL endpoint, and one typed error for each failure."""
 
 from __future__ import annotations
 
 import base64
 import html
-import http.client
 import importlib.metadata
 import logging
 import os
 import re
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import Any
+from typing import cast
 from urllib.parse import urlencode
 
+import httpx
 from SPARQLWrapper import POST, URLENCODED, SPARQLWrapper
 
 from sarag_rdf.endpoints import SparqlEndpoint
@@ -34,20 +31,22 @@ from sarag_rdf.errors import (
     RemoteTruncatedError,
     StoreError,
 )
-from sarag_rdf.redaction import redact_exception, redacted_body, redacted_remark, remember
+from sarag_rdf.http import BoundedClient, DeadlineError, ReplySizeError, retry_after
+from sarag_rdf.redaction import redact_exception, redacted_remark, remember
 
 log = logging.getLogger(__name__)
 
 RETRIES = 4
 BACKOFF = 1.0
 """Seconds before the first retry where the endpoint names none; doubled with each further one."""
-LONGEST_WAIT = 60.0
-"""Seconds that an endpoint may ask to wait before a retry; more is told as an error."""
-_CHUNK = 1 << 16
-_MOST_SAID = 40_000
-_LONGEST_SECRET = 20_000
-"""Bytes that are read of an error, and of these the last that are not shown: what the end cuts in
-two is not seen to be a secret."""
+MAX_WAIT = 60.0
+"""Seconds that an endpoint may ask to wait before a retry; a longer wait is an error."""
+_NO_CAPACITY = (429, 503)
+"""Statuses after which a request is sent again."""
+_MAX_ERROR_BODY = 40_000
+"""Bytes of an error page that are read."""
+_MAX_SECRET = 20_000
+"""Bytes at the end of a cut error page that are not shown: half a secret is not recognised."""
 
 DataSet = Mapping[str, Sequence[str]]
 """Parameters of the protocol that choose what a query sees, with their values."""
@@ -55,51 +54,67 @@ DataSet = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole answer of status 2xx; `framed` if its length was announced."""
+    """A whole reply of status 2xx; `has_length` if its length was announced."""
 
     url: str
     media_type: str
-    headers: http.client.HTTPMessage
+    headers: Mapping[str, str]
     body: bytes
-    framed: bool
+    has_length: bool
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Leaves a redirect as the error that it is: a request may carry credentials."""
+class ProtocolRequest(SPARQLWrapper):
+    """Builds requests of the SPARQL 1.1 Protocol as HTML forms, without sending them.
 
-    def redirect_request(self, *arguments: Any, **options: Any) -> None:  # noqa: ARG002
-        return None
+    SPARQLWrapper would send them with ``urllib.request.urlopen``: its timeout is for each wait and
+    not for the whole reply, a reply may have any size, and redirects are followed with the
+    credentials of the request. So `request` hands the request over to the client of this library.
+    """
 
+    def __init__(self, url: str, text: str, accept: str, dataset: DataSet, *, update: bool) -> None:
+        super().__init__(url, updateEndpoint=url, agent=user_agent())
+        self.setMethod(POST)
+        self.setRequestMethod(URLENCODED)
+        self.setOnlyConneg(True)
+        self.addCustomHttpHeader("Accept", accept)
+        for name, values in dataset.items():
+            for value in values:
+                self.addParameter(name, value)
+        self.queryString = text
+        self.queryType = "INSERT" if update else "SELECT"
 
-class _Basic(urllib.request.HTTPBasicAuthHandler):
-    """Answers a server that wants a basic password, and leaves any other to its own handler."""
-
-    def http_error_401(self, req: Any, fp: Any, code: int, msg: str, headers: Any) -> Any:
-        if not headers.get("WWW-Authenticate", "").lower().startswith("basic"):
-            return None
-        return super().http_error_401(req, fp, code, msg, headers)
+    def request(self) -> urllib.request.Request:
+        """The request with its headers and body."""
+        return self._createRequest()
 
 
 @cache
 def user_agent() -> str:
-    """Names this library, its version, and its page if the package tells one."""
+    """Name and version of this library, and its page if the package has one."""
     try:
-        found = importlib.metadata.metadata("sarag-rdf")
+        package = importlib.metadata.metadata("sarag-rdf")
     except importlib.metadata.PackageNotFoundError:
         return "sarag_rdf/dev"
-    pages = found.get_all("Project-URL") or []
+    pages = package.get_all("Project-URL") or []
     page = f" (+{pages[0].partition(',')[2].strip()})" if pages else ""
-    return f"sarag_rdf/{found['Version']}{page}"
+    return f"sarag_rdf/{package['Version']}{page}"
 
 
-class Client:
+class SparqlClient:
     """Sends requests to one endpoint."""
 
     def __init__(self, remote: SparqlEndpoint, *, backoff: float = BACKOFF) -> None:
         self.remote = remote
         self._backoff = backoff
         self._token = os.environ.get("SARAG_SPARQL_TOKEN", "")
-        self._opener = _opener(remote)
+        self._user = os.environ.get("SARAG_SPARQL_USER", "")
+        self._password = os.environ.get("SARAG_SPARQL_PASSWORD", "")
+        if self._user:
+            remember(base64.b64encode(f"{self._user}:{self._password}".encode()).decode())
+        seconds = remote.timeout
+        self._http = BoundedClient(
+            seconds, remote.max_reply, deadline=seconds, max_error=_MAX_ERROR_BODY
+        )
 
     def query(self, text: str, accept: str, dataset: DataSet) -> Response:
         """Send a query, with parameters that choose what it sees."""
@@ -109,148 +124,144 @@ class Client:
         """Send an update."""
         return self._form(self.remote.update_url, text, "*/*", {}, update=True)
 
-    def _form(self, url: str, text: str, accept: str, more: DataSet, *, update: bool) -> Response:
-        wrapper = SPARQLWrapper(url, updateEndpoint=url, agent=user_agent())
-        wrapper.setMethod(POST)
-        wrapper.setRequestMethod(URLENCODED)
-        wrapper.setOnlyConneg(True)
-        wrapper.addCustomHttpHeader("Accept", accept)
-        for name, values in more.items():
-            for value in values:
-                wrapper.addParameter(name, value)
-        wrapper.queryString = text
-        wrapper.queryType = "INSERT" if update else "SELECT"
-        return self._patiently(wrapper._createRequest, idempotent=not update)
+    def _form(
+        self, url: str, text: str, accept: str, dataset: DataSet, *, update: bool
+    ) -> Response:
+        form = ProtocolRequest(url, text, accept, dataset, update=update).request()
+        method, headers = form.get_method(), dict(form.header_items())
+
+        def request() -> httpx.Request:
+            return self._http.build_request(
+                method, form.full_url, headers=headers, content=cast("bytes", form.data)
+            )
+
+        return self._with_retries(request, idempotent=not update)
 
     def store(self, method: str, graph: str, body: bytes | None = None) -> Response:
         """PUT, POST or DELETE one graph by the Graph Store Protocol."""
+        url = f"{self.remote.store_url}?{urlencode({'graph': graph})}"
+        headers = {"User-Agent": user_agent()}
+        if body is not None:
+            headers["Content-Type"] = "text/turtle"
 
-        def request() -> urllib.request.Request:
-            url = f"{self.remote.store_url}?{urlencode({'graph': graph})}"
-            made = urllib.request.Request(url, body, method=method)  # noqa: S310 - http(s) alone
-            made.add_header("User-Agent", user_agent())
-            if body is not None:
-                made.add_header("Content-Type", "text/turtle")
-            return made
+        def request() -> httpx.Request:
+            return self._http.build_request(method, url, headers=headers, content=body)
 
-        return self._patiently(request, idempotent=method != "POST")
+        return self._with_retries(request, idempotent=method != "POST")
 
-    def _patiently(
-        self, request: Callable[[], urllib.request.Request], *, idempotent: bool
-    ) -> Response:
-        """Send, and send again after a 429 or 503, or a broken connection if that is harmless."""
+    def _with_retries(self, request: Callable[[], httpx.Request], *, idempotent: bool) -> Response:
+        """Send, and send again after a 429 or 503, or after a lost connection if `idempotent`."""
         for retry in range(RETRIES + 1):
+            pause = self._backoff * 2**retry
             try:
-                return self._send(request())
-            except RemoteRateLimitError as error:
-                wait = waiting_time(error.__cause__)
-                if retry == RETRIES or (wait or 0.0) > LONGEST_WAIT:
-                    raise
+                response = self._send(request())
             except RemoteDownError as error:
-                broken = isinstance(error.__cause__, ConnectionResetError)
-                if retry == RETRIES or not (broken and idempotent):
+                if retry == RETRIES or not (idempotent and _is_lost(error.__cause__)):
                     raise
-                wait = None
-            pause = self._backoff * 2**retry if wait is None else wait
+            else:
+                if response.status_code not in _NO_CAPACITY:
+                    return _response(response)
+                wait = retry_after(response.headers.get("Retry-After", ""))
+                if retry == RETRIES or (wait or 0.0) > MAX_WAIT:
+                    raise error_for_status(_url_of(response.request), response)
+                pause = pause if wait is None else wait
             url = self.remote.query_url.partition("?")[0]
-            log.info("%s asks for patience: next request in %.1f s", url, pause)
+            log.info("%s is not available: retrying in %.1f s", url, pause)
             time.sleep(pause)
         raise AssertionError  # the last retry returns or raises
 
-    def _send(self, request: urllib.request.Request) -> Response:
-        url, limit = request.full_url.partition("?")[0], self.remote.timeout
-        if self._token:
-            request.add_unredirected_header("Authorization", f"Bearer {self._token}")
-        until = time.monotonic() + limit
+    def _send(self, request: httpx.Request) -> httpx.Response:
+        """Send one request; raises the typed error for a connection that failed."""
+        url = _url_of(request)
+        begin = time.monotonic()
         try:
-            try:
-                with self._opener.open(request, timeout=limit) as response:
-                    body = _read(url, response, until, self.remote.max_reply)
-                    return _received(url, response, body)
-            except Exception as error:
-                redact_exception(error)
-                raise
-        except urllib.error.HTTPError as error:
-            with error:
-                raise failure(url, error, _beginning(error)) from error
-        except TimeoutError as error:
-            raise RemoteTimeoutError(_late(url, limit)) from error
-        except http.client.IncompleteRead as error:
-            raise RemoteTruncatedError(
-                f"{url} broke off in the middle of its answer: try again, or ask for less"
+            response = self._authenticated(request)
+        except (DeadlineError, httpx.TimeoutException) as error:
+            raise RemoteTimeoutError(
+                f"no complete response from {url} within {self.remote.timeout:g} s: raise "
+                "--sparql-timeout, or request less"
             ) from error
-        except urllib.error.URLError as error:
-            if isinstance(error.reason, TimeoutError):
-                raise RemoteTimeoutError(_late(url, limit)) from error
-            raise RemoteDownError(_unreachable(url, error.reason)) from error
-        except (OSError, http.client.HTTPException) as error:
-            raise RemoteDownError(_unreachable(url, error)) from error
-        except ValueError as error:  # urllib's handlers, for a scheme of authentication
-            raise RemoteAuthError(f"{url} wants credentials of another kind: {error}") from error
-
-
-def _opener(remote: SparqlEndpoint) -> urllib.request.OpenerDirector:
-    passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
-    user, password = (os.environ.get(f"SARAG_SPARQL_{n}", "") for n in ("USER", "PASSWORD"))
-    if user:
-        remember(base64.b64encode(f"{user}:{password}".encode()).decode())
-        for url in filter(None, (remote.query_url, remote.update_url, remote.store_url)):
-            passwords.add_password(None, url, user, password)
-    return urllib.request.build_opener(
-        _NoRedirect,
-        urllib.request.HTTPDigestAuthHandler(passwords),
-        _Basic(passwords),
-    )
-
-
-def _read(url: str, response: Any, until: float, most: int) -> bytes:
-    """The whole body; raises `TimeoutError` when it takes longer than `until` altogether."""
-    parts: list[bytes] = []
-    size = 0
-    while part := response.read1(_CHUNK):
-        parts.append(part)
-        size += len(part)
-        if size > most:
+        except ReplySizeError as error:
             raise RemoteStoreError(
-                f"{url} gave an answer of more than {most >> 20} MiB: ask for less, or raise "
-                "--max-reply"
-            )
-        if time.monotonic() > until:
-            raise TimeoutError
-    return b"".join(parts)
+                f"the response of {url} is larger than {self.remote.max_reply >> 20} MiB: request "
+                "less, or raise --max-reply"
+            ) from error
+        except httpx.HTTPError as error:
+            redact_exception(error)
+            if isinstance(error, httpx.RemoteProtocolError) and "message body" in str(error):
+                raise RemoteTruncatedError(
+                    f"{url} closed the connection during its response: try again, or request less"
+                ) from error
+            raise RemoteDownError(
+                f"cannot connect to {url}: {_reason(error)}: check the URL, and that the server is "
+                "running"
+            ) from error
+        seconds = time.monotonic() - begin
+        size = len(response.content)
+        log.debug("%s %s: %d bytes in %.3f s", request.method, url, size, seconds)
+        return response
+
+    def _authenticated(self, request: httpx.Request) -> httpx.Response:
+        """Send with the token, or once more with the password if the endpoint asks for it."""
+        if self._token:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        response = self._http.send(request)
+        challenge = response.headers.get("WWW-Authenticate", "")
+        if response.status_code != 401 or not self._user:
+            return response
+        digest = challenge.lower().startswith("digest")
+        kind = httpx.DigestAuth if digest else httpx.BasicAuth
+        if not digest and not challenge.lower().startswith("basic"):
+            return response
+        try:
+            flow = kind(self._user, self._password).sync_auth_flow(request)
+            authorized = next(flow)
+            if digest:
+                authorized = flow.send(response)
+        except (KeyError, ValueError, NotImplementedError, httpx.HTTPError) as error:
+            redact_exception(error)
+            raise RemoteAuthError(
+                f"{_url_of(request)} requires an unsupported kind of authentication: {error}"
+            ) from error
+        return self._http.send(authorized)
 
 
-def _received(url: str, response: Any, body: bytes) -> Response:
-    headers = response.headers
-    length = headers.get("Content-Length")
-    if length is not None and length.isdecimal() and len(body) < int(length):
-        raise http.client.IncompleteRead(body, int(length) - len(body))
-    framed = length is not None or "chunked" in headers.get("Transfer-Encoding", "").lower()
-    body = redacted_body(body, remark=False)
-    return Response(url, headers.get_content_type(), headers, body, framed)
+def _url_of(request: httpx.Request) -> str:
+    """The URL of a request for messages, without its query."""
+    return str(request.url).partition("?")[0]
 
 
-def _beginning(error: urllib.error.HTTPError) -> str:
-    try:
-        said = redacted_body(error.read(_MOST_SAID), remark=True)
-        return said[: _MOST_SAID - _LONGEST_SECRET].decode("utf-8", "replace")
-    except (OSError, http.client.HTTPException):
-        return ""
-
-
-def _late(url: str, limit: float) -> str:
-    return (
-        f"{url} gave no whole answer within {limit:g} s: give it longer with --sparql-timeout, "
-        "or ask for less"
+def _response(response: httpx.Response) -> Response:
+    """The reply, if it is of status 2xx; raises the typed error for any other."""
+    url = _url_of(response.request)
+    if response.status_code >= 300:
+        raise error_for_status(url, response)
+    media_type = re.split("[;,]", response.headers.get("Content-Type", "text/plain"))[0]
+    return Response(
+        url,
+        media_type.strip().lower(),
+        response.headers,
+        response.content,
+        bool(response.extensions["has_length"]),
     )
 
 
-def _unreachable(url: str, reason: object) -> str:
-    told = getattr(reason, "strerror", None) or getattr(reason, "verify_message", None) or reason
-    return f"{url} cannot be reached: {told}: is the URL right, and the server running?"
+def _is_lost(error: BaseException | None) -> bool:
+    """Whether the endpoint closed the connection before it answered."""
+    if isinstance(error, httpx.RemoteProtocolError):
+        return "disconnected" in str(error)
+    return isinstance(error, httpx.ReadError)
 
 
-_TOO_LATE = re.compile(
+def _reason(error: BaseException) -> str:
+    """The innermost cause of an error, in the words of the operating system or of OpenSSL."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    reason = getattr(error, "verify_message", None) or getattr(error, "strerror", None)
+    return str(reason or error or type(error).__name__)
+
+
+_TIMEOUT = re.compile(
     r"time(d)?[ -]?out|time limit|cancell?ed|TimeoutException|S1T00", re.IGNORECASE
 )
 _TOO_LARGE = re.compile(
@@ -258,75 +269,60 @@ _TOO_LARGE = re.compile(
     re.IGNORECASE,
 )
 _SYNTAX = re.compile(r"syntax|parse|malformed|lexical|expected|SP0", re.IGNORECASE)
-_SHOWN = 300
+_MAX_MESSAGE = 300
 
 
-def failure(url: str, error: urllib.error.HTTPError, body: str) -> StoreError:
-    """The error that stands for an HTTP status with what the endpoint told."""
-    told = brief(body)
-    said = f": {told}" if told else ""
-    match error.code:
+def error_for_status(url: str, response: httpx.Response) -> StoreError:
+    """The typed error for a reply of status 300 or more, with the endpoint's own message."""
+    status, body = response.status_code, response.content
+    if len(body) >= _MAX_ERROR_BODY:
+        body = body[: _MAX_ERROR_BODY - _MAX_SECRET]
+    message = summarize(body.decode("utf-8", "replace"))
+    detail = f": {message}" if message else ""
+    match status:
         case 300 | 301 | 302 | 303 | 307 | 308:
-            target = redacted_remark(error.headers.get("Location", "another place"))
+            target = redacted_remark(response.headers.get("Location", "another URL"))
             return RemoteStoreError(
-                f"{url} redirects to {target}: nothing is sent there unasked; if it is the "
-                "endpoint, name that URL"
+                f"{url} redirects to {target}: redirects are not followed; if that is the "
+                "endpoint, give its URL"
             )
         case 401 | 403 | 407:
             return RemoteAuthError(
-                f"{url} refused access ({error.code}){said}; credentials are taken from "
-                "SARAG_SPARQL_USER and SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN"
+                f"{url} denied access ({status}){detail}: set SARAG_SPARQL_USER and "
+                "SARAG_SPARQL_PASSWORD, or SARAG_SPARQL_TOKEN"
             )
         case 404 | 405 | 406 | 410 | 415 | 501:
             return RemoteStoreError(
-                f"{url} is no endpoint for this request ({error.code}){said}: is its path right?"
+                f"{url} does not support this request ({status}){detail}: check the path of "
+                "the endpoint"
             )
         case 408 | 504:
-            return _too_late(url, error.code, said)
+            return _timeout_error(url, status, detail)
         case 413 | 414:
-            return RemoteRequestSizeError(f"{url} takes no request of this size{said}")
+            return RemoteRequestSizeError(f"the request is too large for {url}{detail}")
         case 429 | 503:
+            wait = retry_after(response.headers.get("Retry-After", ""))
+            when = "" if wait is None else f" for {wait:.0f} s"
             return RemoteRateLimitError(
-                f"{url} has no capacity ({error.code}){_when(error)}{said}: try again later"
+                f"{url} is overloaded ({status}){when}{detail}: try again later"
             )
-    if _TOO_LATE.search(told):
-        return _too_late(url, error.code, said)
-    if _TOO_LARGE.search(told):
-        return RemoteRequestSizeError(f"{url} takes no request of this size{said}")
-    if error.code == 400 or (error.code == 500 and _SYNTAX.search(told)):
-        return QueryError(f"{url} does not take the SPARQL{said or ' (400)'}")
-    return RemoteDownError(f"{url} failed ({error.code}){said}")
+    if _TIMEOUT.search(message):
+        return _timeout_error(url, status, detail)
+    if _TOO_LARGE.search(message):
+        return RemoteRequestSizeError(f"the request is too large for {url}{detail}")
+    if status == 400 or (status == 500 and _SYNTAX.search(message)):
+        return QueryError(f"{url} rejected the SPARQL{detail or ' (400)'}")
+    return RemoteDownError(f"{url} failed ({status}){detail}")
 
 
-def brief(body: str) -> str:
-    """The first of what an error page or message says, on one line, without markup."""
+def summarize(body: str) -> str:
+    """The beginning of an error page or message, on one line and without markup."""
     if re.search(r"<html|<!doctype", body, re.IGNORECASE):
         body = re.sub(r"(?is)<(script|style|head)\b.*?</\1>|<[^>]*>", " ", body)
         body = html.unescape(body)
     line = " ".join(body.partition("SPARQL query:")[0].split())  # Virtuoso repeats the query
-    return line if len(line) <= _SHOWN else line[:_SHOWN] + "..."
+    return line if len(line) <= _MAX_MESSAGE else line[:_MAX_MESSAGE] + "..."
 
 
-def waiting_time(error: object) -> float | None:
-    """Seconds of a Retry-After, a number or a date; None without one."""
-    if not isinstance(error, urllib.error.HTTPError):
-        return None
-    value = (error.headers.get("Retry-After") or "").strip()
-    if value.isdecimal():
-        return float(value)
-    try:
-        moment = parsedate_to_datetime(value)
-    except (TypeError, ValueError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-
-
-def _when(error: urllib.error.HTTPError) -> str:
-    wait = waiting_time(error)
-    return "" if wait is None else f" for {wait:.0f} s"
-
-
-def _too_late(url: str, status: int, said: str) -> RemoteTimeoutError:
-    return RemoteTimeoutError(f"{url} ran out of time ({status}){said}: ask for less")
+def _timeout_error(url: str, status: int, detail: str) -> RemoteTimeoutError:
+    return RemoteTimeoutError(f"{url} exceeded its time limit ({status}){detail}: request less")

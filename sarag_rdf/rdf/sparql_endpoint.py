@@ -1,4 +1,4 @@
-"""A live SPARQL 1.1 endpoint as a GraphStore: every answer is complete, or an error."""
+"""A SPARQL 1.1 endpoint as a `GraphStore`: every result is complete, or an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sarag_rdf.errors import RemoteStoreError, RemoteTruncatedError, StoreError,
 from sarag_rdf.ports import Change, Table, Triples
 from sarag_rdf.rdf.dataset import uses_graph
 from sarag_rdf.rdf.query_guard import inspect_query
-from sarag_rdf.rdf.sparql_client import BACKOFF, Client, DataSet
+from sarag_rdf.rdf.sparql_client import BACKOFF, DataSet, SparqlClient
 from sarag_rdf.rdf.sparql_results import (
     ACCEPT_ROWS,
     ACCEPT_TRIPLES,
@@ -28,18 +28,18 @@ from sarag_rdf.terms import iri
 from sarag_rdf.vocab import SARAG
 
 PAGE = 10_000
-"""Rows a page: Virtuoso sorts no more at a time."""
-_AS_IT_IS: DataSet = {}
-"""The endpoint's own data set."""
-UNSUSPICIOUS = 100
-"""No endpoint cuts results below this: fewer rows are taken as whole without asking again."""
+"""Rows per page; Virtuoso does not sort more at a time."""
+_DEFAULT_DATASET: DataSet = {}
+"""The endpoint's own dataset."""
+MIN_TRUNCATED = 100
+"""Results with fewer rows are assumed to be complete, because no endpoint truncates at less."""
 
 
 class SparqlStore:
-    """A GraphStore behind a query endpoint, and an update and a graph store endpoint to write to.
+    """A `GraphStore` for a query endpoint, with an update and a graph store endpoint for writing.
 
-    Endpoints cut results at a limit, and not all of them say so. So for a result of some size it is
-    asked whether there is more, and if there is, `select` reads it page by page.
+    Endpoints truncate results at a limit, and not all of them report it. Therefore a second query
+    checks whether a result of some size is complete; if not, `select` reads it in pages.
     """
 
     is_shared = True
@@ -50,18 +50,18 @@ class SparqlStore:
         self._remote = remote.writable() if writable else remote
         self._writable = writable
         self._url = self._remote.query_url
-        self._client: Client | None = Client(self._remote, backoff=backoff)
+        self._client: SparqlClient | None = SparqlClient(self._remote, backoff=backoff)
 
     @property
-    def _open_client(self) -> Client:
+    def _open_client(self) -> SparqlClient:
         if self._client is None:
-            raise StoreError("this graph has been closed: open it again")
+            raise StoreError("this graph is closed: open it again")
         return self._client
 
     @property
-    def _writing_client(self) -> Client:
+    def _writing_client(self) -> SparqlClient:
         if not self._writable:
-            raise StoreError("this graph was opened for reading only")
+            raise StoreError("this graph was opened read-only")
         return self._open_client
 
     def query(
@@ -72,33 +72,33 @@ class SparqlStore:
         if form in ("CONSTRUCT", "DESCRIBE"):
             return self._triples(text, dataset)
         result, limit = self._rows(text, dataset)
-        if isinstance(result, Table) and self._is_short(text, result, limit, dataset):
+        if isinstance(result, Table) and self._is_incomplete(text, result, limit, dataset):
             raise RemoteTruncatedError(
-                f"{self._url} gave {len(result.rows)} rows and has more: ask for parts, "
-                "with ORDER BY, LIMIT and a FILTER on what the last part ended with"
+                f"{self._url} returned {len(result.rows)} rows and has more: query in pages, with "
+                "ORDER BY, LIMIT and a FILTER on the last value of the previous page"
             )
         return result
 
     def select(self, text: str, key: str) -> Table:
         result, limit = self._rows(text)
         if not isinstance(result, Table):
-            raise StoreError("a SELECT query was expected")
-        if not self._is_cut(text, result, limit):
+            raise StoreError("not a SELECT query")
+        if not self._is_truncated(text, result, limit):
             return result
         names = (key, *(name for name in result.variables if name != key))
         order = [names.index(name) for name in result.variables]
         rows = self._pages(text, names, len(result.rows), ())
-        return Table(result.variables, [tuple(row[place] for place in order) for row in rows])
+        return Table(result.variables, [tuple(row[column] for column in order) for row in rows])
 
     def apply(self, change: Change) -> None:
-        """Make a change step by step: an endpoint has no atomic one.
+        """Apply a change in several requests, not atomically.
 
         See docs/how-to/use-a-sparql-endpoint.md.
         """
-        write(self._writing_client, change)
+        write_change(self._writing_client, change)
 
     def load(self, quads: Iterable[ox.Quad]) -> None:
-        add(self._writing_client, quads)
+        add_quads(self._writing_client, quads)
 
     def load_ntriples(self, data: bytes, graph: str) -> None:
         name = ox.NamedNode(graph)
@@ -121,96 +121,102 @@ class SparqlStore:
         self._client = None
 
     def _dataset(self, text: str, union: bool, default_graphs: Sequence[str] | None) -> DataSet:
-        """The parameters that choose what a query sees.
+        """The protocol parameters for the dataset of a query.
 
-        Oxigraph takes all graphs for the default one if it is asked to; the protocol hides from
-        GRAPH what is not named once a default graph is.
+        ``union-default-graph`` is an extension of Oxigraph. If a default graph is given, GRAPH
+        ranges only over the named graphs that are given as well.
         """
         if default_graphs is None:
             return {"union-default-graph": ["true"]} if union else {}
         named = self.graphs() if uses_graph(text) else []
         return {"default-graph-uri": list(default_graphs), "named-graph-uri": named}
 
-    def _rows(self, text: str, dataset: DataSet = _AS_IT_IS) -> tuple[Table | bool, int | None]:
-        """One answer as it came, and the limit at which it was cut if the endpoint says so."""
+    def _rows(
+        self, text: str, dataset: DataSet = _DEFAULT_DATASET
+    ) -> tuple[Table | bool, int | None]:
+        """A single result, and the limit at which it was truncated if the endpoint reports it."""
         response = self._open_client.query(text, ACCEPT_ROWS, dataset)
         return read_rows(response), announced_limit(response)
 
     def _triples(self, text: str, dataset: DataSet) -> Triples:
         response = self._open_client.query(text, ACCEPT_TRIPLES, dataset)
         result, limit = read_triples(response), announced_limit(response)
-        if limit is not None or self._lacks(text, len(result.triples), dataset):
+        if limit is not None or self._lacks_triples(text, len(result.triples), dataset):
             raise RemoteTruncatedError(
-                f"{self._url} gave {len(result.triples)} triples and has more: ask for parts"
+                f"{self._url} returned {len(result.triples)} triples and has more: query in parts"
             )
         return result
 
-    def _lacks(self, text: str, count: int, dataset: DataSet) -> bool:
-        """Whether triples are missing: not every endpoint says so, but rows of theirs tell."""
-        if count < UNSUSPICIOUS:
+    def _lacks_triples(self, text: str, count: int, dataset: DataSet) -> bool:
+        """Whether a result of CONSTRUCT or DESCRIBE is incomplete, by the solutions behind it."""
+        if count < MIN_TRUNCATED:
             return False
         select = solutions_of(text)
         if select is None:
             return count % 100 == 0
         rows, limit = self._rows(select, dataset)
-        return not isinstance(rows, Table) or self._is_short(select, rows, limit, dataset)
+        return not isinstance(rows, Table) or self._is_incomplete(select, rows, limit, dataset)
 
-    def _is_short(self, text: str, table: Table, limit: int | None, dataset: DataSet) -> bool:
-        """The same for a query of any form: one with FROM cannot stand in a further query."""
-        if len(table.rows) >= UNSUSPICIOUS and inspect_query(text).names_dataset:
+    def _is_incomplete(self, text: str, table: Table, limit: int | None, dataset: DataSet) -> bool:
+        """`_is_truncated` for any query; one with FROM cannot be nested, so its size decides."""
+        if len(table.rows) >= MIN_TRUNCATED and inspect_query(text).names_dataset:
             return limit is not None or len(table.rows) % 1000 == 0
-        return self._is_cut(text, table, limit, dataset)
+        return self._is_truncated(text, table, limit, dataset)
 
-    def _is_cut(
-        self, text: str, table: Table, limit: int | None, dataset: DataSet = _AS_IT_IS
+    def _is_truncated(
+        self, text: str, table: Table, limit: int | None, dataset: DataSet = _DEFAULT_DATASET
     ) -> bool:
-        """Whether there is more than was given, as the endpoint says or as one more query shows."""
+        """Whether there are more rows, as reported by the endpoint or found by another query."""
         count = len(table.rows)
         if limit is not None and count >= limit:
             return True
-        if count < UNSUSPICIOUS:
+        if count < MIN_TRUNCATED:
             return False
         further, _ = self._rows(beyond(text, count), dataset)
         return not isinstance(further, Table) or bool(further.rows)
 
     def _pages(
-        self, text: str, variables: Sequence[str], most: int, fixed: tuple[tuple[str, str], ...]
+        self,
+        text: str,
+        variables: Sequence[str],
+        max_rows: int,
+        fixed: tuple[tuple[str, str], ...],
     ) -> Iterator[tuple[Any, ...]]:
-        """All rows where the first variables are fixed, by the next: at most `most` a page.
+        """All rows with the fixed values of the first variables, in pages by the next variable.
 
-        The last value of a page, which may go on, is read again with the next page. One that has
-        more rows than a page can hold is read in pages by the variable that follows.
+        The last value of a page may continue on the next one, so its rows are read again there. A
+        value with more rows than a page (at most `max_rows`) is read in pages by the next variable.
         """
-        column, size = len(fixed), min(PAGE, most)
+        column, size = len(fixed), min(PAGE, max_rows)
         after: str | None = None
         while True:
-            asked = page(text, variables, fixed, after, size)
-            found, limit = self._rows(asked)
-            if not isinstance(found, Table):
-                raise StoreError("a SELECT query was expected")
-            rows, texts = found.rows, [text_of(row[column]) for row in found.rows]
+            query = page(text, variables, fixed, after, size)
+            table, limit = self._rows(query)
+            if not isinstance(table, Table):
+                raise StoreError("not a SELECT query")
+            rows, texts = table.rows, [text_of(row[column]) for row in table.rows]
             if texts != sorted(texts) or (after is not None and texts and texts[0] <= after):
                 raise RemoteStoreError(
-                    f"{self._url} does not sort by code points, so that its results cannot be read "
-                    "in pages: its limit of rows must be raised"
+                    f"{self._url} does not sort by code points, so its results cannot be read in "
+                    "pages: raise its row limit"
                 )
-            if len(rows) < size and not self._is_cut(asked, found, limit):
+            if len(rows) < size and not self._is_truncated(query, table, limit):
                 yield from rows
                 return
-            end = texts.index(texts[-1])  # the last text may go on
+            end = texts.index(texts[-1])  # the last value may continue on the next page
             if end:
                 yield from rows[:end]
-                size, after = min(PAGE, most), texts[end - 1]
-            elif len(rows) == size < most:
-                size = min(4 * size, most)
+                size, after = min(PAGE, max_rows), texts[end - 1]
+            elif len(rows) == size < max_rows:
+                size = min(4 * size, max_rows)
             elif column + 1 < len(variables):
-                within = (*fixed, (variables[column], texts[-1]))
-                yield from self._pages(text, variables, most, within)
+                value = (variables[column], texts[-1])
+                yield from self._pages(text, variables, max_rows, (*fixed, value))
                 after = texts[-1]
             else:
                 raise RemoteTruncatedError(
-                    f"{self._url} gives {len(rows)} rows at most, and has more that differ in "
-                    "nothing to sort by: its limit must be raised"
+                    f"{self._url} returns at most {len(rows)} rows, and has more that cannot be "
+                    "distinguished by sorting: raise its row limit"
                 )
 
 
@@ -221,20 +227,20 @@ _FORM = re.compile(r"SELECT|ASK|CONSTRUCT|DESCRIBE", re.IGNORECASE)
 
 
 def split_prologue(text: str) -> tuple[str, str]:
-    """BASE, PREFIX and comments at the head of a query, and the rest."""
+    """The prologue of a query (BASE, PREFIX and comments), and the rest."""
     match = _PROLOGUE.match(text)
     end = match.end() if match else 0
     return text[:end], text[end:]
 
 
 def query_form(text: str) -> str:
-    """SELECT, ASK, CONSTRUCT or DESCRIBE; empty if the text begins with something else."""
+    """SELECT, ASK, CONSTRUCT or DESCRIBE; empty for another keyword."""
     match = _FORM.match(split_prologue(text)[1])
     return match.group().upper() if match else ""
 
 
 def text_of(term: Any) -> str:
-    """What rows are ordered by: the text of an IRI or literal, nothing for an unbound variable."""
+    """The sort key of a term: the text of an IRI or literal; empty if unbound."""
     return "" if term is None else str(term.value)
 
 
@@ -245,10 +251,10 @@ def page(
     after: str | None,
     limit: int,
 ) -> str:
-    """Rows in the order of one variable, at most `limit`.
+    """A query for at most `limit` rows of `text`, ordered by one variable.
 
-    The first variables have the texts that are `fixed`; rows are ordered by the one that follows
-    these, and its text comes behind `after` (all for None).
+    The first variables have the `fixed` texts; rows are ordered by the next variable, whose text is
+    greater than `after` (None for no condition).
     """
     key = variables[len(fixed)]
     filters = [_equals(name, value) for name, value in fixed]
@@ -266,10 +272,10 @@ def page(
 
 
 def _equals(variable: str, value: str) -> str:
-    """That a variable has this text, or is unbound or empty where there is none.
+    """A filter that a variable has this text; an empty text also matches an unbound variable.
 
-    Virtuoso 7.2.5 crashes on ``=`` behind a subselect with VALUES and BIND, and sorts wrongly
-    where a COALESCE stands for what is unbound.
+    Virtuoso 7.2.5 crashes on ``=`` after a subselect with VALUES and BIND, and sorts incorrectly
+    if COALESCE replaces unbound values.
     """
     text = f"STR(?{variable})"
     if not value:
@@ -278,66 +284,70 @@ def _equals(variable: str, value: str) -> str:
 
 
 def beyond(text: str, count: int) -> str:
-    """One row of the result if it has more than `count`, else none."""
+    """A query for row number `count` of the result, counted from 0."""
     prologue, select = split_prologue(text)
     return f"{prologue}\nSELECT * WHERE {{\n{{ {select}\n}}\n}} OFFSET {count} LIMIT 1"
 
 
 def solutions_of(text: str) -> str | None:
-    """The SELECT of the solutions that a CONSTRUCT makes its triples of; None for a DESCRIBE."""
+    """A SELECT for the solutions of a CONSTRUCT query; None for a DESCRIBE."""
     prologue, construct = split_prologue(text)
-    found = tokens(construct)
-    first, second = next(found, None), next(found, None)
+    remaining = tokens(construct)
+    first, second = next(remaining, None), next(remaining, None)
     if first is None or first.text.upper() != "CONSTRUCT":
         return None
     end = len(first.text)
     if second is not None and second.text == "{":
-        end = next((token.offset + 1 for token in found if token.text == "}"), end)
+        end = next((token.offset + 1 for token in remaining if token.text == "}"), end)
     return f"{prologue}\nSELECT * {construct[end:]}"
 
 
 UPDATE_TRIPLES = 1000
-"""Triples an update: Virtuoso refuses more than about 1,200."""
+"""Triples per update; Virtuoso rejects more than about 1,200."""
 GRAPH_TRIPLES = 5000
-"""Triples a request of the Graph Store Protocol."""
+"""Triples per request of the Graph Store Protocol."""
 BYTES = 1_000_000
-"""Bytes a request at most, as far as single triples allow."""
+"""The maximum size of a request in bytes, unless a single triple is larger."""
 
 
-def add(client: Client, quads: Iterable[Quad]) -> None:
-    """Add quads in batches, each to its graph."""
+def add_quads(client: SparqlClient, quads: Iterable[Quad]) -> None:
+    """Add quads to their graphs, in batches."""
     _check(client)
     lines = (f"GRAPH {quad.graph_name} {{ {quad.triple} }}" for quad in quads)
     for batch in _batches(lines, UPDATE_TRIPLES):
         _send(client, "INSERT", batch)
 
 
-def write(client: Client, change: Change) -> None:
-    """Take the revision away, change what is derived, replace graphs, give the new revision."""
+def write_change(client: SparqlClient, change: Change) -> None:
+    """Apply a change in an order that makes an interruption detectable.
+
+    The old revision is deleted first, and the new one is inserted last; the checksum of a source is
+    the last triple of its graph.
+    """
     _check(client)
-    replaced: defaultdict[str, list[Quad]] = defaultdict(list)
-    kept: list[Quad] = []
+    replacements: defaultdict[str, list[Quad]] = defaultdict(list)
+    additions: list[Quad] = []
     for quad in change.insert:
         graph = iri(quad.graph_name)
-        (replaced[graph] if graph in change.drop else kept).append(quad)
+        (replacements[graph] if graph in change.drop else additions).append(quad)
     _update(client, "DELETE", [quad for quad in change.delete if _is_revision(quad)])
     _update(client, "DELETE", [quad for quad in change.delete if not _is_revision(quad)])
-    _update(client, "INSERT", [quad for quad in kept if not _is_revision(quad)])
+    _update(client, "INSERT", [quad for quad in additions if not _is_revision(quad)])
     for graph in change.drop:
-        _replace(client, graph, sorted(replaced[graph], key=_says_whole))
-    _update(client, "INSERT", [quad for quad in kept if _is_revision(quad)])
+        _replace(client, graph, sorted(replacements[graph], key=_is_checksum))
+    _update(client, "INSERT", [quad for quad in additions if _is_revision(quad)])
 
 
 def _is_revision(quad: Quad) -> bool:
     return quad.predicate == SARAG.revision
 
 
-def _says_whole(quad: Quad) -> bool:
+def _is_checksum(quad: Quad) -> bool:
     return quad.predicate == SARAG.sha256
 
 
-def _replace(client: Client, graph: str, quads: Sequence[Quad]) -> None:
-    """Make these the quads of a graph; with none of them it is gone."""
+def _replace(client: SparqlClient, graph: str, quads: Sequence[Quad]) -> None:
+    """Replace the content of a graph; without quads it is dropped."""
     if not quads or not client.remote.store_url:
         client.update(f"DROP SILENT GRAPH <{graph}>")
         _update(client, "INSERT", quads)
@@ -346,30 +356,30 @@ def _replace(client: Client, graph: str, quads: Sequence[Quad]) -> None:
         client.store("POST" if number else "PUT", graph, "\n".join(lines).encode())
 
 
-def _update(client: Client, verb: str, quads: Sequence[Quad]) -> None:
+def _update(client: SparqlClient, verb: str, quads: Sequence[Quad]) -> None:
     lines = (f"GRAPH {quad.graph_name} {{ {quad.triple} }}" for quad in quads)
     for batch in _batches(lines, UPDATE_TRIPLES):
         _send(client, verb, batch)
 
 
-def _send(client: Client, verb: str, lines: list[str]) -> None:
+def _send(client: SparqlClient, verb: str, lines: list[str]) -> None:
     client.update(f"{verb} DATA {{\n" + "\n".join(lines) + "\n}")
 
 
-def _check(client: Client) -> None:
+def _check(client: SparqlClient) -> None:
     if not client.remote.update_url:
         raise UsageError(
-            f"{client.remote.query_url}: how to write to it is not known: name its update "
-            "endpoint with --update-url, and its graph store with --store-url if it has one"
+            f"the update endpoint of {client.remote.query_url} is not known: give its URL with "
+            "--update-url, and its graph store with --store-url if it has one"
         )
 
 
-def _batches(lines: Iterable[str], most: int) -> Iterator[list[str]]:
+def _batches(lines: Iterable[str], max_lines: int) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
     for line in lines:
         length = len(line.encode())
-        if batch and (len(batch) == most or size + length > BYTES):
+        if batch and (len(batch) == max_lines or size + length > BYTES):
             yield batch
             batch, size = [], 0
         batch.append(line)

@@ -1,4 +1,4 @@
-"""Parses the results of an endpoint into terms: the whole answer, or an error."""
+"""Parses the results of a SPARQL endpoint; an incomplete result is an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyoxigraph as ox
 
 from sarag_rdf.errors import RemoteStoreError, RemoteTimeoutError, RemoteTruncatedError
 from sarag_rdf.ports import Table, Triples
-from sarag_rdf.rdf.sparql_client import Response, brief
+from sarag_rdf.rdf.sparql_client import Response, summarize
 from sarag_rdf.sandbox import EndedError, Limits, half_of_memory, run
 from sarag_rdf.terms import DEEPEST_TERM, is_deep
 
@@ -27,51 +27,53 @@ _SYNTAXES = {
 }
 _CANCELLED = re.compile(r"cancell?ed|time(d)?[ -]?out|time limit|exception", re.IGNORECASE)
 _TAIL = 2000
-_ASKED = "__ASK_RETVAL"
-"""What Virtuoso calls the only cell of the table that it answers an ASK with."""
+"""Bytes at the end of a response that are searched for an error message."""
+_VIRTUOSO_ASK = "__ASK_RETVAL"
+"""The variable of the table that Virtuoso returns for ASK."""
 
 
 def announced_limit(response: Response) -> int | None:
-    """The number of rows at which the endpoint says that it has cut the result."""
+    """The number of rows at which the endpoint has truncated the result, if it says so."""
     value = response.headers.get("X-SPARQL-MaxRows", "")
     return int(value) if value.isdecimal() else None
 
 
 def read_rows(response: Response) -> Table | bool:
-    """A SELECT or ASK result; raises `RemoteTruncatedError` and its siblings."""
-    _refuse_partial(response)
+    """A SELECT or ASK result; raises `RemoteTruncatedError` or another `RemoteStoreError`."""
+    _reject_partial(response)
     if response.media_type not in (ROWS, "application/json"):
-        raise _unexpected(response)
+        raise _media_type_error(response)
     try:
         data = json.loads(response.body.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise _broken(response) from error
+        raise _syntax_error(response) from error
     try:
         return _result(data)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise RemoteStoreError(
-            f"{response.url} gave JSON that is no SPARQL result: is it the query endpoint?"
+            f"{response.url} returned JSON that is not a SPARQL result: check that this is the "
+            "query endpoint"
         ) from error
 
 
 def read_triples(response: Response) -> Triples:
     """A CONSTRUCT or DESCRIBE result; raises what `read_rows` raises."""
-    _refuse_partial(response)
+    _reject_partial(response)
     syntax = _SYNTAXES.get(response.media_type)
     if syntax is None:
-        raise _unexpected(response)
-    if not response.framed:
+        raise _media_type_error(response)
+    if not response.has_length:
         raise RemoteTruncatedError(
-            f"{response.url} does not tell how long its answer is, so that nothing shows whether "
-            "the triples are all there: select rows instead"
+            f"{response.url} does not announce the length of its responses, so missing triples "
+            "cannot be detected: use SELECT instead"
         )
     try:
-        return Triples(parse_apart(response.body, syntax))
+        return Triples(parse_in_sandbox(response.body, syntax))
     except (SyntaxError, ValueError) as error:
-        raise _broken(response) from error
+        raise _syntax_error(response) from error
     except EndedError as error:
         raise RemoteStoreError(
-            f"{response.url} gave an answer that {error}: ask for less, or for rows"
+            f"{response.url} returned data that {error}: request less, or use SELECT"
         ) from error
 
 
@@ -85,15 +87,15 @@ def _result(data: Any) -> Table | bool:
         tuple(_term(row[name]) if name in row else None for name in variables)
         for row in data["results"]["bindings"]
     ]
-    if variables == (_ASKED,):
+    if variables == (_VIRTUOSO_ASK,):
         return [str(row[0].value) for row in rows if row[0]] not in ([], ["0"], ["false"])
     return Table(variables, rows)
 
 
 def _term(value: dict[str, Any], depth: int = 0) -> Any:
-    """A term of the SPARQL results in JSON; Virtuoso has a type of its own for typed literals.
+    """A term of the SPARQL JSON format, or ``typed-literal`` of Virtuoso.
 
-    It stands in so many triple terms; raises ValueError if these are too many.
+    `depth` counts the enclosing triple terms; raises ValueError if there are too many.
     """
     kind, text = value["type"], value["value"]
     if kind == "uri":
@@ -114,52 +116,51 @@ def _term(value: dict[str, Any], depth: int = 0) -> Any:
     return ox.Literal(text)
 
 
-def _refuse_partial(response: Response) -> None:
-    """Virtuoso tells in a header that it gave what it had when its time was over."""
+def _reject_partial(response: Response) -> None:
+    """Raise if Virtuoso reports, in a header, a partial result after its time limit."""
     state = response.headers.get("X-SQL-State")
     if state is not None:
-        told = brief(response.headers.get("X-SQL-Message", state))
-        raise RemoteTruncatedError(f"{response.url} gave only a part: {told}: ask for less")
+        message = summarize(response.headers.get("X-SQL-Message", state))
+        raise RemoteTruncatedError(
+            f"{response.url} returned a partial result: {message}: request less"
+        )
 
 
-def _unexpected(response: Response) -> RemoteStoreError:
+def _media_type_error(response: Response) -> RemoteStoreError:
     if response.media_type in ("text/html", "application/xhtml+xml"):
         return RemoteStoreError(
-            f"{response.url} answered with a web page, not with results: name the URL of the "
-            "query endpoint itself"
+            f"{response.url} returned a web page instead of results: give the URL of the query "
+            "endpoint itself"
         )
     return RemoteStoreError(
-        f"{response.url} answered as {response.media_type}, which is not what was asked for: is "
-        "it a SPARQL query endpoint?"
+        f"{response.url} returned the unexpected media type {response.media_type}: check that this "
+        "is a SPARQL query endpoint"
     )
 
 
-def _broken(response: Response) -> RemoteStoreError:
+def _syntax_error(response: Response) -> RemoteStoreError:
     tail = response.body[-_TAIL:].decode("utf-8", "replace")
-    found = _CANCELLED.search(tail)
-    if found:
-        told = brief(tail[max(0, found.start() - 80) : found.end() + 80])
-        return RemoteTimeoutError(
-            f"{response.url} broke its answer off, and says: {told}: ask for less"
-        )
+    match = _CANCELLED.search(tail)
+    if match:
+        message = summarize(tail[max(0, match.start() - 80) : match.end() + 80])
+        return RemoteTimeoutError(f"{response.url} cancelled its response: {message}: request less")
     return RemoteTruncatedError(
-        f"{response.url} gave an answer that ends in the middle or is damaged: try again, or ask "
-        "for less"
+        f"{response.url} returned an incomplete or damaged response: try again, or request less"
     )
 
 
-_SHORT: Final = 2_000
-"""Bytes in which nothing nests deeply enough to end a process."""
+_SAFE_SIZE: Final = 2_000
+"""Data of up to this many bytes cannot be nested deeply enough to crash a process."""
 _SECONDS: Final = 120.0
 
 
-def parse_apart(data: bytes, syntax: ox.RdfFormat) -> list[ox.Triple]:
-    """The triples of `data`, in order.
+def parse_in_sandbox(data: bytes, syntax: ox.RdfFormat) -> list[ox.Triple]:
+    """The triples of `data`, in order, parsed in a child process.
 
     Raises SyntaxError and ValueError as the parser does, also for triple terms that are nested too
-    deeply, and `EndedError` for data on which the parser crashes or does not end.
+    deeply, and `EndedError` for data on which the parser crashes or exceeds its limits.
     """
-    if len(data) > _SHORT:
+    if len(data) > _SAFE_SIZE:
         limits = Limits(_SECONDS, half_of_memory())
         data, syntax = run(_as_ntriples, limits, data, syntax.media_type), ox.RdfFormat.N_TRIPLES
     return [quad.triple for quad in ox.parse(data, syntax)]

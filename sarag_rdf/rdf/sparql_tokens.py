@@ -1,7 +1,7 @@
-"""The tokens of SPARQL, as the terminals of its grammar have them.
+"""A tokenizer for SPARQL, after the terminals of its grammar.
 
-One thing the terminals do not tell: whether ``<`` begins an IRI or compares two terms. Here it
-begins an IRI wherever one could stand, so what a query really does is for the engine to say.
+The terminals do not decide whether ``<`` begins an IRI or is a comparison. This tokenizer reads an
+IRI wherever that is possible, so its result is an approximation: only the engine parses exactly.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _TOKEN: Final = re.compile(
 
 
 class Token(NamedTuple):
-    """A token: its kind (the name of a group above), its text, the offset of its first character.
+    """A token: its kind (a group name of the expression above), text, and offset.
 
-    White space and comments are none; a string that does not end is the last. `prefix` is that of
-    a prefixed name, without its colon.
+    White space and comments are skipped; an unterminated string is the last token. `prefix` is that
+    of a prefixed name, without the colon.
     """
 
     kind: str
@@ -45,7 +45,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The tokens of a query or update, well-formed or not."""
+    """The tokens of a query or update, which need not be well-formed."""
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
         if kind != "blank":
@@ -53,20 +53,20 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def keywords(text: str) -> set[str]:
-    """The words of a query that are no part of a term, in upper case."""
+    """The words of a query that are not part of a term, in upper case."""
     return {token.text.upper() for token in tokens(text) if token.kind == "word"}
 
 
 def undeclared_prefix(text: str) -> str | None:
-    """What is wrong with a text that uses a prefix before it is declared; None if none does."""
+    """An error message for the first prefix that is used without a declaration, or None."""
     declared: set[str] = set()
-    before = ""
+    previous = ""
     for token in tokens(text):
         if token.kind == "name":
-            if before == "PREFIX":
+            if previous == "PREFIX":
                 declared.add(token.prefix)
             elif token.prefix not in declared:
                 line = text.count("\n", 0, token.offset) + 1
                 return f"prefix {token.prefix}: is not declared (line {line})"
-        before = token.text.upper() if token.kind == "word" else ""
+        previous = token.text.upper() if token.kind == "word" else ""
     return None

@@ -1,4 +1,4 @@
-"""Looks at a SPARQL update before it runs: which graphs does it touch, can it reach the network?"""
+"""Static checks of SPARQL updates: target graphs, use of the default graph, network access."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import URIRef
 
 from sarag_rdf.errors import QueryError
-from sarag_rdf.rdf.query_guard import check_size, node_names, readings
+from sarag_rdf.rdf.query_guard import check_size, interpretations, node_names
 from sarag_rdf.rdf.sparql_tokens import tokens, undeclared_prefix
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateTraits:
-    """What an update may do.
+    """The possible effects of an update.
 
-    `graphs` are the named graphs that it writes to, None if they cannot be told beforehand;
-    `uses_default`: it reads or writes the default graph; `names_dataset`: it has USING or WITH;
-    `uses_service`, `loads`: it has SERVICE or LOAD, which reach the network.
+    `graphs` are the named graphs that it writes to, None if they depend on the data.
+    `uses_default`: it reads or writes the default graph. `names_dataset`: it has USING or WITH.
+    `uses_service`, `loads`: it has SERVICE or LOAD, which access the network.
     """
 
     graphs: frozenset[str] | None
@@ -35,20 +35,20 @@ class UpdateTraits:
 
 
 def inspect_update(text: str, base: str) -> UpdateTraits:
-    """Read the traits of an update from rdflib's algebra, in both readings of its escapes.
+    """Determine the traits of an update from rdflib's algebra, in both interpretations.
 
-    Raises `QueryError` for what rdflib cannot parse: what cannot be screened does not run, and for
-    what is too deep or too long.
+    Raises `QueryError` for an update that rdflib cannot parse, because it cannot be checked, or
+    that is nested too deeply or too long.
     """
     check_size(text)
     operations: list[Any] = []
-    for reading in readings(text):
+    for interpretation in interpretations(text):
         try:
-            parsed = _thinned(parseUpdate(reading))
+            parsed = _sample_data(parseUpdate(interpretation))
             operations += getattr(translateUpdate(parsed, base=base), "algebra", [])
         except Exception as error:
-            said = undeclared_prefix(reading) or " ".join(str(error).split())
-            raise QueryError(f"the update does not parse as SPARQL 1.1: {said}") from error
+            reason = undeclared_prefix(interpretation) or " ".join(str(error).split())
+            raise QueryError(f"the update does not parse as SPARQL 1.1: {reason}") from error
     names = node_names(operations)
     targets = [target for operation in operations for target in _targets(operation)]
     return UpdateTraits(
@@ -60,8 +60,8 @@ def inspect_update(text: str, base: str) -> UpdateTraits:
     )
 
 
-def _thinned(parsed: Any) -> Any:
-    """The same with one triple of each block of data: rdflib takes quadratic time for more."""
+def _sample_data(parsed: Any) -> Any:
+    """Keep one triple of each data block, because rdflib takes quadratic time to translate more."""
     for operation in dict.get(parsed, "request") or ():
         if operation.name in ("InsertData", "DeleteData"):
             blocks = [operation.quads, *(_get(operation.quads, "quadsNotTriples") or ())]
@@ -72,12 +72,12 @@ def _thinned(parsed: Any) -> Any:
 
 
 def _get(node: CompValue, name: str) -> Any:
-    """A part of a node, or None; rdflib's own method returns the name then."""
+    """A part of a node, or None; rdflib's own method would return the name."""
     return dict.get(node, name)
 
 
 def _targets(operation: CompValue) -> Iterator[str | None]:
-    """Graphs that an operation writes to; None for one that only the data tell."""
+    """Graphs that an operation writes to; None for one that depends on the data."""
     if operation.name in ("Clear", "Drop", "Create", "Load"):
         graph = _get(operation, "graphiri")
         if graph in ("ALL", "NAMED"):
@@ -117,7 +117,7 @@ def _uses_default(operation: CompValue) -> bool:
 
 
 def _reads_default(node: object) -> bool:
-    """Whether a pattern stands outside of GRAPH."""
+    """Whether there is a pattern outside of GRAPH."""
     if isinstance(node, CompValue):
         if node.name in ("Graph", "GraphGraphPattern", "ServiceGraphPattern"):
             return False
@@ -132,10 +132,10 @@ _ABSOLUTE = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:(?!.*/\.)[^\s]*>")
 
 
 def is_plain(text: str) -> bool:
-    """Whether the IRIs of an update can only be read in one way.
+    """Whether the IRIs of an update are unambiguous.
 
-    So it is without BASE, relative IRIs, segments of dots, and escapes outside of literals. Of
-    such an update `UpdateTraits.graphs` are what any engine writes to.
+    This holds for an update without BASE, relative IRIs, dot segments, and escapes outside of
+    literals. For such an update every engine writes to exactly `UpdateTraits.graphs`.
     """
     if re.search(r"\\[uU]", text):
         return False
@@ -154,25 +154,25 @@ def is_plain(text: str) -> bool:
 
 
 def with_dataset(text: str, clause: str) -> str:
-    """The update with `clause` (USING …) for every WHERE of an operation that has templates.
+    """The update with `clause` (USING …) inserted before every WHERE.
 
-    ``DELETE WHERE`` becomes its long form, which alone can name a data set.
+    ``DELETE WHERE`` is expanded into its long form, because the short form takes no dataset.
     """
     parts: list[str] = []
-    end, depth, block, last, shorthand = 0, 0, 0, "", False
+    end, depth, block, last_word, is_shorthand = 0, 0, 0, "", False
     for token in tokens(text):
         parts.append(text[end : token.offset])
-        found, end = token.text, token.offset + len(token.text)
-        word = found.upper() if token.kind == "word" and depth == 0 else ""
-        if found == "{" and depth == 0:
+        part, end = token.text, token.offset + len(token.text)
+        word = part.upper() if token.kind == "word" and depth == 0 else ""
+        if part == "{" and depth == 0:
             block = len(parts)
-        depth += (found in ("{", "{|")) - (found in ("}", "|}"))
+        depth += (part in ("{", "{|")) - (part in ("}", "|}"))
         if word == "WHERE":
-            shorthand = last == "DELETE"
-            found = "" if shorthand else f"{clause} {found}"
-        parts.append(found)
-        if found == "}" and depth == 0 and shorthand:
+            is_shorthand = last_word == "DELETE"
+            part = "" if is_shorthand else f"{clause} {part}"
+        parts.append(part)
+        if part == "}" and depth == 0 and is_shorthand:
             parts.append(f" {clause} WHERE {''.join(parts[block:])}")
-            shorthand = False
-        last = word
+            is_shorthand = False
+        last_word = word
     return "".join((*parts, text[end:]))

@@ -1,4 +1,4 @@
-"""Who is writing to a graph, and the cleaning up after writers that were killed."""
+"""Identification of the process that writes to a graph, and cleanup after killed writers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,23 @@ from itertools import takewhile
 from pathlib import Path
 
 NAME = "writer.json"
-_LONGEST = 80
-"""Characters of a command that are told."""
+COPY = "write-"
+"""Prefix of the names of working copies of a store, in the graph's folder."""
+UNFINISHED_WRITE = "unfinished-write"
+"""A file that earlier versions created in the graph's folder during a write over HTTP.
+
+If it exists, evidence may have changed without its derived data.
+"""
+_MAX_COMMAND = 80
+"""Characters of a command that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
     """A process that has a graph open for writing.
 
-    `begun` tells the process apart from a later one of the same number, where the system says it.
+    `begun` is the start time of the process in clock ticks, which distinguishes it from a later
+    process with the same id; empty if the system does not provide it.
     """
 
     pid: int
@@ -32,25 +40,26 @@ class Holder:
     begun: str
 
     def __str__(self) -> str:
-        here = self.host == platform.node()
-        where = "" if here else f" on {self.host}"
-        if here and self.pid == os.getpid():
-            return "this very process"
+        is_local = self.host == platform.node()
+        where = "" if is_local else f" on {self.host}"
+        if is_local and self.pid == os.getpid():
+            return "this process itself"
         since = datetime.fromisoformat(self.since)
-        moment = f"{since:%H:%M}" if since.date() == datetime.now().astimezone().date() else ""
-        return f"`{self.command}` (process {self.pid}{where}, since {moment or self.since})"
+        today = datetime.now().astimezone().date()
+        time = f"{since:%H:%M}" if since.date() == today else self.since
+        return f"`{self.command}` (process {self.pid}{where}, since {time})"
 
 
-def sign(folder: Path) -> None:
-    """Note that this process is writing to the graph in a folder, if that can be noted."""
+def record_holder(folder: Path) -> None:
+    """Record this process as the writer of the graph in a folder, if the folder is writable."""
     now = datetime.now().astimezone().isoformat(timespec="seconds")
-    holder = Holder(os.getpid(), platform.node(), _command(), now, _begun(os.getpid()))
+    holder = Holder(os.getpid(), platform.node(), _command(), now, _start_time(os.getpid()))
     with suppress(OSError):
         (folder / NAME).write_text(json.dumps(asdict(holder)), encoding="utf-8")
 
 
-def leave(folder: Path) -> None:
-    """Take the note away, if it is that of this process."""
+def remove_holder(folder: Path) -> None:
+    """Delete the record, if it is that of this process."""
     holder = holder_of(folder)
     if holder is not None and (holder.host, holder.pid) == (platform.node(), os.getpid()):
         with suppress(OSError):
@@ -58,7 +67,7 @@ def leave(folder: Path) -> None:
 
 
 def holder_of(folder: Path) -> Holder | None:
-    """Who noted to be writing, unless that process of this machine is gone."""
+    """The recorded writer; None if there is none, or if it was a local process that has ended."""
     try:
         holder = Holder(**json.loads((folder / NAME).read_text(encoding="utf-8")))
         datetime.fromisoformat(holder.since)
@@ -69,18 +78,30 @@ def holder_of(folder: Path) -> Holder | None:
     return holder
 
 
+def remove_leftovers(folder: Path) -> None:
+    """Delete the files of killed writers in a graph's folder; requires the lock of the store.
+
+    These are tables of bulk loads that were not committed, and working copies.
+    """
+    for path in (folder / "store").glob("bulk-*.sst"):
+        with suppress(OSError):
+            path.unlink()
+    for path in folder.glob(f"{COPY}*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
 def _is_alive(holder: Holder) -> bool:
     try:
         os.kill(holder.pid, 0)
     except (ProcessLookupError, OverflowError, ValueError, TypeError):
         return False
     except OSError:
-        pass  # it is another user's
-    return _begun(holder.pid) == holder.begun
+        pass  # a process of another user
+    return _start_time(holder.pid) == holder.begun
 
 
-def _begun(pid: int) -> str:
-    """When a process began, in the system's own count; empty where it does not tell."""
+def _start_time(pid: int) -> str:
+    """The start time of a process in clock ticks since boot; empty if not available."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -89,30 +110,9 @@ def _begun(pid: int) -> str:
 
 
 def _command() -> str:
-    """What was called, without its options: they may hold what is nobody's business."""
+    """The command line up to the first option, because options may contain private data."""
     program, *words = sys.argv or ["python"]
     name = Path(program).name
-    called = "sarag" if name in ("sarag", "__main__.py") else name or "python"
-    shown = " ".join([called, *takewhile(lambda word: not word.startswith("-"), words)])
-    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
-
-
-COPY = "write-"
-"""What the names of working copies of a store begin with; they stand in the graph's folder."""
-UNFINISHED_WRITE = "unfinished-write"
-"""A file that earlier versions put into the graph's folder while they took a write over HTTP.
-
-Where it is found, evidence may have changed without what follows from it.
-"""
-
-
-def sweep(folder: Path) -> None:
-    """Remove what killed writers left in a graph's folder; only for who holds the lock.
-
-    These are tables of bulk loads, which never became part of the store, and working copies.
-    """
-    for path in (folder / "store").glob("bulk-*.sst"):
-        with suppress(OSError):
-            path.unlink()
-    for path in folder.glob(f"{COPY}*"):
-        shutil.rmtree(path, ignore_errors=True)
+    command = "sarag" if name in ("sarag", "__main__.py") else name or "python"
+    text = " ".join([command, *takewhile(lambda word: not word.startswith("-"), words)])
+    return text if len(text) <= _MAX_COMMAND else text[: _MAX_COMMAND - 1] + "…"

@@ -1,29 +1,29 @@
 """Reading documents: files, folders and standard input become sources.
 
-A format is one module and one line of the registry in `formats`.
+Each format has a module, and an entry in `sarag_rdf.read.reader.FORMATS`.
 """
 
 from sarag_rdf.read.format import Duplicate, InputProblem
 from sarag_rdf.read.reader import (
     FORMATS,
     MAX_CHARS,
-    Outcome,
-    Placed,
-    prefix_below,
+    LocatedOutcome,
+    ReadOutcome,
+    key_prefix,
     read_paths,
-    read_placed,
+    read_with_location,
 )
-from sarag_rdf.read.walk import shown
+from sarag_rdf.read.walk import display_path
 
 __all__ = [
     "FORMATS",
     "MAX_CHARS",
     "Duplicate",
     "InputProblem",
-    "Outcome",
-    "Placed",
-    "prefix_below",
+    "LocatedOutcome",
+    "ReadOutcome",
+    "display_path",
+    "key_prefix",
     "read_paths",
-    "read_placed",
-    "shown",
+    "read_with_location",
 ]

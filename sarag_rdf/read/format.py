@@ -1,4 +1,4 @@
-"""The interface of a document format: what a reader takes, and what it yields."""
+"""The interface of a document format: its input, and the records that it yields."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sarag_rdf.errors import one_line
 from sarag_rdf.sandbox import EndedError, Limits, half_of_memory, run
 
 TEXT_KEYS = ("text", "paragraph_text", "content", "passage", "body")
-"""Where a record's text may stand, in order of preference."""
+"""Keys that may hold the text of a record, in order of preference."""
 ID_KEYS = ("id", "_id")
 MAX_SECONDS = 120.0
-"""That a parser may take for one file by default."""
+"""Default time limit of a parser for one file, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputProblem:
-    """One input, or one record of it, that was not read: a line that says what to do next."""
+    """An input, or one record of it, that could not be read; the message says what to do next."""
 
     name: str
     message: str
@@ -32,29 +32,30 @@ class InputProblem:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A file that was read before in this run, or a record with the same key and content."""
+    """A file already read in this run, or a record whose key and content were already read."""
 
     name: str
 
 
 class UnreadableError(Exception):
-    """A reader gives up on its whole input; the message becomes an `InputProblem`."""
+    """The whole input cannot be read; the message becomes an `InputProblem`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """A part of an input (one line, one record) that a reader leaves out, and why."""
+class InvalidRecord:
+    """A line or record that a reader skips; the message gives the reason."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A text as a format holds it, before it is checked and cleaned.
+    """A text as stored in its file, before it is checked and cleaned.
 
-    `identifier` is None for a whole file; a record's own identifier, or empty when it has none. One
-    that `is_sole` is all that its file holds, and known by the file's path if it has none.
-    `where` names a record in messages ("line 7"). `language` is the tag the format declares.
+    `identifier` is None for a whole file; for a record it is its identifier, or empty if it has
+    none. A record with `is_sole` is the only one in its file; without an identifier it is
+    identified by the path of the file. `where` locates the record in messages ("line 7").
+    `language` is the tag declared in the file.
     """
 
     text: str
@@ -66,10 +67,11 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """An input opened for reading: standard input has neither `path` nor `size` (bytes).
+class OpenInput:
+    """An input opened for reading, with its limits; standard input has no `path` and no `size`.
 
-    An archive may hold `max_expansion` times its size; its parser may take `max_seconds`.
+    `size` is in bytes. `max_chars` limits one text, `max_expansion` the unpacked size of an archive
+    as a multiple of its size, and `max_seconds` the time of its parser.
     """
 
     handle: io.BufferedReader
@@ -82,11 +84,12 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How files of one kind are read: lazily, and if `is_streamed` line by line.
-    Reading raises `UnreadableError`, OSError or UnicodeDecodeError when an input must be given up.
+    """A file format and its reader, which is lazy, and reads line by line if `is_streamed`.
+
+    `read` raises `UnreadableError`, OSError or UnicodeDecodeError if the input cannot be read.
     """
 
-    read: Callable[[Opened], Iterator[Record | Fault]]
+    read: Callable[[OpenInput], Iterator[Record | InvalidRecord]]
     media_type: str
     is_text: bool = True
     is_streamed: bool = False
@@ -96,17 +99,17 @@ _Result = TypeVar("_Result")
 _Arguments = ParamSpec("_Arguments")
 
 
-def apart(
-    opened: Opened,
+def run_sandboxed(
+    file: OpenInput,
     function: Callable[_Arguments, _Result],
     *arguments: _Arguments.args,
     **named: _Arguments.kwargs,
 ) -> _Result:
-    """What a function gives in a child process, within the time that the input may take.
+    """Run a function in a child process, within the time limit of the input.
 
-    Raises what it raises, and `UnreadableError` if the child ends.
+    Raises the errors of the function, and `UnreadableError` if the child process is killed.
     """
-    limits = Limits(opened.max_seconds, half_of_memory())
+    limits = Limits(file.max_seconds, half_of_memory())
     try:
         return run(function, limits, *arguments, **named)
     except EndedError as error:

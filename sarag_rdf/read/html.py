@@ -1,4 +1,4 @@
-"""HTML: the visible text, a line for each block element, white space folded."""
+"""HTML: the visible text, one line per block element, with white space collapsed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,22 @@ from bs4.dammit import EncodingDetector
 from bs4.element import NavigableString, PageElement
 from bs4.exceptions import ParserRejectedMarkup
 
-from sarag_rdf.read.format import Opened, Record, UnreadableError, apart
-from sarag_rdf.read.text import checked, clean, clean_line, decode, encoding_of, read_bytes
+from sarag_rdf.read.format import OpenInput, Record, UnreadableError, run_sandboxed
+from sarag_rdf.read.text import check_length, clean, clean_line, decode, encoding_of, read_bytes
 
-_DROPPED = ("script", "style", "nav", "template", "noscript", "svg", "iframe", "object", "title")
+_SKIPPED_TAGS = (
+    "script",
+    "style",
+    "nav",
+    "template",
+    "noscript",
+    "svg",
+    "iframe",
+    "object",
+    "title",
+)
 # fmt: off
-_BLOCKS = (
+_BLOCK_TAGS = (
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
     "dialog", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1",
     "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr", "li", "legend", "main", "menu",
@@ -24,60 +34,62 @@ _BLOCKS = (
     "tfoot", "thead", "tr", "ul",
 )
 # fmt: on
-_SHORT = 4_096
-"""Characters that are parsed in this process: no parser takes long for them."""
-_BREAK = "\x1e"
-"""Stands for a line break while white space is folded; a cleaned text has none of its own."""
-_MARKS = {**dict.fromkeys(_BLOCKS, _BREAK), "br": _BREAK, "td": " ", "th": " "}
+_MAX_INLINE_CHARS = 4_096
+"""Pages of up to this many characters are parsed in this process: they cannot take long."""
+_LINE_BREAK = "\x1e"
+"""Marks a line break while white space is collapsed; a cleaned text cannot contain it."""
+_SEPARATORS = {**dict.fromkeys(_BLOCK_TAGS, _LINE_BREAK), "br": _LINE_BREAK, "td": " ", "th": " "}
 
 
-def read(opened: Opened) -> Iterator[Record]:
+def read(file: OpenInput) -> Iterator[Record]:
     """Yield the page's text, its title (or first h1) and its declared language."""
-    source = clean(checked(_decode(read_bytes(opened)), opened.max_chars))
-    yield _parsed(source) if len(source) <= _SHORT else apart(opened, _parsed, source)
+    source = clean(check_length(_decode(read_bytes(file)), file.max_chars))
+    yield (
+        _parse(source) if len(source) <= _MAX_INLINE_CHARS else run_sandboxed(file, _parse, source)
+    )
 
 
-def _parsed(source: str) -> Record:
+def _parse(source: str) -> Record:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the parser's guesses at what else this might be
-            soup = BeautifulSoup(_ended(source), "html.parser")
+            warnings.simplefilter("ignore")  # the parser warns if the text looks like XML or a URL
+            soup = BeautifulSoup(_escape_tail(source), "html.parser")
     except (ParserRejectedMarkup, AssertionError) as error:
         reason = clean_line(str(error)) or type(error).__name__
         raise UnreadableError(f"is not HTML that can be parsed ({reason}): repair it") from None
     return Record(*_text_and_title(soup), language=_language(soup))
 
 
-def _ended(source: str) -> str:
-    """The same with what can begin no tag or comment, since none ends after it, as text.
+def _escape_tail(source: str) -> str:
+    """Escape each "<" after the last ">", where no tag or comment can start any more.
 
-    The parser takes it for text, too, but looks through all the rest for each of its marks.
+    The parser treats it as text as well, but scans the whole remainder for every "<".
     """
     end = source.rfind(">") + 1
     return source[:end] + source[end:].replace("<", "&lt;")
 
 
 def _text_and_title(soup: BeautifulSoup) -> tuple[str, str]:
-    lines = (clean_line(line) for line in "".join(_pieces(soup)).split(_BREAK))
+    lines = (clean_line(line) for line in "".join(_text_pieces(soup)).split(_LINE_BREAK))
     titled, heading = soup.find("title"), soup.find("h1")
     title = clean_line(titled.get_text()) if titled and not titled.find_parent("svg") else ""
     if not title and isinstance(heading, Tag):
-        title = clean_line("".join(_pieces(heading)).replace(_BREAK, " "))
+        title = clean_line("".join(_text_pieces(heading)).replace(_LINE_BREAK, " "))
     return "\n".join(line for line in lines if line), title
 
 
-def _pieces(root: Tag) -> Iterator[str]:
-    """Yield text and marks in the order of the page; a stack, for pages are nested deeply."""
+def _text_pieces(root: Tag) -> Iterator[str]:
+    """Yield text and separators in document order; iterative, as pages may be nested deeply."""
     pending: list[PageElement | str] = [root]
     while pending:
         node = pending.pop()
         if isinstance(node, Tag):
-            if node.name not in _DROPPED:
-                mark = _MARKS.get(node.name, "")
-                yield mark
-                pending.append(mark)
+            if node.name not in _SKIPPED_TAGS:
+                separator = _SEPARATORS.get(node.name, "")
+                yield separator
+                pending.append(separator)
                 pending.extend(reversed(node.contents))
-        elif type(node) in (str, NavigableString):  # and no comment, declaration or ruby gloss
+        elif type(node) in (str, NavigableString):  # not a comment, declaration or ruby text
             yield str(node)
 
 
@@ -89,17 +101,17 @@ def _language(soup: BeautifulSoup) -> str:
 
 
 def _decode(data: bytes) -> str:
-    """Decode as the byte order mark says, else as the page declares, else as UTF-8."""
+    """Decode by the byte order mark, else by the declaration in the page, else as UTF-8."""
     mark, _ = encoding_of(data)
     declared = None if mark else EncodingDetector.find_declared_encoding(data, is_html=True)
     try:
         encoding = codecs.lookup(declared or "utf-8").name
-    except (LookupError, ValueError):  # also a name with a zero byte
+    except (LookupError, ValueError):  # ValueError: a name with a zero byte
         encoding = "utf-8"
     if encoding.startswith(("utf", "ascii")):
         return decode(data)
     try:
-        # Browsers read Latin-1 as Windows-1252, and so do the people who declare it.
+        # Pages declared as Latin-1 are in fact Windows-1252; browsers decode them as such too.
         return data.decode("cp1252" if encoding == "iso8859-1" else encoding)
     except (LookupError, ValueError):
         return decode(data)

@@ -7,57 +7,66 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from sarag_rdf.read.format import ID_KEYS, TEXT_KEYS, Fault, Opened, Record, UnreadableError
-from sarag_rdf.read.text import bounded_lines, read_decoded, text_stream, undecodable
+from sarag_rdf.read.format import (
+    ID_KEYS,
+    TEXT_KEYS,
+    InvalidRecord,
+    OpenInput,
+    Record,
+    UnreadableError,
+)
+from sarag_rdf.read.text import bounded_lines, has_undecodable_bytes, read_decoded, text_stream
 
 _EXPECTED = 'expected {"title": ..., "text": ...}, a list of these, or {title: [sentences]}'
-_ESCAPED = 6
-"""Characters that one character takes as a JSON escape."""
-_KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth value"}
+_CHARS_PER_ESCAPE = 6
+"""Length of a character written as a JSON escape."""
+_TYPE_NAMES = {dict: "an object", list: "a list", str: "a string", bool: "a truth value"}
 
 
-def read(opened: Opened) -> Iterator[Record | Fault]:
-    """Yield the records of a JSON file, which is read whole.
+def read(file: OpenInput) -> Iterator[Record | InvalidRecord]:
+    """Yield the records of a JSON file, which is loaded into memory.
 
-    One object with a text is the sole record of its file.
+    A single object with a text is the sole record of its file.
     """
-    value = _parsed(read_decoded(opened))
-    if _is_linked_data(value):
+    value = _parse(read_decoded(file))
+    if _is_json_ld(value):
         raise UnreadableError(
-            "is JSON-LD, a graph and no document: import it with  sarag import FILE --as rdf "
-            "--format jsonld"
+            "is JSON-LD, a graph rather than a document: import it with  "
+            "sarag import FILE --as rdf --format jsonld"
         )
     if isinstance(value, dict):
         yield from _records(value, "the object", is_sole=True)
         return
     if not isinstance(value, list):
-        raise UnreadableError(f"holds {_kind(value)}: {_EXPECTED}")
+        raise UnreadableError(f"contains {_type_name(value)}: {_EXPECTED}")
     for number, item in enumerate(value, 1):
         yield from _records(item, f"record {number}")
 
 
-def read_lines(opened: Opened) -> Iterator[Record | Fault]:
+def read_lines(file: OpenInput) -> Iterator[Record | InvalidRecord]:
     """Yield the records of a JSON Lines file, which is read line by line."""
-    limit = _ESCAPED * opened.max_chars + 65_536
-    with text_stream(opened, "\n") as stream:
+    limit = _CHARS_PER_ESCAPE * file.max_chars + 65_536
+    with text_stream(file, "\n") as stream:
         for number, line in enumerate(bounded_lines(stream, limit), 1):
             where = f"line {number}"
             if line is None:
-                yield Fault(f"{where} is too long: split it, or raise the limit with --max-chars")
-            elif undecodable(line):
-                yield Fault(f"{where} is not UTF-8 text: save the file as UTF-8")
+                yield InvalidRecord(
+                    f"{where} is too long: split it, or raise the limit with --max-chars"
+                )
+            elif has_undecodable_bytes(line):
+                yield InvalidRecord(f"{where} is not UTF-8 text: save the file as UTF-8")
             elif line.strip():
                 try:
-                    value = _parsed(line)
+                    value = _parse(line)
                 except UnreadableError as error:
-                    yield Fault(f"{where} {error}")
+                    yield InvalidRecord(f"{where} {error}")
                 else:
                     yield from _records(value, where)
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_object)
+        return json.loads(text, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as error:
         place = (
             f"line {error.lineno} column {error.colno}"
@@ -71,18 +80,19 @@ def _parsed(text: str) -> Any:
         raise UnreadableError(f"is not usable JSON ({error}): repair it") from None
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object; raise ValueError for a duplicate key, which JSON parsers silently drop."""
+    item = dict(pairs)
+    if len(item) < len(pairs):
         counts = Counter(key for key, _ in pairs)
-        twice = next(key for key, count in counts.items() if count > 1)
-        raise ValueError(f"the key {_quoted(twice)} occurs twice in one object")
-    return found
+        duplicate = next(key for key, count in counts.items() if count > 1)
+        raise ValueError(f"the key {_quoted(duplicate)} occurs twice in one object")
+    return item
 
 
-def _records(item: Any, where: str, *, is_sole: bool = False) -> Iterator[Record | Fault]:
+def _records(item: Any, where: str, *, is_sole: bool = False) -> Iterator[Record | InvalidRecord]:
     if not isinstance(item, dict):
-        yield Fault(f"{where} is {_kind(item)}: {_EXPECTED}")
+        yield InvalidRecord(f"{where} is {_type_name(item)}: {_EXPECTED}")
         return
     key = next((key for key in TEXT_KEYS if item.get(key) is not None), None)
     if key is not None:
@@ -91,21 +101,23 @@ def _records(item: Any, where: str, *, is_sole: bool = False) -> Iterator[Record
         for title, sentences in item.items():
             yield Record(" ".join(sentences), title, "", f"{where}, {_quoted(title)}")
     else:
-        found = ", ".join(map(_quoted, list(item)[:10])) or "none"
-        yield Fault(f"{where} has no text (keys found: {found}): {_EXPECTED}")
+        keys = ", ".join(map(_quoted, list(item)[:10])) or "none"
+        yield InvalidRecord(f"{where} has no text (keys found: {keys}): {_EXPECTED}")
 
 
-def _record(item: dict[str, Any], key: str, where: str, *, is_sole: bool) -> Record | Fault:
+def _record(item: dict[str, Any], key: str, where: str, *, is_sole: bool) -> Record | InvalidRecord:
     text = item[key]
     if _is_sentences(text):
         text = " ".join(text)
     if not isinstance(text, str):
-        return Fault(f"{where} has {_kind(text)} as {key}: expected a string or a list of strings")
+        return InvalidRecord(
+            f"{where} has {_type_name(text)} as {key}: expected a string or a list of strings"
+        )
     title = item.get("title")
     identifier = next((item[name] for name in ID_KEYS if item.get(name) is not None), None)
     for name, value in (("title", title), ("id", identifier)):
         if isinstance(value, bool | dict | list):
-            return Fault(f"{where} has {_kind(value)} as {name}: expected a string")
+            return InvalidRecord(f"{where} has {_type_name(value)} as {name}: expected a string")
     return Record(text, _string(title), _string(identifier), where, is_sole=is_sole)
 
 
@@ -117,17 +129,17 @@ def _string(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _is_linked_data(value: Any) -> bool:
-    """Whether a file holds JSON-LD and no texts: an object with its keywords, or a list of such."""
+def _is_json_ld(value: Any) -> bool:
+    """Whether a file is JSON-LD without texts: an object with its keywords, or a list of such."""
     if isinstance(value, list):
-        return bool(value) and all(isinstance(v, dict) and _is_linked_data(v) for v in value)
+        return bool(value) and all(isinstance(v, dict) and _is_json_ld(v) for v in value)
     if not isinstance(value, dict) or any(value.get(key) is not None for key in TEXT_KEYS):
         return False
     return not {"@context", "@graph", "@id"}.isdisjoint(value)
 
 
-def _kind(value: object) -> str:
-    return "null" if value is None else _KINDS.get(type(value), "a number")
+def _type_name(value: object) -> str:
+    return "null" if value is None else _TYPE_NAMES.get(type(value), "a number")
 
 
 def _quoted(key: str) -> str:

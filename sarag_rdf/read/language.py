@@ -1,4 +1,4 @@
-"""The language of a text as a BCP 47 tag, in lower case as RDF literals are compared."""
+"""The language of a text as a BCP 47 tag, in lower case, as language tags of RDF are compared."""
 
 from __future__ import annotations
 
@@ -15,34 +15,35 @@ from sarag_rdf.errors import DiskFullError, MissingDependencyError, ModelError, 
 AUTO = "auto"
 DEFAULT = "en"
 MIN_CHARS = 60
-"""Shorter texts give the detector too little to go by."""
+"""Shorter texts are too short to detect a language reliably."""
 MIN_PROBABILITY = 0.8
-"""Below it the default is taken.
+"""Below this probability the default is used.
 
 On 1,890 English encyclopaedia paragraphs the detector is wrong 12 times, never with a
-probability above 0.66; of sentences in 50 other languages the threshold loses about one in ten.
+probability above 0.66; among sentences in 50 other languages about one in ten falls below the
+threshold.
 """
 SAMPLE_CHARS = 2_000
-"""The detector walks byte by byte in Python; more than this does not change its mind."""
+"""Characters that the detector looks at: it is slow, and more text does not change the result."""
 
 _TAG = re.compile(r"(?:[a-z]{2,8}|[ix](?=-))(?:-[a-z0-9]{1,8})*")
-_NO_LANGUAGE = "zxx"
-_SHORTEST = {"kik": "ki"}
-"""The detector's labels that BCP 47 writes with a shorter subtag."""
+_NO_LINGUISTIC_CONTENT = "zxx"
+_SHORTER_SUBTAG = {"kik": "ki"}
+"""Labels of the detector for which BCP 47 has a shorter subtag."""
 
 
 def is_tag(tag: str) -> bool:
-    """Tell whether a string is a BCP 47 tag that a literal of RDF may bear."""
+    """Whether a string is a BCP 47 tag that is allowed in an RDF literal."""
     if not _TAG.fullmatch(tag.lower()):
         return False
     try:
         Literal("", language=tag.lower())
-    except ValueError:  # The shape is right, but not the order or length of subtags.
+    except ValueError:  # the pattern matches, but the order or length of subtags is wrong
         return False
     return True
 
 
-def checked_language(language: str) -> str:
+def parse_language(language: str) -> str:
     """Return "auto" or a tag in lower case; raise `UsageError` for anything else."""
     if not is_tag(language):
         raise UsageError(
@@ -53,7 +54,7 @@ def checked_language(language: str) -> str:
 
 
 def language_of(text: str, declared: str, language: str) -> str:
-    """Choose a text's language: the one asked for, else the declared, else the detected one."""
+    """The language of a text: `language` unless it is "auto", else the declared or detected one."""
     if language != AUTO:
         return language
     declared = declared.strip().replace("_", "-").lower()
@@ -63,14 +64,14 @@ def language_of(text: str, declared: str, language: str) -> str:
 
 
 def detect(text: str) -> str:
-    """Detect the language of a text; "en" if it is short or the detector is not sure."""
+    """Detect the language of a text; "en" if it is short or the probability is low."""
     sample = text.strip()[:SAMPLE_CHARS]
     if len(sample) < MIN_CHARS:
         return DEFAULT
     label, probability = _identifier().classify(sample)
-    if probability < MIN_PROBABILITY or label == _NO_LANGUAGE:
+    if probability < MIN_PROBABILITY or label == _NO_LINGUISTIC_CONTENT:
         return DEFAULT
-    return _SHORTEST.get(label, str(label))
+    return _SHORTER_SUBTAG.get(label, str(label))
 
 
 @cache
@@ -79,15 +80,15 @@ def _identifier() -> Any:
         langid = importlib.import_module("py3langid.langid")
     except ImportError:
         raise MissingDependencyError(
-            "detecting languages needs py3langid: pip install 'py3langid>=0.4', "
-            "or give the language, for example --language en"
+            "language detection needs py3langid: pip install 'py3langid>=0.4', "
+            "or set the language, for example --language en"
         ) from None
     try:
         return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
     except OSError as error:  # its model is unpacked into a temporary file
         what, _ = lack_of_room(error)
         raise (DiskFullError if what else ModelError)(
-            f"the model that detects languages cannot be unpacked ({what or error}): see that "
-            "there is room for temporary files, name another folder for them (TMPDIR), or give "
-            "the language, for example --language en"
+            f"the language detection model cannot be unpacked ({what or error}): free space for "
+            "temporary files, use another folder for them (TMPDIR), or set the language, for "
+            "example --language en"
         ) from error

@@ -1,7 +1,7 @@
-"""Markdown: the source stays as it is, but for its title.
+"""Markdown: the text is the source without its title.
 
-The title is that of the YAML front matter, which is no part of the text; else the first level 1
-heading. A heading that opens the file is taken out of the text; one after other text stays.
+The title is that of the YAML front matter, which is not part of the text, else the first level 1
+heading. A heading at the start of the file is removed from the text; a later one is not.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from sarag_rdf.read.format import Opened, Record
+from sarag_rdf.read.format import OpenInput, Record
 from sarag_rdf.read.text import read_text
 
 _FRONT_MATTER = re.compile(
@@ -29,9 +29,9 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _EMPHASIS = re.compile(r"(\*\*|\*|`)([^*`]+)\1")
 
 
-def read(opened: Opened) -> Iterator[Record]:
+def read(file: OpenInput) -> Iterator[Record]:
     """Yield the Markdown source and its title."""
-    title, text = split_title(read_text(opened))
+    title, text = split_title(read_text(file))
     yield Record(text, title)
 
 
@@ -51,7 +51,7 @@ def split_title(source: str) -> tuple[str, str]:
 
 
 def _first_heading(source: str) -> tuple[int, int, str] | None:
-    """Find the first level 1 heading outside fenced code: its offsets and its words."""
+    """The first level 1 heading outside fenced code: start and end offsets, plain text."""
     fence = previous = ""
     position = 0
     for line in source.split("\n"):
@@ -65,16 +65,16 @@ def _first_heading(source: str) -> tuple[int, int, str] | None:
         elif fence:
             line = ""
         elif atx := _ATX.fullmatch(line):
-            if words := _words(atx[1]):
+            if words := _plain_heading(atx[1]):
                 return position, end, words
         elif previous.strip() and _UNDERLINE.fullmatch(line):
-            return position - 1 - len(previous), end, _words(previous)
+            return position - 1 - len(previous), end, _plain_heading(previous)
         previous, position = line, end + 1
     return None
 
 
-def _words(heading: str) -> str:
-    """Take the closing marks, links and emphasis off a heading ("C#" keeps its mark)."""
+def _plain_heading(heading: str) -> str:
+    """Strip closing "#" characters, links and emphasis from a heading (but "C#" stays "C#")."""
     heading = heading.strip()
     bare = heading.rstrip("#")
     if bare != heading and (not bare or bare[-1] in " \t"):
@@ -83,14 +83,14 @@ def _words(heading: str) -> str:
 
 
 def _yaml_title(yaml: str) -> str:
-    """Read the title: a plain, quoted or block scalar of YAML, the forms that titles take."""
-    found = _YAML_TITLE.search(yaml)
-    if found is None:
+    """The title in front matter, given as a plain, quoted or block scalar of YAML."""
+    match = _YAML_TITLE.search(yaml)
+    if match is None:
         return ""
-    value = found["value"].strip()
+    value = match["value"].strip()
     if re.fullmatch(r"[>|][+-]?", value):
-        return " ".join(found["more"].split())
-    value = " ".join((value + found["more"]).split())
+        return " ".join(match["more"].split())
+    value = " ".join((value + match["more"]).split())
     if value.startswith('"'):
         try:
             return str(json.JSONDecoder().raw_decode(value)[0])

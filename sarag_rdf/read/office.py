@@ -9,39 +9,39 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.compression import expands
-from sarag_rdf.read.format import Opened, Record, UnreadableError, apart
+from sarag_rdf.read.format import OpenInput, Record, UnreadableError, run_sandboxed
 from sarag_rdf.read.markdown import split_title
-from sarag_rdf.read.text import EMPTY, check_size, checked, clean, clean_line
+from sarag_rdf.read.text import EMPTY, check_length, check_size, clean, clean_line
 
 _BYTES_PER_CHAR = 40
-"""Such files hold pictures and fonts beside their text."""
-_FOLDERS = {".docx": "word/", ".pptx": "ppt/", ".xlsx": "xl/", ".epub": "META-INF/"}
-"""What the archive that such a file is must hold."""
+"""Size limit per character of text: these files also contain pictures and fonts."""
+_REQUIRED_FOLDER = {".docx": "word/", ".pptx": "ppt/", ".xlsx": "xl/", ".epub": "META-INF/"}
+"""The folder that the ZIP archive must contain, by suffix."""
 _INSTALL = "needs an optional package: pip install 'sarag-rdf[documents]'"
-_REPAIR = "open it where it was made and save it anew, or as text"
+_REPAIR = "open it in its application and save it again, or as text"
 
 
-def read(opened: Opened) -> Iterator[Record]:
-    """Yield the converted text, titled by the file's own title or its first heading."""
-    check_size(opened, _BYTES_PER_CHAR)
-    if not opened.size or opened.path is None:
+def read(file: OpenInput) -> Iterator[Record]:
+    """Yield the converted text; its title is that of the file, else the first heading."""
+    check_size(file, _BYTES_PER_CHAR)
+    if not file.size or file.path is None:
         raise UnreadableError(EMPTY)
-    # The converter takes what it does not recognise for plain text, so this is asked before.
-    if not _is_genuine(opened, opened.path):
-        raise UnreadableError(f"is not a {opened.path.suffix.lower()} file: {_REPAIR}")
-    markdown, titled = apart(opened, _converted, opened.path)
-    title, text = split_title(clean(checked(markdown, opened.max_chars)))
-    yield Record(text, clean_line(titled) or title)
+    # The converter treats unknown content as plain text, so the signature is checked first.
+    if not _has_signature(file, file.path):
+        raise UnreadableError(f"is not a {file.path.suffix.lower()} file: {_REPAIR}")
+    markdown, own_title = run_sandboxed(file, _convert, file.path)
+    title, text = split_title(clean(check_length(markdown, file.max_chars)))
+    yield Record(text, clean_line(own_title) or title)
 
 
-def _converted(path: Path) -> tuple[str, str]:
-    """A file as Markdown, and its own title if it has one."""
-    converter = _converter()
+def _convert(path: Path) -> tuple[str, str]:
+    """Convert a file: (Markdown, its title or empty)."""
+    converter = _load_converter()
     try:
         result = converter.convert_local(path)
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # noqa: BLE001 - whatever five parsers raise on a broken file
+    except Exception as error:  # noqa: BLE001 - five parsers raise anything on a broken file
         reason = clean_line(f"{type(error).__name__}: {error}")
         if "MissingDependency" in reason:
             raise UnreadableError(_INSTALL) from None
@@ -49,24 +49,24 @@ def _converted(path: Path) -> tuple[str, str]:
     return str(result.markdown or ""), str(result.title or "")
 
 
-def _is_genuine(opened: Opened, path: Path) -> bool:
-    folder = _FOLDERS.get(path.suffix.lower())
+def _has_signature(file: OpenInput, path: Path) -> bool:
+    folder = _REQUIRED_FOLDER.get(path.suffix.lower())
     if folder is None:
-        return b"%PDF-" in opened.handle.read(1024)
+        return b"%PDF-" in file.handle.read(1024)
     try:
-        with zipfile.ZipFile(opened.handle) as archive:
-            held = sum(member.file_size for member in archive.infolist())
-            if expands(held, opened.size or 0, opened.max_expansion):
+        with zipfile.ZipFile(file.handle) as archive:
+            unpacked_size = sum(member.file_size for member in archive.infolist())
+            if expands(unpacked_size, file.size or 0, file.max_expansion):
                 raise UnreadableError(
-                    f"holds {held >> 20} MiB, more than {opened.max_expansion} times its size: "
-                    "leave it out, or raise --max-expansion"
+                    f"unpacks to {unpacked_size >> 20} MiB, more than {file.max_expansion} times "
+                    "its size: leave it out, or raise --max-expansion"
                 )
             return any(name.startswith(folder) for name in archive.namelist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         return False
 
 
-def _converter() -> Any:
+def _load_converter() -> Any:
     try:
         return importlib.import_module("markitdown").MarkItDown()
     except ImportError:

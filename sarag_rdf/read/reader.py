@@ -1,4 +1,4 @@
-"""From paths to sources: one outcome for every file and record, never an exception for one."""
+"""From paths to sources: one outcome per file and record; bad input never raises an exception."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from typing import BinaryIO, cast
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import UsageError
 from sarag_rdf.iris import sha256_hex
-from sarag_rdf.read import html, json_records, markdown, office, table, text
+from sarag_rdf.read import json_records, markdown, office, table, text
 from sarag_rdf.read.format import (
     MAX_SECONDS,
     Duplicate,
-    Fault,
     Format,
     InputProblem,
-    Opened,
+    InvalidRecord,
+    OpenInput,
     Record,
     UnreadableError,
 )
-from sarag_rdf.read.language import AUTO, checked_language, language_of
-from sarag_rdf.read.text import clean, clean_line, fault_of
-from sarag_rdf.read.walk import files_under, path_of_key, reason, relative_key, shown
+from sarag_rdf.read.language import AUTO, language_of, parse_language
+from sarag_rdf.read.text import clean, clean_line, text_problem
+from sarag_rdf.read.walk import display_path, files_under, path_of_key, read_error, relative_key
 from sarag_rdf.types import Source
 
-Outcome = Source | InputProblem | Duplicate
+ReadOutcome = Source | InputProblem | Duplicate
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """An outcome, and where it comes from: a file, or a folder that cannot be listed.
+class LocatedOutcome:
+    """An outcome and its origin: a file, or a folder that cannot be listed.
 
-    `place` is its key, empty for standard input and for the root itself; `named` tells that it was
-    named and not found in a folder.
+    `key` is that of the file, empty for standard input and for the root itself. `is_explicit` is
+    true for paths given by the caller, and false for files from a folder.
     """
 
-    outcome: Outcome
+    outcome: ReadOutcome
     path: Path
-    place: str
-    named: bool
+    key: str
+    is_explicit: bool
 
 
 STDIN = Path("-")
 MAX_CHARS = 5_000_000
 MAX_FILE = 512
-"""MiB of a file that is read line by line at most by default."""
+"""Default size limit, in MiB, of files that are read line by line."""
 
 
 def read_paths(
@@ -66,23 +66,23 @@ def read_paths(
     language: str = AUTO,
     stdin_format: str = "txt",
     stdin: BinaryIO | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[ReadOutcome]:
     """Read files, folders and standard input (``-``), lazily and in a fixed order.
 
-    Paths are read in the order given, the files of a folder by relative path. What cannot be
-    read is an `InputProblem`, what was read before a `Duplicate`; neither ends the run.
+    Paths are read in the order given, the files of a folder in the order of their keys. Unreadable
+    input yields an `InputProblem`, repeated input a `Duplicate`; reading continues after both.
 
-    `root` is what keys are relative to; without it a folder is its own root, and a file's root
-    is its folder. `max_chars` bounds one text; formats that are not read line by line must not
-    hold more in all, and the others no more than `max_file` MiB; an archive holds no more than
-    `max_expansion` times its size. A parser of HTML, PDF and the like may take `max_seconds` for a
-    file. `language` is a BCP 47 tag, or "auto": what a file declares,
-    else what is detected. Line ends become line feeds, and characters that XML 1.0 forbids blanks,
-    before offsets are counted (`sarag_rdf.read.text`).
+    `root` is the folder that keys are relative to; without it a folder is its own root, and the
+    root of a file is its folder. Limits: `max_chars` for one text, and for the whole file in
+    formats that are not read line by line; `max_file` (MiB) for files that are; `max_expansion`
+    for the unpacked size of an archive, as a multiple of its size; `max_seconds` for parsing one
+    HTML, PDF or Office file. `language` is a BCP 47 tag, or "auto" for the declared or else the
+    detected language. Before offsets are counted, line ends become line feeds, and characters that
+    XML 1.0 does not allow become spaces (`sarag_rdf.read.text`).
 
-    Raises `UsageError` at once for options that cannot work, or a path outside `root`.
+    Raises `UsageError` immediately for invalid options and for a path outside `root`.
     """
-    found = read_placed(
+    located = read_with_location(
         paths,
         root=root,
         max_chars=max_chars,
@@ -93,10 +93,10 @@ def read_paths(
         stdin_format=stdin_format,
         stdin=stdin,
     )
-    return (placed.outcome for placed in found)
+    return (item.outcome for item in located)
 
 
-def read_placed(
+def read_with_location(
     paths: Sequence[Path],
     *,
     root: Path | None = None,
@@ -107,157 +107,166 @@ def read_placed(
     language: str = AUTO,
     stdin_format: str = "txt",
     stdin: BinaryIO | None = None,
-) -> Iterator[Placed]:
-    """The same as `read_paths`, with the place of each outcome."""
+) -> Iterator[LocatedOutcome]:
+    """The same as `read_paths`, with the origin of each outcome."""
     if max_chars < 1:
         raise UsageError(f"max_chars is {max_chars}: give a number of characters above 0")
     if not max_seconds > 0:
         raise UsageError(f"max_seconds is {max_seconds:g}: give a number above 0")
     if sum(path == STDIN for path in paths) > 1:
-        raise UsageError("standard input (-) can be read only once: name it once")
+        raise UsageError("standard input (-) can be read only once: give it once")
     root = None if root is None else Path(root)
-    sizes = _Sizes(max_chars, max_file, max_expansion, max_seconds)
-    run = _Run(sizes, checked_language(language), root, _format_of_stdin(stdin_format))
-    prefixes = [prefix_below(path, root) for path in paths]
-    return run.read(list(zip(paths, prefixes, strict=True)), stdin)
+    limits = _ReadLimits(max_chars, max_file, max_expansion, max_seconds)
+    reader = _PathReader(limits, parse_language(language), root, _stdin_format(stdin_format))
+    prefixes = [key_prefix(path, root) for path in paths]
+    return reader.read(list(zip(paths, prefixes, strict=True)), stdin)
 
 
-def _format_of_stdin(name: str) -> Format:
-    return stdin_format(name.removeprefix(".").lower())
-
-
-def prefix_below(path: Path, root: Path | None) -> str | None:
-    """Return what the keys of a path begin with: its place below `root`; None without one."""
+def key_prefix(path: Path, root: Path | None) -> str | None:
+    """The start of the keys of all files under a path: its path below `root`; None without one."""
     if root is None or path == STDIN:
         return None
     if not root.is_dir():
-        raise UsageError(f"the root {shown(root)} is not a folder: give the folder of the files")
+        raise UsageError(
+            f"the root {display_path(root)} is not a folder: give the folder of the files"
+        )
     for resolve in (os.path.abspath, os.path.realpath):
         top, place = Path(resolve(root)), Path(resolve(path))
         if place.is_relative_to(top):
             key = relative_key(place, top)
             return "" if key == "." else key
     raise UsageError(
-        f"{shown(path)} is not in the root {shown(root)}: give a root that holds all paths"
+        f"{display_path(path)} is not in the root {display_path(root)}: "
+        "give a root that contains all paths"
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Sizes:
-    """Characters of a text, MiB of a file of records, times the size of an archive, seconds."""
+class _ReadLimits:
+    """The limits of `read_paths`."""
 
-    chars: int
-    file: int
-    expansion: int
-    seconds: float
+    max_chars: int
+    max_file: int
+    max_expansion: int
+    max_seconds: float
 
-    def opened(
+    def open_input(
         self, handle: io.BufferedReader, path: Path | None = None, size: int | None = None
-    ) -> Opened:
+    ) -> OpenInput:
         """An input with these limits."""
-        return Opened(handle, self.chars, path, size, self.expansion, self.seconds)
+        return OpenInput(handle, self.max_chars, path, size, self.max_expansion, self.max_seconds)
 
 
 @dataclass(slots=True)
-class _Run:
-    """One call of `read_paths`: its options, and the keys and files that it has seen."""
+class _PathReader:
+    """One call of `read_paths`: its options, and the keys and files read so far.
 
-    sizes: _Sizes
+    `contents` maps a key to the digest of its text and the displayed path of its file;
+    `real_paths` are those of all files read.
+    """
+
+    limits: _ReadLimits
     language: str
     root: Path | None
     stdin_format: Format
-    seen: dict[str, tuple[str, str]] = field(default_factory=dict)
-    files: set[str] = field(default_factory=set)
+    contents: dict[str, tuple[str, str]] = field(default_factory=dict)
+    real_paths: set[str] = field(default_factory=set)
 
     def read(
         self, paths: list[tuple[Path, str | None]], stdin: BinaryIO | None
-    ) -> Iterator[Placed]:
+    ) -> Iterator[LocatedOutcome]:
         for path, prefix in paths:
             if path == STDIN:
-                yield from (Placed(outcome, path, "", True) for outcome in self._stdin(stdin))
+                yield from (
+                    LocatedOutcome(outcome, path, "", True) for outcome in self._stdin(stdin)
+                )
                 continue
-            full = Path.cwd() / os.path.normpath(path)
-            key = relative_key(full, full.parent) if prefix is None else prefix
+            absolute = Path.cwd() / os.path.normpath(path)
+            key = relative_key(absolute, absolute.parent) if prefix is None else prefix
             try:
                 is_folder = stat.S_ISDIR(path.stat().st_mode)
             except OSError as error:
-                yield Placed(InputProblem(shown(path), reason(error)), path, key, True)
+                yield LocatedOutcome(
+                    InputProblem(display_path(path), read_error(error)), path, key, True
+                )
                 continue
             except ValueError:
-                problem = InputProblem(shown(path), "is not a path: check what was given")
-                yield Placed(problem, path, key, True)
+                problem = InputProblem(display_path(path), "is not a valid path: correct it")
+                yield LocatedOutcome(problem, path, key, True)
                 continue
             if is_folder:
                 yield from self._folder(path, prefix or "")
             else:
-                yield from (Placed(o, path, key, True) for o in self._file(path, key))
+                yield from (LocatedOutcome(o, path, key, True) for o in self._file(path, key))
 
-    def _folder(self, folder: Path, prefix: str) -> Iterator[Placed]:
-        for below, found in files_under(folder):
-            key = "/".join(part for part in (prefix, below) if part not in ("", "."))
-            if isinstance(found, Path):
-                yield from (Placed(o, found, key, False) for o in self._file(found, key))
+    def _folder(self, folder: Path, prefix: str) -> Iterator[LocatedOutcome]:
+        for relative, item in files_under(folder):
+            key = "/".join(part for part in (prefix, relative) if part not in ("", "."))
+            if isinstance(item, Path):
+                yield from (LocatedOutcome(o, item, key, False) for o in self._file(item, key))
             else:
-                yield Placed(found, folder / below, key, False)
+                yield LocatedOutcome(item, folder / relative, key, False)
 
-    def _stdin(self, stdin: BinaryIO | None) -> Iterator[Outcome]:
-        given = sys.stdin.buffer if stdin is None else stdin
-        handle = given
+    def _stdin(self, stdin: BinaryIO | None) -> Iterator[ReadOutcome]:
+        stream = sys.stdin.buffer if stdin is None else stdin
+        handle = stream
         if not isinstance(handle, io.BufferedReader):
-            handle = io.BufferedReader(cast("io.RawIOBase", given))
+            handle = io.BufferedReader(cast("io.RawIOBase", stream))
         try:
-            opened = self.sizes.opened(handle)
-            yield from self._records(opened, self.stdin_format, "standard input", "")
+            file = self.limits.open_input(handle)
+            yield from self._records(file, self.stdin_format, "standard input", "")
         finally:
-            if handle is not given:
+            if handle is not stream:
                 handle.detach()
 
-    def _file(self, path: Path, key: str) -> Iterator[Outcome]:
-        name = shown(path)
+    def _file(self, path: Path, key: str) -> Iterator[ReadOutcome]:
+        name = display_path(path)
         form = FORMATS.get(path.suffix.lower())
         if path.suffix.lower() in RDF_SUFFIXES:
-            call = f"sarag import {shlex.quote(name)} --as rdf"
-            yield InputProblem(name, f"is a graph and no document: import it with  {call}")
+            command = f"sarag import {shlex.quote(name)} --as rdf"
+            message = f"is a graph rather than a document: import it with  {command}"
+            yield InputProblem(name, message)
             return
         if form is None:
-            kinds = " ".join(FORMATS)
-            kind = shown(Path(path.suffix)) if path.suffix else "no suffix"
-            yield InputProblem(name, f"is of an unknown kind ({kind}): known are {kinds}")
+            suffix = display_path(Path(path.suffix)) if path.suffix else "no suffix"
+            message = f"unknown file type ({suffix}): convert it to one of {' '.join(FORMATS)}"
+            yield InputProblem(name, message)
             return
         if clean(key) != key:
-            yield InputProblem(name, "has a name that is not plain Unicode text: rename it")
+            yield InputProblem(name, "has a name that is not valid Unicode text: rename it")
             return
-        real = os.path.realpath(path)
-        if real in self.files:
+        real_path = os.path.realpath(path)
+        if real_path in self.real_paths:
             yield Duplicate(name)
             return
-        self.files.add(real)
+        self.real_paths.add(real_path)
         try:
             status = path.stat()
             if not stat.S_ISREG(status.st_mode):
                 yield InputProblem(name, "is not a regular file: pipe it to standard input (-)")
                 return
-            if form.is_streamed and status.st_size > self.sizes.file << 20:
-                message = f"is larger than {self.sizes.file} MiB: split it, or raise --max-file"
+            if form.is_streamed and status.st_size > self.limits.max_file << 20:
+                limit = self.limits.max_file
+                message = f"is larger than {limit} MiB: split it, or raise --max-file"
                 yield InputProblem(name, message)
                 return
             with path.open("rb") as handle:
-                opened = self.sizes.opened(handle, path, status.st_size)
-                yield from self._records(opened, form, name, key)
+                file = self.limits.open_input(handle, path, status.st_size)
+                yield from self._records(file, form, name, key)
         except OSError as error:
-            yield InputProblem(name, reason(error))
+            yield InputProblem(name, read_error(error))
 
-    def _records(self, opened: Opened, form: Format, name: str, key: str) -> Iterator[Outcome]:
+    def _records(self, file: OpenInput, form: Format, name: str, key: str) -> Iterator[ReadOutcome]:
         count = 0
         try:
-            for record in form.read(opened):
+            for record in form.read(file):
                 count += 1
-                if isinstance(record, Fault):
+                if isinstance(record, InvalidRecord):
                     yield InputProblem(name, record.message)
                 else:
                     yield self._outcome(record, form, name, key)
             if not count:
-                yield InputProblem(name, "holds no records: leave it out, or fill it")
+                yield InputProblem(name, "contains no records: leave it out, or add some")
         except UnreadableError as error:
             yield InputProblem(name, str(error))
         except UnicodeDecodeError as error:
@@ -265,9 +274,9 @@ class _Run:
         except RecursionError:
             yield InputProblem(name, "is nested too deeply: simplify it")
 
-    def _outcome(self, record: Record, form: Format, name: str, path_key: str) -> Outcome:
+    def _outcome(self, record: Record, form: Format, name: str, path_key: str) -> ReadOutcome:
         text, title = clean(record.text), clean_line(record.title)
-        if message := fault_of(text, self.sizes.chars):
+        if message := text_problem(text, self.limits.max_chars):
             return InputProblem(name, f"{record.where}: {message}" if record.where else message)
         key, content = path_key, sha256_hex(title, text)
         if record.identifier is None:
@@ -275,32 +284,40 @@ class _Run:
         elif path_key and (record.identifier or not record.is_sole):
             key = f"{path_key}#{clean_line(record.identifier) or content[:16]}"
         entry = (content, name)
-        before = self.seen.setdefault(key or f"#{content}", entry)
-        if before is entry:
+        first = self.contents.setdefault(key or f"#{content}", entry)
+        if first is entry:
             language = language_of(text, record.language, self.language)
             return Source(text, title, key, language, form.media_type)
-        if before[0] == content:
+        if first[0] == content:
             return Duplicate(name + key[len(path_key) :] if key else name)
-        return InputProblem(name, self._conflict(record, key, before[1], name))
+        return InputProblem(name, self._conflict_message(record, key, first[1], name))
 
-    def _conflict(self, record: Record, key: str, other: str, name: str) -> str:
-        """Say what to do about a second text under a key that is taken."""
+    def _conflict_message(self, record: Record, key: str, other: str, name: str) -> str:
+        """The message for a text whose key already has another text, from the file `other`."""
         if other == name:
-            return f"{record.where}: '{key}' is another record already: give each its own id"
-        taken = f"has the key '{key}' that {other} has too, with another text"
+            return f"{record.where}: the id of '{key}' is used twice: give each record its own id"
+        conflict = f"has the same key '{key}' as {other}, but another text"
         if self.root is None and Path(other).parent != Path(name).parent:
-            return f"{taken}: give --root the folder that holds both"
-        return f"{taken}: rename one of them"
+            return f"{conflict}: give --root a folder that contains both"
+        return f"{conflict}: rename one of them"
 
 
 def _title_of(key: str) -> str:
-    """Make a title of a file's name: '-' and '_' are blanks, lower case is capitalised."""
+    """A title from a file name: '-' and '_' become spaces, lower-case names are capitalised."""
     stem = Path(path_of_key(key)).stem.replace("-", " ").replace("_", " ").strip()
     return string.capwords(stem) if stem.islower() else clean_line(stem)
 
 
 _MARKDOWN = Format(markdown.read, "text/markdown")
-_HTML = Format(html.read, "text/html")
+
+
+def _read_html(opened: OpenInput) -> Iterator[Record]:
+    from sarag_rdf.read import html  # Beautiful Soup takes long to import
+
+    return html.read(opened)
+
+
+_HTML = Format(_read_html, "text/html")
 _JSON_LINES = Format(json_records.read_lines, "application/x-ndjson", is_streamed=True)
 _OOXML = "application/vnd.openxmlformats-officedocument."
 
@@ -310,7 +327,7 @@ FORMATS: dict[str, Format] = {
     ".markdown": _MARKDOWN,
     ".html": _HTML,
     ".htm": _HTML,
-    ".xhtml": Format(html.read, "application/xhtml+xml"),
+    ".xhtml": Format(_read_html, "application/xhtml+xml"),
     ".json": Format(json_records.read, "application/json"),
     ".jsonl": _JSON_LINES,
     ".ndjson": _JSON_LINES,
@@ -323,14 +340,15 @@ FORMATS: dict[str, Format] = {
     ".epub": Format(office.read, "application/epub+zip", is_text=False),
 }
 RDF_SUFFIXES = frozenset({".jsonld", ".ttl", ".nt", ".nq", ".trig", ".rdf", ".owl"})
-"""Files that hold graphs, which ``sarag import`` takes."""
+"""Suffixes of RDF files, which are imported with ``sarag import``."""
 
 
-def stdin_format(name: str) -> Format:
-    """Return the format of standard input; raise `UsageError` if it has no such format."""
+def _stdin_format(name: str) -> Format:
+    """The format with this name or suffix; raises `UsageError` if standard input cannot have it."""
+    name = name.removeprefix(".").lower()
     names = [suffix[1:] for suffix, form in FORMATS.items() if form.is_text]
     if name not in names:
         raise UsageError(
-            f"'{name}' is not a format of standard input: give one of {', '.join(names)}"
+            f"'{name}' is not a format of standard input: use one of {', '.join(names)}"
         )
     return FORMATS[f".{name}"]

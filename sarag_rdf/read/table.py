@@ -1,4 +1,4 @@
-"""CSV and TSV: a header row with a text column, and perhaps a title and an id; read by rows."""
+"""CSV and TSV: one record per row; the header names a text column, optionally title and id."""
 
 from __future__ import annotations
 
@@ -7,46 +7,53 @@ import logging
 from collections.abc import Iterator
 from typing import TextIO
 
-from sarag_rdf.read.format import ID_KEYS, TEXT_KEYS, Fault, Opened, Record, UnreadableError
-from sarag_rdf.read.text import bounded_lines, clean_line, text_stream, undecodable
-from sarag_rdf.read.walk import shown
+from sarag_rdf.read.format import (
+    ID_KEYS,
+    TEXT_KEYS,
+    InvalidRecord,
+    OpenInput,
+    Record,
+    UnreadableError,
+)
+from sarag_rdf.read.text import bounded_lines, clean_line, has_undecodable_bytes, text_stream
+from sarag_rdf.read.walk import display_path
 
 log = logging.getLogger(__name__)
 
-_SHOWN = 20
-_REPAIR = "quote fields that hold quotes or line breaks, and double the quotes inside"
+_MAX_LISTED_COLUMNS = 20
+_REPAIR = "quote fields that contain quotes or line breaks, and double the quotes inside"
 
 
-def read_commas(opened: Opened) -> Iterator[Record | Fault]:
-    """Yield the records of a table of comma-separated values."""
-    return _read(opened, "excel")
+def read_commas(file: OpenInput) -> Iterator[Record | InvalidRecord]:
+    """Yield the records of a CSV file."""
+    return _read(file, "excel")
 
 
-def read_tabs(opened: Opened) -> Iterator[Record | Fault]:
-    """Yield the records of a table of tab-separated values."""
-    return _read(opened, "excel-tab")
+def read_tabs(file: OpenInput) -> Iterator[Record | InvalidRecord]:
+    """Yield the records of a TSV file."""
+    return _read(file, "excel-tab")
 
 
-def _read(opened: Opened, dialect: str) -> Iterator[Record | Fault]:
-    limit = 4 * opened.max_chars + 65_536
-    with text_stream(opened, "") as stream:
+def _read(file: OpenInput, dialect: str) -> Iterator[Record | InvalidRecord]:
+    limit = 4 * file.max_chars + 65_536
+    with text_stream(file, "") as stream:
         reader = csv.reader(_lines(stream, limit), dialect, strict=True)
         rows = _rows(reader, limit)
         header = _header(rows)
         text, title, identifier = _columns(header)
-        _tell_of_the_rest(opened, header, {text, title, identifier})
+        _warn_of_ignored_columns(file, header, {text, title, identifier})
         for row in rows:
             where = f"line {reader.line_num}"
-            if isinstance(row, Fault):
+            if isinstance(row, InvalidRecord):
                 yield row
             elif len(row) > len(header) and any(row[len(header) :]):
-                yield Fault(
+                yield InvalidRecord(
                     f"{where}: {len(row)} fields where the header has {len(header)}: {_REPAIR}"
                 )
-            elif any(map(undecodable, row)):
-                yield Fault(f"{where} is not UTF-8 text: save the file as UTF-8")
+            elif any(map(has_undecodable_bytes, row)):
+                yield InvalidRecord(f"{where} is not UTF-8 text: save the file as UTF-8")
             elif "\0" in "".join(row):
-                yield Fault(f"{where} holds binary data: take it out")
+                yield InvalidRecord(f"{where} contains binary data: remove it")
             elif row:
                 yield Record(_cell(row, text), _cell(row, title), _cell(row, identifier), where)
 
@@ -58,11 +65,11 @@ def _lines(stream: TextIO, limit: int) -> Iterator[str]:
         yield line
 
 
-def _header(rows: Iterator[list[str] | Fault]) -> list[str]:
+def _header(rows: Iterator[list[str] | InvalidRecord]) -> list[str]:
     for row in rows:
-        if isinstance(row, Fault):
+        if isinstance(row, InvalidRecord):
             raise UnreadableError(f"has no header: {row.message}")
-        if any(map(undecodable, row)):
+        if any(map(has_undecodable_bytes, row)):
             raise UnreadableError("has a header that is not UTF-8 text: save the file as UTF-8")
         if any(map(str.strip, row)):
             return [clean_line(name) for name in row]
@@ -76,33 +83,33 @@ def _columns(header: list[str]) -> tuple[int, int | None, int | None]:
         for keys in (TEXT_KEYS, ("title",), ID_KEYS)
     )
     if text is None:
-        found = ", ".join(f"'{name[:60]}'" for name in header[:_SHOWN])
+        names_found = ", ".join(f"'{name[:60]}'" for name in header[:_MAX_LISTED_COLUMNS])
         raise UnreadableError(
-            f"has no text column (columns found: {found}): rename the one that holds the texts to "
-            "'text', and perhaps others to 'title' and 'id'; further columns are not indexed"
+            f"has no text column (columns found: {names_found}): rename the one with the texts to "
+            "'text', and optionally others to 'title' and 'id'; further columns are not indexed"
         )
     return text, title, identifier
 
 
-def _tell_of_the_rest(opened: Opened, header: list[str], used: set[int | None]) -> None:
-    rest = [repr(name[:60]) for n, name in enumerate(header) if n not in used and name]
-    if rest:
-        more = ", ..." if len(rest) > _SHOWN else ""
+def _warn_of_ignored_columns(file: OpenInput, header: list[str], used: set[int | None]) -> None:
+    ignored = [repr(name[:60]) for n, name in enumerate(header) if n not in used and name]
+    if ignored:
+        more = ", ..." if len(ignored) > _MAX_LISTED_COLUMNS else ""
         log.warning(
             "%s: %s not indexed: only the columns 'text', 'title' and 'id' are read (%s%s)",
-            shown(opened.path) if opened.path else "standard input",
-            "1 column is" if len(rest) == 1 else f"{len(rest)} columns are",
-            ", ".join(rest[:_SHOWN]),
+            display_path(file.path) if file.path else "standard input",
+            "1 column is" if len(ignored) == 1 else f"{len(ignored)} columns are",
+            ", ".join(ignored[:_MAX_LISTED_COLUMNS]),
             more,
         )
 
 
-def _rows(reader: Iterator[list[str]], limit: int) -> Iterator[list[str] | Fault]:
-    """Yield rows; a malformed one costs a fault, and reading goes on with the next line."""
+def _rows(reader: Iterator[list[str]], limit: int) -> Iterator[list[str] | InvalidRecord]:
+    """Yield rows; a malformed one becomes an `InvalidRecord`, and reading continues after it."""
     while True:
-        # The module's limit is global: it is ours only while a row is read.
-        others = csv.field_size_limit(limit)
-        row: list[str] | Fault
+        # The limit of the csv module is global, so it is set only while a row is read.
+        previous_limit = csv.field_size_limit(limit)
+        row: list[str] | InvalidRecord
         try:
             row = next(reader)
         except StopIteration:
@@ -111,12 +118,12 @@ def _rows(reader: Iterator[list[str]], limit: int) -> Iterator[list[str] | Fault
             number = getattr(reader, "line_num", 0)
             if "field limit" in str(error):
                 raise UnreadableError(
-                    f"has a field, up to line {number}, that is too long or whose quote is not "
-                    f"closed: {_REPAIR}, or raise --max-chars; the rest was not read"
+                    f"has a field, up to line {number}, that is too long or has an unclosed quote: "
+                    f"{_REPAIR}, or raise --max-chars; the rest was not read"
                 ) from None
-            row = Fault(f"line {number} is not CSV ({error}): {_REPAIR}")
+            row = InvalidRecord(f"line {number} is not CSV ({error}): {_REPAIR}")
         finally:
-            csv.field_size_limit(others)
+            csv.field_size_limit(previous_limit)
         yield row
 
 

@@ -1,4 +1,4 @@
-"""Runs functions on foreign input in child processes that can die alone."""
+"""Runs functions on untrusted input in child processes, which may crash without harm."""
 
 from sarag_rdf.sandbox.parent import EndedError, run, stream
 from sarag_rdf.sandbox.protocol import Limits, half_of_memory

@@ -1,4 +1,4 @@
-"""The child process: runs one task after another until its parent is gone.
+"""The child process, which runs tasks until its parent closes the connection.
 
 Started as ``python -P -m sarag_rdf.sandbox FD``, where FD is a socket to the parent.
 """
@@ -19,13 +19,13 @@ from sarag_rdf.errors import SaragError
 from sarag_rdf.sandbox.protocol import Kind, Limits
 
 _GRACE = 5.0
-"""Seconds after its time limit at which a child ends itself, should its parent not have done so."""
-_LARGE = 512 << 20
-"""Bytes of peak memory after which a child is replaced, so that it does not keep what it took."""
+"""Seconds after the time limit at which a child kills itself, if its parent has not done so."""
+_MAX_PEAK = 512 << 20
+"""Bytes of peak memory after which a child is replaced, to return its memory to the system."""
 
 
 def main(descriptor: int) -> None:
-    """Answer the tasks of the parent; returns when the parent closes the connection."""
+    """Run the tasks of the parent; returns when the parent closes the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     _die_with_parent()
@@ -34,16 +34,16 @@ def main(descriptor: int) -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
             function, arguments, limits, folder = connection.recv()
-            if folder is not None:  # paths may be relative to the caller's current folder
+            if folder is not None:  # paths may be relative to the caller's working directory
                 with contextlib.suppress(OSError):
                     os.chdir(folder)
-            _answer(connection, function, arguments, limits)
+            _run(connection, function, arguments, limits)
 
 
 def _die_with_parent() -> None:
-    """Have the system end this process when the parent's end of standard input closes.
+    """Make the system kill this process when the parent's end of standard input closes.
 
-    The signal does its work while a native parser holds the interpreter's lock, too.
+    The signal also works while a native parser holds the global interpreter lock.
     """
     with contextlib.suppress(ImportError, AttributeError, OSError):
         import fcntl
@@ -52,7 +52,7 @@ def _die_with_parent() -> None:
         fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC)
 
 
-def _answer(
+def _run(
     connection: Connection, function: Callable[..., Any], arguments: tuple[Any, ...], limits: Limits
 ) -> None:
     _limit_memory(limits.memory)
@@ -64,14 +64,14 @@ def _answer(
             result = None
     except BrokenPipeError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
+    except Exception as error:  # noqa: BLE001 - raised by the parent
         _send_error(connection, error)
     else:
-        connection.send((Kind.DONE, (result, _peak_memory() > _LARGE)))
+        connection.send((Kind.DONE, (result, _peak_memory() > _MAX_PEAK)))
 
 
 def _stream(connection: Connection, items: Iterator[Any], limits: Limits) -> None:
-    """Send items as they come; the time that the parent takes to receive them does not count."""
+    """Send items one by one; the time until the parent receives them does not count."""
     end = object()
     while True:
         with _alarm(limits):
@@ -95,7 +95,7 @@ def _send_error(connection: Connection, error: Exception) -> None:
 
 @contextlib.contextmanager
 def _alarm(limits: Limits) -> Iterator[None]:
-    """End this process after the time limit, though nobody be left to do it."""
+    """Kill this process after the time limit, in case the parent cannot."""
     signal.setitimer(signal.ITIMER_REAL, limits.seconds + _GRACE)
     try:
         yield
@@ -113,10 +113,9 @@ def _limit_memory(size: int) -> None:
 
 
 def _peak_memory() -> int:
-    """Bytes of memory that this process has had at most.
+    """The peak memory of this process in bytes.
 
-    Linux lets a new process start with the peak of its parent in `getrusage`, so it is asked for
-    that of this program alone.
+    On Linux, `getrusage` includes the peak of the parent process, so /proc is used instead.
     """
     with contextlib.suppress(OSError, StopIteration, ValueError):
         status = Path("/proc/self/status").read_text()

@@ -1,10 +1,10 @@
-"""Runs functions in child processes, each of which may crash, hang or run out of memory.
+"""Runs functions in child processes, which may crash, hang or run out of memory.
 
 Native parsers overflow their stacks on hostile input, and some parsers take quadratic time; in a
-child process either costs one error. `multiprocessing`, and with it pebble, loky and billiard,
-imports the caller's ``__main__`` again in each child, so that a script without an
-``if __name__ == "__main__"`` guard would break: hence own processes, with the framing, the time
-limit of a read and the pickling of `multiprocessing.connection`.
+child process, either results in an exception. `multiprocessing`, and thus pebble, loky and
+billiard, would import the caller's ``__main__`` again in each child, which breaks scripts without
+an ``if __name__ == "__main__"`` guard. Therefore the processes are started here, and only framing,
+timeouts and pickling are those of `multiprocessing.connection`.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from sarag_rdf.sandbox.protocol import Kind, Limits
 _Result = TypeVar("_Result")
 _Arguments = ParamSpec("_Arguments")
 _START = 60.0
-"""Seconds that a child may take to start; measured are 0.15."""
-_MOST_IDLE = 2
-"""Children that are kept for further tasks."""
+"""Time limit in seconds for starting a child, which normally takes 0.15."""
+_MAX_IDLE = 2
+"""The maximum number of idle children that are kept for further tasks."""
 
 
 class EndedError(SaragError):
-    """A task ended with its child process: the message says what it did, such as "took too long".
+    """A task whose child process died; the message is a predicate, such as "took too long".
 
-    `by_time`: it is the limit of time that it exceeded.
+    `by_time`: the time limit was exceeded.
     """
 
-    def __init__(self, what: str, *, by_time: bool = False) -> None:
-        super().__init__(what)
+    def __init__(self, message: str, *, by_time: bool = False) -> None:
+        super().__init__(message)
         self.by_time = by_time
 
 
@@ -50,12 +50,12 @@ def run(
     *arguments: _Arguments.args,
     **_: _Arguments.kwargs,
 ) -> _Result:
-    """What a function of this package returns in a child process.
+    """Call a function of this package in a child process, and return its result.
 
-    The function is found by its name; arguments and results are pickled. Raises what it raises,
-    and `EndedError` if the child crashes, or exceeds a limit.
+    The function is imported by name; arguments and results are pickled. Raises what the function
+    raises, and `EndedError` if the child crashes or exceeds a limit.
     """
-    with _borrowed() as child:
+    with _acquire() as child:
         child.begin(function, arguments, limits)
         kind, payload = child.receive(limits)
         assert kind is Kind.DONE  # noqa: S101 - the function does not return an iterator
@@ -69,11 +69,11 @@ def stream(
     *arguments: _Arguments.args,
     **_: _Arguments.kwargs,
 ) -> Generator[_Result, None, None]:
-    """The items of an iterator that a function of this package returns in a child process.
+    """Iterate over an iterator that a function of this package returns in a child process.
 
-    The child works ahead by as much as the connection holds. Raises what `run` raises.
+    The child works ahead as far as the connection buffers items. Raises what `run` raises.
     """
-    with _borrowed() as child:
+    with _acquire() as child:
         child.begin(function, arguments, limits)
         while True:
             kind, payload = child.receive(limits)
@@ -84,22 +84,22 @@ def stream(
 
 
 class _Child:
-    """A process, and the parent's end of the connection to it."""
+    """A child process, and the parent's end of the connection to it."""
 
     def __init__(self) -> None:
         path = _search_path()
-        own, other = socket.socketpair()
-        with own, other:
-            self._process = subprocess.Popen(  # noqa: S603 - this very interpreter
-                [sys.executable, "-P", "-m", "sarag_rdf.sandbox", str(other.fileno())],
-                stdin=subprocess.PIPE,  # never written to: its end tells the child of ours
+        parent_end, child_end = socket.socketpair()
+        with parent_end, child_end:
+            self._process = subprocess.Popen(  # noqa: S603 - the same interpreter
+                [sys.executable, "-P", "-m", "sarag_rdf.sandbox", str(child_end.fileno())],
+                stdin=subprocess.PIPE,  # never written; closing it signals the end of the parent
                 stdout=subprocess.DEVNULL,
                 stderr=None if os.environ.get("SARAG_DEBUG") else subprocess.DEVNULL,
-                pass_fds=(other.fileno(),),
+                pass_fds=(child_end.fileno(),),
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
             )
-            self._connection = Connection(own.detach())
-        self.usable = False
+            self._connection = Connection(parent_end.detach())
+        self.is_reusable = False
         self.search_path = path
         self._await_start()
 
@@ -112,14 +112,14 @@ class _Child:
             pass
         self.end()
         raise SaragError(
-            "the process that reads foreign input does not start: set SARAG_DEBUG=1 to see why"
+            "cannot start the child process for untrusted input: set SARAG_DEBUG=1 for details"
         )
 
     def begin(self, function: Callable[..., Any], arguments: Any, limits: Limits) -> None:
-        self.usable = False
+        self.is_reusable = False
         folder = None
-        with contextlib.suppress(OSError):  # it may have been deleted
-            folder = os.getcwd()  # noqa: PTH109 - a string is sent
+        with contextlib.suppress(OSError):  # the folder may have been deleted
+            folder = os.getcwd()  # noqa: PTH109 - sent as a string
         try:
             self._connection.send((function, arguments, limits, folder))
         except OSError as error:
@@ -129,41 +129,41 @@ class _Child:
         """The next message; raises what the task raised, or `EndedError`."""
         try:
             if not self._connection.poll(limits.seconds):
-                what = f"took more than {limits.seconds:g} seconds to read"
-                raise EndedError(what, by_time=True)
+                message = f"took more than {limits.seconds:g} seconds to read"
+                raise EndedError(message, by_time=True)
             kind, payload = self._connection.recv()
         except (EOFError, OSError) as error:
             raise self._death() from error
         if kind is Kind.FAILED:
             if isinstance(payload, MemoryError):
-                raise EndedError(_memory(limits))
-            self.usable = True
+                raise EndedError(f"needs more than {limits.memory >> 20} MiB of memory to read")
+            self.is_reusable = True
             raise payload
         return kind, payload
 
     def finish(self, payload: tuple[Any, bool]) -> Any:
-        result, is_spent = payload
-        self.usable = not is_spent
+        result, is_too_large = payload
+        self.is_reusable = not is_too_large
         return result
 
     def _death(self) -> EndedError:
-        """Why the process ended by itself."""
+        """The error for a process that has died."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = self._process.wait(5)
             if code == -signal.SIGALRM:
                 return EndedError("took too long to read", by_time=True)
             if code == -signal.SIGKILL:
-                return EndedError("needed more memory to read than there is")
+                return EndedError("needed more memory to read than is available")
             if code < 0:
-                return EndedError(f"made its parser crash ({signal.Signals(-code).name})")
-        return EndedError("made its parser end")
+                return EndedError(f"crashed its parser ({signal.Signals(-code).name})")
+        return EndedError("ended its parser")
 
     @property
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
     def end(self) -> None:
-        """End the process at once."""
+        """Kill the process."""
         self._connection.close()
         self._process.kill()
         self._process.wait()
@@ -176,8 +176,8 @@ _lock = threading.Lock()
 
 
 @contextlib.contextmanager
-def _borrowed() -> Iterator[_Child]:
-    """A child that nobody else uses; ended afterwards if it cannot take another task."""
+def _acquire() -> Iterator[_Child]:
+    """A child for exclusive use, which is killed afterwards unless it can be reused."""
     with _lock:
         child = _idle.pop() if _idle else None
     if child is not None and not (child.is_alive and child.search_path == _search_path()):
@@ -189,21 +189,17 @@ def _borrowed() -> Iterator[_Child]:
         yield child
     finally:
         with _lock:
-            kept = child.usable and len(_idle) < _MOST_IDLE
-            if kept:
+            is_kept = child.is_reusable and len(_idle) < _MAX_IDLE
+            if is_kept:
                 _idle.append(child)
-        if not kept:
+        if not is_kept:
             child.end()
 
 
 def _search_path() -> list[str]:
-    """Where the child finds modules: where this process does, without the working folder."""
+    """The module search path of this process, without the working directory."""
     package = str(Path(__file__).parents[2])
     return [*(entry for entry in sys.path if entry), package]
-
-
-def _memory(limits: Limits) -> str:
-    return f"needs more than {limits.memory >> 20} MiB of memory to read"
 
 
 @atexit.register
@@ -213,12 +209,12 @@ def _end_all() -> None:
             _idle.pop().end()
 
 
-def _forget() -> None:
-    """In a forked process: the children are those of its parent."""
+def _reset() -> None:
+    """Forget the children after a fork, because they belong to the parent."""
     global _lock
     _lock = threading.Lock()
     _idle.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_reset)

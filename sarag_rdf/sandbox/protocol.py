@@ -1,4 +1,4 @@
-"""What parent and child send each other: pickled tuples over a socket."""
+"""The messages between parent and child: pickled tuples over a socket."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """The first part of each message of a child; the second is its payload."""
+    """The kind of a child's message, its first element; the second is the payload."""
 
     READY = "ready"
     """The child has started; no payload."""
     ITEM = "item"
-    """One item of a stream."""
+    """An item of a stream."""
     DONE = "done"
-    """The task is over: (result, whether the child has grown too large to be used again)."""
+    """The task has finished: (result, whether the child is too large to be reused)."""
     FAILED = "failed"
-    """The task raised this exception."""
+    """The task raised an exception."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a task may take.
+    """The limits of a task.
 
-    seconds: wall-clock time of a call, or between two items of a stream. memory: bytes of address
-    space of the child process, where the system can limit it.
+    seconds: wall-clock time of a call, or between two items of a stream. memory: address space of
+    the child process in bytes, if the system can limit it.
     """
 
     seconds: float
@@ -33,9 +33,9 @@ class Limits:
 
 
 def half_of_memory() -> int:
-    """Half of this machine's memory, in bytes, and no less than 4 GiB."""
-    least = 4 << 30
+    """Half of the machine's memory in bytes, but at least 4 GiB."""
+    minimum = 4 << 30
     try:
-        return max(least, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+        return max(minimum, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
     except (AttributeError, OSError, ValueError):
-        return least
+        return minimum

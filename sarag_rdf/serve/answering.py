@@ -1,4 +1,4 @@
-"""A process that answers questions: it holds the graph and its models between one and the next."""
+"""The worker for /search and /ask, which keeps the graph and its models loaded between requests."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from sarag_rdf.errors import (
 )
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
-from sarag_rdf.serve.jobs import QuestionJob, Refusal, Reply, RequestError
+from sarag_rdf.serve.jobs import ErrorReply, QuestionJob, Reply, RequestError
 from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import Stamp, stamp_of
+from sarag_rdf.serve.snapshot import Fingerprint, fingerprint
 from sarag_rdf.serve.spool import Spool
-from sarag_rdf.serve.worker import answer_all, refused
+from sarag_rdf.serve.worker import catch_errors, run_jobs
 
 OpenGraph = Callable[[], KnowledgeGraph]
 JSON = "application/json"
@@ -35,61 +35,61 @@ _CODES = {
 }  # fmt: skip
 
 
-class Answering:
-    """Answers one question at a time; the graph is read again when its files have changed."""
+class QuestionExecutor:
+    """Answers one question at a time; the graph is reloaded when its files have changed."""
 
     def __init__(self, folder: Path, settings: ServeSettings, open_graph: OpenGraph) -> None:
         self._folder = folder
         self._store = settings.store
         self._open_graph = open_graph
         self._kg: KnowledgeGraph | None = None
-        self._stamp: Stamp | None = None
-        with suppress(SaragError, OSError):  # the first question will say so
-            self._fresh()
+        self._fingerprint: Fingerprint | None = None
+        with suppress(SaragError, OSError):  # reported by the first question
+            self._current_graph()
 
-    def answer(self, job: QuestionJob) -> Reply | Refusal:
-        """The answer as JSON, or the error as JSON with its status."""
-        return refused(lambda: self._reply(job))
+    def answer(self, job: QuestionJob) -> Reply | ErrorReply:
+        """The result as JSON, or the error as JSON with its status."""
+        return catch_errors(lambda: self._reply(job))
 
     def _reply(self, job: QuestionJob) -> Reply:
         try:
-            found = self._found(job)
+            result = self._run(job)
         except SaragError as error:
             return error_reply(error)
         with Spool(self._folder) as spool:
-            spool.write(json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode())
-            head, path = spool.done()
+            spool.write(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode())
+            head, path = spool.finish()
             return Reply(200, JSON, head, path)
 
-    def _found(self, job: QuestionJob) -> dict[str, Any]:
-        kg = self._fresh()
+    def _run(self, job: QuestionJob) -> dict[str, Any]:
+        kg = self._current_graph()
         if job.method == "search":
             return retrieved_to_dict(kg.search(job.question, **job.options))
         return answer_to_dict(kg.ask(job.question, **job.options))
 
-    def _fresh(self) -> KnowledgeGraph:
-        stamp = stamp_of(self._store)
+    def _current_graph(self) -> KnowledgeGraph:
+        current = fingerprint(self._store)
         if self._kg is None:
             self._kg = self._open_graph()
-        if stamp != self._stamp:
+        if current != self._fingerprint:
             self._kg.reload()
-            self._stamp = stamp
+            self._fingerprint = current
         return self._kg
 
 
 def answer_questions(
     pipe: Connection, folder: str, settings: ServeSettings, open_graph: OpenGraph
 ) -> None:
-    """Answer `QuestionJob`s until the pipe is closed; models are loaded with the first one."""
-    answer_all(pipe, folder, Answering(Path(folder), settings, open_graph).answer)
+    """Answer `QuestionJob`s until the pipe is closed; models are loaded by the first one."""
+    run_jobs(pipe, folder, QuestionExecutor(Path(folder), settings, open_graph).answer)
 
 
 def error_reply(error: SaragError) -> Reply:
-    """An error as JSON: a code for programs, a message for people."""
+    """An error as JSON, with a machine-readable code and a message."""
     status, code = _status(error)
     headers = dict(error.headers) if isinstance(error, RequestError) else {}
-    found = {"error": {"code": code, "message": one_line(str(error))}}
-    return Reply(status, JSON, json.dumps(found, ensure_ascii=False).encode(), headers=headers)
+    data = {"error": {"code": code, "message": one_line(str(error))}}
+    return Reply(status, JSON, json.dumps(data, ensure_ascii=False).encode(), headers=headers)
 
 
 def _status(error: SaragError) -> tuple[int, str]:

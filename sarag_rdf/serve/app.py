@@ -1,4 +1,4 @@
-"""The ASGI application: routes, pages, and the checks that apply to all of them."""
+"""The ASGI application: routes, pages, and middleware for all of them."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sarag_rdf.resources import query_file, query_names
 from sarag_rdf.serve.answering import OpenGraph, answer_questions
 from sarag_rdf.serve.graph_store import PATH, graph_store
-from sarag_rdf.serve.http import failed, public_url
+from sarag_rdf.serve.http import error_response, public_url
 from sarag_rdf.serve.jobs import RequestError
 from sarag_rdf.serve.openapi import openapi_document
-from sarag_rdf.serve.pool import Pool, Work
+from sarag_rdf.serve.pool import Target, WorkerPool
 from sarag_rdf.serve.questions import ask, search
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.sparql import sparql, update
 from sarag_rdf.serve.spool import scratch_folder
-from sarag_rdf.serve.worker import work as sparql_work
+from sarag_rdf.serve.worker import run_sparql_jobs
 from sarag_rdf.vocab import PREFIXES
 
 log = logging.getLogger(__name__)
 
-MOST_REQUESTS = 256
-"""Requests that are being read or answered at a time; connections without one do not count."""
+MAX_REQUESTS = 256
+"""The maximum number of concurrent requests; idle connections do not count."""
 _GRACE = 1.0
-"""Seconds in which a question whose client has gone may end, so that its models stay loaded."""
-_LONGEST_LOGGED = 200
+"""Seconds for a question to finish after its client disconnected, so that models stay loaded."""
+_MAX_LOGGED_PATH = 200
 _STORE_METHODS = ["GET", "PUT", "POST", "DELETE"]
-_POLICY = (
+_CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 
 def routes() -> list[BaseRoute]:
-    """All paths with their methods."""
+    """All routes with their methods."""
     return [
         Route("/", editor),
         Route("/docs", docs),
@@ -66,34 +66,37 @@ def routes() -> list[BaseRoute]:
     ]
 
 
-def make_app(settings: ServeSettings, base: str, open_graph: OpenGraph) -> Gate:
-    """The application of one server; its processes live as long as it runs.
+def make_app(settings: ServeSettings, base: str, open_graph: OpenGraph) -> RequestMiddleware:
+    """The application of a server; its worker processes run during its lifespan.
 
-    `base` is what the graph's own IRIs begin with; `open_graph` opens it in a process for
-    questions.
+    `base` is the base IRI of the graph; `open_graph` opens the graph in a worker for questions.
     """
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         with scratch_folder() as folder, ExitStack() as pools:
 
-            def pool(work: Work, *arguments: object, **options: Any) -> Pool:
-                made = Pool(work, folder, settings, *arguments, queue=settings.queue, **options)
-                pools.callback(made.close)
-                return made
+            def start(target: Target, *arguments: object, **options: Any) -> WorkerPool:
+                queue = settings.queue
+                pool = WorkerPool(target, folder, settings, *arguments, queue=queue, **options)
+                pools.callback(pool.close)
+                return pool
 
             state = app.state
             state.settings, state.folder, state.base = settings, folder, base
-            state.readers = pool(
-                sparql_work, size=settings.workers, seconds=settings.timeout, option="--timeout"
+            state.readers = start(
+                run_sparql_jobs,
+                size=settings.workers,
+                seconds=settings.timeout,
+                option="--timeout",
             )
-            state.writer = pool(
-                sparql_work,
+            state.writer = start(
+                run_sparql_jobs,
                 size=int(settings.writable),
                 seconds=settings.write_timeout,
                 option="--write-timeout",
             )
-            state.questions = pool(
+            state.questions = start(
                 answer_questions,
                 open_graph,
                 size=settings.question_workers,
@@ -104,44 +107,44 @@ def make_app(settings: ServeSettings, base: str, open_graph: OpenGraph) -> Gate:
             )
             yield
 
-    errors: dict[Any, Any] = {RequestError: failed, HTTPException: _refused}
-    app = Starlette(routes=routes(), lifespan=lifespan, exception_handlers=errors)
+    handlers: dict[Any, Any] = {RequestError: error_response, HTTPException: _http_error_response}
+    app = Starlette(routes=routes(), lifespan=lifespan, exception_handlers=handlers)
     app.router.redirect_slashes = False
-    return Gate(app, settings)
+    return RequestMiddleware(app, settings)
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    """A path or method that there is not, in one line."""
-    assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
+async def _http_error_response(_: Request, error: Exception) -> Response:
+    """The response for an unknown path or a method that is not allowed: one line of text."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - the handler is registered for these
     headers = dict(error.headers or {})
     if error.status_code == 405:
-        text = f"this path takes {headers.get('Allow', 'other methods')}"
+        text = f"method not allowed: this path supports {headers.get('Allow', 'other methods')}"
     else:
-        text = "there is nothing at this path: see /docs"
+        text = "not found: see /docs for the paths of this server"
     return PlainTextResponse(f"{text}\n", error.status_code, headers)
 
 
-class Gate:
-    """Stands in front of everything: refuses what needs no reading, answers OPTIONS, logs."""
+class RequestMiddleware:
+    """Rejects invalid requests by their headers, answers OPTIONS, adds headers, and logs."""
 
     def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
         self._app = app
         self._settings = settings
         self._active = 0
-        self._ended = asyncio.Event()
+        self._stopping = asyncio.Event()
 
-    def end(self) -> None:
-        """Answer with 503 what has not been answered yet: the server stops."""
-        self._ended.set()
+    def stop(self) -> None:
+        """Cancel running requests, and answer them with 503."""
+        self._stopping.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun = time.monotonic()
+        begin = time.monotonic()
         status = 0
 
-        async def sending(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -150,85 +153,93 @@ class Gate:
 
         self._active += 1
         try:
-            response = self._answer(scope) or await self._run(scope, receive, sending)
+            response = self._early_response(scope)
+            if response is None:
+                response = await self._run(scope, receive, send_with_headers)
             if response is not None and not status:
-                await response(scope, receive, sending)
+                await response(scope, receive, send_with_headers)
         finally:
             self._active -= 1
-        path = scope["path"][:_LONGEST_LOGGED].encode("unicode_escape").decode()
-        log.info("%s %s %d %.3f s", scope["method"], path, status, time.monotonic() - begun)
+        path = scope["path"][:_MAX_LOGGED_PATH].encode("unicode_escape").decode()
+        log.info("%s %s %d %.3f s", scope["method"], path, status, time.monotonic() - begin)
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
-        """Run the application; what to answer instead if the server stops meanwhile."""
-        working = asyncio.ensure_future(self._app(scope, receive, send))
-        ended = asyncio.ensure_future(self._ended.wait())
+        """Run the application; returns a response if the server stops before it has finished."""
+        request = asyncio.ensure_future(self._app(scope, receive, send))
+        stopping = asyncio.ensure_future(self._stopping.wait())
         try:
-            await asyncio.wait({working, ended}, return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
-                await working
+            await asyncio.wait({request, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if request.done():
+                await request
                 return None
-            working.cancel()
-            await asyncio.wait({working})
+            request.cancel()
+            await asyncio.wait({request})
         finally:
-            ended.cancel()
-            working.cancel()
-        return _line("the server is stopping: try again later", 503, Connection="close")
+            stopping.cancel()
+            request.cancel()
+        return _text_response("the server is stopping: try again later", 503, Connection="close")
 
-    def _answer(self, scope: Scope) -> Response | None:
-        """The answer to what needs no route, or None."""
+    def _early_response(self, scope: Scope) -> Response | None:
+        """The response to a request that is not routed, or None."""
         headers = dict(scope["headers"])
-        if self._active > MOST_REQUESTS:
-            return _line("too many requests at a time: try again", 503, Retry_After="2")
-        if self._settings.hosts and _name(headers.get(b"host", b"")) not in self._settings.hosts:
-            return _line(
-                "this server goes by the names of this machine alone: call it localhost, or start "
-                "it with --host or --public-url",
+        if self._active > MAX_REQUESTS:
+            return _text_response(
+                "too many concurrent requests: try again later", 503, Retry_After="2"
+            )
+        hosts = self._settings.hosts
+        if hosts and _hostname(headers.get(b"host", b"")) not in hosts:
+            return _text_response(
+                "wrong host name: this server accepts names of the local machine only, such as "
+                "localhost; start it with --host or --public-url for others",
                 421,
             )
         if b"transfer-encoding" in headers and b"content-length" in headers:
-            return _line(
-                "the request has a Content-Length and a Transfer-Encoding: send one of them",
+            return _text_response(
+                "the request has both Content-Length and Transfer-Encoding: send one of them",
                 400,
                 Connection="close",
             )
         if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
-            return _line("send the body as it is, without a Content-Encoding", 415)
-        if not may_ask(scope, headers, self._settings):
-            return _line(REFUSAL, 403)
+            return _text_response(
+                "unsupported Content-Encoding: send the body without compression", 415
+            )
+        if not is_origin_allowed(scope, headers, self._settings):
+            return _text_response(ORIGIN_ERROR, 403)
         if scope["method"] != "OPTIONS":
             return None
         allow = "GET, HEAD, POST, OPTIONS"
         if scope["path"].startswith(PATH):
             allow = "GET, HEAD, PUT, POST, DELETE, OPTIONS"
-        said = {"Allow": allow}
+        response_headers = {"Allow": allow}
         if self._settings.cors and b"access-control-request-method" in headers:
-            said["Access-Control-Allow-Methods"] = "GET, HEAD, POST"
-            said["Access-Control-Allow-Headers"] = "Accept, Content-Type"
-            said["Access-Control-Max-Age"] = "86400"
-        return Response(status_code=204, headers=said)
+            response_headers["Access-Control-Allow-Methods"] = "GET, HEAD, POST"
+            response_headers["Access-Control-Allow-Headers"] = "Accept, Content-Type"
+            response_headers["Access-Control-Max-Age"] = "86400"
+        return Response(status_code=204, headers=response_headers)
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
-        found = [
+        """Security and CORS headers of all responses."""
+        headers = [
             (b"x-content-type-options", b"nosniff"),
             (b"referrer-policy", b"no-referrer"),
-            (b"content-security-policy", _POLICY.encode()),
+            (b"content-security-policy", _CONTENT_SECURITY_POLICY.encode()),
         ]
         if self._settings.cors:
-            found.append((b"access-control-allow-origin", self._settings.cors.encode()))
-            shown = b"X-SPARQL-MaxRows, X-SPARQL-Truncated, Location"
-            found.append((b"access-control-expose-headers", shown))
+            headers.append((b"access-control-allow-origin", self._settings.cors.encode()))
+            exposed = b"X-SPARQL-MaxRows, X-SPARQL-Truncated, Location"
+            headers.append((b"access-control-expose-headers", exposed))
             if self._settings.cors != "*":
-                found.append((b"vary", b"Origin"))
-        return found
+                headers.append((b"vary", b"Origin"))
+        return headers
 
 
-def _line(text: str, status: int, **headers: str) -> Response:
-    said = {name.replace("_", "-"): value for name, value in headers.items()}
-    return PlainTextResponse(f"{text}\n", status, said)
+def _text_response(text: str, status: int, **headers: str) -> Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return PlainTextResponse(f"{text}\n", status, named)
 
 
-def _name(host: bytes) -> str | None:
-    """The host of a Host header without its port, or None if it is none."""
+def _hostname(host: bytes) -> str | None:
+    """The host of a Host header without its port, or None if it is malformed."""
     try:
         return urlsplit(f"//{host.decode('ascii')}").hostname
     except (UnicodeDecodeError, ValueError):
@@ -250,18 +261,18 @@ async def editor(request: Request) -> Response:
 
 
 async def docs(_: Request) -> Response:
-    """``/docs``: the paths and their parameters as a page."""
+    """``/docs``: the documentation page."""
     return HTMLResponse(_page("docs.html"))
 
 
 async def openapi(request: Request) -> Response:
-    """``/openapi.json``: the paths and their parameters as OpenAPI."""
+    """``/openapi.json``: the OpenAPI description."""
     return JSONResponse(openapi_document(public_url(request, "")))
 
 
 def examples() -> list[dict[str, str]]:
-    """Queries that work on any graph: title and text, in the order of their files."""
-    found = [query_file("examples", name) for name in query_names("examples")]
+    """Example queries for any graph, with title and text, in the order of their files."""
+    queries = [query_file("examples", name) for name in query_names("examples")]
     return [
         {
             "title": query.header["summary"].rstrip("."),
@@ -270,12 +281,12 @@ def examples() -> list[dict[str, str]]:
             ).strip()
             + "\n",
         }
-        for query in found
+        for query in queries
     ]
 
 
 def _own_prefixes(request: Request) -> dict[str, str]:
-    """Prefixes of the graph's own IRIs, as its exports have them."""
+    """Prefixes for the graph's own IRIs, the same as in exports."""
     base = request.app.state.base
     names = ("entity", "mention", "doc", "description", "relationship", "source", "graph")
     return {name: f"{base}{name}/" for name in names} if base else {}
@@ -286,28 +297,30 @@ def _page(name: str) -> str:
     return (STATIC / name).read_text(encoding="utf-8")
 
 
-_NO_WORK = ("/docs", "/openapi.json", "/static/")
-_PAID = "/ask"
-"""Costs money where a model is paid for: not for any page whatever."""
-REFUSAL = (
-    "pages of other origins may not ask here: see --cors; if you followed a link, paste its URL "
-    "into the address bar"
+_STATIC_PATHS = ("/docs", "/openapi.json", "/static/")
+_PAID_PATH = "/ask"
+"""May incur costs of a model endpoint, so ``--cors *`` does not open it to all origins."""
+ORIGIN_ERROR = (
+    "requests from pages of other origins are not allowed: see --cors; if you followed a link, "
+    "paste its URL into the address bar"
 )
 
 
-def may_ask(scope: Scope, headers: Mapping[bytes, bytes], settings: ServeSettings) -> bool:
-    """Whether a request comes from no page, from one of this server, or from one that may ask."""
+def is_origin_allowed(
+    scope: Scope, headers: Mapping[bytes, bytes], settings: ServeSettings
+) -> bool:
+    """Whether a request comes from this server's pages, an allowed origin, or outside a page."""
     path: str = scope["path"]
-    if path == "/" or path.startswith(_NO_WORK) or not _is_foreign(headers, settings):
+    if path == "/" or path.startswith(_STATIC_PATHS) or not _is_cross_origin(headers, settings):
         return True
     if path == "/sparql" and not scope["query_string"] and _is_link(scope, headers):
-        return True  # leads to the editor page
+        return True  # redirects to the editor page
     if settings.cors == "*":
-        return path != _PAID
+        return path != _PAID_PATH
     return bool(settings.cors) and headers.get(b"origin") == settings.cors.encode()
 
 
-def _is_foreign(headers: Mapping[bytes, bytes], settings: ServeSettings) -> bool:
+def _is_cross_origin(headers: Mapping[bytes, bytes], settings: ServeSettings) -> bool:
     site = headers.get(b"sec-fetch-site")
     if site is not None:
         return site not in (b"same-origin", b"none")
@@ -316,16 +329,17 @@ def _is_foreign(headers: Mapping[bytes, bytes], settings: ServeSettings) -> bool
 
 
 def _is_own(origin: bytes, host: bytes, settings: ServeSettings) -> bool:
-    """By host and port: behind a proxy the scheme is another."""
+    """Compares host and port only, because the scheme may differ behind a proxy."""
     try:
-        named = urlsplit(origin.decode("ascii")).netloc.lower()
+        netloc = urlsplit(origin.decode("ascii")).netloc.lower()
     except (UnicodeDecodeError, ValueError):
         return False
     public = urlsplit(settings.public_url).netloc.lower()
-    return bool(named) and named in (host.decode("latin-1").lower(), public)
+    return bool(netloc) and netloc in (host.decode("latin-1").lower(), public)
 
 
 def _is_link(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a browser follows a link."""
     return (
         bool(scope["method"] == "GET")
         and headers.get(b"sec-fetch-mode") == b"navigate"

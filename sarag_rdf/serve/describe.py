@@ -1,4 +1,4 @@
-"""What the service says of itself: SPARQL 1.1 Service Description, and VoID for the data."""
+"""The SPARQL 1.1 Service Description of the endpoint, with VoID for its dataset."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from sarag_rdf.serve.http import GRAPHS, accepted, content_type
+from sarag_rdf.serve.http import RDF_TYPES, content_type, negotiate
 from sarag_rdf.serve.jobs import DescribeJob, Reply
 from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import Snapshot, Stamp
+from sarag_rdf.serve.snapshot import Fingerprint, Snapshot
 from sarag_rdf.vocab import DCTERMS, PREFIXES, RDF, SARAG, VOID, XSD, Namespace
 
 SD = Namespace("http://www.w3.org/ns/sparql-service-description#")
 FORMATS = Namespace("http://www.w3.org/ns/formats/")
 NAMED_GRAPHS = 1000
-"""Named graphs that are listed at most."""
+"""The maximum number of named graphs in a description."""
 
 _RESULTS = ("SPARQL_Results_JSON", "SPARQL_Results_XML", "SPARQL_Results_CSV", "SPARQL_Results_TSV")
 _RDF = ("Turtle", "N-Triples", "RDF_XML", "JSON-LD", "TriG", "N-Quads", "N3")
 _COUNTS = "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g ORDER BY ?g"
-_counted: dict[Stamp | None, list[tuple[Any, int]]] = {}
+_counts_cache: dict[Fingerprint | None, list[tuple[Any, int]]] = {}
 
 
 def describe(snapshot: Snapshot, job: DescribeJob, settings: ServeSettings) -> Reply:
-    """The description in the format that was asked for."""
-    media_type = accepted(job.accept, GRAPHS)
+    """The description in the requested format."""
+    media_type = negotiate(job.accept, RDF_TYPES)
     graphs = _graphs(snapshot)
-    union = settings.union and snapshot.is_whole(settings.over)
+    union = settings.union and snapshot.covers_all_graphs(settings.over)
     triples = list(_service(job.endpoint, settings, union=union))
     triples += _dataset(snapshot, job.endpoint, graphs, union=union)
     prefixes = {**PREFIXES, "sd": SD.base, "formats": FORMATS.base}
-    data = ox.serialize(triples, format=GRAPHS[media_type], prefixes=prefixes)
+    data = ox.serialize(triples, format=RDF_TYPES[media_type], prefixes=prefixes)
     return Reply(200, content_type(media_type), data or b"")
 
 
 def _graphs(snapshot: Snapshot) -> list[tuple[Any, int]]:
-    """Named graphs with their sizes, counted once for each state of the store."""
-    store = snapshot.store()
-    if snapshot.stamp not in _counted:
-        found = store.query(_COUNTS)
-        assert isinstance(found, ox.QuerySolutions)  # noqa: S101 - it is a SELECT
-        _counted.clear()
-        _counted[snapshot.stamp] = [(graph, int(n.value)) for graph, n in map(tuple, found)]
-    return _counted[snapshot.stamp]
+    """Named graphs with their sizes, cached for the current state of the store."""
+    store, key = snapshot.store(), snapshot.fingerprint
+    if key not in _counts_cache:
+        solutions = store.query(_COUNTS)
+        assert isinstance(solutions, ox.QuerySolutions)  # noqa: S101 - result of SELECT
+        _counts_cache.clear()
+        _counts_cache[key] = [(graph, int(n.value)) for graph, n in map(tuple, solutions)]
+    return _counts_cache[key]
 
 
 def _service(endpoint: str, settings: ServeSettings, *, union: bool) -> Iterator[ox.Triple]:
@@ -77,7 +77,7 @@ def _dataset(
     yield ox.Triple(dataset, RDF.type, SD.Dataset)
     yield ox.Triple(dataset, RDF.type, VOID.Dataset)
     yield ox.Triple(dataset, VOID.sparqlEndpoint, ox.NamedNode(endpoint))
-    yield ox.Triple(dataset, VOID.triples, _whole(sum(count for _, count in graphs)))
+    yield ox.Triple(dataset, VOID.triples, _integer(sum(count for _, count in graphs)))
     for vocabulary in (SARAG.base, PREFIXES["skos"], PREFIXES["prov"], PREFIXES["dcterms"]):
         yield ox.Triple(dataset, VOID.vocabulary, ox.NamedNode(vocabulary))
     if meta is not None:
@@ -86,7 +86,7 @@ def _dataset(
     yield ox.Triple(dataset, SD.defaultGraph, default)
     yield ox.Triple(default, RDF.type, SD.Graph)
     if union:
-        yield ox.Triple(default, VOID.triples, _whole(sum(count for _, count in graphs)))
+        yield ox.Triple(default, VOID.triples, _integer(sum(count for _, count in graphs)))
     for number, (graph, count) in enumerate(graphs[:NAMED_GRAPHS], start=1):
         node = ox.NamedNode(f"{endpoint}#named-graph-{number}")
         content = ox.NamedNode(f"{endpoint}#graph-{number}")
@@ -95,8 +95,8 @@ def _dataset(
         yield ox.Triple(node, SD.name, graph)
         yield ox.Triple(node, SD.graph, content)
         yield ox.Triple(content, RDF.type, SD.Graph)
-        yield ox.Triple(content, VOID.triples, _whole(count))
+        yield ox.Triple(content, VOID.triples, _integer(count))
 
 
-def _whole(number: int) -> ox.Literal:
+def _integer(number: int) -> ox.Literal:
     return ox.Literal(str(number), datatype=XSD.integer)

@@ -1,4 +1,4 @@
-"""What is asked of a worker process and what it answers; these values cross a pipe."""
+"""Jobs for worker processes and their replies, which are sent through a pipe."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sarag_rdf.errors import SaragError
 
 
 class RequestError(SaragError):
-    """What a client did wrong, or the server cannot do: an HTTP status and one line."""
+    """A request that cannot be served, with an HTTP status and a message of one line."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(message)
@@ -19,10 +19,10 @@ class RequestError(SaragError):
 
 @dataclass(frozen=True, slots=True)
 class QueryJob:
-    """A query; graphs are None where the protocol names no data set.
+    """A query; `default_graphs` and `named_graphs` are None if the request names no dataset.
 
-    `over` names the parts of the graph that are asked then, none for those of the server.
-    `help_url` is where a client reads about the limit of rows.
+    `over` names the parts of the graph to query in that case; empty for those of the server.
+    `help_url` is the URL of the documentation of the row limit.
     """
 
     text: str
@@ -36,7 +36,7 @@ class QueryJob:
 
 @dataclass(frozen=True, slots=True)
 class UpdateJob:
-    """An update; `using` and `using_named` are the data set that the protocol names."""
+    """An update; `using` and `using_named` are the dataset of the request."""
 
     text: str
     base: str
@@ -46,7 +46,7 @@ class UpdateJob:
 
 @dataclass(frozen=True, slots=True)
 class ReadGraphJob:
-    """The triples of one graph; None is the default graph."""
+    """Read the triples of a graph; None for the default graph."""
 
     graph: str | None
     accept: str
@@ -54,7 +54,7 @@ class ReadGraphJob:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """RDF in a file, with its media type."""
+    """A file with RDF, and its media type."""
 
     path: str
     media_type: str
@@ -62,7 +62,7 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class WriteGraphJob:
-    """`replace` a graph, `merge` into it, or `drop` it; None is the default graph."""
+    """`replace` a graph, `merge` into it, or `drop` it; None for the default graph."""
 
     action: Literal["replace", "merge", "drop"]
     graph: str | None
@@ -72,7 +72,7 @@ class WriteGraphJob:
 
 @dataclass(frozen=True, slots=True)
 class DescribeJob:
-    """The description of the service that is reached at `endpoint`."""
+    """Describe the service at the URL `endpoint`."""
 
     endpoint: str
     accept: str
@@ -80,7 +80,7 @@ class DescribeJob:
 
 @dataclass(frozen=True, slots=True)
 class QuestionJob:
-    """A question to `search` for, or to `ask`, with the options of the method of that name."""
+    """A question for the method `search` or `ask` of a graph, with keyword arguments."""
 
     method: Literal["search", "ask"]
     question: str
@@ -93,7 +93,7 @@ Job = ReadJob | UpdateJob | WriteGraphJob
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer: `head`, then the content of the file at `path` if there is one."""
+    """A response; the body is `head`, followed by the content of the file at `path`, if any."""
 
     status: int
     media_type: str = ""
@@ -103,8 +103,8 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """An error, as it crosses the pipe."""
+class ErrorReply:
+    """A `RequestError` in a form that can be pickled."""
 
     status: int
     message: str

@@ -13,7 +13,7 @@ from sarag_rdf import __version__
 from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS
 from sarag_rdf.options import MAX_TOKENS, Option, declared_options
 from sarag_rdf.serve.graph_store import PATH
-from sarag_rdf.serve.http import GRAPHS, TABLES
+from sarag_rdf.serve.http import RDF_TYPES, RESULT_TYPES
 from sarag_rdf.serve.questions import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
@@ -34,9 +34,9 @@ _NUMBER: Json = {"type": "number"}
 _INTEGER: Json = {"type": "integer"}
 _IRI: Json = {"type": "string", "format": "uri"}
 _TOKEN: Json = {"security": [{"token": []}]}
-_RDF_TYPES = tuple(GRAPHS)[:7]
+_RDF_TYPES = tuple(RDF_TYPES)[:7]
 """Media types of RDF without their aliases."""
-_TABLE_TYPES = tuple(TABLES)[:4]
+_TABLE_TYPES = tuple(RESULT_TYPES)[:4]
 """Media types of query results without their aliases."""
 
 

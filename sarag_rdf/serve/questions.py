@@ -22,7 +22,7 @@ from sarag_rdf.options import (
     read_values,
 )
 from sarag_rdf.serve.answering import error_reply
-from sarag_rdf.serve.http import answered, body_of, query_string, run
+from sarag_rdf.serve.http import query_string, read_body, run, to_response
 from sarag_rdf.serve.jobs import QuestionJob, RequestError
 
 DEFAULT_LIMIT: Final = 10
@@ -72,14 +72,14 @@ async def _answered(request: Request, method: Literal["search", "ask"]) -> Respo
             arguments |= _reasoning(values)
         return await run(request, QuestionJob(method, values["q"], arguments), pool="questions")
     except (RequestError, UsageError) as error:
-        return answered(error_reply(error))
+        return to_response(error_reply(error))
 
 
 async def _values(request: Request, method: Literal["search", "ask"]) -> dict[str, Any]:
     """The parameters of a request, the question as ``q``; raises `RequestError`."""
     values: dict[str, Any] = {}
     if request.method == "POST":
-        values = _object(request, await body_of(request, _MOST_BODY))
+        values = _object(request, await read_body(request, _MOST_BODY))
     for name, value in await query_string(request):
         if name in values:
             raise RequestError(400, f"'{name}' is given more than once")

@@ -1,4 +1,4 @@
-"""Answers queries and reads graphs from a snapshot, in the requested format."""
+"""Evaluates queries and reads graphs on a snapshot, and serializes the results."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, TypeVar
 import pyoxigraph as ox
 
 from sarag_rdf.errors import QueryError, UsageError
-from sarag_rdf.export.rdf import expressible
+from sarag_rdf.export.rdf import check_rdfxml
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.skolem import Unskolemizer
 from sarag_rdf.iris import DEFAULT_BASE
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.rdf.query_guard import inspect_query, refuse_network
+from sarag_rdf.rdf.results import encode_boolean, encode_footer, encode_header, encode_rows
 from sarag_rdf.rdf.sparql_tokens import undeclared_prefix
-from sarag_rdf.serve import tables
-from sarag_rdf.serve.http import GRAPHS, TABLES, accepted, content_type
+from sarag_rdf.serve.http import RDF_TYPES, RESULT_TYPES, content_type, negotiate
 from sarag_rdf.serve.jobs import QueryJob, ReadGraphJob, Reply, RequestError
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import Snapshot
@@ -27,12 +27,13 @@ from sarag_rdf.vocab import PREFIXES
 
 MAX_ROWS = "X-SPARQL-MaxRows"
 TRUNCATED = "X-SPARQL-Truncated"
-_MESSAGE = 300
+_MAX_MESSAGE = 300
+"""Characters of an engine's error message."""
 _Item = TypeVar("_Item")
 
 
 class Limited(Iterable[_Item]):
-    """At most `limit` items of an iterator (0 for all); `truncated` once there were more."""
+    """At most `limit` items of an iterator (0 for all); `truncated` is set if there were more."""
 
     def __init__(self, items: Iterator[_Item], limit: int) -> None:
         self._items = items
@@ -48,30 +49,30 @@ class Limited(Iterable[_Item]):
 
 
 def run_query(snapshot: Snapshot, job: QueryJob, settings: ServeSettings, spool: Spool) -> Reply:
-    """The answer to a query; raises `RequestError`, `StoreError`."""
+    """The reply to a query; raises `RequestError`, `StoreError`."""
     result = _evaluate(snapshot, job, settings)
     if isinstance(result, ox.QueryBoolean):
-        media_type = accepted(job.accept, TABLES)
-        data = tables.boolean(bool(result), TABLES[media_type])
+        media_type = negotiate(job.accept, RESULT_TYPES)
+        data = encode_boolean(bool(result), RESULT_TYPES[media_type])
         return Reply(200, content_type(media_type), data)
     if isinstance(result, ox.QueryTriples):
         return _triples(result, job, settings, spool)
     return _rows(result, job, settings, spool)
 
 
-def evaluate_errors(error: Exception, sparql: str = "") -> RequestError:
-    """What the engine said of `sparql`, as an error of the request."""
-    text = textwrap.shorten(str(error), _MESSAGE, placeholder=" ...")
+def evaluation_error(error: Exception, sparql: str = "") -> RequestError:
+    """The `RequestError` for an exception of the engine while parsing or evaluating `sparql`."""
+    text = textwrap.shorten(str(error), _MAX_MESSAGE, placeholder=" ...")
     if isinstance(error, SyntaxError):
         text = undeclared_prefix(sparql) or text
-        return RequestError(400, f"the text does not parse: {text}")
-    return RequestError(400, f"this cannot be evaluated: {text}")
+        return RequestError(400, f"the SPARQL does not parse: {text}")
+    return RequestError(400, f"evaluation failed: {text}")
 
 
 def _evaluate(snapshot: Snapshot, job: QueryJob, settings: ServeSettings) -> Any:
-    """The data set of the protocol counts before that of the query (SPARQL 1.1 Protocol, 2.1.4).
+    """The dataset of the request overrides that of the query (SPARQL 1.1 Protocol, 2.1.4).
 
-    Where neither names one, it is the union of some parts of the graph.
+    If neither names one, the default graph is the union of parts of the graph.
     """
     try:
         traits = inspect_query(job.text)
@@ -82,52 +83,56 @@ def _evaluate(snapshot: Snapshot, job: QueryJob, settings: ServeSettings) -> Any
             refuse_network(traits)
         except QueryError as error:
             raise RequestError(403, str(error)) from error
-    named = job.default_graphs is not None or job.named_graphs is not None
-    store, graphs = snapshot.store(), dict[str, Any]()
-    if named and job.over:
-        raise RequestError(400, "the data set is named twice: by 'over' and by IRIs of graphs")
-    if named:
-        graphs["default_graph"] = [ox.NamedNode(iri) for iri in job.default_graphs or ()]
-        graphs["named_graphs"] = [ox.NamedNode(iri) for iri in job.named_graphs or ()]
+    has_dataset = job.default_graphs is not None or job.named_graphs is not None
+    store, dataset = snapshot.store(), dict[str, Any]()
+    if has_dataset and job.over:
+        raise RequestError(400, "the dataset is named twice: by 'over' and by graph IRIs")
+    if has_dataset:
+        dataset["default_graph"] = [ox.NamedNode(iri) for iri in job.default_graphs or ()]
+        dataset["named_graphs"] = [ox.NamedNode(iri) for iri in job.named_graphs or ()]
     elif not traits.names_dataset and (settings.union or job.over):
         try:
-            store, graphs = snapshot.place(job.text, job.over or settings.over)
+            store, dataset = snapshot.resolve(job.text, job.over or settings.over)
         except UsageError as error:
             raise RequestError(400, str(error)) from error
     try:
-        return store.query(job.text, base_iri=job.base, **graphs)
+        return store.query(job.text, base_iri=job.base, **dataset)
     except (SyntaxError, RuntimeError, ValueError) as error:
-        raise evaluate_errors(error, job.text) from error
+        raise evaluation_error(error, job.text) from error
 
 
-def _rows(found: ox.QuerySolutions, job: QueryJob, settings: ServeSettings, spool: Spool) -> Reply:
-    media_type = accepted(job.accept, TABLES)
-    format_ = TABLES[media_type]
-    variables = [variable.value for variable in found.variables]
-    limited = Limited(map(tuple, _evaluated(found)), settings.max_rows)
-    spool.extend(tables.rows(variables, limited, format_))
-    spool.write(tables.tail(format_))
-    head = tables.head(variables, format_, job.help_url if limited.truncated else "")
-    rest, path = spool.done()
+def _rows(
+    solutions: ox.QuerySolutions, job: QueryJob, settings: ServeSettings, spool: Spool
+) -> Reply:
+    media_type = negotiate(job.accept, RESULT_TYPES)
+    format_ = RESULT_TYPES[media_type]
+    variables = [variable.value for variable in solutions.variables]
+    limited = Limited(map(tuple, _iterate(solutions)), settings.max_rows)
+    spool.extend(encode_rows(variables, limited, format_))
+    spool.write(encode_footer(format_))
+    head = encode_header(variables, format_, job.help_url if limited.truncated else "")
+    rest, path = spool.finish()
     headers = _limit_headers(settings, limited.truncated)
     return Reply(200, content_type(media_type), head + rest, path, headers)
 
 
-def _triples(found: ox.QueryTriples, job: QueryJob, settings: ServeSettings, spool: Spool) -> Reply:
-    media_type = accepted(job.accept, GRAPHS)
-    limited = Limited(_evaluated(found), settings.max_rows)
+def _triples(
+    triples: ox.QueryTriples, job: QueryJob, settings: ServeSettings, spool: Spool
+) -> Reply:
+    media_type = negotiate(job.accept, RDF_TYPES)
+    limited = Limited(_iterate(triples), settings.max_rows)
     write_triples(limited, media_type, spool)
-    data, path = spool.done()
+    data, path = spool.finish()
     headers = _limit_headers(settings, limited.truncated)
     return Reply(200, content_type(media_type), data, path, headers)
 
 
-def _evaluated(found: Iterator[_Item]) -> Iterator[_Item]:
-    """The results of a query; raises `RequestError` (400) where it cannot be evaluated further."""
+def _iterate(results: Iterator[_Item]) -> Iterator[_Item]:
+    """Iterate over results; raises `RequestError` (400) if the evaluation fails."""
     try:
-        yield from found
+        yield from results
     except (RuntimeError, ValueError) as error:
-        raise evaluate_errors(error) from error
+        raise evaluation_error(error) from error
 
 
 def _limit_headers(settings: ServeSettings, truncated: bool) -> dict[str, str]:
@@ -137,30 +142,30 @@ def _limit_headers(settings: ServeSettings, truncated: bool) -> dict[str, str]:
 
 
 def graph_exists(store: ox.Store, graph: str | None) -> bool:
-    """Whether there is such a named graph; the default graph always exists."""
+    """Whether a named graph exists; the default graph always does."""
     return graph is None or store.contains_named_graph(ox.NamedNode(graph))
 
 
 def read_graph(store: ox.Store, job: ReadGraphJob, settings: ServeSettings, spool: Spool) -> Reply:
-    """All triples of a graph, without a limit; raises `RequestError` (404, 406)."""
-    media_type = accepted(job.accept, GRAPHS)
+    """All triples of a graph, without a row limit; raises `RequestError` (404, 406)."""
+    media_type = negotiate(job.accept, RDF_TYPES)
     if not graph_exists(store, job.graph):
-        raise RequestError(404, f"there is no graph {job.graph}")
+        raise RequestError(404, f"no such graph: {job.graph}")
     meta = read_meta(OxigraphStore(store, writable=False))
-    named = Unskolemizer(meta.base if meta else DEFAULT_BASE)
-    triples = map(named.triple, _graph_triples(store, job.graph, union=settings.union))
+    unskolemizer = Unskolemizer(meta.base if meta else DEFAULT_BASE)
+    triples = map(unskolemizer.triple, _graph_triples(store, job.graph, union=settings.union))
     write_triples(triples, media_type, spool)
-    data, path = spool.done()
+    data, path = spool.finish()
     return Reply(200, content_type(media_type), data, path)
 
 
 def _graph_triples(store: ox.Store, graph: str | None, *, union: bool) -> Iterator[Any]:
     if graph is None and union:
-        found = store.query(
+        triples = store.query(
             "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", use_default_graph_as_union=True
         )
-        assert isinstance(found, ox.QueryTriples)  # noqa: S101 - it is a CONSTRUCT
-        yield from found
+        assert isinstance(triples, ox.QueryTriples)  # noqa: S101 - result of CONSTRUCT
+        yield from triples
         return
     name = ox.DefaultGraph() if graph is None else ox.NamedNode(graph)
     for quad in store.quads_for_pattern(None, None, None, name):
@@ -168,19 +173,19 @@ def _graph_triples(store: ox.Store, graph: str | None, *, union: bool) -> Iterat
 
 
 def write_triples(triples: Iterable[ox.Triple], media_type: str, spool: Spool) -> None:
-    """Write triples into a spool; raises `RequestError` (406) for one that cannot be written so."""
-    format_ = GRAPHS[media_type]
+    """Serialize triples; raises `RequestError` (406) for one that the format cannot express."""
+    format_ = RDF_TYPES[media_type]
     if format_ == ox.RdfFormat.RDF_XML:
-        triples = expressible(triples, PREFIXES)
+        triples = check_rdfxml(triples, PREFIXES)
     elif format_ == ox.RdfFormat.JSON_LD:
-        triples = _without_terms(triples)
+        triples = _reject_triple_terms(triples)
     try:
         ox.serialize(triples, spool.stream, format_, prefixes=PREFIXES)
     except UsageError as error:
         raise RequestError(406, str(error)) from error
 
 
-def _without_terms(triples: Iterable[ox.Triple]) -> Iterator[ox.Triple]:
+def _reject_triple_terms(triples: Iterable[ox.Triple]) -> Iterator[ox.Triple]:
     for triple in triples:
         if isinstance(triple.object, ox.Triple):
             raise UsageError(

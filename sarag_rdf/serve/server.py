@@ -1,4 +1,4 @@
-"""Listens on a socket with bounded connections, and shuts down without orphan processes."""
+"""The HTTP server: a listening socket, limits on connections and request heads, shutdown."""
 
 from __future__ import annotations
 
@@ -16,62 +16,62 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sarag_rdf.errors import EmptyGraphError, UsageError
 from sarag_rdf.serve.answering import OpenGraph
-from sarag_rdf.serve.app import Gate, make_app
+from sarag_rdf.serve.app import RequestMiddleware, make_app
 from sarag_rdf.serve.settings import ServeSettings
 
-_MOMENT, _GRACEFUL = 1.0, 3
+_STOP_SECONDS, _SHUTDOWN_SECONDS = 1.0, 3
 """Seconds after an interrupt until requests are answered with 503, and until they are dropped."""
 
 
 def listen(settings: ServeSettings) -> socket.socket:
-    """A socket at host and port; raises `UsageError` for one that cannot be had."""
+    """A socket that listens on host and port; raises `UsageError` if that is not possible."""
     try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
-        family, kind, protocol, _, address = found[0]
+        addresses = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, address = addresses[0]
     except (socket.gaierror, UnicodeError, OverflowError) as error:
         raise UsageError(
-            f"--host {settings.host} is no address of this machine: 127.0.0.1 for this machine "
-            "alone, 0.0.0.0 for all its networks"
+            f"--host {settings.host} is not an address of this machine: use 127.0.0.1 for local "
+            "connections only, or 0.0.0.0 for all networks"
         ) from error
-    opened = socket.socket(family, kind, protocol)
+    listener = socket.socket(family, kind, protocol)
     try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(address)
-        opened.listen(128)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(128)
     except OSError as error:
-        opened.close()
+        listener.close()
         raise UsageError(
-            f"cannot listen at {settings.host} port {settings.port}: {error.strerror}; choose "
+            f"cannot listen on {settings.host} port {settings.port}: {error.strerror}; choose "
             "another --port"
         ) from error
-    return opened
+    return listener
 
 
 class _Server(uvicorn.Server):
-    """Ends soon: what runs has a moment to finish, then it is answered with 503."""
+    """Shuts down within seconds: running requests get a short time, then they get 503."""
 
-    def __init__(self, config: uvicorn.Config, gate: Gate) -> None:
+    def __init__(self, config: uvicorn.Config, app: RequestMiddleware) -> None:
         super().__init__(config)
-        self._gate = gate
+        self._app = app
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().call_later(_MOMENT, self._gate.end)
+        asyncio.get_running_loop().call_later(_STOP_SECONDS, self._app.stop)
         await super().shutdown(sockets)
 
 
 def serve(settings: ServeSettings, open_graph: OpenGraph, ready: Callable[[str], None]) -> None:
-    """Serve until interrupted; `ready` is called with the URL when requests are taken.
+    """Serve until interrupted; `ready` is called with the URL when the server accepts requests.
 
-    `open_graph` is called here once, and in each process for questions: it must be picklable.
+    `open_graph` is called once here and in each worker for questions, so it must be picklable.
     Raises `UsageError`, `StoreError`.
     """
-    base = _base_of(open_graph)
-    listening = listen(settings)
-    port = listening.getsockname()[1]
+    base = _base_iri(open_graph)
+    listener = listen(settings)
+    port = listener.getsockname()[1]
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    gate = make_app(settings, base, open_graph)
+    app = make_app(settings, base, open_graph)
     config = uvicorn.Config(
-        gate,
+        app,
         loop="asyncio",
         http=BoundedProtocol,
         ws="none",
@@ -80,18 +80,18 @@ def serve(settings: ServeSettings, open_graph: OpenGraph, ready: Callable[[str],
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        h11_max_incomplete_event_size=LINE + FIELDS,
-        timeout_graceful_shutdown=_GRACEFUL,
+        h11_max_incomplete_event_size=MAX_LINE + MAX_FIELDS,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         timeout_keep_alive=15,
     )
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     ready(f"http://{host}:{port}")
-    with listening:
-        _Server(config, gate).run(sockets=[listening])
+    with listener:
+        _Server(config, app).run(sockets=[listener])
 
 
-def _base_of(open_graph: OpenGraph) -> str:
-    """What the graph's own IRIs begin with; empty for a graph that does not say it."""
+def _base_iri(open_graph: OpenGraph) -> str:
+    """The base IRI of the graph; empty for a graph without metadata."""
     with open_graph() as kg:
         kg.reload()
         try:
@@ -101,18 +101,18 @@ def _base_of(open_graph: OpenGraph) -> str:
 
 
 HEAD_SECONDS = 10.0
-"""From a connection, or the first byte of a further request on it, to the end of its head."""
+"""Time limit of a request's head, from the connection or the first byte of a further request."""
 STALL_SECONDS = 60.0
-"""That a client may take no byte of an answer."""
-LINE, FIELDS, LINES = 1 << 20, 1 << 15, 100
-"""Bytes of a request line (a query by GET may be long), bytes and lines of the header fields."""
-MOST_CONNECTIONS = 512
-"""Beyond it the connection that has waited longest without a request makes room."""
-_BLANK = re.compile(rb"\n\r?\n")
+"""Seconds after which a client that reads no byte of a response is disconnected."""
+MAX_LINE, MAX_FIELDS, MAX_LINES = 1 << 20, 1 << 15, 100
+"""Limits in bytes of a request line (a query by GET may be long) and header fields; of lines."""
+MAX_CONNECTIONS = 512
+"""Beyond this, the connection that has been idle longest is closed."""
+_BLANK_LINE = re.compile(rb"\n\r?\n")
 
 
-class Head:
-    """Measures the head of a request as it comes in."""
+class HeadSize:
+    """Measures the head of a request while it is received."""
 
     def __init__(self) -> None:
         self._line = self._fields = self._lines = 0
@@ -120,12 +120,12 @@ class Head:
 
     @property
     def begun(self) -> bool:
-        """Whether any byte has come."""
+        """Whether any byte was received."""
         return self._line > 0
 
-    def fits(self, data: bytes) -> bool:
-        """Take in what has come, and whatever follows the head; whether it is within the limits."""
-        end = _BLANK.search(self._tail + data)
+    def add(self, data: bytes) -> bool:
+        """Add received data, ignoring what follows the head; False if a limit is exceeded."""
+        end = _BLANK_LINE.search(self._tail + data)
         part = data if end is None else data[: max(0, end.end() - len(self._tail))]
         line = 0
         if not self._lines:
@@ -134,18 +134,18 @@ class Head:
         self._fields += len(part) - line
         self._lines += part.count(b"\n")
         self._tail = (self._tail + part)[-2:]
-        return self._line <= LINE and self._fields <= FIELDS and self._lines <= LINES
+        return self._line <= MAX_LINE and self._fields <= MAX_FIELDS and self._lines <= MAX_LINES
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP/1.1 with limits of time and size before a request, and of time behind it."""
+    """HTTP/1.1 with limits on the time and size of request heads, and on stalled responses."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._head = Head()
-        self._silent: asyncio.TimerHandle | None = None
-        self._stalled: asyncio.TimerHandle | None = None
-        self._since = self.loop.time()
+        self._head = HeadSize()
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
+        self._idle_since = self.loop.time()
 
     @property
     def is_idle(self) -> bool:
@@ -154,74 +154,74 @@ class BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._watch()
-        if len(self.connections) > MOST_CONNECTIONS:
-            others = [c for c in self.connections if isinstance(c, BoundedProtocol) and c.is_idle]
-            min(others, key=lambda other: other._since).transport.abort()
+        self._start_head_timer()
+        if len(self.connections) > MAX_CONNECTIONS:
+            idle = [c for c in self.connections if isinstance(c, BoundedProtocol) and c.is_idle]
+            min(idle, key=lambda connection: connection._idle_since).transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._unwatch()
-        self._move()
+        self._cancel_head_timer()
+        self._cancel_stall_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self.conn.their_state is h11.IDLE and not self._head.fits(data):
-            self._refuse_head()
+        if self.conn.their_state is h11.IDLE and not self._head.add(data):
+            self._reject_head()
             return
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE and not self.is_idle:
-            self._unwatch()
-        elif self._silent is None:
-            self._watch()
+            self._cancel_head_timer()
+        elif self._head_timer is None:
+            self._start_head_timer()
 
     def on_response_complete(self) -> None:
-        self._head, self._since = Head(), self.loop.time()
-        following, _ = self.conn.trailing_data
-        if following and not self._head.fits(following):
-            self._refuse_head()
+        self._head, self._idle_since = HeadSize(), self.loop.time()
+        pipelined, _ = self.conn.trailing_data
+        if pipelined and not self._head.add(pipelined):
+            self._reject_head()
             return
         super().on_response_complete()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the line says what to do
-        self._refuse(400, "this is not an HTTP/1.1 request: see /docs")
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - replaced by our message
+        self._reject(400, "not an HTTP/1.1 request: see /docs")
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stalled = self.loop.call_later(STALL_SECONDS, self.transport.abort)
+        self._stall_timer = self.loop.call_later(STALL_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        self._move()
+        self._cancel_stall_timer()
         super().resume_writing()
 
-    def _watch(self) -> None:
-        self._silent = self.loop.call_later(HEAD_SECONDS, self._expired)
+    def _start_head_timer(self) -> None:
+        self._head_timer = self.loop.call_later(HEAD_SECONDS, self._expire)
 
-    def _unwatch(self) -> None:
-        if self._silent is not None:
-            self._silent.cancel()
-        self._silent = None
+    def _cancel_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+        self._head_timer = None
 
-    def _move(self) -> None:
-        if self._stalled is not None:
-            self._stalled.cancel()
-        self._stalled = None
+    def _cancel_stall_timer(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+        self._stall_timer = None
 
-    def _expired(self) -> None:
+    def _expire(self) -> None:
         if self._head.begun:
-            self._refuse(408, f"the request did not come within {HEAD_SECONDS:g} seconds")
+            self._reject(408, f"the request did not arrive within {HEAD_SECONDS:g} seconds")
         else:
             self.transport.abort()
 
-    def _refuse_head(self) -> None:
-        self._refuse(
+    def _reject_head(self) -> None:
+        self._reject(
             431,
-            f"the head of the request is too large: {LINE >> 20} MiB for its first line, "
-            f"{FIELDS >> 10} KiB and {LINES} lines for its fields",
+            f"the head of the request is too large: the limits are {MAX_LINE >> 20} MiB for the "
+            f"first line, and {MAX_FIELDS >> 10} KiB and {MAX_LINES} lines for the header fields",
         )
 
-    def _refuse(self, status: int, message: str) -> None:
-        """Answer in one line and hang up; if an answer has begun, only hang up."""
-        self._unwatch()
+    def _reject(self, status: int, message: str) -> None:
+        """Send a response of one line, unless a response has begun, and close the connection."""
+        self._cancel_head_timer()
         if not self.is_idle and self.cycle.response_started:
             self.transport.abort()
             return

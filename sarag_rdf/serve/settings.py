@@ -1,4 +1,4 @@
-"""What a server is started with."""
+"""Settings of a server."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.redaction import masked
 
 TOKEN_VARIABLE = "SARAG_SERVE_TOKEN"  # noqa: S105 - the name of a variable, not a secret
-LEAST_TOKEN = 16
+MIN_TOKEN = 16
+"""The minimum length of the token."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """Options of a server; times in seconds, `max_rows` in rows or triples, 0 for no limit.
+    """Options of a server. Times in seconds, `max_body` in bytes, `max_rows` 0 for no limit.
 
-    As many as `queue` queries may wait, as many writes, and as many questions. `union` makes the
-    default graph of queries the union of the parts in `over`, by default the documents; `token` is
-    what a writer must show, empty for a server that is read only; `cors` is an origin that browsers
-    may read from; `public_url` is where the server is reached through a proxy; `max_body` in bytes.
+    `queue` is the length of the queue of each worker pool (queries, writes, questions). With
+    `union` the default graph of queries is the union of the parts in `over`, by default of the
+    documents. `token` is the bearer token for writes, empty for a read-only server. `cors` is an
+    origin whose pages may read responses, or ``*``. `public_url` is the URL behind a reverse proxy.
     """
 
     folder: Path
@@ -48,7 +49,7 @@ class ServeSettings:
 
     @property
     def store(self) -> Path:
-        """The folder of the store itself."""
+        """The folder of the store."""
         return self.folder / "store"
 
     @property
@@ -57,7 +58,7 @@ class ServeSettings:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the server listens to this machine alone."""
+        """Whether the server accepts connections from this machine only."""
         if self.host == "localhost":
             return True
         try:
@@ -67,7 +68,7 @@ class ServeSettings:
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Names that a request may call the server by; empty for any."""
+        """Host names that are accepted in requests; empty for any."""
         if not self.is_loopback:
             return frozenset()
         public = urlsplit(self.public_url).hostname
@@ -75,31 +76,31 @@ class ServeSettings:
 
 
 def token_from_environment(*, writable: bool) -> str:
-    """The token of writers; raises `UsageError` for a writable server without a good one."""
+    """The bearer token; raises `UsageError` if it is missing or too short for a writable server."""
     if not writable:
         return ""
     token = os.environ.get(TOKEN_VARIABLE, "")
-    if len(token) < LEAST_TOKEN or not token.isascii() or any(c.isspace() for c in token):
+    if len(token) < MIN_TOKEN or not token.isascii() or any(c.isspace() for c in token):
         raise UsageError(
-            f"--writable needs a token: set {TOKEN_VARIABLE} to at least {LEAST_TOKEN} ASCII "
-            "characters without blanks; who writes sends it as  Authorization: Bearer TOKEN"
+            f"--writable needs a token: set {TOKEN_VARIABLE} to at least {MIN_TOKEN} ASCII "
+            "characters without spaces; clients send it as  Authorization: Bearer TOKEN"
         )
     return token
 
 
 def checked_public_url(url: str) -> str:
-    """A public URL without a slash at its end; raises `UsageError` for one that is none."""
+    """The URL without a trailing slash; raises `UsageError` if it is invalid."""
     if not url:
         return ""
     try:
         parts = urlsplit(url)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         ox.NamedNode(url)
     except ValueError:
-        sound = False
-    if not sound or "?" in url or "#" in url or "@" in url:
+        is_valid = False
+    if not is_valid or "?" in url or "#" in url or "@" in url:
         raise UsageError(
-            "--public-url takes an http or https URL without '?', '#' and password, not "
-            f"'{masked(url)}'"
+            f"invalid --public-url '{masked(url)}': give an http or https URL without '?', '#' and "
+            "password"
         )
     return url.rstrip("/")

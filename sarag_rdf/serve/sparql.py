@@ -1,4 +1,4 @@
-"""The SPARQL 1.1 Protocol: queries and updates."""
+"""The SPARQL 1.1 Protocol: query and update operations."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sarag_rdf.serve.http import (
-    GRAPHS,
+    RDF_TYPES,
     base_type,
-    body_of,
     charset,
-    choose,
-    parsed,
+    choose_media_type,
+    is_authorized,
     public_url,
     query_string,
+    read_body,
+    read_parameters,
     require_token,
     run,
     settings_of,
-    shows_token,
 )
 from sarag_rdf.serve.jobs import DescribeJob, QueryJob, RequestError, UpdateJob
 
 FORM = "application/x-www-form-urlencoded"
 QUERY = "application/sparql-query"
 UPDATE = "application/sparql-update"
-_MOST_TEXT = 4 << 20
-"""Bytes of a query at most."""
+_MAX_QUERY = 4 << 20
+"""The maximum size of a query in bytes."""
 
 Parameters = Sequence[tuple[str, str]]
 
 
 async def sparql(request: Request) -> Response:
-    """``/sparql``: queries, updates, and the description of the service when there is neither."""
-    found = await query_string(request)
+    """``/sparql``: queries, updates, and the service description of a request without either."""
+    parameters = await query_string(request)
     if request.method in ("GET", "HEAD"):
-        if _has(found, "update"):
-            raise RequestError(405, "an update needs POST", Allow="POST")
-        return await _query_or_description(request, found)
-    media_type, body = await _posted(request)
+        if _has(parameters, "update"):
+            raise RequestError(405, "an update requires POST", Allow="POST")
+        return await _query_or_description(request, parameters)
+    media_type, body = await _read_post(request)
     if media_type == UPDATE:
-        return await _update(request, _text(body), found)
+        return await _update(request, _decode(body), parameters)
     if media_type == QUERY:
-        if _has(found, "query"):
-            raise RequestError(400, "there are two queries: one in the URL, one in the body")
-        return await _query(request, _text(body), found)
-    form = [*found, *await parsed(body)]
+        if _has(parameters, "query"):
+            raise RequestError(400, "the request has two queries: send one, in the URL or the body")
+        return await _query(request, _decode(body), parameters)
+    form = [*parameters, *await read_parameters(body)]
     if _has(form, "update"):
         if _has(form, "query"):
             raise RequestError(400, "the request has a query and an update: send one of them")
@@ -56,104 +56,107 @@ async def sparql(request: Request) -> Response:
 
 
 async def update(request: Request) -> Response:
-    """``/update``: updates alone."""
+    """``/update``: updates only."""
     require_token(request)
-    media_type, body = await _posted(request)
-    found = await query_string(request)
+    media_type, body = await _read_post(request)
+    parameters = await query_string(request)
     if media_type == UPDATE:
-        return await _update(request, _text(body), found)
+        return await _update(request, _decode(body), parameters)
     if media_type == QUERY:
-        raise RequestError(415, f"a query goes to /sparql; an update has the type {UPDATE}")
-    form = [*found, *await parsed(body)]
+        raise RequestError(415, f"send queries to /sparql, and updates as {UPDATE}")
+    form = [*parameters, *await read_parameters(body)]
     return await _update(request, _single(form, "update"), form)
 
 
-async def _query_or_description(request: Request, found: Parameters) -> Response:
-    if _has(found, "query"):
-        return await _query(request, _single(found, "query"), found)
+async def _query_or_description(request: Request, parameters: Parameters) -> Response:
+    if _has(parameters, "query"):
+        return await _query(request, _single(parameters, "query"), parameters)
     accept = _accept(request)
-    if choose(accept, {"text/html": 0, **GRAPHS}) == "text/html" and "text/html" in accept:
-        editor = settings_of(request).public_url + "/"  # without a host: the client may name any
+    preferred = choose_media_type(accept, {"text/html": 0, **RDF_TYPES})
+    if preferred == "text/html" and "text/html" in accept:
+        editor = settings_of(request).public_url + "/"  # no host, as the client controls it
         return RedirectResponse(editor, 303)
     return await run(request, DescribeJob(public_url(request, "/sparql"), accept))
 
 
-async def _query(request: Request, text: str, found: Parameters) -> Response:
-    if len(text) > _MOST_TEXT:
-        raise RequestError(413, f"the query is longer than {_MOST_TEXT} characters")
+async def _query(request: Request, text: str, parameters: Parameters) -> Response:
+    if len(text) > _MAX_QUERY:
+        raise RequestError(413, f"the query is longer than {_MAX_QUERY} characters")
     job = QueryJob(
         text,
         _accept(request),
         public_url(request, "/sparql"),
         public_url(request, "/docs#limits"),
-        tuple(value for name, value in found if name == "over"),
-        _graphs(found, "default-graph-uri"),
-        _graphs(found, "named-graph-uri"),
+        tuple(value for name, value in parameters if name == "over"),
+        _graphs(parameters, "default-graph-uri"),
+        _graphs(parameters, "named-graph-uri"),
     )
     return await run(request, job)
 
 
-async def _update(request: Request, text: str, found: Parameters) -> Response:
+async def _update(request: Request, text: str, parameters: Parameters) -> Response:
     require_token(request)
-    using = _graphs(found, "using-graph-uri") or ()
-    named = _graphs(found, "using-named-graph-uri") or ()
+    using = _graphs(parameters, "using-graph-uri") or ()
+    named = _graphs(parameters, "using-named-graph-uri") or ()
     job = UpdateJob(text, public_url(request, "/sparql"), using, named)
     return await run(request, job, pool="writer")
 
 
-async def _posted(request: Request) -> tuple[str, bytes]:
+async def _read_post(request: Request) -> tuple[str, bytes]:
     """Media type and content of a body; raises `RequestError` (400, 401, 403, 413, 415).
 
-    Before anything of an update is read, the request must show the token; a form without it is
-    read as far as a query may go.
+    The body of an update is read only if the request has the token; a form without the token may
+    be as large as a query.
     """
-    said = request.headers.get("content-type", "")
-    media_type = base_type(said)
+    header = request.headers.get("content-type", "")
+    media_type = base_type(header)
     if media_type not in (FORM, QUERY, UPDATE):
         raise RequestError(
-            415, f"send the body as {FORM}, {QUERY} or {UPDATE}, not as {media_type or 'nothing'}"
+            415,
+            f"unsupported media type {media_type or '(none)'}: send the body as {FORM}, {QUERY} or "
+            f"{UPDATE}",
         )
-    if charset(said) not in ("", "utf-8", "utf8", "us-ascii"):
-        raise RequestError(415, "send the body as UTF-8: SPARQL has no other charset")
+    if charset(header) not in ("", "utf-8", "utf8", "us-ascii"):
+        raise RequestError(415, "unsupported charset: send the body as UTF-8")
     if media_type == UPDATE:
         require_token(request)
-    may_write = media_type != QUERY and shows_token(request)
-    return media_type, await body_of(request, None if may_write else _MOST_TEXT)
+    may_write = media_type != QUERY and is_authorized(request)
+    return media_type, await read_body(request, None if may_write else _MAX_QUERY)
 
 
-def _text(body: bytes) -> str:
+def _decode(body: bytes) -> str:
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise RequestError(400, "the body is not UTF-8 text") from error
+        raise RequestError(400, "the body is not UTF-8") from error
 
 
 def _accept(request: Request) -> str:
     return ", ".join(request.headers.getlist("accept"))
 
 
-def _has(found: Parameters, name: str) -> bool:
-    return any(key == name for key, _ in found)
+def _has(parameters: Parameters, name: str) -> bool:
+    return any(key == name for key, _ in parameters)
 
 
-def _single(found: Parameters, name: str) -> str:
-    values = [value for key, value in found if key == name]
+def _single(parameters: Parameters, name: str) -> str:
+    values = [value for key, value in parameters if key == name]
     if len(values) != 1:
-        many = "more than one" if values else "no"
-        raise RequestError(400, f"the request has {many} parameter '{name}': send one")
+        count = "more than one" if values else "no"
+        raise RequestError(400, f"the request has {count} parameter '{name}': send one")
     return values[0]
 
 
-def _graphs(found: Parameters, name: str) -> tuple[str, ...] | None:
+def _graphs(parameters: Parameters, name: str) -> tuple[str, ...] | None:
     """IRIs of graphs, or None if the request names none."""
-    values = tuple(value for key, value in found if key == name)
+    values = tuple(value for key, value in parameters if key == name)
     for value in values:
-        checked_iri(value, name)
+        check_iri(value, name)
     return values or None
 
 
-def checked_iri(value: str, name: str) -> str:
-    """The IRI itself; raises `RequestError` for one that is relative or none."""
+def check_iri(value: str, name: str) -> str:
+    """Return the value; raises `RequestError` if it is not an absolute IRI."""
     try:
         ox.NamedNode(value)
     except ValueError as error:

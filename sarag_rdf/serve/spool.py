@@ -1,4 +1,4 @@
-"""Temporary files for answers and request bodies that are too large for memory."""
+"""Temporary files for responses and request bodies that are too large for memory."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from types import TracebackType
 from typing import IO, Self, cast
 
 IN_MEMORY = 1 << 16
-"""Bytes up to which an answer goes through the pipe itself."""
-PIECE = 1 << 17
+"""Responses of up to this many bytes are sent through the pipe."""
+CHUNK = 1 << 17
+"""Bytes read from a spooled response at a time."""
 
 
 class Spool:
-    """Takes bytes; holds them in memory up to `IN_MEMORY`, beyond that in a file of `folder`.
+    """Buffers bytes in memory up to `IN_MEMORY`, beyond that in a file in `folder`.
 
-    Use it in a ``with`` block: unless `done` was called, leaving the block closes and removes the
-    file.
+    Use it as a context manager: unless `finish` was called, the file is closed and deleted at the
+    end of the block.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._parts: list[bytes] = []
-        self._waiting = 0
+        self._buffered = 0
         self._descriptor = -1
         self._path = ""
 
@@ -48,13 +49,13 @@ class Spool:
 
     def write(self, data: bytes) -> int:
         self._parts.append(bytes(data))
-        self._waiting += len(data)
-        if self._waiting > IN_MEMORY:
-            self._pour()
+        self._buffered += len(data)
+        if self._buffered > IN_MEMORY:
+            self._spill()
         return len(data)
 
     def flush(self) -> None:
-        """Nothing: `done` is the end."""
+        """Do nothing: `finish` flushes."""
 
     @property
     def stream(self) -> IO[bytes]:
@@ -66,27 +67,27 @@ class Spool:
         for part in parts:
             self.write(part)
 
-    def done(self) -> tuple[bytes, str]:
-        """The content as bytes and no path, or no bytes and the path of the file."""
+    def finish(self) -> tuple[bytes, str]:
+        """The content and an empty path, or no bytes and the path of the file."""
         if self._descriptor < 0:
             return b"".join(self._parts), ""
-        self._pour()
+        self._spill()
         os.close(self._descriptor)
         self._descriptor = -1
         return b"", self._path
 
-    def _pour(self) -> None:
+    def _spill(self) -> None:
         if self._descriptor < 0:
             prefix = f"{os.getpid()}-"
             self._descriptor, self._path = tempfile.mkstemp(prefix=prefix, dir=self._folder)
         data = b"".join(self._parts)
-        self._parts, self._waiting = [], 0
+        self._parts, self._buffered = [], 0
         while data:
             data = data[os.write(self._descriptor, data) :]
 
 
-def sweep(folder: Path, process: int) -> None:
-    """Remove what a process has left behind."""
+def remove_spools(folder: Path, process: int) -> None:
+    """Delete the files that a killed process has left behind."""
     for path in folder.glob(f"{process}-*"):
         path.unlink(missing_ok=True)
 
@@ -97,18 +98,18 @@ _LOCK = "lock"
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A new folder, locked until the end of the block, after those left behind are removed."""
+    """A new folder, locked until the end of the block; abandoned ones are deleted first."""
     _remove_abandoned(Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
         new = Path(name, "new")
         with new.open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            new.rename(new.with_name(_LOCK))  # never there without being held
+            new.rename(new.with_name(_LOCK))  # renamed after locking, so it never exists unlocked
             yield Path(name)
 
 
 def _remove_abandoned(root: Path) -> None:
-    """Remove this user's folders whose locks nobody holds."""
+    """Delete this user's scratch folders that are not locked."""
     for folder in root.glob(f"{PREFIX}*"):
         try:
             state = folder.lstat()
@@ -120,7 +121,7 @@ def _remove_abandoned(root: Path) -> None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            continue  # its server runs
+            continue  # the server is running
         else:
             shutil.rmtree(folder, ignore_errors=True)
         finally:

@@ -1,4 +1,4 @@
-"""A process that runs one job at a time, and that can be killed at any moment."""
+"""The main loop of a worker process, which runs one job at a time and can be killed at any time."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.errors import SaragError, StoreError, StoreLockedError
-from sarag_rdf.rdf.writer_lock import leave
+from sarag_rdf.rdf.writer_lock import remove_holder
 from sarag_rdf.serve.describe import describe
 from sarag_rdf.serve.jobs import (
+    ErrorReply,
     Job,
     QueryJob,
     ReadGraphJob,
     ReadJob,
-    Refusal,
     Reply,
     RequestError,
     UpdateJob,
@@ -30,41 +30,41 @@ from sarag_rdf.serve.jobs import (
 )
 from sarag_rdf.serve.read import read_graph, run_query
 from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import Snapshot, stamp_of
+from sarag_rdf.serve.snapshot import Snapshot, fingerprint
 from sarag_rdf.serve.spool import Spool
 from sarag_rdf.serve.write import update, write_graph
 
 log = logging.getLogger(__name__)
 READY = "ready"
 _GRACE = 10.0
+"""Seconds after the time limit of a job at which the process kills itself."""
+
+Handler = Callable[[Any], Reply | ErrorReply]
+"""Runs a job; must not raise."""
 
 
-Answer = Callable[[Any], Reply | Refusal]
-"""What a process makes of a job; it may not raise."""
-
-
-def work(pipe: Connection, folder: str, settings: ServeSettings) -> None:
-    """Answer queries, updates and requests for graphs until the pipe is closed."""
+def run_sparql_jobs(pipe: Connection, folder: str, settings: ServeSettings) -> None:
+    """Run queries, updates and graph store operations until the pipe is closed."""
     snapshot = Snapshot(settings.store)
 
-    def answer(job: Job) -> Reply | Refusal:
-        answer = refused(lambda: _run(job, settings, snapshot, Path(folder)))
+    def handle(job: Job) -> Reply | ErrorReply:
+        reply = catch_errors(lambda: _run(job, settings, snapshot, Path(folder)))
         if isinstance(job, UpdateJob | WriteGraphJob):
-            leave(settings.folder)
-            gc.collect()  # a store is closed when nothing refers to it any more
-        return answer
+            remove_holder(settings.folder)
+            gc.collect()  # pyoxigraph closes a store when its last reference is gone
+        return reply
 
-    answer_all(pipe, folder, answer)
+    run_jobs(pipe, folder, handle)
 
 
-def answer_all(pipe: Connection, folder: str, answer: Answer) -> None:
-    """Answer jobs until the pipe is closed; an interrupt is the server's business.
+def run_jobs(pipe: Connection, folder: str, handle: Handler) -> None:
+    """Run jobs until the pipe is closed; temporary files are created in `folder`.
 
-    Temporary files go to the folder.
+    SIGINT is ignored: the server handles it, and ends its workers.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_end_with_the_server, daemon=True).start()
+    threading.Thread(target=_exit_with_server, daemon=True).start()
     tempfile.tempdir = folder
     pipe.send(READY)
     while True:
@@ -72,44 +72,44 @@ def answer_all(pipe: Connection, folder: str, answer: Answer) -> None:
             job, seconds = pipe.recv()
         except (EOFError, OSError):
             return
-        _alarm(seconds + _GRACE)
-        answered = answer(job)
-        _alarm(0)
+        _set_alarm(seconds + _GRACE)
+        reply = handle(job)
+        _set_alarm(0)
         try:
-            pipe.send(answered)
+            pipe.send(reply)
         except OSError:
             return
 
 
-def refused(run: Callable[[], Reply]) -> Reply | Refusal:
-    """What `run` returns; whatever it raises as a status and one line."""
+def catch_errors(run: Callable[[], Reply]) -> Reply | ErrorReply:
+    """The result of `run`, with any exception turned into an `ErrorReply`."""
     try:
         return run()
     except RequestError as error:
-        return Refusal(error.status, str(error), error.headers)
+        return ErrorReply(error.status, str(error), error.headers)
     except StoreLockedError as error:
-        return Refusal(503, str(error), {"Retry-After": "5"})
+        return ErrorReply(503, str(error), {"Retry-After": "5"})
     except SaragError as error:
-        return Refusal(500, str(error))
+        return ErrorReply(500, str(error))
     except MemoryError:
-        return Refusal(503, "the request needs more memory than there is: ask for less")
+        return ErrorReply(503, "out of memory: request less data")
     except OSError as error:
-        return Refusal(500, f"the server could not answer: {error.strerror or error}")
+        return ErrorReply(500, f"the server failed: {error.strerror or error}")
     except Exception as error:
         log.exception("a job failed")
-        return Refusal(500, f"unexpected {type(error).__name__} in the server")
+        return ErrorReply(500, f"unexpected {type(error).__name__} in the server")
 
 
-def _end_with_the_server() -> None:
-    """End this process, whatever it does, when the server is gone."""
+def _exit_with_server() -> None:
+    """Exit, even in the middle of a job, when the server process ends."""
     server = parent_process()
     if server is not None:
         server.join()
         os._exit(1)
 
 
-def _alarm(seconds: float) -> None:
-    """End this process after that time, though nobody be left to kill it; 0 takes it back."""
+def _set_alarm(seconds: float) -> None:
+    """Kill this process after that time, in case the server cannot; 0 cancels the alarm."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
@@ -122,9 +122,9 @@ def _run(job: Job, settings: ServeSettings, snapshot: Snapshot, folder: Path) ->
     try:
         return _read(job, settings, snapshot, folder)
     except (OSError, StoreError):
-        if stamp_of(settings.store) == snapshot.stamp:
+        if fingerprint(settings.store) == snapshot.fingerprint:
             raise
-    snapshot.forget()  # a writer beside has removed files meanwhile
+    snapshot.close()  # a concurrent writer has removed files
     return _read(job, settings, snapshot, folder)
 
 

@@ -1,4 +1,4 @@
-"""Updates: tried on a copy, compared, checked, and applied as one transaction."""
+"""Updates: run on a copy of the store, compared, validated, and applied in one transaction."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import IO, TypeVar, cast
 
 import pyoxigraph as ox
 
-from sarag_rdf.derive.decisions import Decided, decisions_of
-from sarag_rdf.derive.incremental import refresh, refresh_anew
+from sarag_rdf.derive.decisions import NameDecisions, decisions_of
+from sarag_rdf.derive.incremental import recompute, refresh
 from sarag_rdf.errors import InputError, QueryError, SaragError
-from sarag_rdf.graph.metadata import read_meta, revised
+from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.skolem import Skolemizer, has_blank_node
-from sarag_rdf.index.quarantine import inspect_evidence
+from sarag_rdf.index.quarantine import validate_evidence
 from sarag_rdf.iris import Minter
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Change
@@ -29,16 +29,16 @@ from sarag_rdf.rdf.shacl.shapes import read_shapes, validate
 from sarag_rdf.rdf.update_guard import UpdateTraits, inspect_update, is_plain, with_dataset
 from sarag_rdf.rdf.writer_lock import COPY
 from sarag_rdf.safe_xml import PlainXml
-from sarag_rdf.serve.http import GRAPHS
+from sarag_rdf.serve.http import RDF_TYPES
 from sarag_rdf.serve.jobs import Payload, Reply, RequestError, UpdateJob, WriteGraphJob
-from sarag_rdf.serve.read import evaluate_errors, graph_exists
+from sarag_rdf.serve.read import evaluation_error, graph_exists
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.terms import DEEPEST_TERM, is_deep, text_of
 from sarag_rdf.vocab import RDF, SARAG
 
-_NO_DEFAULT = (
-    "the default graph is the union of all graphs here and cannot be written or read alone: name "
-    "graphs with GRAPH, WITH or USING, or start the server with --default-graph empty"
+_DEFAULT_IS_UNION = (
+    "the default graph is the union of all graphs here and cannot be written or read by itself: "
+    "name graphs with GRAPH, WITH or USING, or start the server with --default-graph empty"
 )
 _TOO_DEEP = f"nests triple terms more than {DEEPEST_TERM} deep"
 
@@ -46,45 +46,45 @@ _TOO_DEEP = f"nests triple terms more than {DEEPEST_TERM} deep"
 def update(job: UpdateJob, settings: ServeSettings) -> Reply:
     """Run an update; raises `RequestError`, `StoreError`.
 
-    It runs on a copy of the store, and what it changed there decides, so that nothing depends on
-    how its text is read here.
+    The update runs on a copy of the store, and its effects there are validated, so that security
+    does not depend on an analysis of its text.
     """
-    text, traits = _screened(job, settings)
-    with _writing(settings) as (store, settler):
-        settler.refuse_own(traits.graphs or ())
+    text, traits = _check_update(job, settings)
+    with _open_for_writing(settings) as (store, repair):
+        repair.reject_managed(traits.graphs or ())
         graphs = traits.graphs if is_plain(text) else None
 
-        def changed(copy: ox.Store) -> Difference | RequestError:
+        def run(copy: ox.Store) -> Difference | RequestError:
             try:
                 copy.update(text, base_iri=job.base)
             except (SyntaxError, RuntimeError, ValueError, OSError) as error:
-                return evaluate_errors(error)
+                return evaluation_error(error)
             return compare(store.engine, copy, graphs)
 
-        difference = on_copy(store, settings.folder, changed)
+        difference = on_copy(store, settings.folder, run)
         if isinstance(difference, RequestError):
             raise difference
-        if any(is_deep(quad) for quads in difference.come.values() for quad in quads):
+        if any(is_deep(quad) for quads in difference.inserted.values() for quad in quads):
             raise RequestError(400, f"the update {_TOO_DEEP}")
-        if settings.union and None in difference.come:
-            raise RequestError(400, _NO_DEFAULT)
-        settler.write(difference)
+        if settings.union and None in difference.inserted:
+            raise RequestError(400, _DEFAULT_IS_UNION)
+        repair.write(difference)
     return Reply(204)
 
 
 def write_graph(job: WriteGraphJob, settings: ServeSettings) -> Reply:
     """Replace, extend or drop one graph; raises `RequestError`, `StoreError`."""
     if job.graph is None and settings.union:
-        raise RequestError(409, _NO_DEFAULT)
-    parsed = {quad for payload in job.payloads for quad in _parsed(payload, job)}
-    with _writing(settings) as (store, settler):
-        settler.refuse_own(() if job.graph is None else (job.graph,))
+        raise RequestError(409, _DEFAULT_IS_UNION)
+    parsed = {quad for payload in job.payloads for quad in _parse(payload, job)}
+    with _open_for_writing(settings) as (store, repair):
+        repair.reject_managed(() if job.graph is None else (job.graph,))
         existed = graph_exists(store.engine, job.graph)
         if job.action == "drop" and not existed:
-            raise RequestError(404, f"there is no graph {job.graph}")
+            raise RequestError(404, f"no such graph: {job.graph}")
         old = set(quads_in(store.engine, job.graph))
         new = {"replace": parsed, "merge": old | parsed, "drop": set[ox.Quad]()}[job.action]
-        settler.write(_difference(job, existed, old, new))
+        repair.write(_difference(job, existed, old, new))
     return Reply(204 if existed else 201)
 
 
@@ -93,80 +93,87 @@ def _difference(
 ) -> Difference:
     difference = Difference()
     if job.graph is not None:
-        difference.removed |= {job.graph} if job.action == "drop" else set()
+        difference.dropped |= {job.graph} if job.action == "drop" else set()
         difference.created |= set() if existed else {job.graph}
-        difference.emptied |= {job.graph} if old and not new else set()
-    if job.graph not in difference.emptied:
+        difference.cleared |= {job.graph} if old and not new else set()
+    if job.graph not in difference.cleared:
         difference.add(job.graph, old - new, new - old)
     return difference
 
 
 @contextmanager
-def _writing(settings: ServeSettings) -> Iterator[tuple[OxigraphStore, InvariantRepair]]:
-    """The store, open for writing and in order."""
+def _open_for_writing(settings: ServeSettings) -> Iterator[tuple[OxigraphStore, InvariantRepair]]:
+    """The locked store, repaired if the last write was interrupted."""
     with Session(settings.folder).write() as reader:
         store = reader.store
-        assert isinstance(store, OxigraphStore)  # noqa: S101 - that of a folder is one
+        assert isinstance(store, OxigraphStore)  # noqa: S101 - a folder always has this store
         yield store, InvariantRepair(reader, store)
 
 
-def _screened(job: UpdateJob, settings: ServeSettings) -> tuple[str, UpdateTraits]:
-    """The text that runs, and its traits; raises `RequestError` for one that may not run."""
+def _check_update(job: UpdateJob, settings: ServeSettings) -> tuple[str, UpdateTraits]:
+    """The update with the dataset of the request, and its traits.
+
+    Raises `RequestError` for an update that is malformed or not permitted.
+    """
     try:
         traits = inspect_update(job.text, job.base)
     except QueryError as error:
         raise RequestError(400, str(error)) from error
     if traits.uses_service and not settings.allow_service:
-        raise RequestError(403, "SERVICE reaches the network: it needs --allow-service")
+        raise RequestError(403, "SERVICE is disabled: start the server with --allow-service")
     if traits.loads and not settings.allow_load:
-        raise RequestError(403, "LOAD reaches the network: it needs --allow-load")
-    clause = _using(job)
+        raise RequestError(403, "LOAD is disabled: start the server with --allow-load")
+    clause = _using_clause(job)
     if clause and traits.names_dataset:
         raise RequestError(
-            400, "the data set is named twice: by USING or WITH, and by the request's parameters"
+            400, "the dataset is named twice: by USING or WITH, and by the request's parameters"
         )
     text = with_dataset(job.text, clause) if clause else job.text
     if settings.union and (inspect_update(text, job.base) if clause else traits).uses_default:
-        raise RequestError(400, _NO_DEFAULT)
+        raise RequestError(400, _DEFAULT_IS_UNION)
     return text, traits
 
 
-def _using(job: UpdateJob) -> str:
+def _using_clause(job: UpdateJob) -> str:
     parts = [f"USING {ox.NamedNode(iri)}" for iri in job.using]
     parts += [f"USING NAMED {ox.NamedNode(iri)}" for iri in job.using_named]
     return " ".join(parts)
 
 
-def _parsed(payload: Payload, job: WriteGraphJob) -> list[ox.Quad]:
-    """The triples of a payload, all in the graph of the job; blank nodes are told apart."""
+def _parse(payload: Payload, job: WriteGraphJob) -> list[ox.Quad]:
+    """The triples of a payload in the graph of the job, with blank nodes renamed."""
     name = ox.DefaultGraph() if job.graph is None else ox.NamedNode(job.graph)
-    format_ = GRAPHS[payload.media_type]
+    format_ = RDF_TYPES[payload.media_type]
     try:
         with Path(payload.path).open("rb") as body:
             is_xml = format_ == ox.RdfFormat.RDF_XML
             stream = cast("IO[bytes]", PlainXml(body, "the body")) if is_xml else body
-            quads = ox.parse(
+            parsed = ox.parse(
                 input=stream,
                 format=format_,
                 base_iri=job.base,
                 without_named_graphs=True,
                 rename_blank_nodes=True,
             )
-            found = [ox.Quad(q.subject, q.predicate, q.object, name) for q in quads]
+            quads = [ox.Quad(q.subject, q.predicate, q.object, name) for q in parsed]
     except InputError as error:
         raise RequestError(400, str(error)) from error
     except MemoryError as error:
-        raise RequestError(400, "the body holds a term of more than 16 MiB") from error
+        raise RequestError(400, "the body contains a term of more than 16 MiB") from error
     except (SyntaxError, ValueError) as error:
-        said = " ".join(str(error).split())
-        raise RequestError(400, f"the {payload.media_type} does not parse: {said}") from error
-    if any(map(is_deep, found)):
+        reason = " ".join(str(error).split())
+        raise RequestError(400, f"the {payload.media_type} does not parse: {reason}") from error
+    if any(map(is_deep, quads)):
         raise RequestError(400, f"the body {_TOO_DEEP}")
-    return found
+    return quads
 
 
 class InvariantRepair:
-    """Decides on writes to one graph, and makes them."""
+    """Restores the invariants of a graph after an update.
+
+    Source graphs conform to the evidence shapes, derived data matches the evidence, stored data
+    contains no blank nodes, and graphs managed by the library are not written.
+    """
 
     def __init__(self, reader: GraphReader, store: OxigraphStore) -> None:
         """`reader` reads `store`, which is open for writing."""
@@ -176,61 +183,61 @@ class InvariantRepair:
         self._minter = Minter(meta.base) if meta else None
         self._skolemizer = Skolemizer(reader.minter.base)
 
-    def refuse_own(self, graphs: Iterable[str]) -> None:
-        """Raise `RequestError` (403) if one of the graphs is the library's to write."""
+    def reject_managed(self, graphs: Iterable[str]) -> None:
+        """Raise `RequestError` (403) if one of the graphs is managed by the library."""
         for graph in graphs:
-            if self._is_own(graph):
+            if self._is_managed(graph):
                 raise RequestError(
                     403,
-                    f"{graph} is derived, described or imported by sarag: write to the graph of a "
-                    "source or to a graph of your own, or import it again",
+                    f"{graph} is managed by sarag (derived data, metadata or an import): write to "
+                    "the graph of a source or to a graph of your own, or import it again",
                 )
 
     def write(self, difference: Difference) -> None:
-        """Change what differs, and all that follows from it, in one step of the store.
+        """Apply a difference and the resulting changes of derived data in one transaction.
 
-        Raises `RequestError` for a change after which sarag could not read the graph, and
-        `StoreError`; nothing was written then.
+        Raises `StoreError`, or `RequestError` for a difference that would make the graph
+        unreadable; nothing is written in that case.
         """
-        own = {graph for graph in difference.graphs if graph and self._is_own(graph)}
-        is_reset = bool(own) and self._is_reset(difference)
+        managed = {graph for graph in difference.graphs if graph and self._is_managed(graph)}
+        is_reset = bool(managed) and self._is_reset(difference)
         if not is_reset:
-            self.refuse_own(sorted(own))
-        self._refuse_other_base(difference)
-        lasting = {self._reader.minter.kg_graph, self._reader.minter.meta_graph} & own
-        drop = (difference.removed | own) - lasting
+            self.reject_managed(sorted(managed))
+        self._reject_other_base(difference)
+        preserved = {self._reader.minter.kg_graph, self._reader.minter.meta_graph} & managed
+        drop = (difference.dropped | managed) - preserved
         delete: list[ox.Quad] = []
         insert: list[ox.Quad] = []
         sources: dict[str, Sequence[ox.Quad]] = {}
         for graph in difference.graphs:
-            if graph in own:
+            if graph in managed:
                 continue
-            gone = difference.gone.get(graph, set())
-            is_blank = any(map(has_blank_node, gone))
+            deleted = difference.deleted.get(graph, set())
+            has_blank = any(map(has_blank_node, deleted))
             if graph is not None and self._is_source(graph):
-                sources[graph] = self._checked_source(graph, self._content(difference, graph))
+                sources[graph] = self._check_source(graph, self._content(difference, graph))
                 continue
-            if graph is None and is_blank:
+            if graph is None and has_blank:
                 raise RequestError(
-                    409, "the default graph holds blank nodes, which cannot be deleted one by one"
+                    409, "cannot delete single triples with blank nodes from the default graph"
                 )
             if graph is not None:
                 self._check_shapes(graph, difference)
-            if graph in difference.emptied:
+            if graph in difference.cleared:
                 drop.add(graph)
-            elif graph is not None and is_blank:
+            elif graph is not None and has_blank:
                 drop.add(graph)
                 insert += self._content(difference, graph)
             else:
-                delete += gone
-                insert += self._come(difference, graph)
+                delete += deleted
+                insert += self._inserted(difference, graph)
         change = Change(tuple(sorted(drop)), tuple(delete), tuple(insert))
         if self._minter is not None:
-            change = self._with_derived(change, sources, difference, is_reset=is_reset)
-        create = (difference.created | difference.emptied) - difference.removed - own
+            change = self._add_derived(change, sources, difference, is_reset=is_reset)
+        create = (difference.created | difference.cleared) - difference.dropped - managed
         self._store.apply(change, create=sorted(create))
 
-    def _with_derived(
+    def _add_derived(
         self,
         change: Change,
         sources: Mapping[str, Sequence[ox.Quad]],
@@ -238,50 +245,50 @@ class InvariantRepair:
         *,
         is_reset: bool,
     ) -> Change:
-        """The change with what it means for the traversed graph, and with a new revision."""
+        """The change, extended by that of the traversed graph and by a new revision."""
         minter = self._reader.minter
         evidence = [quad for content in sources.values() for quad in content]
-        delete = (*change.delete, *self._of_lost_imports()) if is_reset else change.delete
+        delete = (*change.delete, *self._import_metadata()) if is_reset else change.delete
         try:
             if is_reset or minter.decisions_graph in difference.graphs:
                 decisions = decisions_of(self._content(difference, minter.decisions_graph))
-                decided = Decided.of(decisions, minter)
-                derived = refresh_anew(self._reader, tuple(sources), evidence, decided)
+                decided = NameDecisions.of(decisions, minter)
+                derived = recompute(self._reader, tuple(sources), evidence, decided)
             elif sources:
-                derived = self._refreshed(tuple(sources), evidence)
+                derived = self._refresh(tuple(sources), evidence)
             else:
                 derived = Change()
         except SaragError as error:
             raise RequestError(
-                409, f"nothing was written: the traversed graph cannot be derived then: {error}"
+                409, f"nothing was written: the traversed graph could not be derived: {error}"
             ) from error
         change = Change(
             (*dict.fromkeys((*change.drop, *derived.drop)),),
             (*delete, *derived.delete),
             (*change.insert, *derived.insert),
         )
-        return revised(self._reader, change)
+        return with_revision(self._reader, change)
 
-    def _refreshed(self, drop: Sequence[str], evidence: Sequence[ox.Quad]) -> Change:
-        """By what differs; by all evidence where what was there before cannot be read."""
+    def _refresh(self, drop: Sequence[str], evidence: Sequence[ox.Quad]) -> Change:
+        """Derive incrementally, or from all evidence if the previous evidence is unreadable."""
         try:
             return refresh(self._reader, drop, evidence)
         except SaragError:
-            return refresh_anew(self._reader, drop, evidence)
+            return recompute(self._reader, drop, evidence)
 
-    def _come(self, difference: Difference, graph: str | None) -> list[ox.Quad]:
-        """What comes into a graph; blank nodes have IRIs."""
-        return list(self._skolemizer.quads(difference.come.get(graph, set())))
+    def _inserted(self, difference: Difference, graph: str | None) -> list[ox.Quad]:
+        """The quads inserted into a graph, with blank nodes skolemized."""
+        return list(self._skolemizer.quads(difference.inserted.get(graph, set())))
 
     def _content(self, difference: Difference, graph: str) -> list[ox.Quad]:
-        """All that a graph will hold; blank nodes have IRIs."""
-        if graph in difference.emptied:
+        """The content of a graph after the change, with blank nodes skolemized."""
+        if graph in difference.cleared:
             return []
-        stay = set(quads_in(self._store.engine, graph)) - difference.gone.get(graph, set())
-        return [*self._skolemizer.quads(stay), *self._come(difference, graph)]
+        unchanged = set(quads_in(self._store.engine, graph)) - difference.deleted.get(graph, set())
+        return [*self._skolemizer.quads(unchanged), *self._inserted(difference, graph)]
 
-    def _is_own(self, graph: str) -> bool:
-        """Whether a graph is the library's to write: derived, its description, or imported."""
+    def _is_managed(self, graph: str) -> bool:
+        """Whether only the library may write a graph: derived data, metadata, or an import."""
         minter = self._minter
         return minter is not None and (
             graph in (minter.kg_graph, minter.meta_graph)
@@ -292,115 +299,117 @@ class InvariantRepair:
         return self._minter is not None and graph.startswith(self._minter.source_graphs)
 
     def _is_reset(self, difference: Difference) -> bool:
-        """Whether a write clears all that is the library's at once, as ``CLEAR ALL`` does.
+        """Whether a write clears all managed graphs at once, as ``CLEAR ALL`` does.
 
-        Then the description stays, without what it says of imported graphs, and the traversed
-        graph is what follows from the evidence that is left.
+        In that case the metadata is kept, except that of imported graphs, and the traversed graph
+        is derived from the remaining evidence.
         """
-        there = {g.value for g in self._store.engine.named_graphs() if isinstance(g, ox.NamedNode)}
-        own = (graph for graph in there if self._is_own(graph))
-        return all(g in difference.emptied or not self._holds(g) for g in own)
+        graphs = self._store.engine.named_graphs()
+        names = {graph.value for graph in graphs if isinstance(graph, ox.NamedNode)}
+        managed = (name for name in names if self._is_managed(name))
+        return all(name in difference.cleared or self._is_empty(name) for name in managed)
 
-    def _holds(self, graph: str) -> bool:
-        return next(quads_in(self._store.engine, graph), None) is not None
+    def _is_empty(self, graph: str) -> bool:
+        return next(quads_in(self._store.engine, graph), None) is None
 
-    def _of_lost_imports(self) -> list[ox.Quad]:
-        """What the description says of imported graphs."""
-        described = list(quads_in(self._store.engine, self._reader.minter.meta_graph))
-        lost = {quad.subject for quad in described if quad.predicate == SARAG.graph}
-        return [quad for quad in described if quad.subject in lost]
+    def _import_metadata(self) -> list[ox.Quad]:
+        """The metadata of imported graphs."""
+        metadata = list(quads_in(self._store.engine, self._reader.minter.meta_graph))
+        imports = {quad.subject for quad in metadata if quad.predicate == SARAG.graph}
+        return [quad for quad in metadata if quad.subject in imports]
 
-    def _checked_source(self, graph: str, content: Sequence[ox.Quad]) -> Sequence[ox.Quad]:
-        """The content of a source graph; raises `RequestError` (409) for what is not evidence."""
-        report = inspect_evidence(content)
+    def _check_source(self, graph: str, content: Sequence[ox.Quad]) -> Sequence[ox.Quad]:
+        """Return the content of a source graph; raises `RequestError` (409) if it is invalid."""
+        report = validate_evidence(content)
         if not report.conforms:
-            raise _not_conforming(graph, str(report.violations[0]))
-        described = {
+            raise _conformance_error(graph, str(report.violations[0]))
+        sources = {
             q.subject for q in content if (q.predicate, q.object) == (RDF.type, SARAG.Source)
         }
-        named = [self._reader.minter.source_graph(str(getattr(s, "value", ""))) for s in described]
-        if content and named != [graph]:
-            raise _not_conforming(graph, "it has to describe one source, that of its name")
+        names = [self._reader.minter.source_graph(str(getattr(s, "value", ""))) for s in sources]
+        if content and names != [graph]:
+            raise _conformance_error(graph, "it must describe exactly the source it is named after")
         return content
 
     def _check_shapes(self, graph: str, difference: Difference) -> None:
-        """Raise `RequestError` (409) for what may not stand beside the traversed graph."""
+        """Raise `RequestError` (409) if a graph that belongs to the knowledge graph is invalid."""
         if self._minter is None or not graph.startswith(self._minter.graphs):
             return
         report = validate(read_shapes("shapes.ttl"), Data(self._content(difference, graph)))
         if not report.conforms:
-            raise _not_conforming(graph, str(report.violations[0]))
+            raise _conformance_error(graph, str(report.violations[0]))
 
-    def _refuse_other_base(self, difference: Difference) -> None:
-        """Raise `RequestError` (409) for the description of another graph of documents."""
+    def _reject_other_base(self, difference: Difference) -> None:
+        """Raise `RequestError` (409) for the metadata of a knowledge graph with another base."""
         bases = {self._minter.base} if self._minter else set()
-        for graph, quads in difference.come.items():
-            said = (
+        for graph, quads in difference.inserted.items():
+            inserted = (
                 q.object.value
                 for q in quads
                 if q.predicate == SARAG.baseIRI and isinstance(q.object, ox.Literal)
             )
-            bases.update(base for base in said if graph == Minter(base).meta_graph)
+            bases.update(base for base in inserted if graph == Minter(base).meta_graph)
         if len(bases) > 1:
             raise RequestError(
                 409,
-                f"nothing was written: a store holds one graph of documents, and not those of "
+                "nothing was written: a store contains one knowledge graph, not those of "
                 f"{' and '.join(sorted(bases))}",
             )
 
 
-def _not_conforming(graph: str, what: str) -> RequestError:
-    return RequestError(409, f"nothing was written: {graph} does not conform then: {what}")
+def _conformance_error(graph: str, violation: str) -> RequestError:
+    return RequestError(409, f"nothing was written: {graph} would not conform: {violation}")
 
 
 Graph = str | None
-"""The IRI of a graph; None is the default graph."""
+"""The IRI of a graph; None for the default graph."""
 
 
 @dataclass(slots=True)
 class Difference:
-    """The quads by which two states differ.
+    """The quads by which two states of a store differ.
 
-    `gone` and `come` have them by graph, without graphs of which nothing is left: those are in
-    `emptied`. `removed` are named graphs that exist no more, `created` those that did not exist; a
-    graph may exist without quads.
+    `deleted` and `inserted` contain quads by graph, except for graphs without quads in the new
+    state: these are in `cleared`. `dropped` are named graphs that no longer exist, `created` those
+    that are new; a graph may exist without quads.
     """
 
-    gone: dict[Graph, set[ox.Quad]] = field(default_factory=dict)
-    come: dict[Graph, set[ox.Quad]] = field(default_factory=dict)
-    emptied: set[str] = field(default_factory=set)
-    removed: set[str] = field(default_factory=set)
+    deleted: dict[Graph, set[ox.Quad]] = field(default_factory=dict)
+    inserted: dict[Graph, set[ox.Quad]] = field(default_factory=dict)
+    cleared: set[str] = field(default_factory=set)
+    dropped: set[str] = field(default_factory=set)
     created: set[str] = field(default_factory=set)
 
     @property
     def graphs(self) -> list[Graph]:
         """The graphs whose quads differ, the default graph first."""
-        return sorted({*self.gone, *self.come, *self.emptied}, key=lambda graph: graph or "")
+        names = {*self.deleted, *self.inserted, *self.cleared}
+        return sorted(names, key=lambda graph: graph or "")
 
-    def add(self, graph: Graph, gone: set[ox.Quad], come: set[ox.Quad]) -> None:
-        """Note what differs in a graph, be it nothing."""
-        self.gone.update({graph: gone} if gone else {})
-        self.come.update({graph: come} if come else {})
+    def add(self, graph: Graph, deleted: set[ox.Quad], inserted: set[ox.Quad]) -> None:
+        """Add the difference of a graph, which may be empty."""
+        self.deleted.update({graph: deleted} if deleted else {})
+        self.inserted.update({graph: inserted} if inserted else {})
 
 
 def compare(old: ox.Store, new: ox.Store, graphs: Iterable[str] | None = None) -> Difference:
-    """How the default graph and these named graphs differ; None stands for all named graphs.
+    """The difference of the default graph and of the given named graphs; None for all of these.
 
-    Reads what the graphs hold in both states, but of a graph that is empty in one of them only what
-    it needs. Memory grows with what differs, not with what is read.
+    Reads the graphs in both states, except for graphs that are empty in one of them. Memory grows
+    with the size of the difference, not with that of the graphs.
     """
-    before, after = _named(old), _named(new)
+    before, after = _graph_names(old), _graph_names(new)
     if graphs is not None:
-        wanted = frozenset(graphs)
-        before, after = before & wanted, after & wanted
-    difference = Difference(removed=before - after, created=after - before)
+        names = frozenset(graphs)
+        before, after = before & names, after & names
+    difference = Difference(dropped=before - after, created=after - before)
     for graph in sorted(before | after):
         if next(quads_in(new, graph), None) is None:
             if next(quads_in(old, graph), None) is not None:
-                difference.emptied.add(graph)
+                difference.cleared.add(graph)
         else:
-            difference.add(graph, *_differing(quads_in(old, graph), quads_in(new, graph)))
-    difference.add(None, *_differing(quads_in(old, None), quads_in(new, None)))
+            difference.add(graph, *_diff(quads_in(old, graph), quads_in(new, graph)))
+    difference.add(None, *_diff(quads_in(old, None), quads_in(new, None)))
     return difference
 
 
@@ -410,46 +419,50 @@ def quads_in(store: ox.Store, graph: Graph) -> Iterator[ox.Quad]:
     return store.quads_for_pattern(None, None, None, name)
 
 
-def _named(store: ox.Store) -> set[str]:
+def _graph_names(store: ox.Store) -> set[str]:
     return {text_of(graph) for graph in store.named_graphs() if isinstance(graph, ox.NamedNode)}
 
 
-def _differing(old: Iterator[ox.Quad], new: Iterator[ox.Quad]) -> tuple[set[ox.Quad], set[ox.Quad]]:
-    """What only the first has, and what only the second has.
+def _diff(old: Iterator[ox.Quad], new: Iterator[ox.Quad]) -> tuple[set[ox.Quad], set[ox.Quad]]:
+    """The quads in the first iterator only, and those in the second only.
 
-    Both come in the order of the same index, so a quad that both have is soon met on both sides.
+    Both are in the order of the same index, so common quads are met at about the same time, and the
+    sets stay small.
     """
-    gone: set[ox.Quad] = set()
-    come: set[ox.Quad] = set()
+    deleted: set[ox.Quad] = set()
+    inserted: set[ox.Quad] = set()
     for left, right in zip_longest(old, new):
         if left == right:
             continue
-        for quad, mine, others in ((left, gone, come), (right, come, gone)):
+        for quad, same_side, other_side in (
+            (left, deleted, inserted),
+            (right, inserted, deleted),
+        ):
             if quad is None:
                 continue
-            if quad in others:
-                others.remove(quad)
+            if quad in other_side:
+                other_side.remove(quad)
             else:
-                mine.add(quad)
-    return gone, come
+                same_side.add(quad)
+    return deleted, inserted
 
 
 _T = TypeVar("_T")
 
 
-def on_copy(store: OxigraphStore, folder: Path, work: Callable[[ox.Store], _T]) -> _T:
-    """What `work` returns for a copy of the store as it is now, which is deleted afterwards.
+def on_copy(store: OxigraphStore, folder: Path, function: Callable[[ox.Store], _T]) -> _T:
+    """Call a function with a temporary copy of the store, and return its result.
 
-    The copy lies in the graph's `folder`; one that a killed process leaves behind is removed by the
-    next writer. `work` may neither keep the copy nor raise: a traceback would hold it open while it
-    is deleted. Raises `StoreError`.
+    The copy is created in the graph's `folder`; the copy of a killed process is deleted by the next
+    writer. The function must neither keep a reference to the copy nor raise, because a traceback
+    would keep the copy open while it is deleted. Raises `StoreError`.
     """
     try:
         path = Path(tempfile.mkdtemp(prefix=COPY, dir=folder))
     except OSError as error:
-        raise store.not_written("nothing changed", error) from error
+        raise store.write_error("nothing changed", error) from error
     try:
         store.backup(path / "store")
-        return work(open_store(path / "store", writable=True))
+        return function(open_store(path / "store", writable=True))
     finally:
         shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Vector indexes: exact cosine search, and an inverted file for very many vectors."""
+"""Vector indexes: exact cosine search, and an inverted file (IVF) for large collections."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from sarag_rdf.arrays import IriList, Rows, narrow, rows_of
 from sarag_rdf.ports import Matrix, Vector
 
 SAMPLE = 4096
-"""Vectors that quantiles and moments are taken from, where there are more."""
+"""The maximum size of the sample for quantiles and moments."""
 BLOCK = 16_384
 """Vectors that are copied at a time."""
 ROUNDING = 1e-4
-"""Single precision may be wrong by so much, at most, in the cosine of two unit vectors."""
+"""An upper bound of the rounding error of a cosine in single precision."""
 
 
 class AnyIndex(ABC):
-    """A VectorIndex of a list of IRIs and two methods, wherever its vectors are."""
+    """Base class of a `VectorIndex`, for a list of IRIs and two methods."""
 
     def __init__(self, iris: IriList) -> None:
         self._iris = iris
 
     @abstractmethod
     def vectors(self, positions: Rows) -> Matrix:
-        """See `VectorIndex`; positions may come in any order, and twice."""
+        """See `VectorIndex`; positions may be in any order, and repeated."""
 
     @abstractmethod
     def near(self, vector: Vector, k: int) -> Rows:
-        """Positions, each once, among which are the k nearest; ``1 <= k <= len(self)``.
+        """Distinct candidate positions that include the k nearest; ``1 <= k <= len(self)``.
 
-        Also those that may be as near as the last of them: cosines that differ by less than
-        `ROUNDING` are compared here.
+        Also includes positions whose cosine is less than the k-th by at most `ROUNDING`, since the
+        candidates are ranked by exact cosines afterwards.
         """
 
     @property
@@ -61,7 +61,7 @@ class AnyIndex(ABC):
         return self._ranked(vector, self.near(vector, min(k, len(self))), k)
 
     def _ranked(self, vector: Vector, rows: Rows, k: int) -> tuple[Rows, Vector]:
-        """The k best of some rows, by cosines that do not depend on where a vector stands."""
+        """The k best of some rows, by cosines that do not depend on the position of a vector."""
         exact = np.empty(len(rows), dtype=np.float32)
         for begin in range(0, len(rows), BLOCK):
             block = slice(begin, begin + BLOCK)
@@ -73,20 +73,20 @@ class AnyIndex(ABC):
         return self.cosines(vector, rows_of(self._iris, iris))
 
     def blocks(self) -> Iterator[Matrix]:
-        """All vectors by row, some at a time, at least one block."""
+        """All vectors by row, in at least one block."""
         for begin in range(0, max(1, len(self)), BLOCK):
             yield self.vectors(np.arange(begin, min(begin + BLOCK, len(self))))
 
     def cosines(self, vector: Vector, positions: Rows) -> NDArray[np.float32]:
-        found = np.empty(len(positions), dtype=np.float32)
+        cosines = np.empty(len(positions), dtype=np.float32)
         for begin in range(0, len(positions), BLOCK):
             block = slice(begin, begin + BLOCK)
-            found[block] = self.vectors(positions[block]) @ vector
-        return found
+            cosines[block] = self.vectors(positions[block]) @ vector
+        return cosines
 
     @cached_property
     def _sample(self) -> Matrix:
-        """Vectors of rows that are the same for every question, every run and every history."""
+        """A deterministic random sample of the vectors."""
         count = len(self)
         if count <= SAMPLE:
             return self.vectors(np.arange(count))
@@ -113,19 +113,19 @@ Slots = NDArray[np.signedinteger]
 
 
 class ExactIndex(AnyIndex):
-    """A VectorIndex that looks at every vector for the nearest, and else at those asked for."""
+    """A `VectorIndex` with exhaustive search."""
 
     def __init__(self, iris: IriList, matrix: Matrix, order: Slots | None = None) -> None:
-        """`matrix` has a unit vector a slot; `order` tells the slot of each IRI.
+        """`matrix` has a unit vector per slot; `order` is the slot of each IRI.
 
-        Without it they stand in the order of the IRIs. Slots that it leaves out do not count.
+        Without `order`, the slots are in the order of the IRIs. Slots not in `order` are unused.
         """
         super().__init__(iris)
         self._matrix, self._order = matrix, order
 
     @property
     def matrix(self) -> Matrix:
-        """A vector a slot."""
+        """The vectors by slot."""
         return self._matrix
 
     @property
@@ -140,16 +140,16 @@ class ExactIndex(AnyIndex):
     def near(self, vector: Vector, k: int) -> Rows:
         rows, scores = self._scored(vector, k)
         if k < len(rows):
-            least = np.partition(scores, len(rows) - k)[len(rows) - k] - ROUNDING
-            rows = rows[scores >= least]
+            threshold = np.partition(scores, len(rows) - k)[len(rows) - k] - ROUNDING
+            rows = rows[scores >= threshold]
         return rows
 
     def _scored(self, vector: Vector, k: int) -> tuple[Rows, Vector]:  # noqa: ARG002
-        """Rows among which the nearest are, and their cosines in single precision."""
+        """Candidate rows, and their cosines in single precision."""
         return self._scored_in(vector, [slice(0, len(self._matrix))])
 
     def _scored_in(self, vector: Vector, parts: Sequence[slice]) -> tuple[Rows, Vector]:
-        """The rows that stand in some slots, and their cosines."""
+        """The rows in ranges of slots, and their cosines."""
         scores = np.concatenate([self._matrix[part] @ vector for part in parts])
         rows = np.concatenate([np.arange(part.start, part.stop) for part in parts])
         if self._order is not None:
@@ -166,10 +166,10 @@ class ExactIndex(AnyIndex):
 
 
 class ClusteredIndex(ExactIndex):
-    """An index whose first slots stand in clusters of neighbours; all that is told is exact.
+    """An inverted file: the first slots are grouped in clusters; all cosines are exact.
 
-    For the nearest it looks at the vectors of the clusters that are near, and at those in none:
-    a few of the nearest may be missed.
+    A search for the nearest considers the nearest clusters, and vectors outside of clusters; it may
+    miss a few of the nearest.
     """
 
     def __init__(
@@ -180,29 +180,29 @@ class ClusteredIndex(ExactIndex):
 
     @property
     def stale(self) -> float:
-        """The share of slots that are in no cluster, or gone."""
+        """The share of slots that are outside of clusters, or deleted."""
         inside = int((self.slots < self._clusters.size).sum())
         return 1.0 - inside / len(self._matrix)
 
     def _scored(self, vector: Vector, k: int) -> tuple[Rows, Vector]:
-        beside = slice(self._clusters.size, len(self._matrix))
-        rows, scores = self._scored_in(vector, [*self._clusters.near(vector, k), beside])
+        unclustered = slice(self._clusters.size, len(self._matrix))
+        rows, scores = self._scored_in(vector, [*self._clusters.near(vector, k), unclustered])
         if len(rows) < min(k, len(self)):
             return super()._scored(vector, k)
         return rows, scores
 
 
 class UnclusteredIndex(ExactIndex):
-    """A large index that looks at all vectors for the nearest, and says so first."""
+    """A large index without clusters, which calls a function before each exhaustive search."""
 
     def __init__(
-        self, iris: IriList, matrix: Matrix, order: Slots | None, tell: Callable[[], None]
+        self, iris: IriList, matrix: Matrix, order: Slots | None, on_search: Callable[[], None]
     ) -> None:
         super().__init__(iris, matrix, order)
-        self._tell = tell
+        self._on_search = on_search
 
     def _scored_in(self, vector: Vector, parts: Sequence[slice]) -> tuple[Rows, Vector]:
-        self._tell()
+        self._on_search()
         return super()._scored_in(vector, parts)
 
 
@@ -210,19 +210,20 @@ Vectors = NDArray[np.float32]
 RowNumbers = NDArray[np.int64]
 
 CLUSTER_SAMPLE = 30
-"""Vectors a group that the groups are learnt from."""
+"""Training vectors per cluster."""
 ROUNDS = 6
+"""Iterations of k-means."""
 SHARE = 0.08
-"""Share of the vectors that is looked at; for this, about 19 in 20 of the nearest are found."""
+"""The share of the vectors that is searched; this finds about 95% of the nearest."""
 EACH = 100
-"""Vectors that are looked at for each that is wanted, at least."""
+"""The minimum number of vectors that are searched for each one requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Group number i has the vectors from ``starts[i]`` to ``starts[i + 1]`` of a matrix.
+    """Cluster i has the vectors from ``starts[i]`` to ``starts[i + 1]`` of a matrix.
 
-    `centres` has a unit vector a group.
+    `centres` has a unit vector per cluster.
     """
 
     centres: Vectors
@@ -230,40 +231,39 @@ class Clusters:
 
     @property
     def size(self) -> int:
-        """How many vectors there are in all groups."""
+        """The number of vectors in all clusters."""
         return int(self.starts[-1])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that it holds, to be kept in a file."""
+        """The clusters as named arrays, for a file."""
         return {"centres": self.centres, "starts": self.starts}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Clusters:
-        """The groups whose `arrays` these are; raises ValueError if they do not fit together."""
+        """The inverse of `arrays`; raises ValueError for inconsistent arrays."""
         centres, starts = arrays["centres"], arrays["starts"]
         if centres.ndim != 2 or starts.shape != (len(centres) + 1,) or starts[0] != 0:
-            raise ValueError("there are not as many groups as centres")
+            raise ValueError("the numbers of clusters and centres differ")
         if np.any(np.diff(starts) < 0):
-            raise ValueError("groups overlap")
+            raise ValueError("clusters overlap")
         return cls(centres, starts)
 
     def near(self, vector: Vectors, k: int) -> list[slice]:
-        """Where the vectors of the groups stand that are looked at for the `k` nearest."""
+        """The ranges of the nearest clusters, which are searched for the `k` nearest."""
         order = np.argsort(-(self.centres @ vector), kind="stable")
         starts, ends = self.starts[:-1][order], self.starts[1:][order]
-        looked = np.cumsum(ends - starts)
-        enough = int(np.searchsorted(looked, max(SHARE * self.size, EACH * k))) + 1
-        bounds = zip(starts[:enough].tolist(), ends[:enough].tolist(), strict=True)
+        totals = np.cumsum(ends - starts)
+        count = int(np.searchsorted(totals, max(SHARE * self.size, EACH * k))) + 1
+        bounds = zip(starts[:count].tolist(), ends[:count].tolist(), strict=True)
         return [slice(begin, end) for begin, end in bounds if end > begin]
 
 
-def clustered(
+def build_clusters(
     matrix: Vectors, rows: RowNumbers, advance: Callable[[int], None]
 ) -> tuple[Clusters, RowNumbers]:
-    """Groups of some rows of a matrix, and these rows group by group.
+    """Cluster rows of a matrix by spherical k-means; the clusters, and the rows in their order.
 
-    The same vectors in the same order give the same groups. `advance` is called with how many
-    rows have been put into one.
+    Deterministic. `advance` is called with the number of rows that were assigned.
     """
     centres = _centres(matrix, rows)
     groups = np.empty(len(rows), dtype=np.int64)
@@ -277,11 +277,11 @@ def clustered(
 
 
 def _centres(matrix: Vectors, rows: RowNumbers) -> Vectors:
-    chance = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     count = min(len(rows), max(1, round(2 * math.sqrt(len(rows)))))
-    chosen = chance.choice(len(rows), min(len(rows), CLUSTER_SAMPLE * count), replace=False)
-    sample = matrix[rows[np.sort(chosen)]]
-    centres = sample[np.sort(chance.choice(len(sample), count, replace=False))]
+    size = min(len(rows), CLUSTER_SAMPLE * count)
+    sample = matrix[rows[np.sort(generator.choice(len(rows), size, replace=False))]]
+    centres = sample[np.sort(generator.choice(len(sample), count, replace=False))]
     for _ in range(ROUNDS):
         groups = np.concatenate(
             [_nearest(sample[b : b + BLOCK], centres) for b in range(0, len(sample), BLOCK)]

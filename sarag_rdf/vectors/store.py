@@ -1,4 +1,4 @@
-"""Stores of vector indexes and arrays: in a folder, in memory, or recording what they are given."""
+"""Vector stores: in a folder, in memory, or recording saved arrays for inspection."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.arrays import IriList, Merge, narrow, packed
-from sarag_rdf.cache_errors import cannot_be_kept
+from sarag_rdf.cache_errors import warn_unwritable
 from sarag_rdf.ports import Arrays, Matrix, Progress, VectorIndex, VectorStore
 from sarag_rdf.vectors.files import (
     DAMAGED,
-    KeptFiles,
+    CacheFolder,
     Manifest,
     MatrixFile,
     append_rows,
@@ -34,34 +34,33 @@ from sarag_rdf.vectors.index import (
     Clusters,
     ExactIndex,
     UnclusteredIndex,
-    clustered,
+    build_clusters,
 )
 
 log = logging.getLogger(__name__)
 
 EXACT_UP_TO = 100_000
-"""Vectors of which all are looked at for the nearest."""
+"""Up to this many vectors are searched exhaustively."""
 CLUSTERED = ("document",)
-"""Kinds whose nearest every search asks for; others are put into clusters once one has."""
+"""Kinds that are always clustered; others are clustered once a search needs their nearest."""
 NEAR = "near-"
-"""What the name of the clusters of a kind begins with; their key is the file of the vectors."""
+"""Prefix of the names of clusters; their key is the file of the vectors."""
 STALE = 0.1
-"""Where more of the slots than this share are in no cluster, or gone, clusters are made anew."""
-
+"""Clusters are rebuilt if more than this share of the slots is unclustered or deleted."""
 DEAD = 0.25
-"""Where more of the slots than this share hold vectors that are gone, the others are copied."""
+"""A matrix is compacted if more than this share of its slots is deleted."""
 
 
 class FolderVectors:
-    """A VectorStore of a manifest and one or two files a name; see `kept_files`.
+    """A `VectorStore` with a manifest and one or two files per name; see `CacheFolder`.
 
-    What has another key, or is damaged, counts as absent. An index has the arrays ``iris``,
-    ``iris_ends`` and, where vectors do not stand in the order of their IRIs, ``order``.
+    Entries with another key, or damaged ones, count as absent. An index has the arrays ``iris``,
+    ``iris_ends`` and, if the vectors are not in the order of their IRIs, ``order``.
     """
 
     def __init__(self, folder: Path, *, exact_up_to: int = EXACT_UP_TO) -> None:
-        """The nearest of more vectors than `exact_up_to` are looked for in clusters."""
-        self._files = KeptFiles(folder)
+        """Indexes with more vectors than `exact_up_to` are searched approximately, by clusters."""
+        self._files = CacheFolder(folder)
         self._exact_up_to = exact_up_to
 
     def names(self) -> Sequence[str]:
@@ -76,97 +75,98 @@ class FolderVectors:
         self._files.discard(NEAR + name)
 
     def load_arrays(self, name: str, key: str) -> Arrays | None:
-        found = self._found(name, key)
-        return None if found is None else found[1]
+        entry = self._entry(name, key)
+        return None if entry is None else entry[1]
 
     def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:
         try:
-            self._files.publish(name, Manifest(key, self._written(name, arrays)))
+            self._files.publish(name, Manifest(key, self._write(name, arrays)))
         except OSError as error:
-            cannot_be_kept(self._files.folder, error)
+            warn_unwritable(self._files.folder, error)
 
     def load(self, kind: str, key: str) -> ExactIndex | None:
-        found = self._found(kind, key)
-        if found is None or not found[0].matrix:
+        entry = self._entry(kind, key)
+        if entry is None or not entry[0].matrix:
             return None
-        manifest, arrays = found
+        manifest, arrays = entry
         try:
-            return self._index(kind, manifest, arrays, self._mapped(manifest))
+            return self._index(kind, manifest, arrays, self._map(manifest))
         except DAMAGED:
             return None
 
     def _index(self, kind: str, manifest: Manifest, arrays: Arrays, matrix: Matrix) -> ExactIndex:
-        """Raises KeyError or ValueError for arrays that do not belong together."""
+        """Raises KeyError or ValueError for inconsistent arrays."""
         iris, order = IriList.of_arrays(arrays, "iris"), arrays.get("order")
         if len(iris) != len(matrix if order is None else order):
-            raise ValueError("there is not one vector an IRI")
+            raise ValueError("the numbers of vectors and IRIs differ")
         if len(iris) <= self._exact_up_to:
             return ExactIndex(iris, matrix, order)
         clusters = self._clusters(kind, manifest.matrix, matrix)
         if clusters is None:
-            return UnclusteredIndex(iris, matrix, order, partial(self._wanted, kind, len(iris)))
+            request = partial(self._request_clusters, kind, len(iris))
+            return UnclusteredIndex(iris, matrix, order, request)
         return ClusteredIndex(iris, matrix, order, clusters)
 
     def _clusters(self, kind: str, key: str, matrix: Matrix) -> Clusters | None:
-        found = self._found(NEAR + kind, key)
-        if found is None:
+        entry = self._entry(NEAR + kind, key)
+        if entry is None:
             return None
         try:
-            clusters = Clusters.of_arrays(found[1])
+            clusters = Clusters.of_arrays(entry[1])
         except DAMAGED:
             return None
         width = clusters.centres.shape[1]
         return clusters if clusters.size <= len(matrix) and width == matrix.shape[1] else None
 
-    def _wanted(self, kind: str, count: int) -> None:
-        """Remember that the nearest of a kind are asked for, and say once how that gets faster."""
-        if not self._is_marked(kind):
+    def _request_clusters(self, kind: str, count: int) -> None:
+        """Request clusters for a kind, and log once that searching it is slow without them."""
+        if not self._is_requested(kind):
             with suppress(OSError):
-                self._mark(kind).touch()
+                self._request_file(kind).touch()
             log.warning(
-                "the nearest are looked for among all %d vectors (%s): the next sarag index puts "
-                "them into clusters, which makes that faster",
+                "searching all %d %s vectors exhaustively: the next sarag index clusters them, "
+                "which makes searching faster",
                 count,
                 kind,
             )
 
-    def _mark(self, kind: str) -> Path:
+    def _request_file(self, kind: str) -> Path:
         return self._files.path(f"{NEAR}{kind}.wanted")
 
-    def _is_marked(self, kind: str) -> bool:
-        """Whether the nearest of a kind were asked for."""
-        return os.path.exists(self._mark(kind))  # noqa: PTH110 - Path.exists may raise
+    def _is_requested(self, kind: str) -> bool:
+        """Whether clusters were requested for a kind."""
+        return os.path.exists(self._request_file(kind))  # noqa: PTH110 - Path.exists may raise
 
     def prepare(self, kind: str, key: str, progress: Progress) -> None:
         index = self.load(kind, key)
-        fresh = isinstance(index, ClusteredIndex) and index.stale <= STALE
-        wanted = kind in CLUSTERED or self._is_marked(kind)
-        if index is None or len(index) <= self._exact_up_to or fresh or not wanted:
+        is_fresh = isinstance(index, ClusteredIndex) and index.stale <= STALE
+        is_needed = kind in CLUSTERED or self._is_requested(kind)
+        if index is None or len(index) <= self._exact_up_to or is_fresh or not is_needed:
             return
-        matrix, shown = index.matrix, progress(f"clustering {kind} vectors", len(index))
+        matrix, show_progress = index.matrix, progress(f"clustering {kind} vectors", len(index))
 
         def advance(done: int) -> None:
             release(matrix)
-            shown(done)
+            show_progress(done)
 
-        clusters, slots = clustered(matrix, index.slots.astype(np.int64), advance)
-        places = np.empty(len(matrix), dtype=np.int64)
-        places[slots] = np.arange(len(slots))
-        arrays = index.iris.arrays("iris") | {"order": narrow(places[index.slots])}
+        clusters, slots = build_clusters(matrix, index.slots.astype(np.int64), advance)
+        new_slots = np.empty(len(matrix), dtype=np.int64)
+        new_slots[slots] = np.arange(len(slots))
+        arrays = index.iris.arrays("iris") | {"order": narrow(new_slots[index.slots])}
         path = self._files.new(kind, "f32")
         with MatrixFile(path) as file:
-            file.extend(_taken(matrix, slots), keep=False)
+            file.extend(_select(matrix, slots), keep=False)
             try:
                 if file.error:
                     raise file.error
-                near = Manifest(path.name, self._written(NEAR + kind, clusters.arrays()))
+                near = Manifest(path.name, self._write(NEAR + kind, clusters.arrays()))
                 self._files.publish(NEAR + kind, near)
                 width = matrix.shape[1]
-                rows = self._written(kind, arrays)
+                rows = self._write(kind, arrays)
                 self._files.publish(kind, Manifest(key, rows, path.name, len(slots), width))
                 file.is_kept = True
             except OSError as error:
-                cannot_be_kept(self._files.folder, error)
+                warn_unwritable(self._files.folder, error)
 
     def save(
         self, kind: str, key: str, iris: Sequence[str], blocks: Iterable[Matrix]
@@ -179,12 +179,12 @@ class FolderVectors:
             try:
                 if file.error:
                     raise file.error
-                rows = self._written(kind, names.arrays("iris"))
+                rows = self._write(kind, names.arrays("iris"))
                 slots, dimension = matrix.shape
                 self._files.publish(kind, Manifest(key, rows, path.name, slots, dimension))
                 file.is_kept = True
             except OSError as error:
-                cannot_be_kept(self._files.folder, error)
+                warn_unwritable(self._files.folder, error)
         return ExactIndex(names, matrix)
 
     def update(
@@ -192,16 +192,16 @@ class FolderVectors:
         kind: str,
         before: str,
         after: str,
-        gone: Sequence[str],
-        come: Sequence[str],
+        deleted: Sequence[str],
+        inserted: Sequence[str],
         blocks: Iterable[Matrix],
     ) -> ExactIndex | None:
-        found = self._found(kind, before)
-        if found is None or not found[0].matrix:
+        entry = self._entry(kind, before)
+        if entry is None or not entry[0].matrix:
             return None
-        manifest, arrays = found
+        manifest, arrays = entry
         iris = IriList.of_arrays(arrays, "iris")
-        merge = Merge.of(iris, gone, come)
+        merge = Merge.of(iris, deleted, inserted)
         try:
             if not merge.size:
                 self.rekey(kind, before, after)
@@ -209,17 +209,17 @@ class FolderVectors:
             table = self._files.path(manifest.matrix)
             self._files.check(manifest, manifest.matrix)
             first, slots = append_rows(table, manifest.dimension, blocks)
-            if slots - first != len(come):
-                raise ValueError("there is not one vector an IRI")
-            names = merge.iris(iris, iri_list(come))
+            if slots - first != len(inserted):
+                raise ValueError("the numbers of vectors and IRIs differ")
+            names = merge.iris(iris, iri_list(inserted))
             order = arrays.get("order", np.arange(len(iris)))
             order = narrow(merge.values(order, np.arange(first, slots)))
             if slots - len(order) > slots * DEAD:
                 index = ExactIndex(names, map_matrix(table, slots, manifest.dimension), order)
                 return self.save(kind, after, names, index.blocks())
-            rows = self._written(kind, names.arrays("iris") | {"order": order})
+            rows = self._write(kind, names.arrays("iris") | {"order": order})
             changed = replace(manifest, key=after, arrays=rows, slots=slots)
-            changed = replace(changed, checksums=self._extended(manifest, changed))
+            changed = replace(changed, checksums=self._extend_checksum(manifest, changed))
             self._files.publish(kind, changed)
         except DAMAGED:
             return None
@@ -231,28 +231,28 @@ class FolderVectors:
             with suppress(OSError):
                 self._files.publish(name, replace(manifest, key=after))
 
-    def _mapped(self, manifest: Manifest) -> Matrix:
-        """The matrix of a manifest; raises one of `DAMAGED` if it is another by now."""
+    def _map(self, manifest: Manifest) -> Matrix:
+        """The matrix of a manifest, memory-mapped; raises one of `DAMAGED` if it has changed."""
         self._files.check(manifest, manifest.matrix)
         path = self._files.path(manifest.matrix)
         return map_matrix(path, manifest.slots, manifest.dimension)
 
-    def _extended(self, before: Manifest, after: Manifest) -> dict[str, str]:
-        """The checksum of a matrix to which rows were appended."""
+    def _extend_checksum(self, before: Manifest, after: Manifest) -> dict[str, str]:
+        """The checksum of a matrix after rows were appended."""
         name = before.matrix
         old, new = before.size(name) or 0, after.size(name)
         known = before.checksums[name]
         return {name: digest(self._files.path(name), new, known=known, unchanged=old)}
 
-    def _written(self, name: str, arrays: Arrays) -> str:
+    def _write(self, name: str, arrays: Arrays) -> str:
         path = self._files.new(name, "arrays")
         write_arrays(path, arrays)
         return path.name
 
-    def _found(self, name: str, key: str) -> tuple[Manifest, Arrays] | None:
-        """Manifest and arrays of a key; looked for once more if a writer just replaced them."""
+    def _entry(self, name: str, key: str) -> tuple[Manifest, Arrays] | None:
+        """Manifest and arrays of a key; retried once if a writer has just replaced them."""
         for _ in range(2):
-            manifest = self._files.manifest(name, tell=True)
+            manifest = self._files.manifest(name, warn=True)
             if manifest is None or manifest.key != key:
                 return None
             try:
@@ -265,14 +265,14 @@ class FolderVectors:
         return None
 
 
-def _taken(matrix: Matrix, slots: NDArray[np.int64]) -> Iterator[Matrix]:
+def _select(matrix: Matrix, slots: NDArray[np.int64]) -> Iterator[Matrix]:
     for begin in range(0, len(slots), BLOCK):
         yield matrix[slots[begin : begin + BLOCK]]
         release(matrix)
 
 
 class MemoryVectors:
-    """A VectorStore that keeps nothing."""
+    """A `VectorStore` without persistence."""
 
     def names(self) -> Sequence[str]:
         return ()
@@ -299,17 +299,17 @@ class MemoryVectors:
         iris: Sequence[str],
         blocks: Iterable[Matrix],
     ) -> ExactIndex:
-        held = MatrixFile(None)
-        held.extend(blocks)
-        return ExactIndex(iri_list(iris), held.matrix())
+        rows = MatrixFile(None)
+        rows.extend(blocks)
+        return ExactIndex(iri_list(iris), rows.matrix())
 
     def update(
         self,
         kind: str,  # noqa: ARG002
         before: str,  # noqa: ARG002
         after: str,  # noqa: ARG002
-        gone: Sequence[str],  # noqa: ARG002
-        come: Sequence[str],  # noqa: ARG002
+        deleted: Sequence[str],  # noqa: ARG002
+        inserted: Sequence[str],  # noqa: ARG002
         blocks: Iterable[Matrix],  # noqa: ARG002
     ) -> ExactIndex | None:
         return None
@@ -322,12 +322,12 @@ class MemoryVectors:
 
 
 def iri_list(iris: Sequence[str]) -> IriList:
-    """IRIs in ascending order, as bytes."""
+    """A sorted sequence of IRIs as an `IriList`."""
     return iris if isinstance(iris, IriList) else IriList(*packed(iris))
 
 
 class RecordingVectorStore(MemoryVectors):
-    """Indexes are those of another store; arrays are made anew, and are at `arrays` then."""
+    """Uses the indexes of another store; arrays are not loaded, and recorded when saved."""
 
     def __init__(self, store: VectorStore) -> None:
         self._store = store

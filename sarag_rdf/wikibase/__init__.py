@@ -1,6 +1,6 @@
-"""Wikibase: entity documents (JSON) to RDF as its dumps have it, dumps in, our graph out."""
+"""Wikibase: conversion of entity documents (JSON) to RDF, import of dumps, export of graphs."""
 
 from sarag_rdf.wikibase.quickstatements import read_targets
-from sarag_rdf.wikibase.write import Settings, numbered, write_wikibase
+from sarag_rdf.wikibase.write import WikibaseOptions, open_export, write_wikibase
 
-__all__ = ["Settings", "numbered", "read_targets", "write_wikibase"]
+__all__ = ["WikibaseOptions", "open_export", "read_targets", "write_wikibase"]

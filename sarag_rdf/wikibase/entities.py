@@ -1,4 +1,4 @@
-"""Converts a knowledge graph to entity documents: properties, then items, by number."""
+"""Converts a knowledge graph to entity documents: properties, then items, ordered by number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sarag_rdf.terms import iri
 from sarag_rdf.vocab import OWL, RDFS
 from sarag_rdf.wikibase import model
 from sarag_rdf.wikibase.model import Entity
-from sarag_rdf.wikibase.numbers import Numbers, number
+from sarag_rdf.wikibase.numbers import WikibaseIds, number
 from sarag_rdf.wikibase.own_properties import (
     CLASS_LABELS,
     CONFIDENCE,
@@ -38,80 +38,125 @@ from sarag_rdf.wikibase.own_properties import (
 from sarag_rdf.wikibase.vocabulary import Vocabulary
 
 _NEVER = "1970-01-01T00:00:00Z"
+NO_LANGUAGE = "mul"
+"""Language code of Wikibase for labels without a language, or for all languages."""
+_SAME = frozenset(
+    {"http://www.w3.org/2004/02/skos/core#exactMatch", "http://www.w3.org/2002/07/owl#sameAs"}
+)
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSource:
+    """A source of statements, with `title` and `digest` if known."""
+
+    title: Literal | None = None
+    digest: str = ""
+
+
+@dataclass(slots=True)
+class ExportContents:
+    """IRIs of all items and properties of an export.
+
+    `documents` maps documents to their sources, `properties` the properties of imported graphs to
+    their labels, and `phrases` canonical phrases to their most frequent spellings.
+    """
+
+    entities: list[str] = field(default_factory=list)
+    classes: set[str] = field(default_factory=set)
+    sources: dict[str, CitedSource] = field(default_factory=dict)
+    documents: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, Literal | None] = field(default_factory=dict)
+    phrases: dict[str, Literal] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class EntityRows:
+    """The rows of the queries about one entity."""
+
+    labels: list[Row] = field(default_factory=list)
+    names: list[Literal] = field(default_factory=list)
+    descriptions: list[Literal] = field(default_factory=list)
+    statements: list[Row] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A graph that is ready to be written; `added` are numbers that its table does not have yet.
+    """A graph that is ready for export.
 
-    `page` is the revision that every document bears, the number of runs of the indexer, and when
-    the last of them ended.
+    `added` are (IRI, id) pairs that are not yet stored. `page_info` is the revision of all
+    documents, which is the number of runs of the indexer, and the end of the last run.
     """
 
     reader: GraphReader
-    survey: Survey
-    numbers: Numbers
+    contents: ExportContents
+    numbers: WikibaseIds
     added: tuple[tuple[str, str], ...]
-    page: tuple[int, str]
+    page_info: tuple[int, str]
 
     def entities(self) -> Iterator[Entity]:
-        """Every document, made a batch at a time; may be called again."""
+        """All entity documents, read in batches; may be called repeatedly."""
         yield from self._properties()
-        items = Items(self.reader.minter, self.survey, self.numbers, links_of(self.reader))
+        items = ItemBuilder(
+            self.reader.minter, self.contents, self.numbers, identity_links(self.reader)
+        )
         names = iter(sorted(self.items(), key=lambda name: number(self.numbers[name])))
         while batch := list(islice(names, BATCH)):
-            facts = self._facts(batch)
+            rows = self._entity_rows(batch)
             for name in batch:
-                held = items.item(name, facts[name])
-                yield Entity(model.entity(self.numbers[name], self.page, held))
+                content = items.item(name, rows[name])
+                yield Entity(model.entity(self.numbers[name], self.page_info, content))
 
     def items(self) -> set[str]:
-        """IRIs of all that is an item."""
-        return {*self.survey.entities, *self.survey.classes, *self.survey.sources}
+        """IRIs of all items."""
+        return {*self.contents.entities, *self.contents.classes, *self.contents.sources}
 
-    def _facts(self, batch: list[str]) -> dict[str, Facts]:
-        facts = {name: Facts() for name in batch}
+    def _entity_rows(self, batch: list[str]) -> dict[str, EntityRows]:
+        rows = {name: EntityRows() for name in batch}
         for row in self.reader.rows_for("entity-labels", batch):
-            facts[iri(row[0])].labels.append(row)
+            rows[iri(row[0])].labels.append(row)
         for entity, name in self.reader.rows_for("entity-names", batch):
-            facts[iri(entity)].names.append(name)
+            rows[iri(entity)].names.append(name)
         for entity, text in self.reader.rows_for("entity-descriptions", batch):
-            facts[iri(entity)].descriptions.append(text)
+            rows[iri(entity)].descriptions.append(text)
         for row in self.reader.rows_for("statements", batch):
-            facts[iri(row[1])].statements.append(row)
-        return facts
+            rows[iri(row[1])].statements.append(row)
+        return rows
 
     def _properties(self) -> Iterator[Entity]:
-        """A Wikibase takes no two properties of one label: then the id is added."""
+        """All properties; ids are added to equal labels, which Wikibase does not allow."""
         minter = self.reader.minter
-        made: dict[str, dict[str, Any]] = {}
+        contents: dict[str, dict[str, Any]] = {}
         for own in OWN_PROPERTIES:
-            made[own.key(minter)] = self._own(own)
-        for name, label in self.survey.properties.items():
-            made[name] = self._typed(name, label, target=name)
-        for canonical, label in self.survey.phrases.items():
+            contents[own.key(minter)] = self._own_property(own)
+        for name, label in self.contents.properties.items():
+            contents[name] = self._relation_property(name, label, target=name)
+        for canonical, label in self.contents.phrases.items():
             name = phrase_key(minter, canonical)
-            made[name] = self._typed(name, label)
-        taken: set[tuple[str, str]] = set()
-        for name in sorted(made, key=lambda name: number(self.numbers[name])):
-            id_, held = self.numbers[name], made[name]
-            for language, label in held["labels"].items():
-                if (language, label["value"]) in taken:
+            contents[name] = self._relation_property(name, label)
+        used_labels: set[tuple[str, str]] = set()
+        for name in sorted(contents, key=lambda name: number(self.numbers[name])):
+            id_, content = self.numbers[name], contents[name]
+            for language, label in content["labels"].items():
+                if (language, label["value"]) in used_labels:
                     label["value"] = f"{label['value'][: model.TEXT_LIMIT - len(id_) - 3]} ({id_})"
-                taken.add((language, label["value"]))
-            yield Entity(model.entity(id_, self.page, held))
+                used_labels.add((language, label["value"]))
+            yield Entity(model.entity(id_, self.page_info, content))
 
-    def _own(self, own: OwnProperty) -> dict[str, Any]:
+    def _own_property(self, own: OwnProperty) -> dict[str, Any]:
         key = own.key(self.reader.minter)
         return {
             "datatype": own.datatype,
             "labels": model.texts({"en": own.label}),
             "descriptions": model.texts({"en": own.description}),
-            "claims": self._match(key, own.term.value if own.term else ""),
+            "claims": self._exact_match(key, own.term.value if own.term else ""),
         }
 
-    def _typed(self, key: str, label: Literal | None, *, target: str = "") -> dict[str, Any]:
-        """A property of an imported graph, or of a phrase that recurs."""
+    def _relation_property(
+        self, key: str, label: Literal | None, *, target: str = ""
+    ) -> dict[str, Any]:
+        """A property of an imported graph, or of a frequent phrase."""
         words = {} if label is None else {label.language or NO_LANGUAGE: label.value}
         words = words or {NO_LANGUAGE: target.rpartition("/")[2].rpartition("#")[2]}
         about = (
@@ -121,10 +166,10 @@ class Export:
             "datatype": "wikibase-item",
             "labels": model.texts(words),
             "descriptions": model.texts({"en": about}),
-            "claims": self._match(key, target),
+            "claims": self._exact_match(key, target),
         }
 
-    def _match(self, key: str, target: str) -> dict[str, Any]:
+    def _exact_match(self, key: str, target: str) -> dict[str, Any]:
         if not target:
             return {}
         same = self.numbers[EXACT_MATCH.key(self.reader.minter)]
@@ -132,24 +177,24 @@ class Export:
         return model.claims([model.statement(self.numbers[key], (key, target), snak)])
 
 
-def prepare(reader: GraphReader, found: Survey) -> Export:
-    """Number what has no number yet of what was found in a graph (`survey`).
+def prepare_export(reader: GraphReader, contents: ExportContents) -> Export:
+    """Assign ids to all entities and properties in `contents` that have none.
 
-    What is in `added` must be written (`write_numbers`) before anything is exported.
+    The ids in `added` must be stored (`write_numbers`) before the export is written.
     """
-    numbers, minter = Numbers.read(reader), reader.minter
+    numbers, minter = WikibaseIds.read(reader), reader.minter
     added = numbers.add("P", [own.key(minter) for own in OWN_PROPERTIES])
-    added += numbers.add("P", sorted(found.properties))
-    added += numbers.add("P", [phrase_key(minter, canonical) for canonical in found.phrases])
-    for group in (found.classes, found.sources, found.entities):
+    added += numbers.add("P", sorted(contents.properties))
+    added += numbers.add("P", [phrase_key(minter, canonical) for canonical in contents.phrases])
+    for group in (contents.classes, contents.sources, contents.entities):
         added += numbers.add("Q", sorted(group))
     ((runs, ended),) = reader.select_provenance("last-run")
-    page = (max(1, int(runs.value)), ended.value if ended is not None else _NEVER)
-    return Export(reader, found, numbers, tuple(added), page)
+    page_info = (max(1, int(runs.value)), ended.value if ended is not None else _NEVER)
+    return Export(reader, contents, numbers, tuple(added), page_info)
 
 
 def equivalences(export: Export, vocabulary: Vocabulary) -> Iterator[Triple]:
-    """What the exported properties mean elsewhere; a Wikibase itself has no place for it."""
+    """Equivalent properties of other vocabularies, which a Wikibase cannot express."""
     minter, numbers = export.reader.minter, export.numbers
     for own in OWN_PROPERTIES:
         if own.term is not None:
@@ -158,60 +203,46 @@ def equivalences(export: Export, vocabulary: Vocabulary) -> Iterator[Triple]:
             if own.predicate:
                 predicate = vocabulary.predicate(own.predicate, id_)
                 yield Triple(predicate, OWL.equivalentProperty, own.term)
-    for name in sorted(export.survey.properties):
+    for name in sorted(export.contents.properties):
         id_, term = numbers[name], NamedNode(name)
         yield Triple(vocabulary.thing(id_), OWL.equivalentProperty, term)
         yield Triple(vocabulary.predicate("wdt", id_), OWL.equivalentProperty, term)
     related = vocabulary.predicate("wdt", numbers[RELATED_TO.key(minter)])
-    for canonical in export.survey.phrases:
+    for canonical in export.contents.phrases:
         typed = vocabulary.predicate("wdt", numbers[phrase_key(minter, canonical)])
         yield Triple(typed, RDFS.subPropertyOf, related)
 
 
-NO_LANGUAGE = "mul"
-"""Language code of Wikibase for a label in no language, or in all."""
-
-
 @dataclass(slots=True)
-class Facts:
-    """Rows of the queries about one entity."""
-
-    labels: list[Row] = field(default_factory=list)
-    names: list[Literal] = field(default_factory=list)
-    descriptions: list[Literal] = field(default_factory=list)
-    statements: list[Row] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Items:
-    """Makes the content of items; descriptions are kept apart over all that are made."""
+class ItemBuilder:
+    """Builds the content of items, with unique pairs of label and description."""
 
     minter: Minter
-    survey: Survey
-    numbers: Numbers
+    contents: ExportContents
+    numbers: WikibaseIds
     links: dict[str, list[str]]
     _described: set[int] = field(default_factory=set)
 
-    def item(self, name: str, facts: Facts) -> dict[str, Any]:
-        """What the item of an IRI holds, whatever the IRI is of."""
-        labels, aliases = _names(facts)
-        made = [self._url(name, ORIGINAL, name)]
-        made += [self._url(name, EXACT_MATCH, target) for target in self.links.get(name, ())]
-        descriptions = _descriptions(facts)
-        if name in self.survey.sources:
-            made += self._source(name)
+    def item(self, name: str, rows: EntityRows) -> dict[str, Any]:
+        """The content of the item of an entity, class or source."""
+        labels, aliases = _names(rows)
+        statements = [self._url(name, ORIGINAL, name)]
+        statements += [self._url(name, EXACT_MATCH, t) for t in self.links.get(name, ())]
+        descriptions = _descriptions(rows)
+        if name in self.contents.sources:
+            statements += self._source(name)
             labels = labels or self._title(name)
-            descriptions = descriptions or {"en": f"source: {_tail(name)}"}
-        if name in self.survey.classes:
-            labels = labels or {"en": CLASS_LABELS.get(name, _tail(name))}
+            descriptions = descriptions or {"en": f"source: {_local_name(name)}"}
+        if name in self.contents.classes:
+            labels = labels or {"en": CLASS_LABELS.get(name, _local_name(name))}
             descriptions = {"en": "kind of thing"}
-        made += self._classes(name, facts)
-        made += self._relations(name, facts.statements)
+        statements += self._classes(name, rows)
+        statements += self._relations(name, rows.statements)
         return {
             "labels": model.texts(labels),
-            "descriptions": self._unlike_others(name, labels, model.texts(descriptions)),
+            "descriptions": self._distinct_descriptions(name, labels, model.texts(descriptions)),
             "aliases": aliases,
-            "claims": model.claims(made),
+            "claims": model.claims(statements),
         }
 
     def _id(self, own: OwnProperty) -> str:
@@ -222,19 +253,19 @@ class Items:
         return model.statement(self.numbers[name], (name, target), snak)
 
     def _source(self, name: str) -> Iterator[model.Statement]:
-        digest = self.survey.sources[name].digest
+        digest = self.contents.sources[name].digest
         if digest:
             snak = model.string_snak(self._id(DIGEST), digest)
             yield model.statement(self.numbers[name], (name, digest), snak)
 
     def _title(self, name: str) -> dict[str, str]:
-        title = self.survey.sources[name].title
+        title = self.contents.sources[name].title
         if title is None or not title.value.strip():
-            return {NO_LANGUAGE: _tail(name)}
+            return {NO_LANGUAGE: _local_name(name)}
         return {title.language or NO_LANGUAGE: title.value}
 
-    def _classes(self, name: str, facts: Facts) -> Iterator[model.Statement]:
-        for class_ in sorted({iri(row[2]) for row in facts.labels if row[2] is not None}):
+    def _classes(self, name: str, rows: EntityRows) -> Iterator[model.Statement]:
+        for class_ in sorted({iri(row[2]) for row in rows.labels if row[2] is not None}):
             snak = model.item_snak(self._id(INSTANCE_OF), self.numbers[class_])
             yield model.statement(self.numbers[name], (name, class_), snak)
 
@@ -253,12 +284,12 @@ class Items:
             yield self._relation(name, key, target, relationship, groups[key, target, relationship])
 
     def _properties(self, row: Row) -> Iterator[str]:
-        """Keys of typed properties that say what a statement says."""
+        """Keys of the specific properties of a statement."""
         if row[3] is not None:
             yield iri(row[3])
         elif row[4] is not None:
             canonical = canonical_phrase(row[4].value)
-            if canonical in self.survey.phrases:
+            if canonical in self.contents.phrases:
                 yield phrase_key(self.minter, canonical)
 
     def _relation(
@@ -281,7 +312,7 @@ class Items:
         )
 
     def _reference(self, document: str) -> dict[str, Any]:
-        source = self.numbers[self.survey.documents[document]]
+        source = self.numbers[self.contents.documents[document]]
         return model.reference(
             [
                 model.item_snak(self._id(STATED_IN), source),
@@ -289,15 +320,18 @@ class Items:
             ]
         )
 
-    def _unlike_others(
+    def _distinct_descriptions(
         self, name: str, labels: dict[str, str], descriptions: model.Texts
     ) -> model.Texts:
-        """A Wikibase takes no two items of one label and description: then the id is added."""
-        for language, held in descriptions.items():
-            key = hash((language, labels.get(language), held["value"]))
+        """Add the id to a description if another item has the same label and description.
+
+        Wikibase does not allow two such items.
+        """
+        for language, text_value in descriptions.items():
+            key = hash((language, labels.get(language), text_value["value"]))
             if language in labels and key in self._described:
-                mark = f" ({self.numbers[name]})"
-                held["value"] = held["value"][: model.TEXT_LIMIT - len(mark)] + mark
+                suffix = f" ({self.numbers[name]})"
+                text_value["value"] = text_value["value"][: model.TEXT_LIMIT - len(suffix)] + suffix
             self._described.add(key)
         return descriptions
 
@@ -306,92 +340,67 @@ def _text_snak(property_id: str, text: Literal) -> model.Snak:
     return model.text_snak(property_id, text.value, text.language or "")
 
 
-def _names(facts: Facts) -> tuple[dict[str, str], dict[str, Any]]:
-    """Labels, one a language, and aliases: all other names."""
+def _names(rows: EntityRows) -> tuple[dict[str, str], dict[str, Any]]:
+    """Labels, one per language, and all other names as aliases."""
     labels: dict[str, str] = {}
-    for name in sorted({row[1] for row in facts.labels if row[1] is not None}, key=str):
+    for name in sorted({row[1] for row in rows.labels if row[1] is not None}, key=str):
         labels.setdefault(name.language or NO_LANGUAGE, name.value)
     aliases: defaultdict[str, dict[str, dict[str, str]]] = defaultdict(dict)
-    for name in sorted(set(facts.names), key=str):
+    for name in sorted(set(rows.names), key=str):
         language = name.language or NO_LANGUAGE
-        held = model.text(name.value, language)
-        if held["value"] and held["value"] != " ".join(labels.get(language, "").split()):
-            aliases[language][held["value"]] = held
+        text_value = model.text(name.value, language)
+        if text_value["value"] and text_value["value"] != " ".join(
+            labels.get(language, "").split()
+        ):
+            aliases[language][text_value["value"]] = text_value
     return labels, {language: list(aliases[language].values()) for language in sorted(aliases)}
 
 
-def _descriptions(facts: Facts) -> dict[str, str]:
-    """The shortest description of each language; in English the class goes before it."""
-    made: dict[str, str] = {}
-    for text in sorted(set(facts.descriptions), key=lambda t: (len(t.value), str(t))):
-        made.setdefault(text.language or NO_LANGUAGE, text.value)
-    classes = sorted({iri(row[2]) for row in facts.labels if row[2] is not None})
+def _descriptions(rows: EntityRows) -> dict[str, str]:
+    """The shortest description of each language; the English one starts with the class."""
+    result: dict[str, str] = {}
+    for text in sorted(set(rows.descriptions), key=lambda t: (len(t.value), str(t))):
+        result.setdefault(text.language or NO_LANGUAGE, text.value)
+    classes = sorted({iri(row[2]) for row in rows.labels if row[2] is not None})
     words = ", ".join(CLASS_LABELS[class_] for class_ in classes if class_ in CLASS_LABELS)
     if words:
-        made["en"] = f"{words}: {made['en']}" if "en" in made else words
-    return made
+        result["en"] = f"{words}: {result['en']}" if "en" in result else words
+    return result
 
 
-def _tail(name: str) -> str:
-    """The end of an IRI, to be read by people."""
+def _local_name(name: str) -> str:
+    """The last part of an IRI, decoded."""
     return unquote(name.rstrip("/#").rpartition("#")[2].rpartition("/")[2]) or name
 
 
-Row = tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What statements are drawn from; `digest` and `title` where they are known."""
-
-    title: Literal | None = None
-    digest: str = ""
-
-
-@dataclass(slots=True)
-class Survey:
-    """IRIs of everything that becomes an item or a property, and what they are called by.
-
-    `documents` leads from the parts of sources to the sources, `properties` from the properties of
-    an imported graph to their labels, `phrases` from canonical phrases to how they are written.
-    """
-
-    entities: list[str] = field(default_factory=list)
-    classes: set[str] = field(default_factory=set)
-    sources: dict[str, Source] = field(default_factory=dict)
-    documents: dict[str, str] = field(default_factory=dict)
-    properties: dict[str, Literal | None] = field(default_factory=dict)
-    phrases: dict[str, Literal] = field(default_factory=dict)
-
-
-def survey(reader: GraphReader, *, typed: int = 0) -> Survey:
-    """Go through a graph; phrases of at least `typed` statements count, none if it is 0."""
-    found = Survey()
+def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
+    """Collect the contents of an export, with phrases of at least `typed` statements (0: none)."""
+    contents = ExportContents()
     entities = {iri(row[0]) for row in reader.rows("entity-texts")}
     for _, _, class_ in reader.rows_for("entity-labels", entities):
         if class_ is not None:
-            found.classes.add(iri(class_))
+            contents.classes.add(iri(class_))
     cited, objects, phrases = set(), set(), _Phrases()
     for row in reader.rows_for("statements", entities):
         _, entity, object_, property_, phrase, _, _, document = row
         objects.add(iri(object_))
-        if document is not None and document != entity:  # else it is the entity's own page
+        if document is not None and document != entity:  # else it is the page of the entity
             cited.add(iri(document))
         if property_ is not None:
-            _add_property(found, iri(property_), phrase)
+            _add_property(contents, iri(property_), phrase)
         elif phrase is not None and typed:
             phrases.add(row)
-    found.entities = sorted(entities | objects)
-    found.classes -= set(found.entities)
-    found.phrases = phrases.of_at_least(typed)
-    _add_sources(reader, found, cited)
-    return found
+    contents.entities = sorted(entities | objects)
+    contents.classes -= set(contents.entities)
+    contents.phrases = phrases.frequent(typed)
+    _add_sources(reader, contents, cited)
+    return contents
 
 
-def _add_property(found: Survey, name: str, label: Literal | None) -> None:
-    """A property with several labels goes by the first of them."""
-    labels = [text for text in (found.properties.get(name), label) if text is not None]
-    found.properties[name] = min(labels, key=str, default=None)
+def _add_property(contents: ExportContents, name: str, label: Literal | None) -> None:
+    """Add a property; of several labels the first one is used."""
+    labels = [text for text in (contents.properties.get(name), label) if text is not None]
+    contents.properties[name] = min(labels, key=str, default=None)
 
 
 class _Phrases:
@@ -406,8 +415,8 @@ class _Phrases:
         self._statements[canonical].add(iri(row[0]))
         self._spellings[canonical][row[4]] += 1
 
-    def of_at_least(self, count: int) -> dict[str, Literal]:
-        """Canonical phrases with their commonest spellings."""
+    def frequent(self, count: int) -> dict[str, Literal]:
+        """Canonical phrase -> its most frequent spelling, with at least `count` statements."""
         return {
             canonical: min(spellings, key=lambda s: (-spellings[s], str(s)))
             for canonical, spellings in sorted(self._spellings.items())
@@ -415,30 +424,27 @@ class _Phrases:
         }
 
 
-def _add_sources(reader: GraphReader, found: Survey, cited: set[str]) -> None:
-    """All sources of the documents' part, and what the statements of other parts are drawn from."""
-    found.documents = {name: name for name in cited}
+def _add_sources(reader: GraphReader, contents: ExportContents, cited: set[str]) -> None:
+    """Add all sources of documents, and the sources of statements in imported graphs."""
+    contents.documents = {name: name for name in cited}
     titles: dict[str, Literal] = {}
     for document, source, title, _, begin, *_ in reader.rows_for("documents", cited):
-        found.documents[iri(document)] = name = iri(source)
-        if title is not None and begin is not None:  # a stretch bears the title of its source
+        contents.documents[iri(document)] = name = iri(source)
+        if title is not None and begin is not None:  # a chunk has the title of its source
             titles.setdefault(name, title)
-    found.sources = {name: Source(titles.get(name)) for name in set(found.documents.values())}
+    contents.sources = {
+        name: CitedSource(titles.get(name)) for name in set(contents.documents.values())
+    }
     if any(part.name == DOCUMENTS for part in reader.parts):
         for source, digest, title, *_ in reader.select_provenance("source-states"):
             name = iri(source)
-            found.sources[name] = Source(titles.get(name, title), digest.value)
+            contents.sources[name] = CitedSource(titles.get(name, title), digest.value)
 
 
-def links_of(reader: GraphReader) -> dict[str, list[str]]:
-    """What entities are linked to as the same."""
+def identity_links(reader: GraphReader) -> dict[str, list[str]]:
+    """Entity -> items that it is linked to as identical."""
     links: defaultdict[str, set[str]] = defaultdict(set)
     for quad in reader.store.quads(reader.minter.links_graph):
         if quad.predicate.value in _SAME and isinstance(quad.object, NamedNode):
             links[iri(quad.subject)].add(quad.object.value)
     return {name: sorted(targets) for name, targets in links.items()}
-
-
-_SAME = frozenset(
-    {"http://www.w3.org/2004/02/skos/core#exactMatch", "http://www.w3.org/2002/07/owl#sameAs"}
-)

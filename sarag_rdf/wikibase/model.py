@@ -1,4 +1,4 @@
-"""Wikibase's JSON data model: reading entity documents, and building them."""
+"""The JSON data model of Wikibase: reading and building entity documents."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ NUMBERED = {"item": "Q", "property": "P", "lexeme": "L"}
 class Entity:
     """One entity document.
 
-    `position` is the offset in the unpacked text behind it, where reading may go on (0 if it may
-    not); `consumed` the bytes read of the file itself, for a display of progress.
+    `position` is the offset after it in the decompressed dump, where reading can resume (0 if it
+    cannot); `consumed` is the number of bytes read from the file, for progress.
     """
 
     data: Json
@@ -33,16 +33,16 @@ class Entity:
     @property
     def id(self) -> str:
         """``Q42`` or ``P31``; raises `InputError` for a document without one."""
-        found = self.data.get("id") or self.data.get("entity")
-        if not isinstance(found, str) or not found:
+        id_ = self.data.get("id") or self.data.get("entity")
+        if not isinstance(id_, str) or not id_:
             raise InputError("an entity document has no id: this is not a Wikibase JSON dump")
-        return found
+        return id_
 
 
 def mapping(data: Json, key: str) -> Json:
-    """The map of that key; PHP writes an empty one as a list, or leaves it out."""
-    found = data.get(key)
-    return found if isinstance(found, Mapping) else {}
+    """The map under a key; PHP serializes an empty one as a list, or omits it."""
+    value = data.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def statements(data: Json) -> Iterator[tuple[str, list[Json]]]:
@@ -50,14 +50,14 @@ def statements(data: Json) -> Iterator[tuple[str, list[Json]]]:
     yield from mapping(data, "claims").items()
 
 
-def best(group: list[Json]) -> list[Json]:
-    """Those of best rank: the preferred, else the normal; never the deprecated."""
+def best_ranked(group: list[Json]) -> list[Json]:
+    """The statements of best rank: preferred ones, else normal ones, but never deprecated ones."""
     preferred = [statement for statement in group if statement.get("rank") == "preferred"]
     return preferred or [s for s in group if s.get("rank", "normal") == "normal"]
 
 
 def grouped_snaks(holder: Json, key: str) -> Iterator[Json]:
-    """Snaks of qualifiers or of a reference, in the order that the document gives."""
+    """Snaks of qualifiers or of a reference, in the order given in the document."""
     groups = mapping(holder, key)
     order = holder.get(f"{key}-order") or groups
     for property_id in order:
@@ -65,14 +65,14 @@ def grouped_snaks(holder: Json, key: str) -> Iterator[Json]:
 
 
 def entity_id(value: Json) -> str:
-    """The id that a value of type ``wikibase-entityid`` names."""
+    """The id in a value of type ``wikibase-entityid``."""
     if "id" in value:
         return str(value["id"])
     return f"{NUMBERED.get(value.get('entity-type', ''), 'Q')}{value['numeric-id']}"
 
 
 def content_hash(content: Any) -> str:
-    """40 hexadecimal digits made from content; what the documents call `hash` plays no part."""
+    """A hash of content, 40 hexadecimal digits, without the `hash` fields of documents."""
     bare = json.dumps(_without_hashes(content), sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(bare.encode("ascii")).hexdigest()[:40]
 
@@ -90,36 +90,40 @@ Statement = dict[str, Any]
 Texts = dict[str, Any]
 
 TEXT_LIMIT = 250
-"""Characters of a label, description or alias that a Wikibase takes by default."""
+"""Default limit of Wikibase for a label, description or alias, in characters."""
 
 
 def _snak(property_id: str, datatype: str, kind: str, value: Any) -> Snak:
-    held = {"value": value, "type": kind}
-    snak = {"snaktype": "value", "property": property_id, "datavalue": held, "datatype": datatype}
+    data = {"value": value, "type": kind}
+    snak = {"snaktype": "value", "property": property_id, "datavalue": data, "datatype": datatype}
     return {**snak, "hash": content_hash(snak)}
 
 
 def item_snak(property_id: str, id_: str) -> Snak:
+    """A snak whose value is an item."""
     value = {"entity-type": "item", "numeric-id": number(id_), "id": id_}
     return _snak(property_id, "wikibase-item", "wikibase-entityid", value)
 
 
 def text_snak(property_id: str, text: str, language: str) -> Snak:
+    """A snak whose value is a text in a language."""
     value = {"text": text, "language": language or "und"}
     return _snak(property_id, "monolingualtext", "monolingualtext", value)
 
 
 def quantity_snak(property_id: str, amount: str) -> Snak:
+    """A snak whose value is a number without a unit."""
     value = {"amount": f"{Decimal(amount):+f}", "unit": "1"}
     return _snak(property_id, "quantity", "quantity", value)
 
 
 def string_snak(property_id: str, text: str, datatype: str = "string") -> Snak:
+    """A snak whose value is a string or a URL."""
     return _snak(property_id, datatype, "string", text)
 
 
 def grouped(snaks: Iterable[Snak]) -> dict[str, list[Snak]]:
-    """Snaks by property, by number; each once."""
+    """Unique snaks by property, ordered by its number."""
     groups: dict[str, dict[str, Snak]] = {}
     for snak in snaks:
         groups.setdefault(snak["property"], {})[snak["hash"]] = snak
@@ -127,6 +131,7 @@ def grouped(snaks: Iterable[Snak]) -> dict[str, list[Snak]]:
 
 
 def reference(snaks: Iterable[Snak]) -> dict[str, Any]:
+    """A reference with its hash."""
     groups = grouped(snaks)
     return {"hash": content_hash(groups), "snaks": groups, "snaks-order": list(groups)}
 
@@ -138,19 +143,19 @@ def statement(
     qualifiers: Iterable[Snak] = (),
     references: Iterable[dict[str, Any]] = (),
 ) -> Statement:
-    """A statement whose id is made from `seed` and the property: the same at every export."""
-    made: Statement = {
+    """A statement; its id is a function of `seed` and the property, equal in every export."""
+    result: Statement = {
         "mainsnak": main,
         "type": "statement",
         "id": f"{entity}${_guid(*seed, main['property'])}",
         "rank": "normal",
     }
     if groups := grouped(qualifiers):
-        made["qualifiers"] = groups
-        made["qualifiers-order"] = list(groups)
-    if found := {held["hash"]: held for held in references}:
-        made["references"] = [found[key] for key in sorted(found)]
-    return made
+        result["qualifiers"] = groups
+        result["qualifiers-order"] = list(groups)
+    if by_hash := {reference["hash"]: reference for reference in references}:
+        result["references"] = [by_hash[key] for key in sorted(by_hash)]
+    return result
 
 
 def _guid(*seed: str) -> str:
@@ -159,15 +164,15 @@ def _guid(*seed: str) -> str:
 
 
 def claims(statements: Iterable[Statement]) -> dict[str, list[Statement]]:
-    """Statements by property, by number."""
+    """Statements by property, ordered by its number."""
     groups: dict[str, list[Statement]] = {}
-    for made in statements:
-        groups.setdefault(made["mainsnak"]["property"], []).append(made)
+    for item in statements:
+        groups.setdefault(item["mainsnak"]["property"], []).append(item)
     return {key: groups[key] for key in sorted(groups, key=number)}
 
 
 def text(value: str, language: str) -> dict[str, str]:
-    """A label, description or alias: one line, and no longer than a Wikibase takes."""
+    """A label, description or alias on one line, truncated to `TEXT_LIMIT`."""
     line = " ".join(value.split())
     if len(line) > TEXT_LIMIT:
         line = line[: TEXT_LIMIT - 1].rstrip() + "…"
@@ -176,12 +181,12 @@ def text(value: str, language: str) -> dict[str, str]:
 
 def texts(values: dict[str, str]) -> Texts:
     """Texts by language, without empty ones."""
-    made = {language: text(values[language], language) for language in sorted(values)}
-    return {language: held for language, held in made.items() if held["value"]}
+    result = {language: text(values[language], language) for language in sorted(values)}
+    return {language: item for language, item in result.items() if item["value"]}
 
 
-def entity(id_: str, page: tuple[int, str], held: dict[str, Any]) -> dict[str, Any]:
-    """An entity document; `page` is its revision, and when that was made."""
+def entity(id_: str, page: tuple[int, str], content: dict[str, Any]) -> dict[str, Any]:
+    """An entity document; `page` is its revision and the time of that revision."""
     item = id_.startswith("Q")
     return {
         "type": "item" if item else "property",
@@ -191,7 +196,7 @@ def entity(id_: str, page: tuple[int, str], held: dict[str, Any]) -> dict[str, A
         "aliases": {},
         "claims": {},
         **({"sitelinks": {}} if item else {}),
-        **held,
+        **content,
         "pageid": 2 * number(id_) - (0 if item else 1),
         "ns": 0 if item else 120,
         "title": id_ if item else f"Property:{id_}",

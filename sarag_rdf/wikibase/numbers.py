@@ -1,7 +1,7 @@
-"""Which Q or P an IRI has: a table in the graph that only grows, so numbers stay what they are.
+"""The Q and P numbers of IRIs: a table in the graph to which rows are only added.
 
-It stands in a named graph of its own, which no query of a search reads. Adding to it does not
-change the graph's revision: vectors and other caches stay valid.
+The table is in a named graph of its own, which no search reads. Additions do not change the
+revision of the graph, so that caches remain valid.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _ID = re.compile(r"([QP])([1-9]\d*)")
 _BATCH = 5000
 
 
-class Numbers:
-    """Ids by IRI, as the graph holds them and as they are added."""
+class WikibaseIds:
+    """The table of ids by IRI, with ids that have been added but not stored."""
 
     def __init__(self, ids: Iterable[tuple[str, str]] = ()) -> None:
-        """Raises `StoreError` for an id that is none, or that two IRIs have."""
+        """`ids` are (IRI, id) pairs. Raises `StoreError` for an invalid or duplicate id."""
         self._ids = dict(ids)
         self._last = {"Q": 0, "P": 0}
         for name, id_ in self._ids.items():
             match = _ID.fullmatch(id_)
             if match is None:
-                raise StoreError(f"{name} has '{id_}' in place of a number of Wikibase")
+                raise StoreError(f"'{id_}' of {name} is not a Wikibase id: restore the graph")
             self._last[match[1]] = max(self._last[match[1]], int(match[2]))
         if len(set(self._ids.values())) < len(self._ids):
-            raise StoreError("two IRIs have the same number of Wikibase: restore the graph")
+            raise StoreError("two IRIs have the same Wikibase id: restore the graph")
 
     @classmethod
-    def read(cls, reader: GraphReader) -> Numbers:
+    def read(cls, reader: GraphReader) -> WikibaseIds:
         """The table of a graph; empty before the first export."""
         quads = reader.store.quads(reader.minter.numbers_graph)
         return cls(
@@ -56,7 +56,7 @@ class Numbers:
         return name in self._ids
 
     def add(self, letter: Letter, names: Iterable[str]) -> list[tuple[str, str]]:
-        """Give the next numbers to what has none, in the order given; what was added."""
+        """Assign the next ids to IRIs without one, in the order given; returns (IRI, id) pairs."""
         added = []
         for name in names:
             if name not in self._ids:
@@ -65,13 +65,13 @@ class Numbers:
                 added.append((name, self._ids[name]))
         return added
 
-    def without_gaps(self, names: Iterable[str]) -> bool:
-        """Whether these are all the items that there ever were."""
+    def is_contiguous(self, names: Iterable[str]) -> bool:
+        """Whether the numbers of these items are all numbers from 1, without gaps."""
         return len({self._ids[name] for name in names}) == self._last["Q"]
 
 
 def write_numbers(reader: GraphReader, added: Iterable[tuple[str, str]]) -> None:
-    """Append to the table of a graph that is open for writing."""
+    """Append rows to the table of a graph that is open for writing."""
     graph = NamedNode(reader.minter.numbers_graph)
     quads: Iterator[Quad] = (
         Quad(NamedNode(name), SARAG.wikibaseId, Literal(id_), graph) for name, id_ in added

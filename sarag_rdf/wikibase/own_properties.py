@@ -1,4 +1,4 @@
-"""The properties that every export declares, and what they mean in other vocabularies."""
+"""The properties declared in every export, with equivalent terms of other vocabularies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class OwnProperty:
-    """`term` says the same in another vocabulary; `predicate` is the prefix of what it equals."""
+    """A property of the export; its predicate with prefix `predicate` is equivalent to `term`."""
 
     name: str
     label: str
@@ -30,7 +30,7 @@ class OwnProperty:
     predicate: str = ""
 
     def key(self, minter: Minter) -> str:
-        """What the table of numbers knows the property by."""
+        """The IRI of the property in the table of ids."""
         return f"{minter.base}property/{self.name}"
 
 
@@ -108,15 +108,15 @@ CLASS_LABELS: Final = {
     SARAG.GeoPoliticalEntity.value: "geopolitical entity",
     SARAG.MiscEntity.value: "named thing",
 }
-"""What the classes of entities are called."""
+"""Labels of the classes of entities."""
 
 
 def canonical_phrase(phrase: str) -> str:
-    """What phrases share that say the same: case, punctuation, articles, forms of be, have, do."""
+    """A phrase without differences of case, punctuation, articles, and forms of be, have and do."""
     words = normalize_name(phrase).split()
     return " ".join(_FORMS.get(word, word) for word in words if word not in _ARTICLES)
 
 
 def phrase_key(minter: Minter, canonical: str) -> str:
-    """What the table of numbers knows the property of a phrase by."""
+    """The IRI of the property of a phrase in the table of ids."""
     return f"{minter.base}property/phrase-{sha256_hex(canonical)[:20]}"

@@ -1,7 +1,7 @@
-"""Commands of QuickStatements (version 1) that make the items of a graph in a Wikibase.
+"""QuickStatements (version 1) commands that create the items of a graph in a Wikibase.
 
-Properties must be there before: QuickStatements cannot make any. First every item is made with
-its texts, then come the statements, so that each item that one names exists by then.
+QuickStatements cannot create properties, so they must exist. All items are created with their
+texts before any statements, so that the items in statements exist.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from sarag_rdf.wikibase.numbers import is_id
 
 
 def read_targets(file: Path) -> dict[str, str]:
-    """A table of two columns with a tab between: own id, id in the target. ``#`` is a comment."""
+    """Read a tab-separated table of ids: id in the export, id in the target. ``#`` is a comment."""
     targets: dict[str, str] = {}
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file} cannot be read: {error}") from error
-    for place, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         own, _, target = (part.strip() for part in line.partition("\t"))
         if not (is_id(own) and is_id(target) and own[0] == target[0]):
             raise InputError(
-                f"{file}, line {place}: write an own id, a tab and the id in the target, "
-                "for example P1 and P31"
+                f"{file}, line {number}: expected an id, a tab and the id in the target, for "
+                "example P1 and P31"
             )
         targets[own] = target
     return targets
 
 
 def commands(export: Export, targets: Mapping[str, str]) -> Iterator[str]:
-    """One command a line; what `targets` does not name keeps its own id.
+    """Commands, one per line; ids that are not in `targets` are not changed.
 
-    Raises `UsageError` if new items would get other ids than their own, because some number is
-    not in use any more.
+    Raises `UsageError` if the target would assign other ids to new items, because the ids of the
+    export have gaps.
     """
     new = {export.numbers[name] for name in export.items()} - targets.keys()
-    if new and (len(new) < len(export.items()) or not export.numbers.without_gaps(export.items())):
+    if new and (len(new) < len(export.items()) or not export.numbers.is_contiguous(export.items())):
         raise UsageError(
-            "new items would not get their own numbers in the target: name all items of the "
-            f"target in the table of --properties ({len(new)} are missing, {min(new)} for one)"
+            f"the target would assign other ids to {len(new)} new items, such as {min(new)}: give "
+            "the ids of all items in the target in the table of --properties"
         )
     for entity in export.entities():
         if entity.id.startswith("Q"):
@@ -62,11 +62,11 @@ def _texts(data: Json, targets: Mapping[str, str]) -> Iterator[str]:
         yield "CREATE"
         subject = "LAST"
     for prefix, key in (("L", "labels"), ("D", "descriptions")):
-        for language, held in data[key].items():
-            yield "\t".join((subject, prefix + language, _quoted(held["value"])))
+        for language, text_value in data[key].items():
+            yield "\t".join((subject, prefix + language, _quoted(text_value["value"])))
     for language, aliases in data["aliases"].items():
-        for held in aliases:
-            yield "\t".join((subject, f"A{language}", _quoted(held["value"])))
+        for text_value in aliases:
+            yield "\t".join((subject, f"A{language}", _quoted(text_value["value"])))
 
 
 def _statements(data: Json, targets: Mapping[str, str]) -> Iterator[str]:
@@ -76,7 +76,7 @@ def _statements(data: Json, targets: Mapping[str, str]) -> Iterator[str]:
             words = [subject, *_pair(statement["mainsnak"], targets)]
             for snak in grouped_snaks(statement, "qualifiers"):
                 words += _pair(snak, targets)
-            # Only the last of several references would be kept: each has a line of its own.
+            # QuickStatements uses only the last reference of a line, so each gets its own line.
             for reference in statement.get("references") or [{}]:
                 sources: list[str] = []
                 for snak in grouped_snaks(reference, "snaks"):
@@ -101,5 +101,5 @@ def _value(value: Any, targets: Mapping[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Between quotes, on one line and without tabs; quotes within stay, as the tool reads them."""
+    """In quotes, on one line and without tabs; quotes inside are not escaped, as in the tool."""
     return f'"{" ".join(text.split())}"'

@@ -1,4 +1,4 @@
-"""Entity documents as RDF, exactly as in Wikibase's RDF dumps, but without blank nodes."""
+"""Entity documents as RDF, exactly as in the RDF dumps of Wikibase, but without blank nodes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _CLASSES: Final = {"item": WIKIBASE.Item, "property": WIKIBASE.Property}
 def entity_triples(
     entity: Entity, vocabulary: Vocabulary, flavor: Flavor = "full"
 ) -> Iterator[Triple]:
-    """All triples of one entity document, each once.
+    """The unique triples of one entity document.
 
-    `full` has statements with rank, qualifiers, references and deep values, and the truthy
-    values beside them; `truthy` the truthy values alone, and no pages. Raises `InputError` for a
-    document that is neither an item, a property nor a redirect, or lacks what these must have.
+    `full` has statements with rank, qualifiers, references and deep values, in addition to truthy
+    values; `truthy` has only truthy values, and no sitelinks. Raises `InputError` for a document
+    that is not an item, a property or a redirect, or is invalid.
     """
     seen: set[Triple] = set()
     try:
@@ -39,8 +39,8 @@ def entity_triples(
                 yield triple
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise InputError(
-            f"the document of {entity.id} is not as Wikibase writes it ({type(error).__name__}: "
-            f"{error}): export it anew, or leave it out"
+            f"the document of {entity.id} is not a valid Wikibase document "
+            f"({type(error).__name__}: {error}): export it again, or leave it out"
         ) from error
 
 
@@ -52,7 +52,9 @@ def _triples(entity: Entity, vocabulary: Vocabulary, flavor: Flavor) -> Iterator
         return
     kind = data.get("type")
     if kind not in _CLASSES:
-        raise InputError(f"{entity.id} is of type '{kind}': only items and properties are read")
+        raise InputError(
+            f"{entity.id} is of type '{kind}': only items and properties can be converted"
+        )
     yield from document_triples(vocabulary, entity.id, data)
     yield Triple(node, RDF.type, _CLASSES[kind])
     yield from text_triples(node, data)
@@ -67,7 +69,7 @@ def _triples(entity: Entity, vocabulary: Vocabulary, flavor: Flavor) -> Iterator
 def document_triples(
     vocabulary: Vocabulary, id_: str, data: Json, *, license_: str = ""
 ) -> Iterator[Triple]:
-    """The document about an entity: revision, date, how much it says; a licence if given."""
+    """The document about an entity: revision, date, counts, and optionally a licence."""
     node = vocabulary.document(id_)
     yield Triple(node, RDF.type, SCHEMA.Dataset)
     yield Triple(node, SCHEMA.about, vocabulary.thing(id_))
@@ -99,7 +101,7 @@ def _format(node: NamedNode, license_: str) -> Iterator[Triple]:
 def dump_header(
     modified: str, *, license_: str = CC0, dump: NamedNode | None = None
 ) -> Iterator[Triple]:
-    """What a dump says of itself; `dump` is its node, by default the one of every Wikibase."""
+    """The metadata of a dump; `dump` is its node, by default the node common to all dumps."""
     node = dump or WIKIBASE.Dump
     yield Triple(node, RDF.type, SCHEMA.Dataset)
     yield Triple(node, RDF.type, OWL.Ontology)
@@ -112,7 +114,7 @@ def dump_header(
 def dump_triples(
     entities: Iterable[Entity], vocabulary: Vocabulary, flavor: Flavor = "full"
 ) -> Iterator[Triple]:
-    """Triples of many entities, each once: nodes of values and references are shared by many."""
+    """The unique triples of entities, which share nodes of values and references."""
     shared = (f"{vocabulary.top}value/", f"{vocabulary.top}reference/")
     written: set[str] = set()
     for entity in entities:
@@ -127,7 +129,7 @@ def dump_triples(
         written |= new
 
 
-_ROLES: Final = {
+_PROPERTY_ROLES: Final = {
     "directClaim": "wdt",
     "claim": "p",
     "statementProperty": "ps",
@@ -144,8 +146,10 @@ _NORMALIZED_ROLES: Final = {
     "qualifierValueNormalized": "pqn",
     "referenceValueNormalized": "prn",
 }
-_WITH_NORMALIZED: Final = frozenset({"external-id", "quantity"})
-_OF_IRIS: Final = frozenset({"url", "commonsMedia", "geo-shape", "tabular-data", "entity-schema"})
+_NORMALIZED_DATATYPES: Final = frozenset({"external-id", "quantity"})
+_IRI_DATATYPES: Final = frozenset(
+    {"url", "commonsMedia", "geo-shape", "tabular-data", "entity-schema"}
+)
 
 
 def type_node(datatype: str) -> NamedNode:
@@ -155,15 +159,15 @@ def type_node(datatype: str) -> NamedNode:
 
 
 def property_triples(vocabulary: Vocabulary, id_: str, datatype: str) -> Iterator[Triple]:
-    """Everything that a property is declared with but for its texts and statements."""
+    """The declaration of a property, without its texts and statements."""
     node = vocabulary.thing(id_)
     yield Triple(node, WIKIBASE.propertyType, type_node(datatype))
-    normalized = datatype in _WITH_NORMALIZED
-    for role, prefix in (_ROLES | (_NORMALIZED_ROLES if normalized else {})).items():
+    normalized = datatype in _NORMALIZED_DATATYPES
+    for role, prefix in (_PROPERTY_ROLES | (_NORMALIZED_ROLES if normalized else {})).items():
         yield Triple(node, WIKIBASE[role], vocabulary.predicate(prefix, id_))
-    of_iris = datatype in _OF_IRIS or datatype.startswith("wikibase-")
+    is_iri_valued = datatype in _IRI_DATATYPES or datatype.startswith("wikibase-")
     yield from _typed(vocabulary, id_, ("p", "psv", "pqv", "prv"), OWL.ObjectProperty)
-    simple = OWL.ObjectProperty if of_iris else OWL.DatatypeProperty
+    simple = OWL.ObjectProperty if is_iri_valued else OWL.DatatypeProperty
     yield from _typed(vocabulary, id_, ("wdt", "ps", "pq", "pr"), simple)
     if normalized:
         yield from _typed(vocabulary, id_, ("psn", "pqn", "prn"), OWL.ObjectProperty)
@@ -180,9 +184,9 @@ def _typed(
 
 
 def _without_value(vocabulary: Vocabulary, id_: str) -> Iterator[Triple]:
-    """The class of what has no value: all that has some value is outside it."""
+    """The class of entities without a value: the complement of those with some value."""
     none, direct = vocabulary.predicate("wdno", id_), vocabulary.predicate("wdt", id_)
-    some = vocabulary.nameless(none.value)
+    some = vocabulary.skolem_iri(none.value)
     yield Triple(none, RDF.type, OWL.Class)
     yield Triple(none, OWL.complementOf, some)
     yield Triple(some, RDF.type, OWL.Restriction)

@@ -1,4 +1,4 @@
-"""Statements, snaks and texts of an entity as triples."""
+"""Statements, snaks, texts and sitelinks of an entity as triples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from pyoxigraph import Literal, NamedNode, Triple
 from sarag_rdf.errors import InputError
 from sarag_rdf.ports import Term
 from sarag_rdf.vocab import PROV, RDF, RDFS, SCHEMA, SKOS
-from sarag_rdf.wikibase.model import Json, best, content_hash, grouped_snaks, mapping, statements
+from sarag_rdf.wikibase.model import (
+    Json,
+    best_ranked,
+    content_hash,
+    grouped_snaks,
+    mapping,
+    statements,
+)
 from sarag_rdf.wikibase.values import (
     deep_value,
     iri_of,
@@ -22,7 +29,7 @@ from sarag_rdf.wikibase.values import (
 )
 from sarag_rdf.wikibase.vocabulary import WIKIBASE, Site, Vocabulary
 
-_NOT_IN_NAMES = re.compile(r"[^\w-]", re.ASCII)
+_INVALID_IN_LOCAL_NAME = re.compile(r"[^\w-]", re.ASCII)
 _RANKS: Final = {
     "preferred": WIKIBASE.PreferredRank,
     "normal": WIKIBASE.NormalRank,
@@ -31,23 +38,23 @@ _RANKS: Final = {
 
 
 def statement_node(vocabulary: Vocabulary, statement: Json) -> NamedNode:
-    """IRI of a statement: its id, with ``-`` for what no local name may hold."""
-    return vocabulary.statement(_NOT_IN_NAMES.sub("-", statement["id"]))
+    """IRI of a statement: its id, with ``-`` for characters not allowed in local names."""
+    return vocabulary.statement(_INVALID_IN_LOCAL_NAME.sub("-", statement["id"]))
 
 
 def reference_node(vocabulary: Vocabulary, reference: Json) -> NamedNode:
-    """IRI of a reference: its hash, made anew from its snaks where the document has none."""
+    """IRI of a reference: its hash, computed from its snaks if the document has none."""
     return vocabulary.reference(reference.get("hash") or content_hash(mapping(reference, "snaks")))
 
 
 def full_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Iterator[Triple]:
-    """All statements of an entity, then all that belongs to them."""
+    """The links to all statements of an entity, then the triples of the statements."""
     for property_id, group in statements(data):
         for statement in group:
             node = statement_node(vocabulary, statement)
             yield Triple(entity, vocabulary.predicate("p", property_id), node)
     for _, group in statements(data):
-        leading = {statement["id"] for statement in best(group)}
+        leading = {statement["id"] for statement in best_ranked(group)}
         for statement in group:
             node = statement_node(vocabulary, statement)
             yield Triple(node, RDF.type, WIKIBASE.Statement)
@@ -74,9 +81,9 @@ def _statement(vocabulary: Vocabulary, node: NamedNode, statement: Json) -> Iter
 
 
 def truthy_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Iterator[Triple]:
-    """The values of the statements of best rank, straight at the entity."""
+    """The values of the statements of best rank, as direct properties of the entity."""
     for property_id, group in statements(data):
-        for statement in best(group):
+        for statement in best_ranked(group):
             snak = statement["mainsnak"]
             node = statement_node(vocabulary, statement)
             term = snak_term(vocabulary, node, snak, MAIN.simple)
@@ -106,7 +113,7 @@ REFERENCE: Final = Role("pr", "prv", "prn")
 def snak_triples(
     vocabulary: Vocabulary, subject: NamedNode, snak: Json, role: Role
 ) -> Iterator[Triple]:
-    """One snak in full, with the nodes of its values."""
+    """All triples of one snak, with the nodes of its values."""
     property_id = snak["property"]
     term = snak_term(vocabulary, subject, snak, role.simple)
     if term is not None:
@@ -118,11 +125,11 @@ def snak_triples(
 
 
 def snak_term(vocabulary: Vocabulary, subject: NamedNode, snak: Json, prefix: str) -> Term | None:
-    """The simple value; an IRI made from where it stands if it is unknown; None for no value."""
+    """The simple value; a Skolem IRI for an unknown value, from its position; None for no value."""
     if snak["snaktype"] == "value":
         return simple_value(vocabulary, snak)
     if snak["snaktype"] == "somevalue":
-        return vocabulary.nameless(subject.value, prefix, snak["property"])
+        return vocabulary.skolem_iri(subject.value, prefix, snak["property"])
     return None
 
 
@@ -130,28 +137,28 @@ def _deep_triples(
     vocabulary: Vocabulary, subject: NamedNode, snak: Json, role: Role
 ) -> Iterator[Triple]:
     property_id = snak["property"]
-    found = deep_value(vocabulary, snak)
-    if found is not None:
-        node, triples = found
+    value_node = deep_value(vocabulary, snak)
+    if value_node is not None:
+        node, triples = value_node
         yield Triple(subject, vocabulary.predicate(role.deep, property_id), node)
         yield from triples
     named = normalized_iri(vocabulary, snak)
     if named is not None:
         yield Triple(subject, vocabulary.predicate(role.normalized, property_id), named)
     measured = normalized_quantity(vocabulary, snak)
-    if measured is not None and found is not None:
+    if measured is not None and value_node is not None:
         normal, parts = measured
         yield Triple(subject, vocabulary.predicate(role.normalized, property_id), normal)
         yield from parts
-        yield Triple(found[0], WIKIBASE.quantityNormalized, normal)
+        yield Triple(value_node[0], WIKIBASE.quantityNormalized, normal)
 
 
 LABELS: Final = (RDFS.label, SKOS.prefLabel, SCHEMA.name)
-"""A label is repeated under each of these."""
+"""The properties of every label."""
 
 
 def text_triples(entity: NamedNode, data: Json) -> Iterator[Triple]:
-    """Labels under three properties, descriptions, aliases."""
+    """Labels (with three properties each), descriptions and aliases."""
     for label in mapping(data, "labels").values():
         literal = text_literal(label["value"], label["language"])
         for predicate in LABELS:
@@ -165,7 +172,7 @@ def text_triples(entity: NamedNode, data: Json) -> Iterator[Triple]:
 
 
 def page_triples(vocabulary: Vocabulary, entity: NamedNode, data: Json) -> Iterator[Triple]:
-    """Sitelinks: pages about the entity. Those of a wiki of unknown address are left out."""
+    """Sitelinks: pages about the entity, except on unknown wikis."""
     for link in mapping(data, "sitelinks").values():
         site = vocabulary.sites(link["site"])
         if site is not None:

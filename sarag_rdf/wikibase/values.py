@@ -1,4 +1,4 @@
-"""Values of snaks as RDF: one term each (simple), and a node with all its parts (deep)."""
+"""Values of snaks in RDF: one term (simple value), or a node with its components (deep value)."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from sarag_rdf.vocab import RDF, XSD
 from sarag_rdf.wikibase.model import Json, entity_id
 from sarag_rdf.wikibase.vocabulary import GEO, ONE, WIKIBASE, WIKIDATA, Vocabulary, language_tag
 
-_NOT_IN_IRIS = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
+_INVALID_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 _FILES = "http://commons.wikimedia.org/wiki/Special:FilePath/"
 _DATA = "http://commons.wikimedia.org/data/main/"
 _EARTH = WIKIDATA + "Q2"
 
 Parts = list[tuple[str, Term]]
-"""Local names of properties of a deep value, and their values."""
+"""(local name of a property, value) pairs of a deep value."""
 
 
 def text_literal(text: str, language: str) -> Literal:
-    """A text in a language; raises `InputError` for a code that is no language tag."""
+    """A text in a language; raises `InputError` for a code that is not a language tag."""
     try:
         return Literal(text, language=language_tag(language))
     except ValueError as error:
-        raise InputError(f"'{language}' is no language code: correct it in the dump") from error
+        raise InputError(f"'{language}' is not a language code: correct it in the dump") from error
 
 
 def simple_value(vocabulary: Vocabulary, snak: Json) -> Term | None:
-    """The one term of a value; None for a kind of value that RDF dumps leave out."""
-    held = snak["datavalue"]
-    value, kind = held["value"], held["type"]
+    """The term of a value; None for types of values that are not in RDF dumps."""
+    datavalue = snak["datavalue"]
+    value, kind = datavalue["value"], datavalue["type"]
     if kind == "wikibase-entityid":
         return vocabulary.thing(entity_id(value))
     if kind == "string":
@@ -63,8 +63,8 @@ def _string(value: str, datatype: str) -> Term:
 
 
 def iri_of(value: str) -> Term:
-    """A URL as an IRI, what no IRI may hold percent-encoded; a literal if it still is none."""
-    encoded = _NOT_IN_IRIS.sub(lambda m: f"%{ord(m[0]):02X}", value.strip())
+    """A URL as an IRI with invalid characters percent-encoded, or a literal if still invalid."""
+    encoded = _INVALID_IN_IRI.sub(lambda m: f"%{ord(m[0]):02X}", value.strip())
     try:
         return NamedNode(encoded)
     except ValueError:
@@ -72,8 +72,8 @@ def iri_of(value: str) -> Term:
 
 
 def _time(value: Json) -> Literal:
-    found = date_time(value["time"], value["calendarmodel"], value["precision"])
-    return Literal(value["time"]) if found is None else Literal(found, datatype=XSD.dateTime)
+    text = date_time(value["time"], value["calendarmodel"], value["precision"])
+    return Literal(value["time"]) if text is None else Literal(text, datatype=XSD.dateTime)
 
 
 def _point(value: Json) -> Literal:
@@ -85,7 +85,7 @@ def _point(value: Json) -> Literal:
 
 
 def _number(value: float) -> str:
-    """The shortest decimal form, as PHP writes it."""
+    """The shortest decimal representation, as in PHP."""
     return repr(float(value)).removesuffix(".0").replace("e", "E")
 
 
@@ -103,8 +103,8 @@ def _double(value: float) -> Literal:
 
 def deep_value(vocabulary: Vocabulary, snak: Json) -> tuple[NamedNode, list[Triple]] | None:
     """The node of a time, quantity or coordinate with its triples; None for other values."""
-    held = snak["datavalue"]
-    value, kind = held["value"], held["type"]
+    datavalue = snak["datavalue"]
+    value, kind = datavalue["value"], datavalue["type"]
     if kind == "time":
         return _node(vocabulary, "TimeValue", _time_parts(value))
     if kind == "quantity":
@@ -152,25 +152,25 @@ def _coordinate_parts(value: Json) -> Parts:
 
 
 def normalized_iri(vocabulary: Vocabulary, snak: Json) -> NamedNode | None:
-    """What an external identifier identifies, if the vocabulary has a pattern for its property."""
+    """The IRI of an external identifier, if the vocabulary has a pattern for its property."""
     pattern = vocabulary.formatters.get(snak["property"])
     if pattern is None or snak["datavalue"]["type"] != "string":
         return None
-    found = iri_of(pattern.replace("$1", quote(snak["datavalue"]["value"], safe="/:")))
-    return found if isinstance(found, NamedNode) else None
+    term = iri_of(pattern.replace("$1", quote(snak["datavalue"]["value"], safe="/:")))
+    return term if isinstance(term, NamedNode) else None
 
 
 def normalized_quantity(
     vocabulary: Vocabulary, snak: Json
 ) -> tuple[NamedNode, Iterator[Triple]] | None:
-    """A quantity in the normal unit, if the vocabulary has one for its unit."""
-    held = snak["datavalue"]
-    unit = (
-        vocabulary.units.get(held["value"].get("unit", "")) if held["type"] == "quantity" else None
-    )
+    """A quantity in the normalised unit, if the vocabulary has one for its unit."""
+    datavalue = snak["datavalue"]
+    if datavalue["type"] != "quantity":
+        return None
+    unit = vocabulary.units.get(datavalue["value"].get("unit", ""))
     if unit is None:
         return None
-    factor, value = Decimal(unit.factor), dict(held["value"], unit=unit.iri)
+    factor, value = Decimal(unit.factor), dict(datavalue["value"], unit=unit.iri)
     for key in ("amount", "upperBound", "lowerBound"):
         if value.get(key) is not None:
             value[key] = f"{Decimal(value[key]) * factor:+f}"
@@ -187,9 +187,9 @@ _LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def date_time(text: str, calendar: str, precision: int) -> str | None:
-    """The lexical form of an ``xsd:dateTime``; None if the value is no date of a known calendar.
+    """The lexical form of an ``xsd:dateTime``; None for an invalid date or an unknown calendar.
 
-    A precision coarser than a day gives the first day. Julian days are converted.
+    With a precision coarser than a day it is the first day. Julian dates are converted.
     """
     match = _TIME.fullmatch(text)
     if match is None or calendar not in (GREGORIAN, JULIAN):
@@ -216,7 +216,7 @@ def _length(year: int, month: int) -> int:
 
 
 def _gregorian(year: int, month: int, day: int) -> tuple[int, int, int]:
-    """A day of the Julian calendar in the Gregorian, both with a year 0, by the day's number."""
+    """Convert a Julian to a Gregorian date, both with a year 0, by the Julian day number."""
     shift = (14 - month) // 12
     years, months = year + 4800 - shift, month + 12 * shift - 3
     number = day + (153 * months + 2) // 5 + 365 * years + years // 4 - 32083

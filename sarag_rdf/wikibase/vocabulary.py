@@ -1,4 +1,4 @@
-"""The IRIs of a Wikibase instance, and the wikis that its sitelinks point to."""
+"""The IRIs of a Wikibase instance, and the wikis of its sitelinks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GROUPS = {
     "wiktionary": "wiktionary",
     "wiki": "wikipedia",
 }
-_OF_ALL_LANGUAGES = {
+_MULTILINGUAL_WIKIS = {
     "commonswiki": ("commons.wikimedia.org", "commons"),
     "foundationwiki": ("foundation.wikimedia.org", "foundation"),
     "incubatorwiki": ("incubator.wikimedia.org", "incubator"),
@@ -36,7 +36,7 @@ _OF_ALL_LANGUAGES = {
     "wikifunctionswiki": ("www.wikifunctions.org", "wikifunctions"),
     "wikimaniawiki": ("wikimania.wikimedia.org", "wikimania"),
 }
-_STANDARD_TAGS = {
+_BCP47_TAGS = {
     "als": "gsw",
     "bat-smg": "sgs",
     "be-x-old": "be-tarask",
@@ -70,7 +70,7 @@ _STANDARD_TAGS = {
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A wiki: IRI, path of its pages below it, language, and the group that it belongs to."""
+    """A wiki: its IRI, language, group, and the path of its pages."""
 
     iri: str
     language: str
@@ -78,15 +78,15 @@ class Site:
     path: str = "wiki/"
 
     def page(self, title: str) -> str:
-        """IRI of the page of that title."""
+        """IRI of the page with a title."""
         return self.iri + self.path + quote(title.replace(" ", "_"), safe=";@$!*(),/~:-._")
 
 
 @lru_cache(maxsize=4096)
 def wikimedia_site(name: str) -> Site | None:
-    """The wiki of Wikimedia with that id (``enwiki``), or None."""
-    if name in _OF_ALL_LANGUAGES:
-        host, group = _OF_ALL_LANGUAGES[name]
+    """The Wikimedia wiki with an id such as ``enwiki``, or None."""
+    if name in _MULTILINGUAL_WIKIS:
+        host, group = _MULTILINGUAL_WIKIS[name]
         return Site(f"https://{host}/", "en", group)
     for ending, group in _GROUPS.items():
         code = name.removesuffix(ending).replace("_", "-")
@@ -96,8 +96,8 @@ def wikimedia_site(name: str) -> Site | None:
 
 
 def language_tag(code: str) -> str:
-    """The tag of BCP 47 for a language code of MediaWiki, which has some of its own."""
-    return _STANDARD_TAGS.get(code, code)
+    """The BCP 47 tag for a language code of MediaWiki."""
+    return _BCP47_TAGS.get(code, code)
 
 
 WIKIBASE: Final = Namespace("http://wikiba.se/ontology#")
@@ -105,7 +105,7 @@ CC: Final = Namespace("http://creativecommons.org/ns#")
 GEO: Final = Namespace("http://www.opengis.net/ont/geosparql#")
 WIKIDATA: Final = "http://www.wikidata.org/entity/"
 ONE: Final = NamedNode(WIKIDATA + "Q199")
-"""The unit of a quantity without unit, in whatever Wikibase."""
+"""The unit of a quantity without a unit, in every Wikibase."""
 
 PREDICATES: Final = {
     "wdt": "prop/direct/",
@@ -122,12 +122,12 @@ PREDICATES: Final = {
     "prn": "prop/reference/value-normalized/",
     "wdno": "prop/novalue/",
 }
-"""Usual prefix -> namespace below the base of the properties."""
+"""Prefix, as in Wikidata -> namespace below the base of the properties."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one of a unit is in the unit that quantities are normalised to."""
+    """The normalised unit (`iri`), and the factor of the conversion to it."""
 
     iri: str
     factor: str
@@ -135,11 +135,11 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Namespaces of a Wikibase whose items have IRIs under `entity`, which ends in ``entity/``.
+    """The namespaces of a Wikibase whose items have IRIs below `entity`, which ends in ``entity/``.
 
-    `properties` is the same of the Wikibase that the properties come from, if that is another.
-    `formatters` maps external identifiers to IRIs (property id -> IRI with ``$1``), `units`
-    quantities to normal units (IRI of a unit -> `Unit`): what they do not name is not normalised.
+    `properties` is the corresponding namespace of properties from another Wikibase. `formatters`
+    maps property ids of external identifiers to IRIs with ``$1``, and `units` IRIs of units to
+    `Unit`; other values are not normalised.
     """
 
     entity: str = WIKIDATA
@@ -152,17 +152,17 @@ class Vocabulary:
 
     @property
     def top(self) -> str:
-        """What `entity` stands below; values, references and pages stand there too."""
+        """The base of `entity`, and of values, references and documents."""
         return self.entity.removesuffix("entity/")
 
     def thing(self, id_: str) -> NamedNode:
-        """An item, a property or another entity by its id."""
+        """IRI of an item, a property or another entity."""
         if id_.startswith("P") and self.properties:
             return NamedNode(self.properties + id_)
         return NamedNode(self.entity + id_)
 
     def document(self, id_: str) -> NamedNode:
-        """The data about an entity (wdata:)."""
+        """IRI of the document about an entity (wdata:)."""
         return NamedNode((self.data or f"{self.top}wiki/Special:EntityData/") + id_)
 
     def statement(self, name: str) -> NamedNode:
@@ -174,12 +174,12 @@ class Vocabulary:
     def value(self, name: str) -> NamedNode:
         return NamedNode(f"{self.top}value/{name}")
 
-    def nameless(self, *parts: str) -> NamedNode:
-        """A skolem IRI in place of a blank node, made from what it stands for."""
+    def skolem_iri(self, *parts: str) -> NamedNode:
+        """A Skolem IRI in place of a blank node, derived from its context."""
         return NamedNode(f"{self.top}.well-known/genid/{sha256_hex(*parts)[:32]}")
 
     def predicate(self, prefix: str, property_id: str) -> NamedNode:
-        """A predicate of a property, by the usual prefix: ``predicate("wdt", "P31")``."""
+        """A predicate of a property: ``predicate("wdt", "P31")``."""
         key = (prefix, property_id)
         node = self._nodes.get(key)
         if node is None:
@@ -188,7 +188,7 @@ class Vocabulary:
         return node
 
     def prefixes(self) -> dict[str, str]:
-        """Prefixes under the names that Wikidata gives them, for Turtle."""
+        """Prefixes for Turtle, named as in Wikidata."""
         base = (self.properties or self.entity).removesuffix("entity/")
         return {
             "wd": self.entity,

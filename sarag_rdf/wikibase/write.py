@@ -1,4 +1,4 @@
-"""Writes Wikibase exports (RDF, JSON, QuickStatements) and numbers new entities first."""
+"""Writes Wikibase exports (RDF, JSON, QuickStatements), after assigning ids to new entities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.vocab import PREFIXES
-from sarag_rdf.wikibase.entities import Export, equivalences, prepare, survey
+from sarag_rdf.wikibase.entities import Export, collect_contents, equivalences, prepare_export
 from sarag_rdf.wikibase.numbers import write_numbers
 from sarag_rdf.wikibase.quickstatements import commands
 from sarag_rdf.wikibase.rdf import Flavor, dump_header, dump_triples
@@ -26,12 +26,12 @@ SYNTAXES: Final = {"ntriples": ox.RdfFormat.N_TRIPLES, "turtle": ox.RdfFormat.TU
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How an export is written.
+class WikibaseOptions:
+    """Options of a Wikibase export.
 
-    `namespace` is what ``entity/``, ``prop/`` and the others stand below; by default ``wikibase/``
-    under the graph's base. `syntax` is that of RDF, `flavor` that of its statements. `targets` are
-    the ids that own ids have in the Wikibase for which QuickStatements are meant.
+    `namespace` is the base of ``entity/``, ``prop/`` and so on; by default ``wikibase/`` below the
+    base of the graph. `syntax` is the RDF syntax, `flavor` the kind of statements. `targets` maps
+    ids of the export to ids in the target Wikibase, for QuickStatements.
     """
 
     namespace: str = ""
@@ -40,41 +40,41 @@ class Settings:
     targets: Mapping[str, str] = field(default_factory=dict)
 
     def vocabulary(self, minter: Minter) -> Vocabulary:
-        """Raises `UsageError` for a namespace that is no base of IRIs."""
+        """The vocabulary of the export. Raises `UsageError` for an invalid namespace."""
         top = Minter.for_base(self.namespace).base if self.namespace else f"{minter.base}wikibase/"
         return Vocabulary(f"{top}entity/")
 
 
 def write_wikibase(
-    export: Export, format_: str, output: IO[bytes], settings: Settings | None = None
+    export: Export, format_: str, output: IO[bytes], options: WikibaseOptions | None = None
 ) -> None:
     """Write a graph as ``wikibase``, ``wikibase-json`` or ``quickstatements``.
 
     Raises `UsageError` for an unknown format.
     """
-    chosen = settings or Settings()
+    options = options or WikibaseOptions()
     if format_ == "wikibase":
-        _write_rdf(export, output, chosen)
+        _write_rdf(export, output, options)
     elif format_ == "wikibase-json":
         for text in _json(export):
             output.write(text)
     elif format_ == "quickstatements":
-        for line in commands(export, chosen.targets):
+        for line in commands(export, options.targets):
             output.write(line.encode() + b"\n")
     else:
-        raise UsageError(f"unknown format '{format_}': choose one of {', '.join(FORMATS)}")
+        raise UsageError(f"unknown format '{format_}': use one of {', '.join(FORMATS)}")
 
 
-def _write_rdf(export: Export, output: IO[bytes], settings: Settings) -> None:
-    vocabulary = settings.vocabulary(export.reader.minter)
+def _write_rdf(export: Export, output: IO[bytes], options: WikibaseOptions) -> None:
+    vocabulary = options.vocabulary(export.reader.minter)
     prefixes = {**PREFIXES, "cc": CC.base, "geo": GEO.base, **vocabulary.prefixes()}
-    syntax = SYNTAXES[settings.syntax]
-    ox.serialize(triples(export, vocabulary, settings.flavor), output, syntax, prefixes=prefixes)
+    syntax = SYNTAXES[options.syntax]
+    ox.serialize(triples(export, vocabulary, options.flavor), output, syntax, prefixes=prefixes)
 
 
 def triples(export: Export, vocabulary: Vocabulary, flavor: Flavor = "full") -> Iterator[ox.Triple]:
-    """The header, under the node of every dump and under one's own, then every entity."""
-    modified = export.page[1]
+    """The header, for the common node of dumps and that of this dump, then every entity."""
+    modified = export.page_info[1]
     yield from dump_header(modified, license_="")
     yield from dump_header(modified, license_="", dump=ox.NamedNode(vocabulary.top + "dump"))
     yield from dump_triples(export.entities(), vocabulary, flavor)
@@ -82,7 +82,7 @@ def triples(export: Export, vocabulary: Vocabulary, flavor: Flavor = "full") -> 
 
 
 def _json(export: Export) -> Iterator[bytes]:
-    """An array with one entity a line."""
+    """A JSON array with one entity per line."""
     between = b"[\n"
     for entity in export.entities():
         text = json.dumps(entity.data, ensure_ascii=False, separators=(",", ":"))
@@ -91,26 +91,25 @@ def _json(export: Export) -> Iterator[bytes]:
     yield b"\n]\n"
 
 
-Reading = Callable[[], GraphReader]
-Writing = Callable[[], AbstractContextManager[GraphReader]]
+OpenReader = Callable[[], GraphReader]
+OpenWriter = Callable[[], AbstractContextManager[GraphReader]]
 
 
-def numbered(read: Reading, write: Writing, *, typed: int = 0) -> Export:
-    """A graph that is ready to be exported.
+def open_export(read: OpenReader, write: OpenWriter, *, typed: int = 0) -> Export:
+    """Prepare a graph for export, with ids for all entities.
 
-    `read` opens what is exported as it is now, `write` the graph for one writer; it is only called
-    if numbers are missing. `typed` is the number of statements from which on a phrase gets a
-    property of its own; 0 gives none to any. If others change the graph meanwhile, it is gone
-    through again.
+    `read` opens the current graph for reading; `write` opens it for writing and is called only if
+    ids are missing. A phrase with at least `typed` statements gets its own property; 0 means none.
+    If others change the graph during preparation, it is read again.
     """
     while True:
         reader = read()
-        found, before = survey(reader, typed=typed), read_meta(reader.store)
-        export = prepare(reader, found)
+        contents, before = collect_contents(reader, typed=typed), read_meta(reader.store)
+        export = prepare_export(reader, contents)
         if not export.added:
             return export
         with write() as writer:
-            write_numbers(writer, prepare(writer, found).added)
+            write_numbers(writer, prepare_export(writer, contents).added)
         reader = read()
         if read_meta(reader.store) == before:
-            return prepare(reader, found)
+            return prepare_export(reader, contents)

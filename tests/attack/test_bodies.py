@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.serve.http import BODY_PATIENCE, MOST_PARAMETERS, parameters
+from sarag_rdf.serve.http import BODY_SECONDS, MOST_PARAMETERS, parse_parameters
 from sarag_rdf.serve.jobs import RequestError
 from tests.sample_graph import make_graph
 from tests.serve.running import TOKEN, Running, serving
@@ -83,20 +83,20 @@ def test_escapes_are_decoded_wherever_they_are_cut() -> None:
     for shift in range(4):
         plain = "x" * shift + text
         encoded = "".join(f"%{byte:02X}" for byte in plain.encode())
-        assert parameters(f"a={encoded}".encode()) == [("a", plain)]
-    assert len(parameters(b"a&" * (MOST_PARAMETERS - 1) + b"a")) == MOST_PARAMETERS
+        assert parse_parameters(f"a={encoded}".encode()) == [("a", plain)]
+    assert len(parse_parameters(b"a&" * (MOST_PARAMETERS - 1) + b"a")) == MOST_PARAMETERS
     with pytest.raises(RequestError, match="parameters"):
-        parameters(b"a&" * MOST_PARAMETERS + b"a")
+        parse_parameters(b"a&" * MOST_PARAMETERS + b"a")
 
 
 def test_a_body_that_does_not_come_is_given_up(server: Running) -> None:
     head = "POST /sparql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/sparql-query\r\n"
     begun = time.monotonic()
-    with socket.create_connection((server.host, server.port), timeout=BODY_PATIENCE * 10) as wire:
+    with socket.create_connection((server.host, server.port), timeout=BODY_SECONDS * 10) as wire:
         wire.sendall(f"{head}Content-Length: 100\r\n\r\nASK".encode())
         answer = wire.recv(1000)
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert time.monotonic() - begun < BODY_PATIENCE * 10
+    assert time.monotonic() - begun < BODY_SECONDS * 10
 
 
 def test_the_token_still_lets_updates_in(server: Running) -> None:

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.serve.server import FIELDS, HEAD_SECONDS, LINE, LINES, MOST_CONNECTIONS, Head
+from sarag_rdf.serve.server import (
+    HEAD_SECONDS,
+    MAX_CONNECTIONS,
+    MAX_FIELDS,
+    MAX_LINE,
+    MAX_LINES,
+    HeadSize,
+)
 from tests.sample_graph import make_graph
 from tests.serve.running import JSON, Running, serving
 
@@ -30,7 +37,11 @@ def status(answer: bytes) -> bytes:
 
 @pytest.mark.parametrize(
     "fields",
-    [b"Accept: " + b"a/b, " * FIELDS, b"X: 1\r\n" * (LINES + 1), b"X: " + b"a" * FIELDS],
+    [
+        b"Accept: " + b"a/b, " * MAX_FIELDS,
+        b"X: 1\r\n" * (MAX_LINES + 1),
+        b"X: " + b"a" * MAX_FIELDS,
+    ],
     ids=["long", "many", "one"],
 )
 def test_large_heads_are_refused(server: Running, fields: bytes) -> None:
@@ -46,17 +57,17 @@ def test_a_large_head_that_follows_another_request_is_refused(server: Running) -
 
 
 def test_long_queries_still_come_by_get(server: Running) -> None:
-    assert server.query("ASK {} #" + "x" * (LINE // 2)).status == 200
+    assert server.query("ASK {} #" + "x" * (MAX_LINE // 2)).status == 200
 
 
 def test_a_head_is_measured_however_it_is_cut() -> None:
-    whole = GET + b"Accept: */*\r\n\r\nbody\n\n\n" + b"x" * FIELDS
+    whole = GET + b"Accept: */*\r\n\r\nbody\n\n\n" + b"x" * MAX_FIELDS
     for size in (1, 2, 3, 7, len(whole)):
-        head = Head()
-        assert all(head.fits(whole[at : at + size]) for at in range(0, len(GET) + 10, size))
+        head = HeadSize()
+        assert all(head.add(whole[at : at + size]) for at in range(0, len(GET) + 10, size))
     for size in (1, 3, 1000):
-        head, long = Head(), GET + b"a: b\r\n" * (LINES + 1)
-        assert not all(head.fits(long[at : at + size]) for at in range(0, len(long), size))
+        head, long = HeadSize(), GET + b"a: b\r\n" * (MAX_LINES + 1)
+        assert not all(head.add(long[at : at + size]) for at in range(0, len(long), size))
 
 
 def test_accept_is_read_in_linear_time() -> None:
@@ -70,8 +81,8 @@ def test_accept_is_read_in_linear_time() -> None:
             Counted.calls += 1
             return str(self).split(",")
 
-    found = http.choose(
-        Counted(", ".join(f"a/b{n}" for n in range(20_000)) + ", text/csv"), http.TABLES
+    found = http.choose_media_type(
+        Counted(", ".join(f"a/b{n}" for n in range(20_000)) + ", text/csv"), http.RESULT_TYPES
     )
     assert found == "text/csv"
     assert Counted.calls == 1
@@ -105,7 +116,7 @@ def test_no_host_that_a_client_names_is_redirected_to(tmp_path: Path) -> None:
 
 def test_silent_connections_lock_nobody_out(server: Running) -> None:
     with ExitStack() as wires:
-        silent = [_connected(server, wires) for _ in range(MOST_CONNECTIONS + 30)]
+        silent = [_connected(server, wires) for _ in range(MAX_CONNECTIONS + 30)]
         assert server.query("ASK {}", JSON).status == 200
         slow = _connected(server, wires)
         slow.sendall(GET)

@@ -57,8 +57,8 @@ def test_a_child_of_a_large_process_is_used_again() -> None:
 @pytest.mark.parametrize(
     ("victim", "limits", "message"),
     [
-        (victims.crash, LIMITS, r"made its parser crash \(SIGABRT\)"),
-        (victims.leave, LIMITS, "made its parser end"),
+        (victims.crash, LIMITS, r"crashed its parser \(SIGABRT\)"),
+        (victims.leave, LIMITS, "ended its parser"),
         (victims.hang, SHORT, "took more than 1 seconds"),
         (victims.grow, LIMITS, "needs more than 2048 MiB of memory"),
     ],

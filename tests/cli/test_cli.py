@@ -92,13 +92,10 @@ def test_commands() -> None:
         "__init__",
         "main",
         "options",
-        "progress",
         "output",
+        "verbosity",
         "evaluation",
-        "files",
-        "wikibase",
         "indexing",
-        "asking",
     }
     commands = {f"{name}_" if iskeyword(name) else name for name in COMMANDS}
     assert files - beside == {*commands, *parts}
@@ -311,8 +308,8 @@ def test_settings_of_several_commands(sarag: Sarag, tmp_path: Path, kg: Path) ->
         ("kg = ", ["sarag.toml", "TOML"]),
         ("limit = 'many'", ["many"]),
         ("\ud800", ["sarag.toml"]),
-        ('kg = ["a"]', ["sets kg to a list"]),
-        ("sparql-timeout = 2026-01-01", ["sarag.toml", "sparql-timeout", "something other"]),
+        ('kg = ["a"]', ["sarag.toml", "kg must be a single value"]),
+        ("sparql-timeout = 2026-01-01", ["sarag.toml", "sparql-timeout", "must be a string"]),
     ],
 )
 def test_settings_that_cannot_work(
@@ -512,7 +509,7 @@ def test_export_that_fails_leaves_the_old_file(sarag: Sarag, tmp_path: Path, big
         cwd=big,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
     )
-    done.fails(1, "may not grow any further", f"({file})")
+    done.fails(1, "the file size limit is exceeded", f"({file})")
     assert file.read_text() == "old"
     assert list(tmp_path.iterdir()) == [file]
 
@@ -608,7 +605,7 @@ def test_stats(sarag: Sarag, kg: Path) -> None:
 def test_validate_conforming(sarag: Sarag, kg: Path) -> None:
     triples = len({quad.triple for quad in quads_of(kg)})
     done = sarag("validate")
-    assert (done.code, done.out) == (0, f"conforms: {triples} triples, no violation\n")
+    assert (done.code, done.out) == (0, f"conforms: {triples} triples, no violations\n")
     data = json.loads(sarag("validate", "--json").out)
     assert data == {"conforms": True, "triples": triples, "violations": []}
 
@@ -640,7 +637,7 @@ def test_blank_node(sarag: Sarag, kg: Path) -> None:
     kind = ox.NamedNode(str(RDF.type))
     graph = ox.NamedNode(BASE + "graph/kg")
     insert(kg, ox.Quad(ox.BlankNode(), kind, SARAG.Person, graph))
-    sarag("export").fails(1, "the graph holds _:", "only an IRI")
+    sarag("export").fails(1, "invalid term in the graph: _:", "not an IRI")
     for engine in ("sarag", "pyshacl"):
         done = sarag("validate", "--engine", engine)
         assert (done.code, done.err) == (1, "")

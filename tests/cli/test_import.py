@@ -37,10 +37,10 @@ def test_a_thesaurus(sarag: Sarag, kg: Path) -> None:
     assert done.code == 0, done
     assert done.out.splitlines() == [
         "waters: 4 triples imported as skos",
-        f"  <{GRAPH}>; search it alone with --over waters",
+        f"  <{GRAPH}>; to search only this graph, use --over waters",
     ]
     again = sarag("import", "waters.ttl", "--as", "skos")
-    assert again.out.startswith("waters: 4 triples imported before as skos\n")
+    assert again.out.startswith("waters: 4 triples already imported as skos\n")
     assert sarag("import", "--list").out == f"waters  skos  complete  <{GRAPH}>\n"
     (listed,) = json.loads(sarag("import", "--list", "--json").out)
     assert (listed["name"], listed["kind"], listed["graph"]) == ("waters", "skos", GRAPH)
@@ -54,23 +54,23 @@ def test_a_thesaurus(sarag: Sarag, kg: Path) -> None:
     assert {d["title"] for d in both["documents"]} > {"river", "water"}
 
     assert sarag("import", "--drop", "waters").out == "dropped waters\n"
-    assert sarag("import", "--list").out == "nothing has been imported\n"
-    sarag("search", "water", "--over", "waters").fails(2, "there is no graph 'waters' here")
+    assert sarag("import", "--list").out == "no imported graphs\n"
+    sarag("search", "water", "--over", "waters").fails(2, "no such graph: 'waters'")
 
 
 def test_wrong_usage(sarag: Sarag, kg: Path) -> None:
     sarag("import").fails(2, "give a FILE or URL to import, or --list, or --drop NAME")
     sarag("import", "waters.ttl", "--list").fails(2, "give a FILE or URL")
-    sarag("import", "waters.ttl").fails(2, "say with --as what the file is")
-    sarag("import", "none.ttl", "--as", "rdf").fails(2, "there is no file none.ttl")
-    sarag("import", "--drop", "waters").fails(2, "there is no imported graph 'waters' here")
-    sarag("import", "waters.ttl", "--as", "rdf", "--type", "Q5").fails(2, "are for JSON dumps")
+    sarag("import", "waters.ttl").fails(2, "give the kind of graph: --as")
+    sarag("import", "none.ttl", "--as", "rdf").fails(2, "no such file: none.ttl")
+    sarag("import", "--drop", "waters").fails(2, "no such imported graph: 'waters'")
+    sarag("import", "waters.ttl", "--as", "rdf", "--type", "Q5").fails(2, "only to Wikibase JSON")
     Path("waters.nt").write_text("<a:b> <a:c> <a:d> .")
     base = ("--entity-base", "https://x.example/")
-    sarag("import", "waters.nt", "--as", "rdf", *base).fails(2, "are for JSON dumps")
-    sarag("import", "waters.ttl", "--as", "wikibase").fails(1, "nothing in it has a name")
+    sarag("import", "waters.nt", "--as", "rdf", *base).fails(2, "only to Wikibase JSON")
+    sarag("import", "waters.ttl", "--as", "wikibase").fails(1, "no labels found")
     sarag("import", "waters.ttl", "--as", "sarag", "--kg", "copy").fails(2, "named graphs")
-    assert sarag("import", "--list").out == "nothing has been imported\n"
+    assert sarag("import", "--list").out == "no imported graphs\n"
 
 
 def test_a_restored_graph_is_checked(sarag: Sarag, kg: Path, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_restored_graph_is_checked(sarag: Sarag, kg: Path, tmp_path: Path) -> 
     )
     assert sarag("import", "kg.nq", "--as", "sarag", "--kg", "copy").out == done.out
     assert sarag("describe", "--title", "Other", "--kg", "copy").code == 0
-    sarag("import", "kg.nq", "--as", "sarag", "--kg", "copy").fails(2, "holds something already")
+    sarag("import", "kg.nq", "--as", "sarag", "--kg", "copy").fails(2, "the graph is not empty")
 
 
 def test_the_environment_names_the_parts(

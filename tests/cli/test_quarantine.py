@@ -114,7 +114,7 @@ def test_show_report_and_content(sarag: Sarag, indexed: Indexed) -> None:
     content = sarag("quarantine", "show", BAD, "--content")
     found = list(ox.parse(content.out, format=ox.RdfFormat.N_TRIPLES))
     assert WRONG in {getattr(quad.object, "value", "") for quad in found}
-    sarag("quarantine", "show", BAD, "--content", "--turtle").fails(2, "exclude each other")
+    sarag("quarantine", "show", BAD, "--content", "--turtle").fails(2, "mutually exclusive")
 
 
 def test_retry(sarag: Sarag, indexed: Indexed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_retry(sarag: Sarag, indexed: Indexed, monkeypatch: pytest.MonkeyPatch) 
     assert done.code == 1
     assert done.out.splitlines() == [
         f"{BAD}: still does not conform",
-        "0 joined the graph, 1 in quarantine",
+        "0 added, 1 still in quarantine",
     ]
     assert json.loads(sarag("quarantine", "retry", "--json").out) == {
         "admitted": [],
@@ -132,7 +132,7 @@ def test_retry(sarag: Sarag, indexed: Indexed, monkeypatch: pytest.MonkeyPatch) 
     evidence_alone = tuple(s for s in lenient if "Derived" not in str(s.node))
     monkeypatch.setattr(quarantine, "read_shapes", lambda *_: evidence_alone)
     done = sarag("quarantine", "retry", "sub/cid.txt")
-    assert (done.code, done.out) == (0, "1 joined the graph, 0 in quarantine\n")
+    assert (done.code, done.out) == (0, "1 added, 0 still in quarantine\n")
     assert json.loads(sarag("stats", "--json").out)["sources"] == 2
     assert sarag("quarantine", "list").out == "0 in quarantine\n"
     assert sarag(*indexed.arguments).out.startswith("0 added, 0 updated, 2 unchanged")

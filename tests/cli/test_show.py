@@ -65,7 +65,7 @@ def test_a_chain_through_documents(
     ]
     fifth = ranks[five]
     assert lines[fifth.rank][0].endswith(", without activation")
-    assert lines[fifth.rank][2] == "without activation: none reached it"
+    assert lines[fifth.rank][2] == "no activation reached this document"
     assert lines[fifth.rank][3].startswith(f"score {fifth.score:.3f}: meaning ")
 
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 
-from sarag_rdf.derive import remaining
+from sarag_rdf.derive import retained
 from sarag_rdf.derive.decisions import Decision, read_decisions
 from sarag_rdf.derive.incremental import rebuild, refresh
-from sarag_rdf.derive.remaining import Tally
+from sarag_rdf.derive.retained import VoteCounts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.iris import Minter
@@ -86,7 +86,7 @@ raw_steps = st.dictionaries(
 decisions = st.one_of(
     st.builds(Decision, st.just("merged"), names, names),
     st.builds(Decision, st.just("merged"), names, names),
-    st.builds(Decision, st.just("apart"), names, names),
+    st.builds(Decision, st.just("different"), names, names),
     st.builds(
         Decision,
         st.just("variant"),
@@ -106,7 +106,7 @@ steps = st.one_of(
 Step = dict[str, list[Triple] | None] | tuple[list[Decision], set[int]]
 
 
-def step_of(reader: GraphReader, step: Step, tally: Tally | None) -> None:
+def step_of(reader: GraphReader, step: Step, vote_counts: VoteCounts | None) -> None:
     """Change sources, or make some decisions and undo others."""
     if isinstance(step, tuple):
         there = read_decisions(reader)
@@ -119,7 +119,7 @@ def step_of(reader: GraphReader, step: Step, tally: Tally | None) -> None:
         for source, triples in step.items()
         for t in dict.fromkeys(triples or ())
     ]
-    change = refresh(reader, drop, insert, tally)
+    change = refresh(reader, drop, insert, vote_counts)
     assert not {*change.delete} & {*change.insert}
     reader.store.apply(change)
 
@@ -133,15 +133,15 @@ class Shared(OxigraphStore):
 @pytest.mark.parametrize("bound", [1, 3, 200])
 def test_a_refreshed_graph_is_the_rebuilt_one(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a low bound there is always more than is read at once."""
-    monkeypatch.setattr(remaining, "BOUND", bound)
+    monkeypatch.setattr(retained, "ROW_LIMIT", bound)
 
     @settings(max_examples=200, deadline=None)
     @given(st.lists(steps, max_size=9), st.booleans(), st.sampled_from((OxigraphStore, Shared)))
     def check(history: list[Step], remembers: bool, kind: type[OxigraphStore]) -> None:
         reader = GraphReader(kind.in_memory(), MINTER)
-        tally = Tally() if remembers else None
+        vote_counts = VoteCounts() if remembers else None
         for step in history:
-            step_of(reader, step, tally)
+            step_of(reader, step, vote_counts)
             derived = {quad.triple for quad in reader.store.quads(MINTER.kg_graph)}
             assert derived == {quad.triple for quad in rebuild(reader).insert}
         record_decisions(reader, [], read_decisions(reader))
@@ -174,7 +174,7 @@ def test_names_part_although_one_of_them_is_brought_back_by_a_decision() -> None
 def test_the_bound_is_the_limit_of_its_query() -> None:
     for name in ("relationships-from", "stating-graphs"):
         text = query_file("index", name).text
-        assert re.findall(r"LIMIT (\d+)", text) == [str(remaining.BOUND)]
+        assert re.findall(r"LIMIT (\d+)", text) == [str(retained.ROW_LIMIT)]
 
 
 # ------------------------------------------------------------------------------- Cost

@@ -10,7 +10,7 @@ import pytest
 
 from sarag_rdf.errors import EndpointDownError, UnparsableReplyError
 from sarag_rdf.evaluation.compare import CRITERIA
-from sarag_rdf.evaluation.jobs import RowFile
+from sarag_rdf.evaluation.runner import RowFile
 from sarag_rdf.kg import registry
 from tests.command import Result, Sarag
 from tests.evaluation.scripted import Scripted
@@ -157,7 +157,7 @@ def test_screen(compare: Compare) -> None:
     ]
     assert lines[3].split() == ["criterion", "win", "tie", "loss", "order", "win", "less", "loss"]
     assert lines[8].split()[:5] == ["overall", "50.0", "25.0", "25.0", "0.0"]
-    assert "questions at which one of the two failed, left out: 1" in lines
+    assert "questions at which one of the systems failed, excluded: 1" in lines
 
 
 def test_an_answer_that_declines_says_so_to_the_judge(compare: Compare) -> None:
@@ -173,7 +173,7 @@ def test_it_goes_on_where_it_was(compare: Compare, tmp_path: Path) -> None:
         return KeyboardInterrupt() if len(compare.llm.calls) > 4 else script(name, prompt)
 
     compare.llm.script = interrupted
-    compare().fails(130, "what was done is kept")
+    compare().fails(130, "completed work is saved")
     compare.llm.script = lambda name, prompt: EndpointDownError("it is down")
     compare().fails(1, "it is down")
     compare.llm = said
@@ -214,7 +214,7 @@ def test_limit(compare: Compare) -> None:
         (2, OURS, ["name two systems"]),
         (2, f"{OURS},{OURS}", ["name two systems"]),
         (2, f"{OURS},{THEIRS},a+b", ["name two systems"]),
-        (2, f"{OURS},other", ["'other' is no system"]),
+        (2, f"{OURS},other", ["invalid system 'other'"]),
         (1, f"{OURS},ppr+cot", ["no answer of ppr+cot", OURS, THEIRS]),
     ],
 )
@@ -230,7 +230,7 @@ def test_wrong_files(compare: Compare, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text("")
     compare().fails(1, f"no answer of {OURS}", "no system")
     (tmp_path / "rows.jsonl").unlink()
-    compare().fails(1, "rows.jsonl cannot be read")
+    compare().fails(1, "no such file: rows.jsonl")
     assert not (tmp_path / "rows.jsonl").exists()
 
 

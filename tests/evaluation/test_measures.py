@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+import sys
 from math import isclose
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from sarag_rdf.evaluation.scores import fits, normalised, words_to_answer
-from sarag_rdf.evaluation.statistics import figures, mean, paired_interval, ranks_of
+from sarag_rdf.errors import MissingDependencyError
+from sarag_rdf.evaluation.scores import fits_budget, normalize_answer, words_to_answer
+from sarag_rdf.evaluation.statistics import figures, mean, paired_interval, support_ranks
 from sarag_rdf.types import Document
 
 
@@ -21,12 +23,18 @@ def test_figures_of_one_question() -> None:
     assert [round(found[f"P@{k}"], 3) for k in (1, 2, 3, 10)] == [1.0, 0.5, 0.667, 0.2]
 
 
+def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ir_measures", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'sarag-rdf\[evaluation\]'"):
+        figures([[4, 9]], [[4, 1]], [1])
+
+
 def test_a_further_chunk_of_a_passage_keeps_its_place() -> None:
     """So does a document that is of no passage."""
     [found] = figures([[4, 9]], [[4, 4, None, None, 9]], [2, 4, 5])
     assert [found[f"R@{k}"] for k in (2, 4, 5)] == [0.5, 0.5, 1.0]
     assert [found[f"P@{k}"] for k in (2, 4, 5)] == [0.5, 0.25, 0.4]
-    assert ranks_of([4, 9, 7], [4, 4, None, None, 9]) == (1, 5, None)
+    assert support_ranks([4, 9, 7], [4, 4, None, None, 9]) == (1, 5, None)
 
 
 def test_nothing_returned_and_nothing_to_find() -> None:
@@ -80,7 +88,7 @@ def document(title: str, text: str) -> Document:
     ],
 )
 def test_normalisation(text: str, wanted: str) -> None:
-    assert normalised(text) == wanted
+    assert normalize_answer(text) == wanted
 
 
 def test_words_up_to_the_document_with_the_answer() -> None:
@@ -97,10 +105,10 @@ def test_words_up_to_the_document_with_the_answer() -> None:
 
 
 def test_a_word_is_four_thirds_of_a_token() -> None:
-    assert fits(750, 1000)
-    assert not fits(751, 1000)
-    assert fits(0, 1)
-    assert not fits(1, 1)
+    assert fits_budget(750, 1000)
+    assert not fits_budget(751, 1000)
+    assert fits_budget(0, 1)
+    assert not fits_budget(1, 1)
 
 
 # --------------------------------------------------------------------------- Intervals
@@ -128,7 +136,7 @@ def test_interval_of_the_same_and_of_one_question() -> None:
     assert paired_interval([0.5, 1.0], [0.5, 1.0], 0) == (0.0, 0.0, 0.0)
     assert paired_interval([1.0], [0.25], 0) == (0.75, 0.75, 0.75)
     for ours, theirs in (([], []), ([1.0], [1.0, 0.0])):
-        with pytest.raises(ValueError, match="as many"):
+        with pytest.raises(ValueError, match="the same number"):
             paired_interval(ours, theirs, 0)
 
 

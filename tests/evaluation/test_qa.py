@@ -27,9 +27,9 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.evaluation.judge import ANSWERING
+from sarag_rdf.evaluation.judge import ANSWER_PROMPTS
 from sarag_rdf.evaluation.plots import write_answer_plot
-from sarag_rdf.evaluation.qa import Parts
+from sarag_rdf.evaluation.qa import SystemSpec
 from sarag_rdf.evaluation.tables import WIDTH
 from sarag_rdf.kg import registry
 from sarag_rdf.types import Source
@@ -45,22 +45,22 @@ NEAR = "fixed:order=Ulm|Linz+single:brief=true"
 FAR = "fixed:order=Graz|Carla Mohr+whole+single"
 NONE = "bm25+closed-book"
 SYSTEMS = f"{NEAR},{FAR},{NONE}"
-Said = Mapping[str, Any] | BaseException
+PresentedAnswer = Mapping[str, Any] | BaseException
 
 
-def brief(answer: str) -> Said:
+def brief(answer: str) -> PresentedAnswer:
     return {"final_answer": answer}
 
 
-def reasoned(answer: str, *, sufficient: bool = True) -> Said:
+def reasoned(answer: str, *, sufficient: bool = True) -> PresentedAnswer:
     return {"reasoning": "D1.", "sufficient": sufficient, "final_answer": answer, "citations": []}
 
 
-def known(answer: str) -> Said:
+def known(answer: str) -> PresentedAnswer:
     return {"reasoning": "It is known.", "final_answer": answer}
 
 
-SAYING: dict[tuple[str, str], Said] = {
+SAYING: dict[tuple[str, str], PresentedAnswer] = {
     ("answer_brief", "q1"): brief("The Danube."),  # right, covered
     ("answer_brief", "q2"): brief("Carla"),  # half of the known one: matches
     ("answer_brief", "q3"): brief("Vienna"),  # wrong, not covered
@@ -73,7 +73,7 @@ SAYING: dict[tuple[str, str], Said] = {
 }
 
 
-def script(name: str, prompt: str) -> Said:
+def script(name: str, prompt: str) -> PresentedAnswer:
     if name == "judge":
         return {"correct": "The river of Ulm" in prompt or "in Graz" in prompt}
     [id_] = [id_ for id_, text in TEXTS.items() if text in prompt]
@@ -280,7 +280,7 @@ def test_questions_without_an_answer_are_left_out(evaluate: Evaluate, tmp_path: 
     assert list(data["results"][0]["by_hops"]) == ["2", "3"]
     assert data["results"][0]["by_type"] == {}
     done = evaluate("--systems", NEAR)
-    assert "questions without an answer, left out: 1" in done.out.splitlines()
+    assert "questions without an answer, skipped: 1" in done.out.splitlines()
     write(tmp_path / "questions.json", questions[3:4])
     evaluate("--systems", NEAR).fails(1, "no question of questions.json has an answer")
 
@@ -347,7 +347,7 @@ def test_a_verdict_that_is_none(evaluate: Evaluate) -> None:
     assert data["judge"]["without_verdict"] == 3
     assert data["results"][0]["accuracy"] == 0.0
     assert evaluate("--systems", NEAR, "--judge").out.splitlines()[-1] == (
-        "answers of which the judge said nothing valid: 3"
+        "answers without a valid reply of the judge: 3"
     )
 
 
@@ -363,12 +363,12 @@ def test_what_is_done_is_not_asked_again(
     arguments = ("--systems", SYSTEMS, "--rows", "rows.jsonl", *kg)
     whole = Scripted(script)
 
-    def interrupted(name: str, prompt: str) -> Said:
+    def interrupted(name: str, prompt: str) -> PresentedAnswer:
         return KeyboardInterrupt() if len(evaluate.llm.calls) > after else script(name, prompt)
 
     evaluate.llm.script = interrupted
     stopped = evaluate(*arguments)
-    stopped.fails(130, "interrupted: what was done is kept")
+    stopped.fails(130, "interrupted: completed work is saved")
     assert len(evaluate.rows() if after else []) == after
     if after:
         with (tmp_path / "rows.jsonl").open("ab") as file:
@@ -387,7 +387,7 @@ def test_what_is_done_is_not_asked_again(
 
 def test_without_rows_an_interruption_keeps_nothing_and_says_so(evaluate: Evaluate) -> None:
     evaluate.llm.script = lambda name, prompt: KeyboardInterrupt()
-    evaluate("--systems", NEAR).fails(130, "nothing is kept without --rows")
+    evaluate("--systems", NEAR).fails(130, "no answers were saved")
 
 
 @pytest.mark.parametrize(
@@ -462,8 +462,8 @@ def test_other_prices_and_a_judge_ask_nothing_anew(evaluate: Evaluate) -> None:
 def test_every_prompt_is_known_to_be_for_answers_or_not() -> None:
     """A new prompt of a reasoner belongs to what answers depend on."""
     prompts = {path.stem for path in (Path(sarag_rdf.__file__).parent / "prompts").glob("*.j2")}
-    assert prompts - set(ANSWERING) == {"entities", "relationships", "judge", "judge_pair"}
-    assert set(ANSWERING) <= prompts
+    assert prompts - set(ANSWER_PROMPTS) == {"entities", "relationships", "judge", "judge_pair"}
+    assert set(ANSWER_PROMPTS) <= prompts
 
 
 # ------------------------------------------------------------- Screen, files, threads
@@ -492,16 +492,16 @@ def test_screen(evaluate: Evaluate, tmp_path: Path) -> None:
         *("66.7", "33.3", "55.6", "66.7", "0.0", "0.0", "33.3", "0.0")
     ]
     for line in (
-        f"Difference to {NEAR} with its 95% interval",
+        f"Difference from {NEAR} with 95% interval",
         "Questions of type bridge: 2",
         "Questions of 3 hops: 1",
-        "no judge was asked: what matches no known answer word for word counts as wrong",
+        "no judge: answers that match no known answer word for word count as wrong",
     ):
         assert line in lines
     times = json.loads((tmp_path / "times.json").read_text("utf-8"))
     assert times.keys() == {"questions_at_a_time", "seconds"}
-    assert "at a time" not in done.out
-    assert "seconds while 3 questions are asked at a time" in evaluate("--concurrency", "3").out
+    assert "concurrent" not in done.out
+    assert "seconds with 3 concurrent questions" in evaluate("--concurrency", "3").out
     assert times["seconds"][NEAR].keys() == {"median", "mean"}
 
 
@@ -531,11 +531,11 @@ def test_a_plot_of_few_and_of_many(tmp_path: Path, count: int, length: int) -> N
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--systems", "dense"], ["'dense' is no system", "RETRIEVER+REASONER"]),
-        (["--systems", "a+b+c+d"], ["'a+b+c+d' is no system"]),
-        (["--systems", "dense+"], ["'dense+' is no system"]),
-        (["--systems", ""], ["'' is no system"]),
-        (["--systems", "dense+single,"], ["'' is no system"]),
+        (["--systems", "dense"], ["invalid system 'dense'", "RETRIEVER+REASONER"]),
+        (["--systems", "a+b+c+d"], ["invalid system 'a+b+c+d'"]),
+        (["--systems", "dense+"], ["invalid system 'dense+'"]),
+        (["--systems", ""], ["invalid system ''"]),
+        (["--systems", "dense+single,"], ["invalid system ''"]),
         (["--systems", "other+single"], ["system other+single", "unknown retriever", "dense"]),
         (["--systems", "dense+other"], ["system dense+other", "unknown reasoner", "single"]),
         (["--systems", "dense+other+single"], ["unknown context 'other'", "whole"]),
@@ -590,7 +590,7 @@ def test_files_that_cannot_be_used(evaluate: Evaluate, tmp_path: Path) -> None:
 def test_the_graph_of_another_corpus(evaluate: Evaluate, tmp_path: Path) -> None:
     evaluate.json("--systems", NEAR, "--kg", "kg")
     write(tmp_path / "corpus.json", [{"title": "A", "text": "b"}])
-    evaluate("--systems", NEAR, "--kg", "kg").fails(1, "no passage of corpus.json is in the graph")
+    evaluate("--systems", NEAR, "--kg", "kg").fails(1, "contains no passage of corpus.json")
 
 
 # --------------------------------------------------------------------------- For real
@@ -641,7 +641,7 @@ def test_interrupt_ends_the_program_though_the_endpoint_hangs(tmp_path: Path) ->
             out, err = process.communicate(timeout=20)
         finally:
             process.kill()
-    Result(process.returncode, out, err).fails(130, "what was done is kept")
+    Result(process.returncode, out, err).fails(130, "completed work is saved")
     assert out == ""
     kept = rows.read_text("utf-8")
     with playing(chat(1)) as server:
@@ -680,10 +680,10 @@ def test_with_a_real_server(
 
 
 def test_a_system_that_retrieves_nothing_is_named_alone() -> None:
-    parts = Parts.parse("closed-book:max_tokens=99")
+    parts = SystemSpec.parse("closed-book:max_tokens=99")
     assert (parts.label, parts.reasoner.options) == (
         "closed-book:max_tokens=99",
         {"max_tokens": "99"},
     )
     with pytest.raises(UsageError, match="no system"):
-        Parts.parse("single")
+        SystemSpec.parse("single")

@@ -11,7 +11,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.evaluation.plots import write_recall_plot
-from sarag_rdf.evaluation.scores import words_of, words_to_answer
+from sarag_rdf.evaluation.scores import count_words, words_to_answer
 from sarag_rdf.evaluation.tables import WIDTH
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -157,7 +157,7 @@ def test_screen(evaluate: Evaluate, tmp_path: Path) -> None:
     assert heads[7:] == ["P@10", "cov@1k", "cov@4k", "cov@10k", "docs", "ms"]
     assert lines[3].split()[0] == "fixed"
     assert lines[5].split()[:3] == ["fixed:order=Mur", "0.0", "0.0"]
-    for line in ("R@k, difference to fixed with its 95% interval", "Questions of 3 hops: 1"):
+    for line in ("R@k, difference from fixed with 95% interval", "Questions of 3 hops: 1"):
         assert line in lines
     times = json.loads((tmp_path / "times.json").read_text("utf-8"))
     assert times.keys() == {"encoding", "retrieval"}
@@ -266,7 +266,7 @@ def test_coverage_agrees_with_the_words_of_the_documents(evaluate: Evaluate) -> 
     with KnowledgeGraph("kg", embedder=HashEmbedder()) as kg:
         documents = [found.document for found in kg.search("the Danube", limit=9).documents]
     place = next(i for i, d in enumerate(documents) if "Danube" in d.titled_text)
-    assert words_to_answer(["danube"], documents) == sum(map(words_of, documents[: place + 1]))
+    assert words_to_answer(["danube"], documents) == sum(map(count_words, documents[: place + 1]))
 
 
 # ----------------------------------------------------------------------------- The plot
@@ -329,8 +329,8 @@ def test_trouble_is_counted_and_told(evaluate: Evaluate, tmp_path: Path) -> None
         *("q1", "q2", "q3", "elsewhere", "unmarked", "unanswered")
     ]
     out = evaluate().out
-    assert "paragraph that the corpus does not hold, without recall: 1\n" in out
-    assert "passages that the corpus holds already, left out: 1\n" in out
+    assert "paragraph missing from the corpus, excluded from recall: 1\n" in out
+    assert "duplicate passages, skipped: 1\n" in out
 
 
 def test_a_graph_of_other_things(evaluate: Evaluate, tmp_path: Path) -> None:
@@ -352,7 +352,7 @@ def test_a_graph_of_other_things(evaluate: Evaluate, tmp_path: Path) -> None:
     assert files_of(tmp_path / "kg" / "store").keys() == before.keys()
     evaluate("--kg", "kg", "--extractor", "llm").fails(2, "was extracted with capitals", "llm")
     write(tmp_path / "corpus.json", CORPUS[5:])
-    evaluate("--kg", "kg").fails(1, "no passage of corpus.json is in the graph")
+    evaluate("--kg", "kg").fails(1, "the graph contains no passage of corpus.json")
 
 
 def test_passages_without_titles_are_in_the_graph(evaluate: Evaluate, tmp_path: Path) -> None:
@@ -446,7 +446,7 @@ def test_files_that_cannot_be_used(
     (tmp_path / name).write_text(content)
     evaluate().fails(1, *words)
     (tmp_path / name).unlink()
-    evaluate().fails(1, name, "cannot be read")
+    evaluate().fails(1, name, "cannot read")
 
 
 def test_settings_reach_the_command(evaluate: Evaluate, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sarag_rdf.errors import InputError
-from sarag_rdf.evaluation.jobs import RowFile, key_of
+from sarag_rdf.evaluation.runner import RowFile, key_of
 
 
 def test_rows_are_found_again(tmp_path: Path) -> None:
@@ -82,20 +82,20 @@ def test_a_line_that_was_not_ended_is_whole(tmp_path: Path) -> None:
 def test_another_file_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"rows\.jsonl: line \d is no row.*--rows"):
+    with pytest.raises(InputError, match=r"rows\.jsonl, line \d: not a row.*--rows"):
         RowFile(path)
     assert path.read_bytes() == content
 
 
 def test_a_folder_and_a_file_that_may_not_be_read(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot read"):
         RowFile(tmp_path)
 
 
 def test_two_writers_do_not_mix_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     code = (
-        "import sys; from pathlib import Path; from sarag_rdf.evaluation.jobs import RowFile\n"
+        "import sys; from pathlib import Path; from sarag_rdf.evaluation.runner import RowFile\n"
         "with RowFile(Path(sys.argv[1])) as kept:\n"
         "    for n in range(200): kept.put(f'{sys.argv[2]}{n}', {'text': sys.argv[2] * 5000})"
     )

@@ -7,15 +7,15 @@ from itertools import islice
 
 import pytest
 
-from sarag_rdf.evaluation.jobs import as_done
 from sarag_rdf.evaluation.qa import Account, Meter
+from sarag_rdf.evaluation.runner import map_as_completed
 from sarag_rdf.ports import Reply
 from sarag_rdf.types import Context, Evidence, Query, Retrieved, Subgraph, Usage
 
 
 def test_one_thread_keeps_the_order() -> None:
-    assert list(as_done(lambda n: n * n, [3, 1, 2], 1)) == [(3, 9), (1, 1), (2, 4)]
-    assert list(as_done(lambda n: n, [], 4)) == []
+    assert list(map_as_completed(lambda n: n * n, [3, 1, 2], 1)) == [(3, 9), (1, 1), (2, 4)]
+    assert list(map_as_completed(lambda n: n, [], 4)) == []
 
 
 def test_several_work_at_a_time() -> None:
@@ -25,7 +25,7 @@ def test_several_work_at_a_time() -> None:
     def work(item: int) -> int:
         return item if barrier.wait(20) >= 0 else -1
 
-    assert sorted(as_done(work, [1, 2, 3], 3)) == [(1, 1), (2, 2), (3, 3)]
+    assert sorted(map_as_completed(work, [1, 2, 3], 3)) == [(1, 1), (2, 2), (3, 3)]
 
 
 def test_an_error_comes_after_what_is_done_and_ends_the_rest() -> None:
@@ -39,7 +39,7 @@ def test_an_error_comes_after_what_is_done_and_ends_the_rest() -> None:
 
     seen = []
     with pytest.raises(OSError, match="full"):
-        for item, _ in as_done(work, range(1, 100), 1):
+        for item, _ in map_as_completed(work, range(1, 100), 1):
             seen.append(item)
     assert seen == [1, 2]
     assert begun == [1, 2, 3]
@@ -55,7 +55,7 @@ def test_what_is_not_taken_is_not_begun() -> None:
             go.wait(20)
         return item
 
-    results = as_done(work, range(1, 100), 1)
+    results = map_as_completed(work, range(1, 100), 1)
     assert list(islice(results, 1)) == [(1, 1)]
     results.close()  # type: ignore[attr-defined]
     go.set()
@@ -114,5 +114,5 @@ def test_each_thread_has_an_account() -> None:
             gathered(Query("q"))
         return account
 
-    for calls, account in as_done(work, [1, 2, 3, 4], 4):
+    for calls, account in map_as_completed(work, [1, 2, 3, 4], 4):
         assert account.usage.calls == len(account.evidence) == calls

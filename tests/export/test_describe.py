@@ -13,7 +13,7 @@ import rdflib
 from rdflib import DCAT, DCTERMS, FOAF, PROV, RDF, VOID, BNode, Literal, URIRef
 
 import sarag_rdf
-from sarag_rdf.export.description import Said, say
+from sarag_rdf.export.description import DatasetMetadata, write_dataset_metadata
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -244,7 +244,7 @@ def test_what_is_said_is_kept(sarag: Sarag, tmp_path: Path) -> None:
     before = sarag("export", "--kg", folder, "--format", "nquads").out
     bare = sarag("describe", "--kg", folder)
     assert bare.code == 0
-    assert bare.complaints == ["sarag: no licence is given: name its IRI with --license"]
+    assert bare.complaints == ["sarag: the dataset has no licence: set its IRI with --license"]
     given = ("--title", "Rivers", "--license", LICENSE, "--publisher", "River Society")
     first = sarag("describe", "--kg", folder, *given, "--homepage", "https://x.example/")
     again = sarag("describe", "--kg", folder)
@@ -267,10 +267,10 @@ def test_what_is_said_is_kept(sarag: Sarag, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--license", "CC BY"), ("'CC BY' is no IRI",)),
-        (("--distribution", "https://x.example/dump"), ("is no distribution", "URL=FORMAT")),
+        (("--license", "CC BY"), ("'CC BY' is not an absolute IRI",)),
+        (("--distribution", "https://x.example/dump"), ("is not a distribution", "URL=FORMAT")),
         (("--distribution", "no/such/file.nt=ntriples"), ("no/such/file.nt cannot be read",)),
-        (("--sparql-endpoint", "here"), ("'here' is no IRI",)),
+        (("--sparql-endpoint", "here"), ("'here' is not an absolute IRI",)),
     ],
 )
 def test_what_cannot_be_said(
@@ -298,7 +298,7 @@ def test_a_graph_whose_last_change_broke_off_gets_no_revision() -> None:
         ox.NamedNode(MINTER.meta_graph),
     )
     store.apply(Change(insert=(described,)))
-    say(reader, Said(title="Rivers"))
+    write_dataset_metadata(reader, DatasetMetadata(title="Rivers"))
     accept(reader, [Match(MINTER.entity("ada"), EXACT, "https://thesaurus.example.org/1")])
     assert any(quad.object == ox.Literal("Rivers") for quad in store.quads(MINTER.meta_graph))
     assert list(store.quads(MINTER.links_graph))

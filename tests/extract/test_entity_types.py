@@ -65,7 +65,7 @@ def test_of_an_extractor_of_ones_own(caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level(logging.WARNING, "sarag_rdf"):
             report = kg.index(Source(TEXT), extractor=Minerals())
         assert (report.added, report.quarantined, report.problems) == (1, 0, [])
-        assert report.retyped == Counter({"City": 1, "Mineral": 1})
+        assert report.unknown_types == Counter({"City": 1, "Mineral": 1})
         [line] = [record.message for record in caplog.records if "types" in record.message]
         assert "'City' as geopolitical (1), 'Mineral' as misc (1)" in line
         assert types(kg) == WANTED
@@ -95,6 +95,6 @@ def test_of_a_model_that_no_schema_binds() -> None:
     ):
         report = kg.index(Source(TEXT), extractor="llm")
         assert (report.added, report.quarantined, report.problems) == (1, 0, [])
-        assert report.retyped == Counter({"MINERAL": 1, "CITY": 1, "PER": 1})
+        assert report.unknown_types == Counter({"MINERAL": 1, "CITY": 1, "PER": 1})
         assert len(server.requests) == 2
         assert types(kg) == WANTED

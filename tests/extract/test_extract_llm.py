@@ -29,7 +29,7 @@ from sarag_rdf.extract.llm import (
     entities_schema,
     grounded_mentions,
     grounded_relations,
-    most_items,
+    max_items,
     relationships_prompt,
     relationships_schema,
 )
@@ -234,7 +234,7 @@ def test_schemas_are_bounded_and_admit_only_the_names() -> None:
     [(1, 60, 20), (300, 60, 20), (301, 60, 30), (1500, 60, 60), (9000, 60, 60), (9000, 80, 80)],
 )
 def test_a_reply_is_no_longer_than_its_document_allows(length: int, limit: int, most: int) -> None:
-    assert most_items(document("x" * length, ""), limit) == most
+    assert max_items(document("x" * length, ""), limit) == most
 
 
 PER_DOCUMENT = [

@@ -9,7 +9,7 @@ import pytest
 
 from sarag_rdf.errors import ExtractionFormatError, InputError
 from sarag_rdf.extract.openie import OpenIEExtractor
-from sarag_rdf.extract.sentences import describe, naming, split_sentences
+from sarag_rdf.extract.sentences import build_descriptions, sentences_with_name, split_sentences
 from sarag_rdf.ports import Extractor
 from sarag_rdf.types import Document, Extraction, Mention
 
@@ -142,11 +142,11 @@ def test_what_is_not_returned_is_counted(tmp_path: Path) -> None:
     path = written(tmp_path, {"docs": [doc]})
     whole = OpenIEExtractor(path)
     assert len(one(whole, "", text).relations) == 2
-    assert whole.discarded == {"triples that are not three texts": 2, "repeated relationships": 1}
+    assert whole.discarded == {"malformed triples": 2, "repeated relationships": 1}
 
     chunked = OpenIEExtractor(path)
     one(chunked, "", "Porth Wen lies in Llanbad.")
-    apart = "relationships between names that are in no chunk together"
+    apart = "relationships between names in different chunks"
     assert chunked.discarded[apart] == 1
     one(chunked, "", "Llanbad. It was built in 1872.")
     assert chunked.discarded[apart] == 1
@@ -241,13 +241,13 @@ def test_sentences(text: str, sentences: list[str]) -> None:
 
 def test_a_sentence_names_whole_words_only() -> None:
     sentences = ["Annabel rows.", "Ann's boat sank.", "He saw ANN."]
-    assert naming(["Ann"], sentences) == sentences[1:]
-    assert naming(["", " "], sentences) == []
+    assert sentences_with_name(["Ann"], sentences) == sentences[1:]
+    assert sentences_with_name(["", " "], sentences) == []
 
 
 def test_a_description_has_three_sentences_at_most() -> None:
-    assert describe("Ann", iter(["A.", "B.", "C.", "D."])) == ("Ann: A. B. C.",)
-    assert describe("Ann", []) == ()
+    assert build_descriptions("Ann", iter(["A.", "B.", "C.", "D."])) == ("Ann: A. B. C.",)
+    assert build_descriptions("Ann", []) == ()
 
 
 def test_a_mention_that_no_sentence_names_has_no_description(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from sarag_rdf.errors import MissingDependencyError
-from sarag_rdf.extract.names import clean_name, is_name, without_bracket
+from sarag_rdf.extract.names import clean_name, is_name, strip_disambiguation
 from sarag_rdf.extract.spacy import pipeline
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor, SpacyOptions
 from sarag_rdf.extract.spacy.relations import CONFIDENCE
@@ -136,8 +136,8 @@ class TestNames:
         assert is_name(name) is expected
 
     def test_bracket(self) -> None:
-        assert without_bracket("Dawn (1990 film)") == "Dawn"
-        assert without_bracket("(untitled)") == "(untitled)"
+        assert strip_disambiguation("Dawn (1990 film)") == "Dawn"
+        assert strip_disambiguation("(untitled)") == "(untitled)"
 
 
 class TestCoreference:

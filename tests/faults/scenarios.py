@@ -121,7 +121,7 @@ SCENARIOS = (
         "delete",
         _old_documents,
         ("delete", "old/"),
-        nothing_left="no source 'old/' is in the graph",
+        nothing_left="no such source in the graph: 'old/'",
         weight=3,
     ),
     Scenario("import", _items(1500), ("import", "items.nt", "--as", "rdf"), weight=2),

@@ -21,7 +21,7 @@ from tests.sample_graph import embeddings
 
 INDEX = ("index", "docs", *OPENIE, "--language", "en")
 IMPORT = ("import", "items.nt", "--as", "rdf")
-FULL = "the disk is full (small/kg): free some room and run it again"
+FULL = "the disk is full (small/kg): free some space and run it again"
 PLENTY = 200_000
 
 
@@ -115,9 +115,9 @@ def test_what_cannot_be_cached_fails_no_command(work: Path, env: dict[str, str])
 
 
 def without_caches(done: Result) -> Result:
-    """Without the line that caches cannot be kept: what meets the full disk first is chance."""
+    """Without the warning about caches: what meets the full disk first is chance."""
     lines = done.err.splitlines(keepends=True)
-    told = [line for line in lines if "sarag: the caches in" in line and "cannot be kept" in line]
+    told = [line for line in lines if "sarag: cannot write caches in" in line]
     assert len(told) <= 1
     return replace(done, err="".join(line for line in lines if line not in told))
 
@@ -125,7 +125,7 @@ def without_caches(done: Result) -> Result:
 def one_warning(done: Result, *words: str) -> None:
     assert done.code == 0, done
     assert len(done.complaints) == 1, done.err
-    assert "cannot be kept" in done.complaints[0]
+    assert "cannot write caches" in done.complaints[0]
     for word in words:
         assert word in done.complaints[0]
 
@@ -161,7 +161,7 @@ def test_a_limit_of_the_size_of_files(work: Path, env: dict[str, str]) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
     done = run_sarag(*INDEX, cwd=work, env=env, preexec_fn=limited)
-    done.fails(1, "a file may not grow any further", "sources are in the graph")
+    done.fails(1, "the file size limit is exceeded", "sources are in the graph")
     count = sound(work / "kg")
     assert f"; {count} sources are in the graph" in done.err
     again = run_sarag(*INDEX, cwd=work, env=env)

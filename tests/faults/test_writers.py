@@ -66,7 +66,7 @@ def second(work: Path) -> Result:
 def test_a_second_writer_is_told_who_holds_the_graph(work: Path) -> None:
     with writing(work) as first:
         done = run_sarag("import", "--drop", "nothing", cwd=work)
-        done.fails(1, "kg is being written by `sarag index docs` (process ", str(first.pid))
+        done.fails(1, "kg is locked by `sarag index docs` (process ", str(first.pid))
         assert re.search(r", since \d\d:\d\d\): wait until it is done, or stop it$", done.err)
         assert run_sarag("stats", cwd=work).code == 0
     assert (work / "kg" / writer_lock.NAME).exists(), "a process that is killed leaves its note"
@@ -103,7 +103,7 @@ def test_the_same_process_counts_too(work: Path) -> None:
             yield from super().extract(documents)
 
     with sarag_rdf.open(work / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
-        with pytest.raises(StoreLockedError, match="is being written by this very process"):
+        with pytest.raises(StoreLockedError, match="is locked by this process itself"):
             kg.index([source(1)], extractor=Meanwhile())
         assert kg.index([source(1)], extractor=CapitalExtractor()).added == 1
 
@@ -112,7 +112,7 @@ def test_a_server_tells_who_is_writing_and_is_named_itself(work: Path) -> None:
     with serving(work / "kg", "--writable") as server:
         with writing(work) as first:
             got = server.update("CLEAR GRAPH <a:b>")
-            got.is_line(503, "is being written by `sarag index docs`", str(first.pid))
+            got.is_line(503, "is locked by `sarag index docs`", str(first.pid))
         lines = "\n".join(f"<a:{number}> <a:b> <a:c> ." for number in range(200_000))
 
         def put() -> Got:
@@ -127,7 +127,7 @@ def test_a_server_tells_who_is_writing_and_is_named_itself(work: Path) -> None:
             told = run_sarag("import", "--drop", "nothing", cwd=work)
             assert answer.result().status in (200, 201, 204)
         if "nothing" not in told.err:  # else the server was done before
-            told.fails(1, "kg is being written by `sarag serve` (process ")
+            told.fails(1, "kg is locked by `sarag serve` (process ")
         assert not note(work)
 
 
@@ -140,7 +140,7 @@ def note(work: Path) -> str:
 
 def test_options_of_a_command_are_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/bin/sarag", "index", "docs", "--base-url", "http://secret"])
-    writer_lock.sign(tmp_path)
+    writer_lock.record_holder(tmp_path)
     found = writer_lock.holder_of(tmp_path)
     assert found is not None
     assert (found.command, found.pid) == ("sarag index docs", os.getpid())

@@ -23,7 +23,7 @@ from sarag_rdf.errors import InputError, SaragError, UsageError
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.link.sssom import read_table
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.vectors.files import forget
+from sarag_rdf.vectors.files import forget_verified
 from tests.fuzz.cases import case
 from tests.fuzz.hostile import (
     Edits,
@@ -219,7 +219,7 @@ def test_caches(kept: RemainingEvidence, place: int, edit: Edits, whole: bytes |
     """A cache may hold anything: the answer is the same as without it."""
     kg_folder, caches, expected = kept
     shutil.rmtree(kg_folder / "cache")
-    forget()
+    forget_verified()
     for name, content in caches.items():
         path = kg_folder / "cache" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -230,5 +230,5 @@ _FORMATS = {
 def test_deep_settings_are_one_line(folder: Path) -> None:
     (folder / "sarag.toml").write_bytes(b"k = " + b"[" * 10_000 + b"]" * 10_000)
     with pytest.raises(SaragError, match="TOML"):
-        main._settings(folder / "sarag.toml")
+        main._read_settings(folder / "sarag.toml")
     shutil.rmtree(folder / "kg")

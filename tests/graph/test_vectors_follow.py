@@ -21,7 +21,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.delta import KINDS, Delta, Journal
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.texts import told_apart
+from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors import GraphVectors
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.evidence import source_quads
@@ -41,7 +41,7 @@ QUESTIONS = HashEmbedder().embed(["amber lake", "Jade of the meadow"])
 def graph(store: OxigraphStore) -> GraphReader:
     """The graph for one run that writes."""
     reader = GraphReader(store, MINTER, journal=Journal())
-    Writer(reader).describe("hash")
+    Writer(reader).write_metadata("hash")
     return reader
 
 
@@ -200,7 +200,7 @@ def test_what_is_not_in_the_journal_makes_it_useless() -> None:
     assert delta_of(reader) is None
     write(reader, {3: 3})
     assert delta_of(reader) is None
-    with patch("sarag_rdf.graph.delta.MOST", 3):
+    with patch("sarag_rdf.graph.delta.MAX_TOUCHED", 3):
         reader = graph(store)
         write(reader, {4: 4})
         assert delta_of(reader) is None
@@ -263,10 +263,14 @@ def test_nodes_that_an_import_speaks_of_are_read_with_it(tmp_path: Path) -> None
         with kg.session.read() as snapshot:
             reader = snapshot.searched
         empty = {kind: frozenset[str]() for kind in KINDS}
-        assert told_apart(reader, Delta("1", "2", empty))
-        assert not told_apart(reader, Delta("1", "2", empty | {"entity": frozenset([entity])}))
+        assert is_disjoint_from_imports(reader, Delta("1", "2", empty))
+        assert not is_disjoint_from_imports(
+            reader, Delta("1", "2", empty | {"entity": frozenset([entity])})
+        )
         other = MINTER.entity("danube")
-        assert told_apart(reader, Delta("1", "2", empty | {"entity": frozenset([other])}))
+        assert is_disjoint_from_imports(
+            reader, Delta("1", "2", empty | {"entity": frozenset([other])})
+        )
 
 
 def test_other_arrays_follow_too(tmp_path: Path) -> None:

@@ -40,8 +40,12 @@ def test_a_graph_is_restored_from_a_file_of_any_suffix(sarag: Sarag, tmp_path: P
     assert sarag("export", "--kg", kg, "--format", "nquads", "--output", "backup").code == 0
     asked = ("import", "backup", "--as", "sarag", "--kg", "copy", "--no-vectors")
     sarag(*asked).fails(2, "give --format")
-    sarag(*asked, "--format", "nquads", "--name", "mine").fails(2, "--name is not for --as sarag")
-    sarag(*asked, "--format", "nquads", "--language", "en").fails(2, "--language is not for")
+    sarag(*asked, "--format", "nquads", "--name", "mine").fails(
+        2, "--name cannot be combined with --as sarag"
+    )
+    sarag(*asked, "--format", "nquads", "--language", "en").fails(
+        2, "--language cannot be combined with"
+    )
     assert not (tmp_path / "copy").exists()
     result = sarag(*asked, "--format", "nquads", "--json")
     assert json.loads(result.out)["quads"] == len(Path("backup").read_text().splitlines())

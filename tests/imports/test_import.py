@@ -94,7 +94,7 @@ def test_packed_files(kg: KnowledgeGraph, tmp_path: Path, suffix: str, pack: obj
     data = pack.compress(TURTLE.encode())  # type: ignore[attr-defined]
     assert kg.import_graph(written(tmp_path / f"s.ttl.{suffix}", data), "rdf").triples == 7
     cut = written(tmp_path / f"cut.ttl.{suffix}", data[: len(data) // 2])
-    with pytest.raises(InputError, match=r"cut.ttl is damaged or ends in the middle.*get it again"):
+    with pytest.raises(InputError, match=r"cut.ttl is damaged or truncated.*get it again"):
         kg.import_graph(cut, "rdf")
     assert [i.name for i in kg.imports()] == ["s"]
 
@@ -115,11 +115,11 @@ def test_a_url_is_read(kg: KnowledgeGraph, tmp_path: Path) -> None:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/"
         report = kg.import_graph(f"{url}terms.ttl", "skos")
-        with pytest.raises(InputError, match=r"missing.ttl could not be read: File not found"):
+        with pytest.raises(InputError, match=r"cannot download .*missing.ttl: File not found"):
             kg.import_graph(f"{url}missing.ttl", "skos")
         server.shutdown()
     assert (report.name, report.kind) == ("terms", "skos")
-    with pytest.raises(InputError, match="could not be read"):
+    with pytest.raises(InputError, match="cannot download"):
         kg.import_graph(f"{url}terms.ttl", "skos", name="again")
 
 
@@ -130,7 +130,7 @@ def test_languages_are_kept_as_wished(kg: KnowledgeGraph, tmp_path: Path) -> Non
     odd = TURTLE.replace('"Fahne"@de', '"Fahne"@de-at, "Vane (UK)"@en-GB')
     kg.import_graph(written(tmp_path / "o.ttl", odd), "rdf", languages=["EN-gb", "De-AT"])
     assert titles(kg, "o") == {"Fahne", "Vane (UK)", "Ida Storm"}
-    with pytest.raises(InputError, match="holds no triples that are kept: see --language"):
+    with pytest.raises(InputError, match=r"no triples selected in .*: check --language"):
         kg.import_graph(written(tmp_path / "n.nt", '<a:b> <a:c> "d"@sv .'), "rdf", languages=["en"])
 
 
@@ -153,7 +153,7 @@ def test_names_by_a_property_of_ones_own(kg: KnowledgeGraph, tmp_path: Path) -> 
     path = written(
         tmp_path / "own.ttl", '<https://x.example/a> <https://x.example/called> "Anna" .'
     )
-    with pytest.raises(InputError, match="nothing in it has a name: say with --label IRI"):
+    with pytest.raises(InputError, match=r"no labels found .*--label IRI"):
         kg.import_graph(path, "rdf")
     assert kg.imports() == []
     kg.import_graph(path, "rdf", label=["https://x.example/called"])
@@ -180,10 +180,10 @@ def test_a_circle_of_broader_concepts_is_told(kg: KnowledgeGraph, tmp_path: Path
     [
         ("<https://x.example/a> <https://x.example/b>\n  'c .", "bad.ttl, line 2, column 3"),
         ("<https://x.example/a b> <https://x.example/c> 'd' .", r"line 1.*Invalid IRI code point"),
-        ("<a> <https://x.example/c> 'd' .", r"line 1, column 1.*for relative IRIs give --base-iri"),
+        ("<a> <https://x.example/c> 'd' .", r"line 1, column 1.*relative IRIs need --base-iri"),
         ("@prefix x: <https://x.example/> .\nx:a x:b x:c ;;", "bad.ttl, line 2"),
-        ("", "bad.ttl holds no triples"),
-        ("<https://x.example/a> <https://x.example/b> 'c' .", "nothing in it has a name"),
+        ("", "no triples in bad.ttl"),
+        ("<https://x.example/a> <https://x.example/b> 'c' .", "no labels found"),
         (b"<https://x.example/a> <https://x.example/b> 'caf\xe9' .", "line 1, column .*UTF-8"),
     ],
 )
@@ -210,8 +210,8 @@ def test_relative_iris_with_a_base(kg: KnowledgeGraph, tmp_path: Path) -> None:
 def test_what_cannot_be_named_or_read(kg: KnowledgeGraph, tmp_path: Path) -> None:
     path = written(tmp_path / "s.ttl", TURTLE)
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"name": "No!"}, "cannot be the name of a graph"),
-        ({"name": "documents"}, "are taken"),
+        ({"name": "No!"}, "is not a valid name of a graph"),
+        ({"name": "documents"}, "other than"),
         ({"format": "csv"}, "unknown format 'csv'"),
         ({"base_iri": "there"}, "not an absolute IRI"),
         ({"label": ["<urn:name>"]}, "not an absolute IRI"),
@@ -221,9 +221,9 @@ def test_what_cannot_be_named_or_read(kg: KnowledgeGraph, tmp_path: Path) -> Non
             kg.import_graph(path, "rdf", **options)
     with pytest.raises(UsageError, match="unknown kind 'owl'"):
         kg.import_graph(path, "owl")
-    with pytest.raises(UsageError, match="does not tell its format"):
+    with pytest.raises(UsageError, match="unknown suffix of"):
         kg.import_graph(written(tmp_path / "s.dat", TURTLE), "rdf")
-    with pytest.raises(UsageError, match="there is no file"):
+    with pytest.raises(UsageError, match="no such file"):
         kg.import_graph(tmp_path / "none.ttl", "rdf")
     with pytest.raises(UsageError, match="is a folder"):
         kg.import_graph(tmp_path, "rdf")
@@ -240,13 +240,13 @@ def test_the_same_file_is_not_imported_twice(kg: KnowledgeGraph, tmp_path: Path)
     assert again.already
     assert (again.name, again.kind, again.triples) == (first.name, first.kind, first.triples)
     written(path, TURTLE + "e:holm e:near e:vane .")
-    with pytest.raises(UsageError, match="another graph is imported as 's' already"):
+    with pytest.raises(UsageError, match="another file has already been imported as 's'"):
         kg.import_graph(path, "rdf")
     assert kg.import_graph(path, "rdf", replace=True).triples == 8
     kg.forget_import("s")
     assert kg.imports() == []
     assert not triples(tmp_path, "s")
-    with pytest.raises(UsageError, match="there is no imported graph 's'"):
+    with pytest.raises(UsageError, match="no such imported graph: 's'"):
         kg.forget_import("s")
 
 
@@ -256,12 +256,12 @@ def test_the_same_file_seen_in_another_way(kg: KnowledgeGraph, tmp_path: Path) -
     nick = "http://www.w3.org/2004/02/skos/core#altLabel"
     labels: list[list[str]] = [[], [nick]]
     for label in labels:
-        with pytest.raises(UsageError, match="this file, in another way, is imported as 't'"):
+        with pytest.raises(UsageError, match="with other options has already been imported as 't'"):
             kg.import_graph(path, "rdf", label=label)
     assert [i.kind for i in kg.imports()] == ["skos"]
     assert not kg.import_graph(path, "rdf", replace=True, label=[nick]).already
     assert kg.import_graph(path, "rdf", label=[nick]).already
-    with pytest.raises(UsageError, match="in another way"):
+    with pytest.raises(UsageError, match="this file with other options"):
         kg.import_graph(path, "rdf")
 
 
@@ -342,7 +342,7 @@ def test_an_export_is_restored_and_indexed_further(
             extractor=CapitalExtractor(),
         )
         assert (report.unchanged, report.added) == (1, 1)
-        with pytest.raises(UsageError, match="holds something already"):
+        with pytest.raises(UsageError, match="the graph is not empty"):
             copy.restore(path)
 
 
@@ -387,10 +387,10 @@ def test_imported_graphs_come_back_if_they_were_exported(
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("x.ttl", TURTLE, "cannot hold named graphs"),
-        ("x.trig", TURTLE, "holds triples outside of named graphs"),
-        ("x.nq", "<a:b> <a:b> _:c <a:g> .", "holds blank nodes"),
-        ("x.nq", "<a:b> <a:b> <a:c> <a:g> .", "is no export of sarag"),
+        ("x.ttl", TURTLE, "is not in a format with named graphs"),
+        ("x.trig", TURTLE, "it has triples outside named graphs"),
+        ("x.nq", "<a:b> <a:b> _:c <a:g> .", "it has blank nodes"),
+        ("x.nq", "<a:b> <a:b> <a:c> <a:g> .", "is not an export of sarag"),
         ("x.nq", "<a:b> <a:b", "x.nq, line 1"),
     ],
 )

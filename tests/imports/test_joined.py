@@ -13,7 +13,7 @@ from pyoxigraph import NamedNode, Quad
 import sarag_rdf
 from sarag_rdf.cli.output import show_retrieved
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.metadata import revised
+from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -64,7 +64,7 @@ def link(folder: Path, *pairs: tuple[str, NamedNode, str], drop: bool = False) -
     graph = NamedNode(MINTER.links_graph)
     quads = tuple(Quad(NamedNode(s), p, NamedNode(o), graph) for s, p, o in pairs)
     change = Change((MINTER.links_graph,)) if drop else Change(insert=quads)
-    store.apply(revised(reader, change))
+    store.apply(with_revision(reader, change))
     store.close()
 
 

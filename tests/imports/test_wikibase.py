@@ -10,7 +10,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.graph.parts import searched
+from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.link.match import EXACT, Match
@@ -32,7 +32,7 @@ def facts(folder: Path, name: str) -> tuple[set[str], set[tuple[str, str, str]]]
     """Names of the entities of one part, and its relationships as (subject, object, text)."""
     with opened(folder) as kg:
         with kg.session.read() as snapshot:
-            reader = searched(snapshot.reader, [name])
+            reader = select_parts(snapshot.reader, [name])
         names = {entity.value: text.value for entity, text in reader.rows("entity-texts")}
         texts = {item.value: text.value for item, text in reader.rows("relationship-texts")}
         ends = reader.rows("relationship-ends")

@@ -130,7 +130,7 @@ def test_the_command_line_prints_what_was_not_recorded(sarag: Sarag, tmp_path: P
     extraction = tmp_path / "openie.json"
     extraction.write_text(json.dumps({"docs": [doc]}))
     done = sarag("index", document, "--kg", tmp_path / "kg", "--extractor", f"openie:{extraction}")
-    reasons = "repeated relationships (1), triples that are not three texts (1)"
+    reasons = "malformed triples (1), repeated relationships (1)"
     assert f"extracted but not recorded: {reasons}" in done.out.splitlines()
     again = sarag("index", document, "--kg", tmp_path / "kg", "--extractor", f"openie:{extraction}")
     assert "not recorded" not in again.out

@@ -144,7 +144,7 @@ def test_a_write_changes_the_revision_and_is_a_run() -> None:
     reader = empty()
     revisions = []
     for count in (2, 2, 4):
-        Writer(reader).describe("some model")
+        Writer(reader).write_metadata("some model")
         index(reader, SOURCES[:count])
         meta = read_meta(reader.store)
         assert meta is not None
@@ -314,7 +314,7 @@ def test_a_source_in_no_language_is_a_problem_and_the_rest_goes_in(language: str
         report = kg.index([bad, SOURCES[2]], extractor=CapitalExtractor())
     assert report.added == 1
     assert [str(problem) for problem in report.problems] == [
-        f"bad.txt: '{language}' is not a language: give a tag such as en or pt-BR"
+        f"bad.txt: '{language}' is not a language: give a BCP 47 tag such as en or pt-BR"
     ]
 
 

@@ -22,7 +22,7 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index import quarantine, run
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.plan import plan
-from sarag_rdf.index.quarantine import Quarantined, read_quarantine
+from sarag_rdf.index.quarantine import QuarantinedSource, read_quarantine
 from sarag_rdf.index.retry import retry
 from sarag_rdf.index.run import IndexReport
 from sarag_rdf.inspect.validate import validate
@@ -264,14 +264,14 @@ def test_a_record_holds_the_evidence_the_report_and_where_they_are_from() -> Non
     with opened() as kg:
         kg.index([BAD], extractor=extractor)
         record, kept = kg.quarantine().show("people/cid.txt")
-        assert record == Quarantined(
+        assert record == QuarantinedSource(
             IRI, "Cid", "en", record.sha256, record.extraction, record.when, len(kept.violations)
         )
         lines = kept.content.split("\n")[:-1]
         assert lines == sorted(lines)
         evidence = list(ox.parse(kept.content, format=ox.RdfFormat.N_TRIPLES))
         assert (
-            quarantine.inspect_evidence(quad.triple for quad in evidence).violations
+            quarantine.validate_evidence(quad.triple for quad in evidence).violations
             == kept.violations
         )
         assert Literal("D\x00\n\"'\\n é🦀\x85", language="en") in {q.object for q in evidence}
@@ -323,12 +323,12 @@ def test_what_conforms_by_now_joins_without_being_extracted(
     extractor = Meetings(Mention("D" * 1001))
     with opened(tmp_path / "kg") as kg, opened() as clean:
         kg.index([BAD, ADA], extractor=extractor)
-        assert kg.quarantine().retry().kept == (IRI,)
+        assert kg.quarantine().retry().rejected == (IRI,)
         with monkeypatch.context() as patch:
             patch.setattr(quarantine, "read_shapes", lambda *names: ())
             retried = kg.quarantine().retry()
             clean.index([BAD, ADA], extractor=extractor)
-        assert (retried.admitted, retried.kept) == ((IRI,), ())
+        assert (retried.admitted, retried.rejected) == ((IRI,), ())
         assert in_quarantine(kg) == []
         assert without_records(quads(kg)) == without_records(quads(clean))
         found = kg.search("Who met Bea?").documents
@@ -359,11 +359,11 @@ def test_a_retry_that_finds_other_faults_keeps_the_new_report(
             kg.index([BAD], extractor=too_sure())
         many = kg.quarantine().sources()[0].violations
         before = quads(kg)
-        assert kg.quarantine().retry().kept == (IRI,)
+        assert kg.quarantine().retry().rejected == (IRI,)
         assert kg.quarantine().sources()[0].violations == 1 < many
         assert len(kg.quarantine().show(IRI)[1].violations) == 1
         after = quads(kg)
-        assert kg.quarantine().retry().kept == (IRI,)
+        assert kg.quarantine().retry().rejected == (IRI,)
         assert quads(kg) == after != before
 
 
@@ -456,7 +456,7 @@ def test_whatever_an_extractor_gives_the_graph_conforms(found: list[Extraction])
     reader = GraphReader(OxigraphStore.in_memory(), MINTER)
     sources = [ADA, BAD, Source("Bea met nobody.", "Bea", "bea.txt")]
     report = run.run(reader, plan(reader, sources, Anything.method), Anything())
-    Writer(reader).describe("none")
+    Writer(reader).write_metadata("none")
     assert report.added + len(report.problems) == 3
     assert report.quarantined == len(read_quarantine(reader)) <= len(report.problems)
     assert all(str(problem).isprintable() for problem in report.problems)

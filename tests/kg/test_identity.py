@@ -190,7 +190,7 @@ def test_a_split_is_extended_to_further_sources(kg: KnowledgeGraph) -> None:
     sources = [MINTER.source(key, "", "") for key in ("god.txt", "metal.txt")]
     assert (told.sources, told.note) == (tuple(sources), "of Rome")
     stored(kg)
-    with pytest.raises(UsageError, match=r"^no source 'nowhere.txt' is in the graph"):
+    with pytest.raises(UsageError, match=r"^no such source in the graph: 'nowhere.txt'"):
         kg.identity.split("Mercury", "nowhere.txt", "god")
     kg.identity.undo("Mercury")
     kg.identity.split("Mercury", ["god.txt"], "god")
@@ -327,11 +327,11 @@ def test_a_rule_merges_only_what_a_reviewer_accepts(
 
     for decision in ("", "reject"):
         done = sarag("merge", "--accept", decided(decision), *where)
-        assert (done.code, done.out.partition(":")[0]) == (0, "0 merged, 1 rows left out")
+        assert (done.code, done.out.partition(":")[0]) == (0, "0 merged, 1 rows skipped")
     sarag("merge", "--accept", decided("maybe"), *where).fails(1, "line 2: decision is 'maybe'")
     assert stored(people) == before
     accepted = sarag("merge", "--accept", decided("Accept"), *where)
-    assert accepted.out == "1 merged, 0 rows left out\n"
+    assert accepted.out == "1 merged, 0 rows skipped\n"
     people.reload()
     [made] = people.identity.decisions()
     assert (made.name, made.rule) == ("smith john", "same-words")

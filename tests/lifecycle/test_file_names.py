@@ -65,7 +65,7 @@ def test_a_key_is_deleted_as_it_was_given(tmp_path: Path) -> None:
     kg = opened()
     kg.index(Source("Ada is here.", "", name), extractor=CapitalExtractor())
     assert kg.delete(name) == (name,)
-    with pytest.raises(UsageError, match="no source '' is in the graph"):
+    with pytest.raises(UsageError, match="no such source in the graph: ''"):
         kg.delete("")
 
 

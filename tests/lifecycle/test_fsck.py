@@ -111,14 +111,14 @@ DERIVED: dict[str, tuple[Callable[[ox.Store], None], list[str]]] = {
             Quad(entity("nobody"), SKOS.prefLabel, Literal("Nobody", language="en"), KG),
             Quad(entity("nobody"), RDFS.label, Literal("Nobody", language="en"), KG),
         ),
-        ["orphans: nothing supports an entity", "derived: ", "0 quads missing, 3 too many"],
+        ["orphans: 1 entity without evidence", "derived: ", "0 quads missing, 3 extra"],
     ),
     "a link that is lost": (
         update(
             f"DELETE {{ GRAPH {KG} {{ ?a {SARAG.relatedTo} ?b }} }} "
             f"WHERE {{ GRAPH {KG} {{ ?a {SARAG.relatedTo} ?b }} }}"
         ),
-        ["derived: ", "missing, 0 too many"],
+        ["derived: ", "missing, 0 extra"],
     ),
     "the traversed graph": (update(f"DROP GRAPH {KG}"), ["derived: ", "shapes: "]),
     "the revision": (
@@ -126,7 +126,7 @@ DERIVED: dict[str, tuple[Callable[[ox.Store], None], list[str]]] = {
             f"DELETE {{ GRAPH ?g {{ ?a {SARAG.revision} ?b }} }} "
             f"WHERE {{ GRAPH ?g {{ ?a {SARAG.revision} ?b }} }}"
         ),
-        ["revision: there is none"],
+        ["revision: missing"],
     ),
     "a blank node": (
         add(Quad(BlankNode("b"), SARAG.relatedTo, entity("nobody"), KG)),
@@ -169,7 +169,7 @@ EVIDENCE: dict[str, tuple[Callable[[ox.Store], None], tuple[str, str]]] = {
     ),
     "a blank node": (
         add(Quad(BlankNode("b"), SARAG.note, THING, NamedNode(MINTER.source_graph(SOURCE)))),
-        ("blank nodes: 1 quad of", "DROP GRAPH"),
+        ("blank nodes: 1 quad in", "DROP GRAPH"),
     ),
     "a source graph without a source": (
         add(Quad(THING, RDF.type, THING, ORPHAN)),
@@ -186,15 +186,15 @@ EVIDENCE: dict[str, tuple[Callable[[ox.Store], None], tuple[str, str]]] = {
             f"WHERE {{ GRAPH ?g {{ <{SOURCE}> ?p ?o }} }} ; "
             f"DROP GRAPH <{MINTER.source_graph(SOURCE)}>"
         ),
-        ("is not in its own graph but in", f"DROP GRAPH {ORPHAN}"),
+        ("instead of its own graph", f"DROP GRAPH {ORPHAN}"),
     ),
     "a quarantine graph without a record": (
         add(Quad(THING, SARAG.report, Literal("x"), STRAY)),
-        (f"orphans: {STRAY} has no record", f"DROP GRAPH {STRAY}"),
+        (f"orphans: {STRAY} has no quarantined source", f"DROP GRAPH {STRAY}"),
     ),
     "an imported graph that is not known": (
         add(Quad(THING, RDF.type, THING, UNKNOWN)),
-        (f"orphans: {UNKNOWN} is no import that is known", f"DROP GRAPH {UNKNOWN}"),
+        (f"orphans: {UNKNOWN} is not a known import", f"DROP GRAPH {UNKNOWN}"),
     ),
     "a document without a digest": (
         update(
@@ -248,10 +248,10 @@ def test_links_and_graphs_of_others(folder: Path) -> None:
     change(folder, update(f"DELETE DATA {{ GRAPH {KG} {{ {THING} a {THING} }} }}"))
     report = check(folder)
     assert lines(report) == [
-        f"links: {entity('nobody')} is no entity any more "
+        f"links: dangling link: {entity('nobody')} is not an entity "
         f"(do: sarag link --undo {entity('nobody').value})"
     ]
-    assert f"{ELSEWHERE} is not known to sarag: 1 quad" in report.notes
+    assert f"{ELSEWHERE} is not used by sarag: 1 quad" in report.notes
     assert not check(folder, repair=True).in_order
     with opened(folder) as kg:
         kg.links.undo(entity("nobody").value)
@@ -333,7 +333,7 @@ def test_a_bit_in_what_is_made_of_the_graph(folder: Path) -> None:
     content[begin] ^= 1
     path.write_bytes(content)
     [line] = lines(check(folder))
-    assert line == "caches: network: is not what the graph gives (do: sarag fsck --repair)"
+    assert line == "caches: network: differs from the graph (do: sarag fsck --repair)"
     repaired = check(folder, repair=True)
     assert (repaired.in_order, repaired.repaired[0]) == (True, "discarded network")
 
@@ -354,9 +354,9 @@ def test_vectors_of_other_texts_and_lengths(folder: Path) -> None:
             store.save(kind, key, sorted(iris), [matrix])
         assert revision
     text = "\n".join(lines(check(folder)))
-    assert "caches: description: has other texts than the graph: 2 are" in text
+    assert "caches: description: 2 texts only in the graph or in the index" in text
     assert "caches: document: 1 vector" in text
-    assert f"caches: entity: {len(index)} vectors are not of unit length" in text
+    assert f"caches: entity: {len(index)} vectors not of unit length" in text
     assert "relationship" not in text
     repaired = check(folder, repair=True)
     assert repaired.in_order
@@ -412,19 +412,18 @@ def test_the_command(
     counts = check(folder).counts
     assert (sound.code, sound.err) == (0, "")
     assert sound.out == (
-        f"{folder}: in order: 3 sources, 3 documents, {counts['entities']} entities, "
+        f"{folder}: consistent: 3 sources, 3 documents, {counts['entities']} entities, "
         f"{counts['relationships']} relationships, {counts['quads']} quads\n"
     )
     change(folder, DERIVED["an entity without support"][0])
     broken = sarag("fsck", "--kg", folder)
     assert broken.code == 1
     assert broken.out.splitlines() == [
-        "orphans: nothing supports an entity (do: sarag fsck --repair)",
-        "derived: the traversed graph does not follow: 0 quads missing, 3 too many "
+        "orphans: 1 entity without evidence (do: sarag fsck --repair)",
+        "derived: the traversed graph differs from its evidence: 0 quads missing, 3 extra "
         "(do: sarag fsck --repair)",
-        "caches: entity: has other texts than the graph: 1 are in one of both alone "
-        "(do: sarag fsck --repair)",
-        f"{folder}: not in order: 3 findings",
+        "caches: entity: 1 text only in the graph or in the index (do: sarag fsck --repair)",
+        f"{folder}: inconsistent: 3 findings",
     ]
     told = sarag("fsck", "--kg", folder, "--json")
     assert told.code == 1
@@ -438,7 +437,7 @@ def test_the_command(
         0,
         "repaired: rebuilt the traversed graph",
     )
-    assert repaired.out.splitlines()[-1].startswith(f"{folder}: in order: 3 sources")
+    assert repaired.out.splitlines()[-1].startswith(f"{folder}: consistent: 3 sources")
     assert json.loads(sarag("fsck", "--kg", folder, "--json").out)["in_order"] is True
     sarag("fsck", "--kg", "none").fails(1, "no graph at none")
 

@@ -120,7 +120,7 @@ class Player:
 def commits_of(size: int) -> Iterator[None]:
     with (
         mock.patch("sarag_rdf.index.run.COMMIT_DOCUMENTS", size),
-        mock.patch("sarag_rdf.index.commit.AT_ONCE", size),
+        mock.patch("sarag_rdf.index.commit.COMMIT_REMOVALS", size),
     ):
         yield
 

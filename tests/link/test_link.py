@@ -133,9 +133,9 @@ def test_limits(kg: KnowledgeGraph) -> None:
     assert all((m.confidence or 0) >= 0.78 for m in sure)
     exact = kg.links.candidates("places", near="none")
     assert entity("budapest") not in {m.subject for m in exact}
-    with pytest.raises(UsageError, match="unknown nearness 'far': choose of characters"):
+    with pytest.raises(UsageError, match="unknown similarity 'far': use one of characters"):
         kg.links.candidates("places", near="far")
-    with pytest.raises(UsageError, match=r"there is no graph 'place' here.*did you mean places"):
+    with pytest.raises(UsageError, match=r"no such graph: 'place'.*did you mean places"):
         kg.links.candidates("place")
 
 
@@ -166,12 +166,12 @@ def test_a_review_is_stored_and_undone(sarag: Sarag, folder: Path, tmp_path: Pat
         table = kg.links.table(kg.links.candidates("places"), "candidates/places")
     review.write_text(table, encoding="utf-8")
     accepted = sarag("link", "--kg", folder, "--accept", review)
-    assert accepted.out == "3 links accepted, 0 were there, 2 rows left out\n"
+    assert accepted.out == "3 links accepted, 0 already stored, 2 rows skipped\n"
     assert links(folder) == {
         (entity(name), EXACT, T + name) for name in ("ada", "danube", "budapest")
     }
     again = sarag("link", "--kg", folder, "--accept", review)
-    assert again.out == "0 links accepted, 3 were there, 2 rows left out\n"
+    assert again.out == "0 links accepted, 3 already stored, 2 rows skipped\n"
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         assert kg.meta().revision != revision
         assert kg.validate().conforms
@@ -213,7 +213,7 @@ def test_undo_by_iri(kg: KnowledgeGraph, folder: Path, what: str) -> None:
     removed = kg.links.undo(iri).removed
     assert (removed, len(links(folder))) == ((3, 0) if what == "all" else (1, 2))
     assert ada not in links(folder)
-    with pytest.raises(UsageError, match="there is no such link: sarag mappings lists"):
+    with pytest.raises(UsageError, match="no such link: list all links with  sarag mappings"):
         kg.links.undo(iri)
 
 
@@ -223,7 +223,7 @@ def test_undo_on_the_command_line(sarag: Sarag, folder: Path) -> None:
     assert sarag("link", "--kg", folder, "--undo", T + "ada").out == "1 links removed\n"
     sarag("link", "--kg", folder, "--undo").fails(2, "--undo --all")
     sarag("link", "--kg", folder, "--all").fails(2, "give one of")
-    sarag("link", "--kg", folder, "--undo", T + "ada", "--all").fails(2, "--all belongs to")
+    sarag("link", "--kg", folder, "--undo", T + "ada", "--all").fails(2, "--all requires --undo")
     assert len(links(folder)) == 2
     assert sarag("link", "--kg", folder, "--undo", "--all").out == "2 links removed\n"
 
@@ -267,7 +267,7 @@ def test_auto_takes_what_is_sure_and_leaves_the_rest(
     assert result.code == 0, result
     assert result.out == (
         "5 candidates for 4 entities, 3 of them proposed\n"
-        "2 links accepted, with a confidence of 0.76 at least\n"
+        "2 links accepted, with a confidence of at least 0.76\n"
     )
     assert {subject for subject, _, _ in links(embedded)} == {entity("ada"), entity("danube")}
     left = read_table(review)
@@ -316,7 +316,7 @@ def test_a_table_made_by_hand(sarag: Sarag, folder: Path, tmp_path: Path) -> Non
     )
     file.write_text(table(*rows, head=HEAD), encoding="utf-8")
     result = sarag("link", "--kg", folder, "--accept", file)
-    assert result.out == "2 links accepted, 0 were there, 2 rows left out\n"
+    assert result.out == "2 links accepted, 0 already stored, 2 rows skipped\n"
     assert links(folder) == {
         (entity("ada"), EXACT, T + "ada"),
         (ulm, SKOS.closeMatch.value, T + "ulm-germany"),
@@ -327,17 +327,23 @@ def test_a_table_made_by_hand(sarag: Sarag, folder: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (GOOD.replace(ADA, "entity:E-nobody"), "entity/E-nobody> is no entity of this graph"),
-        (GOOD.replace("t:ada", "t:nothing"), "nothing> is no entity of an imported graph"),
-        (GOOD.replace("t:ada", "u:ada"), "'u:ada' has a prefix that the file's curie_map lacks"),
+        (GOOD.replace(ADA, "entity:E-nobody"), "entity/E-nobody> is not an entity of this graph"),
+        (GOOD.replace("t:ada", "t:nothing"), "nothing> is not an entity of an imported graph"),
+        (
+            GOOD.replace("t:ada", "u:ada"),
+            "the prefix of 'u:ada' is not in the curie_map of the file",
+        ),
         (GOOD.replace("t:ada", "ada"), "'ada' is neither a CURIE nor an IRI"),
         (GOOD.replace("t:ada", ""), "object_id is empty"),
-        (GOOD.replace("exactMatch", "broader"), "'skos:broader' is no link: use skos:exactMatch"),
-        (GOOD.replace("\t\t", "\tMaybe\t"), "predicate_modifier is 'Maybe', where only Not"),
+        (
+            GOOD.replace("exactMatch", "broader"),
+            "unknown predicate 'skos:broader': use skos:exactMatch",
+        ),
+        (GOOD.replace("\t\t", "\tMaybe\t"), "predicate_modifier is 'Maybe': use Not"),
         (GOOD.replace("0.5", "1.5"), "confidence is '1.5', not a number from 0 to 1"),
         (GOOD.replace("0.5", "high"), "confidence is 'high', not a number from 0 to 1"),
-        (GOOD + "\tmore", "7 cells under 6 column names"),
-        (GOOD, "line 5 links the same two"),
+        (GOOD + "\tmore", "7 cells for 6 columns"),
+        (GOOD, "the same link as in line 5"),
     ],
 )
 def test_what_is_wrong_in_a_review_is_told_by_line(
@@ -355,10 +361,10 @@ def test_what_is_wrong_in_a_review_is_told_by_line(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "lacks the column subject_id, predicate_id, object_id, mapping_justification"),
-        ("a\tb\n1\t2\n", "is no SSSOM table"),
+        ("", "it has no column subject_id, predicate_id, object_id, mapping_justification"),
+        ("a\tb\n1\t2\n", "is not an SSSOM table"),
         ("#curie_map: [\n" + table(GOOD), "is not YAML"),
-        ("#curie_map: text\n" + table(GOOD), "has no map of prefixes where one should be"),
+        ("#curie_map: text\n" + table(GOOD), "is not a map of prefixes to IRIs"),
     ],
 )
 def test_what_is_no_table(tmp_path: Path, text: str, words: str) -> None:
@@ -374,7 +380,7 @@ def test_there_must_be_something_to_link_to(sarag: Sarag, tmp_path: Path) -> Non
     file.write_text(table(GOOD, head=HEAD), encoding="utf-8")
     result = sarag("link", "--kg", folder, "--accept", file)
     result.fails(2, "no imported graph to link to")
-    sarag("link", "--kg", folder, "--to", "places").fails(2, "say where candidates go")
+    sarag("link", "--kg", folder, "--to", "places").fails(2, "choose an output")
     sarag("link", "--kg", tmp_path / "no", "--accept", file).fails(1, "no graph at")
     assert not (tmp_path / "no").exists()
 

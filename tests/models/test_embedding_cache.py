@@ -134,4 +134,4 @@ def test_a_cache_that_cannot_be_written_is_gone_without(
         cached = CachedEmbedder(HashEmbedder(), tmp_path / "file" / "embeddings.sqlite")
         found = cached.embed(["a", "b"])
     np.testing.assert_array_equal(found, HashEmbedder().embed(["a", "b"]))
-    assert "cannot be kept" in caplog.text
+    assert "cannot write caches" in caplog.text

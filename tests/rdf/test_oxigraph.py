@@ -191,7 +191,7 @@ def test_a_closed_store_says_so(
 ) -> None:
     store.close()
     store.close()
-    with pytest.raises(StoreError, match="has been closed: open it again"):
+    with pytest.raises(StoreError, match="is closed: open it again"):
         use(store)
 
 
@@ -210,7 +210,7 @@ def test_a_graph_that_is_read_cannot_be_written(tmp_path: Path) -> None:
     folder = tmp_path / "kg" / "store"
     OxigraphStore.create(folder).close()
     store = OxigraphStore.open(folder)
-    with pytest.raises(StoreError, match="opened for reading only"):
+    with pytest.raises(StoreError, match="opened read-only"):
         store.apply(Change(insert=(quad("a"),)))
     store.apply(Change())
     assert list(store.quads()) == []
@@ -221,7 +221,7 @@ def test_one_writes_and_others_read_what_was_there(tmp_path: Path) -> None:
     writer = OxigraphStore.create(folder)
     writer.apply(Change(insert=(quad("a"),)))
     with pytest.raises(
-        StoreLockedError, match=f"{folder.parent} is being written by this very process:"
+        StoreLockedError, match=f"{folder.parent} is locked by this process itself:"
     ):
         OxigraphStore.create(folder)
     reader = OxigraphStore.open(folder)
@@ -249,7 +249,7 @@ def test_places_where_no_graph_can_be(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine", encoding="utf-8")
     for folder in (file, file / "store"):
-        with pytest.raises(StoreError, match="cannot make the graph's folder"):
+        with pytest.raises(StoreError, match="cannot create folder"):
             OxigraphStore.create(folder)
         with pytest.raises(StoreError):
             OxigraphStore.open(folder)
@@ -261,5 +261,5 @@ def test_a_damaged_store_is_an_error_of_the_store(tmp_path: Path) -> None:
     OxigraphStore.create(folder).close()
     (folder / "CURRENT").write_text("garbage", encoding="utf-8")
     for open_it in (OxigraphStore.open, OxigraphStore.create):
-        with pytest.raises(StoreError, match="cannot be opened: Corruption"):
+        with pytest.raises(StoreError, match=r"cannot open the graph in .*: Corruption"):
             open_it(folder)

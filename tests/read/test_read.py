@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse, serialize
 
 from sarag_rdf.errors import MissingDependencyError, UsageError
-from sarag_rdf.read import FORMATS, Duplicate, InputProblem, Outcome, language, read_paths
+from sarag_rdf.read import FORMATS, Duplicate, InputProblem, ReadOutcome, language, read_paths
 from sarag_rdf.read.language import detect
 from sarag_rdf.read.markdown import split_title
 from sarag_rdf.read.text import clean
@@ -43,7 +43,7 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
-def outcomes(*paths: Path, **options: Any) -> list[Outcome]:
+def outcomes(*paths: Path, **options: Any) -> list[ReadOutcome]:
     return list(read_paths(paths, **options))
 
 
@@ -235,7 +235,7 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
     assert isinstance(source, Source)
     for refused in (link, up):
         assert isinstance(refused, InputProblem)
-        assert "out of the folder" in refused.message
+        assert "outside the folder" in refused.message
 
 
 def test_loops_and_links_inside(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_a_link_that_is_named_is_followed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.xyz", b"text", "unknown kind (.xyz)"),
+        ("a.xyz", b"text", "unknown file type (.xyz)"),
         ("README", b"text", "no suffix"),
         ("a.txt", b"", "is empty"),
         ("a.txt", b" \n\t ", "only white space"),
@@ -284,9 +284,9 @@ def test_a_link_that_is_named_is_followed(tmp_path: Path) -> None:
         ("a.html", b"<html><script>x</script></html>", "only white space"),
         ("a.json", b"", "is empty"),
         ("a.json", b'{"text": "a"', "is not JSON"),
-        ("a.json", b'"text"', "holds a string: expected"),
-        ("a.json", b"3", "holds a number: expected"),
-        ("a.json", b"null", "holds null: expected"),
+        ("a.json", b'"text"', "contains a string: expected"),
+        ("a.json", b"3", "contains a number: expected"),
+        ("a.json", b"null", "contains null: expected"),
         ("a.json", b"[]", "no records"),
         ("a.json", b"[1]", "record 1 is a number: expected"),
         ("a.json", b"{}", "keys found: none"),
@@ -296,7 +296,7 @@ def test_a_link_that_is_named_is_followed(tmp_path: Path) -> None:
         ("a.json", b'{"text": "a", "title": ["t"]}', "a list as title"),
         ("a.json", b'{"text": "a", "id": true}', "a truth value as id"),
         ("a.json", b'{"text": "a", "text": "b"}', '"text" occurs twice'),
-        ("a.json", b'{"text": " "}', "the object: holds no text"),
+        ("a.json", b'{"text": " "}', "the object: contains only white space"),
         ("a.json", b'{"text": ' + b"1" * 5000 + b"}", "not usable JSON"),
         ("a.json", b"[" * 100_000, "nested too deeply"),
         ("a.jsonl", b"", "is empty"),
@@ -333,7 +333,7 @@ def test_one_bad_file_costs_one_line_and_never_the_rest(tmp_path: Path) -> None:
 
 def test_a_missing_path(tmp_path: Path) -> None:
     assert "does not exist" in problem(tmp_path / "nothing.txt")
-    assert "is not a path" in problem(Path("a\0.txt"))
+    assert "is not a valid path" in problem(Path("a\0.txt"))
     assert "cannot be read" in problem(Path("x" * 5000))
 
 
@@ -622,7 +622,9 @@ def test_two_records_of_one_id(tmp_path: Path) -> None:
     path = write(tmp_path, "a.jsonl", '{"id": 1, "text": "a"}\n{"id": "1", "text": "b"}')
     _, clash = outcomes(path)
     assert isinstance(clash, InputProblem)
-    assert clash.message == "line 2: 'a.jsonl#1' is another record already: give each its own id"
+    assert (
+        clash.message == "line 2: the id of 'a.jsonl#1' is used twice: give each record its own id"
+    )
 
 
 # Tables
@@ -640,7 +642,7 @@ def test_csv(tmp_path: Path) -> None:
     assert isinstance(long, InputProblem)
     assert "line 6: 5 fields where the header has 4" in long.message
     assert isinstance(empty, InputProblem)
-    assert "line 7: holds no text" in empty.message
+    assert "line 7: contains only white space" in empty.message
 
 
 def test_tsv(tmp_path: Path) -> None:
@@ -658,7 +660,7 @@ def test_bad_rows_cost_one_line_each(tmp_path: Path) -> None:
     assert [message[:20] for message in messages] == [
         "line 2 is not CSV ('",
         "line 3 is not UTF-8 ",
-        "line 5 holds binary ",
+        "line 5 contains bina",
         "line 7 is not CSV (u",
     ]
 
@@ -748,7 +750,7 @@ def test_bad_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             1.0,
             "took more than 1 seconds to read: leave it out, or raise --max-seconds",
         ),
-        ("import os; os.abort()", 120.0, "made its parser crash (SIGABRT): leave it out"),
+        ("import os; os.abort()", 120.0, "crashed its parser (SIGABRT): leave it out"),
         ("bytes(1 << 50)", 120.0, "of memory to read: leave it out"),
     ],
 )

@@ -12,7 +12,7 @@ from pyoxigraph import Quad
 import sarag_rdf
 from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import RemoteDownError, RemoteStoreError, StoreError, UsageError
-from sarag_rdf.graph.metadata import revised
+from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.repair import repair
 from sarag_rdf.iris import Minter
@@ -190,7 +190,7 @@ def graphs(remote: SparqlEndpoint) -> list[str]:
 
 
 def test_what_cannot_be_written(server: Server, remote: SparqlEndpoint) -> None:
-    with pytest.raises(StoreError, match="reading only"):
+    with pytest.raises(StoreError, match="read-only"):
         SparqlStore(remote).apply(Change())
     unknown = SparqlEndpoint("http://127.0.0.1:9/unknown")
     with pytest.raises(UsageError, match="--update-url"):
@@ -248,8 +248,8 @@ def test_a_broken_graph_stays_marked_until_it_is_repaired(
     marks = [q for q in store.quads(reader.minter.meta_graph) if q.predicate == SARAG.revision]
     assert len(marks) == 1
     store.apply(Change(delete=tuple(marks), drop=(reader.minter.kg_graph,)))
-    assert revised(reader, Change()) == Change()
+    assert with_revision(reader, Change()) == Change()
     assert repair(reader)
     assert not repair(reader)
-    assert len(revised(reader, Change()).insert) == 1
+    assert len(with_revision(reader, Change()).insert) == 1
     assert list(store.quads(reader.minter.kg_graph))

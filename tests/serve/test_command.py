@@ -25,12 +25,12 @@ def kg(tmp_path: Path) -> Path:
 
 
 def test_a_missing_graph(sarag: Sarag, tmp_path: Path) -> None:
-    sarag("serve", "--kg", tmp_path / "none").fails(1, "there is no graph", "sarag index")
+    sarag("serve", "--kg", tmp_path / "none").fails(1, "no graph at", "sarag index")
 
 
 def test_a_part_that_there_is_not(sarag: Sarag, kg: Path) -> None:
     done = sarag("serve", "--kg", kg, "--port", "0", "--over", "rivers")
-    done.fails(2, "there is no graph 'rivers'", "documents")
+    done.fails(2, "no such graph: 'rivers'", "documents")
 
 
 def test_an_endpoint_is_not_served_again(sarag: Sarag) -> None:

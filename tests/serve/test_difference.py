@@ -25,11 +25,11 @@ _ONE = ox.Literal("1")
 
 def made(difference: Difference, old: set[ox.Quad]) -> set[ox.Quad]:
     """The quads that there are after a difference."""
-    kept = {q for q in old if str(getattr(q.graph_name, "value", "")) not in difference.emptied}
-    for quads in difference.gone.values():
+    kept = {q for q in old if str(getattr(q.graph_name, "value", "")) not in difference.cleared}
+    for quads in difference.deleted.values():
         assert quads <= kept
         kept -= quads
-    for quads in difference.come.values():
+    for quads in difference.inserted.values():
         assert not quads & kept
         kept |= quads
     return kept
@@ -53,7 +53,7 @@ def test_what_differs_leads_from_one_state_to_the_other(seed: int) -> None:
     assert made(difference, set(old)) == set(new)
     named = {g.value for g in old.named_graphs() if isinstance(g, ox.NamedNode)}
     after = {g.value for g in new.named_graphs() if isinstance(g, ox.NamedNode)}
-    assert (named - difference.removed) | difference.created == after
+    assert (named - difference.dropped) | difference.created == after
 
 
 def test_only_the_graphs_that_are_named_are_looked_at() -> None:

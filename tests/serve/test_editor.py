@@ -93,7 +93,7 @@ def test_a_graph_comes_as_turtle_and_can_be_kept(page: Page) -> None:
     assert "@prefix skos:" in shown(page, "#text")
     assert page.run("document.getElementById('ttl').href").startswith("blob:")
     assert shown(page, "#csv") == ""
-    assert "The server stopped at 50" in shown(page, "#notice")
+    assert "The server's limit of 50 was exceeded" in shown(page, "#notice")
     page.screenshot("editor-turtle")
 
 

@@ -36,7 +36,7 @@ def test_what_is_served_is_read_as_from_its_folder(
         with sarag_rdf.open(url, embedder=HashEmbedder(), endpoint=None) as kg:
             question = "Which river flows through Ulm?"
             found = [document.document.iri for document in kg.search(question).documents]
-            with pytest.raises(RemoteAuthError, match="is derived, described or imported"):
+            with pytest.raises(RemoteAuthError, match="is managed by sarag"):
                 kg.index([Source("Eva lives in Ulm.", "Eva")], extractor=CapitalExtractor())
         assert sarag("export", "--format", "trig", "--kg", folder).out == inside.out
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:

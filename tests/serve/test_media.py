@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sarag_rdf.serve.http import GRAPHS, TABLES, base_type, charset, choose, parameters
+from sarag_rdf.serve.http import (
+    RDF_TYPES,
+    RESULT_TYPES,
+    base_type,
+    charset,
+    choose_media_type,
+    parse_parameters,
+)
 from sarag_rdf.serve.jobs import RequestError
 
 
@@ -25,11 +32,11 @@ from sarag_rdf.serve.jobs import RequestError
     ],
 )
 def test_choice(accept: str, chosen: str | None) -> None:
-    assert choose(accept, GRAPHS) == chosen
+    assert choose_media_type(accept, RDF_TYPES) == chosen
 
 
 def test_the_default_of_rows_is_json() -> None:
-    assert choose("*/*", TABLES) == "application/sparql-results+json"
+    assert choose_media_type("*/*", RESULT_TYPES) == "application/sparql-results+json"
 
 
 def test_names_of_types() -> None:
@@ -40,7 +47,7 @@ def test_names_of_types() -> None:
 
 
 def test_parameters() -> None:
-    assert parameters(b"a=1&a=2&b&c=x%20y+z&d=%C3%A4&&e==") == [
+    assert parse_parameters(b"a=1&a=2&b&c=x%20y+z&d=%C3%A4&&e==") == [
         ("a", "1"), ("a", "2"), ("b", ""), ("c", "x y z"), ("d", "ä"), ("e", "="),
     ]  # fmt: skip
 
@@ -48,4 +55,4 @@ def test_parameters() -> None:
 @pytest.mark.parametrize("data", [b"a=%", b"a=%f", b"a=%fg", b"%zz=1", b"a=%ff", b"a=\xff"])
 def test_bad_parameters(data: bytes) -> None:
     with pytest.raises(RequestError):
-        parameters(data)
+        parse_parameters(data)

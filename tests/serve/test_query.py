@@ -239,7 +239,7 @@ def test_a_heavy_query_is_killed_with_its_process(server: Running) -> None:
     server.query("ASK {}")
     before = server.children()
     assert len(before) == 3  # two workers, and what tracks their resources
-    server.query(HEAVY).is_line(504, "longer than 3 seconds", "--timeout")
+    server.query(HEAVY).is_line(504, "time limit of 3 seconds", "--timeout")
     after = server.children()
     (gone,) = before - after
     assert not alive(gone)
@@ -365,7 +365,7 @@ def test_service_works_where_it_is_allowed(kg: Path, server: Running) -> None:
 
 def test_a_read_only_server_takes_no_writes(server: Running, kg: Path) -> None:
     before = quads_of(kg)
-    server.update("CLEAR ALL").is_line(403, "read only", "--writable")
+    server.update("CLEAR ALL").is_line(403, "read-only", "--writable")
     store = f"/rdf-graph-store?graph={quote(BASE)}x"
     for method in ("PUT", "POST", "DELETE"):
         got = server.ask(method, store, b"", token=True, Content_Type="text/turtle")

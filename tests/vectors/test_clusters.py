@@ -16,7 +16,7 @@ from sarag_rdf.vectors.index import (
     Clusters,
     ExactIndex,
     UnclusteredIndex,
-    clustered,
+    build_clusters,
 )
 from sarag_rdf.vectors.store import FolderVectors
 
@@ -147,7 +147,7 @@ def test_other_kinds_are_clustered_once_they_are_asked_for(
         exact = index.nearest(QUESTIONS[0], 3)
         index.nearest(QUESTIONS[1], 3)
     [record] = caplog.records
-    assert "among all 20000 vectors (entity)" in record.getMessage()
+    assert "all 20000 entity vectors" in record.getMessage()
     store.prepare("entity", "1", silent)
     found = loaded(store, kind="entity")
     assert isinstance(found, ClusteredIndex)
@@ -188,7 +188,7 @@ def test_clusters_that_are_lost_or_damaged_are_gone_without(tmp_path: Path) -> N
 
 def test_few_or_equal_vectors_can_be_clustered() -> None:
     alike = np.full((5, 4), 0.5, dtype=np.float32)
-    clusters, rows = clustered(alike, np.array([4, 2, 3]), lambda _: None)
+    clusters, rows = build_clusters(alike, np.array([4, 2, 3]), lambda _: None)
     assert sorted(rows.tolist()) == [2, 3, 4]
     assert clusters.size == 3
     again = Clusters.of_arrays(clusters.arrays())

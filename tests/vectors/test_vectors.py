@@ -265,7 +265,8 @@ def test_a_disk_that_is_full_is_gone_without(
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
     check(index)
-    assert "cannot be kept (a file may not grow any further)" in caplog.text
+    assert "cannot write caches in" in caplog.text
+    assert "(the file size limit is exceeded)" in caplog.text
     assert list(tmp_path.iterdir()) == []
 
 
@@ -276,7 +277,7 @@ def test_a_folder_that_cannot_be_written_is_gone_without(
     store = FolderVectors(tmp_path / "file" / "vectors")
     with caplog.at_level(logging.WARNING):
         check(store.save("document", "key", IRIS, [MATRIX]))
-    assert "cannot be kept" in caplog.text
+    assert "cannot write caches" in caplog.text
     assert store.load("document", "key") is None
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from sarag_rdf.errors import InputError
 from sarag_rdf.wikibase.dump import read_entities
-from sarag_rdf.wikibase.model import best, statements
+from sarag_rdf.wikibase.model import best_ranked, statements
 from sarag_rdf.wikibase.rdf import entity_triples
 from sarag_rdf.wikibase.vocabulary import Vocabulary
 from tests.wikibase.golden import WIKIDATA, needs_wikidata
@@ -145,7 +145,7 @@ def test_a_dump_that_is_cut_off(tmp_path: Path, cut: int, suffix: str) -> None:
     file = tmp_path / f"dump{suffix}"
     file.write_bytes(PACKED[suffix](array(many))[:cut])
     found: list[str] = []
-    with pytest.raises(InputError, match=r"dump\.json.*line \d+, byte \d+.*anew") as caught:
+    with pytest.raises(InputError, match=r"dump\.json.*line \d+, byte \d+.*again") as caught:
         found.extend(entity.id for entity in read_entities(file))
     assert found == [f"Q{number}" for number in range(1, len(found) + 1)]
     assert "\n" not in str(caught.value)
@@ -158,10 +158,10 @@ def test_a_dump_that_is_cut_off(tmp_path: Path, cut: int, suffix: str) -> None:
     [
         (b"", "is empty"),
         (b"\n \n", "is empty"),
-        (b"hello\nthere", "line 1, byte 0: the file is no JSON dump"),
-        (b"[\n" + json.dumps(ITEMS[0]).encode() + b",\n{broken},\n]", "line 3.*after Q1.*no JSON"),
-        (b"[\n" + json.dumps(ITEMS[0]).encode() + b",\n7,\n]", "line 3.*no entity document"),
-        (array(ITEMS[:1]) + b"{}", "line 4.*behind the end of the array"),
+        (b"hello\nthere", "line 1, byte 0: the file is not a JSON dump"),
+        (b"[\n" + json.dumps(ITEMS[0]).encode() + b",\n{broken},\n]", "line 3.*after Q1.*not JSON"),
+        (b"[\n" + json.dumps(ITEMS[0]).encode() + b",\n7,\n]", "line 3.*not an entity document"),
+        (array(ITEMS[:1]) + b"{}", "line 4.*after the end of the array"),
         (b'{"labels": {}}', "no id"),
         (b"[\n" + json.dumps({"id": "Q1", "type": "item"}).encode() + b"\xff,\n]", "line 2"),
     ],
@@ -174,10 +174,10 @@ def test_what_is_no_dump(tmp_path: Path, data: bytes, message: str) -> None:
 def test_damaged_documents_and_missing_files(tmp_path: Path) -> None:
     broken = [item(1, claims={"P31": [{"id": "x", "mainsnak": {"snaktype": "value"}}]})]
     file = written(tmp_path, array(broken))
-    with pytest.raises(InputError, match="not as Wikibase writes it"):
+    with pytest.raises(InputError, match="not a valid Wikibase document"):
         ids(file, types=["Q5"])
     (entity,) = read_entities(file)
-    with pytest.raises(InputError, match="Q1 is not as Wikibase writes it"):
+    with pytest.raises(InputError, match="Q1 is not a valid Wikibase document"):
         list(entity_triples(entity, Vocabulary()))
     with pytest.raises(InputError, match="No such file"):
         ids(tmp_path / "absent.json")
@@ -215,7 +215,10 @@ def test_real_documents_give_the_triples_that_their_statements_call_for(
         assert made.count("<http://www.w3.org/2004/02/skos/core#prefLabel>") == len(labels)
         truthy = sum("/prop/direct/P" in predicate for predicate in made)
         values = [
-            {json.dumps(s["mainsnak"].get("datavalue", s["id"]), sort_keys=True) for s in best(g)}
+            {
+                json.dumps(s["mainsnak"].get("datavalue", s["id"]), sort_keys=True)
+                for s in best_ranked(g)
+            }
             for g in groups
         ]
         assert truthy == sum(map(len, values))

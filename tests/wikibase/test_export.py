@@ -23,7 +23,7 @@ from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.types import Source
 from sarag_rdf.vocab import OWL, SARAG, SKOS
 from sarag_rdf.wikibase.dump import read_entities
-from sarag_rdf.wikibase.numbers import Numbers
+from sarag_rdf.wikibase.numbers import WikibaseIds
 from sarag_rdf.wikibase.own_properties import canonical_phrase
 from sarag_rdf.wikibase.rdf import dump_triples
 from tests.export.consumers import CONSUMERS
@@ -301,7 +301,7 @@ def test_namespace_and_flavor(sample: Path) -> None:
     assert b"<https://data.example.org/w/entity/Q1>" in told
     assert b"<https://data.example.org/w/prop/direct/P1>" in told
     assert b"entity/statement/" not in told
-    with pytest.raises(UsageError, match="cannot be the base"):
+    with pytest.raises(UsageError, match="invalid base of IRIs"):
         exported(sample, "wikibase", namespace="mine")
     with pytest.raises(UsageError, match="unknown format 'wiki'"):
         exported(sample, "wiki")
@@ -350,10 +350,10 @@ def test_only_new_numbers_are_written(sample: Path) -> None:
 
 
 def test_damaged_numbers_are_an_error() -> None:
-    with pytest.raises(StoreError, match="'X1' in place of a number"):
-        Numbers([("urn:a", "X1")])
-    with pytest.raises(StoreError, match="same number"):
-        Numbers([("urn:a", "Q1"), ("urn:b", "Q1")])
+    with pytest.raises(StoreError, match=r"'X1' of .* is not a Wikibase id"):
+        WikibaseIds([("urn:a", "X1")])
+    with pytest.raises(StoreError, match="same Wikibase id"):
+        WikibaseIds([("urn:a", "Q1"), ("urn:b", "Q1")])
 
 
 # ------------------------------------------------------------------------ QuickStatements
@@ -398,7 +398,7 @@ def test_new_items_must_get_their_own_numbers(sample: Path, tmp_path: Path) -> N
     own = [id_ for id_ in documents(sample) if id_.startswith("Q")]
     table = tmp_path / "ids.tsv"
     table.write_text("".join(f"{id_}\t{id_}\n" for id_ in own[1:]))
-    with pytest.raises(UsageError, match="name all items"):
+    with pytest.raises(UsageError, match="all items in the target"):
         commands(sample, table=table)
 
 

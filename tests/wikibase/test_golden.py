@@ -9,7 +9,7 @@ import pyoxigraph as ox
 import pytest
 
 from sarag_rdf.vocab import RDF, RDFS, SCHEMA, SKOS
-from sarag_rdf.wikibase.dump import Filter
+from sarag_rdf.wikibase.dump import DumpFilter
 from sarag_rdf.wikibase.model import Entity
 from sarag_rdf.wikibase.rdf import (
     CC0,
@@ -155,7 +155,7 @@ def declared(made: Iterable[ox.Triple]) -> set[ox.Triple]:
 @needs_golden
 @pytest.mark.parametrize("language", ["", "ru"])
 def test_texts(language: str) -> None:
-    data = Filter(languages=[language] if language else [])(document("Q2"))
+    data = DumpFilter(languages=[language] if language else [])(document("Q2"))
     assert data is not None
     suffix = f"_{language}" if language else ""
     made = list(text_triples(vocabulary().thing("Q2"), data))

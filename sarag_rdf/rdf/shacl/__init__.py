@@ -1,6 +1,6 @@
-"""SHACL Core, as far as the shapes of `ontology/` use it, fast enough to ask of every source.
+"""A SHACL Core engine for the shapes in `ontology/`, fast enough to validate every source.
 
 ``shapes files -read_shapes-> Shape``, then ``triples -Data-> validate -> ValidationReport``
 
-What a shapes file says beyond that raises: no constraint is passed over in silence.
+Constraints that are not supported raise an error instead of being ignored.
 """

@@ -1,4 +1,4 @@
-"""The SHACL constraint components: each is a function from its parameter to a check."""
+"""The SHACL constraint components, as functions from a parameter to a check."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from sarag_rdf.rdf.shacl.data import Data, Node, lexical
 from sarag_rdf.vocab import RDF, SH, XSD
 
 Values = Sequence[Node]
-Wrong = Sequence[Node | None]
-Check = Callable[[Data, Node, Values], Wrong]
+Violations = Sequence[Node | None]
+"""The value nodes of violations; None for a violation without a value."""
+Check = Callable[[Data, Node, Values], Violations]
+"""Takes the data, a focus node and its values."""
 
-_FINE: Wrong = ()
-_FAULT: Wrong = (None,)
+_NO_VIOLATION: Violations = ()
+_VIOLATION: Violations = (None,)
 
 _KINDS: Final[Mapping[Node, tuple[type, ...]]] = {
     SH.IRI: (NamedNode,),
@@ -32,19 +34,19 @@ _KINDS: Final[Mapping[Node, tuple[type, ...]]] = {
 }
 
 
-def _each(is_right: Callable[[Node], bool]) -> Check:
-    """A check that looks at each value by itself."""
-    return lambda data, focus, values: [v for v in values if not is_right(v)]  # noqa: ARG005
+def _each(is_valid: Callable[[Node], bool]) -> Check:
+    """A check of each single value."""
+    return lambda data, focus, values: [v for v in values if not is_valid(v)]  # noqa: ARG005
 
 
-def _each_text(is_right: Callable[[str], bool]) -> Check:
-    """A check of the text of each literal or IRI; nothing else can be right."""
+def _each_text(is_valid: Callable[[str], bool]) -> Check:
+    """A check of the text of each literal or IRI; other nodes are violations."""
 
-    def is_right_node(node: Node) -> bool:
+    def is_valid_node(node: Node) -> bool:
         text = lexical(node)
-        return text is not None and is_right(text)
+        return text is not None and is_valid(text)
 
-    return _each(is_right_node)
+    return _each(is_valid_node)
 
 
 def _number(parameter: Node) -> int:
@@ -53,12 +55,12 @@ def _number(parameter: Node) -> int:
 
 def _min_count(parameter: Node) -> Check:
     least = _number(parameter)
-    return lambda data, focus, values: _FAULT if len(values) < least else _FINE  # noqa: ARG005
+    return lambda data, focus, values: _VIOLATION if len(values) < least else _NO_VIOLATION  # noqa: ARG005
 
 
 def _max_count(parameter: Node) -> Check:
     most = _number(parameter)
-    return lambda data, focus, values: _FAULT if len(values) > most else _FINE  # noqa: ARG005
+    return lambda data, focus, values: _VIOLATION if len(values) > most else _NO_VIOLATION  # noqa: ARG005
 
 
 def _node_kind(parameter: Node) -> Check:
@@ -67,7 +69,7 @@ def _node_kind(parameter: Node) -> Check:
 
 
 def _class(parameter: Node) -> Check:
-    def check(data: Data, focus: Node, values: Values) -> Wrong:  # noqa: ARG001
+    def check(data: Data, focus: Node, values: Values) -> Violations:  # noqa: ARG001
         return [v for v in values if not data.is_instance(v, parameter)]
 
     return check
@@ -75,7 +77,7 @@ def _class(parameter: Node) -> Check:
 
 def _datatype(parameter: Node) -> Check:
     if not isinstance(parameter, NamedNode):
-        raise SaragError(f"a shape names {parameter} as a datatype, which is no IRI")
+        raise SaragError(f"the sh:datatype {parameter} of a shape is not an IRI")
     return _each(datatype_test(parameter))
 
 
@@ -90,9 +92,9 @@ def _max_length(parameter: Node) -> Check:
 
 
 def _pattern(parameter: Node) -> Check:
-    # In SPARQL "$" is the very end of a text; Python's would let a line break follow.
-    found = re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", str(lexical(parameter)))).search
-    return _each_text(lambda text: found(text) is not None)
+    # In SPARQL "$" matches only the end of a text; in Python also before a final line break.
+    search = re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", str(lexical(parameter)))).search
+    return _each_text(lambda text: search(text) is not None)
 
 
 def _min_inclusive(parameter: Node) -> Check:
@@ -105,11 +107,11 @@ def _max_inclusive(parameter: Node) -> Check:
 
 def _unique_lang(parameter: Node) -> Check:
     if not is_true(parameter):
-        return lambda data, focus, values: _FINE  # noqa: ARG005
+        return lambda data, focus, values: _NO_VIOLATION  # noqa: ARG005
 
-    def check(data: Data, focus: Node, values: Values) -> Wrong:  # noqa: ARG001
+    def check(data: Data, focus: Node, values: Values) -> Violations:  # noqa: ARG001
         if len(values) < 2:
-            return _FINE
+            return _NO_VIOLATION
         tags = Counter(v.language.lower() for v in values if isinstance(v, Literal) and v.language)
         return [None for count in tags.values() if count > 1]
 
@@ -117,7 +119,7 @@ def _unique_lang(parameter: Node) -> Check:
 
 
 def _less_than_or_equals(parameter: Node) -> Check:
-    def check(data: Data, focus: Node, values: Values) -> Wrong:
+    def check(data: Data, focus: Node, values: Values) -> Violations:
         others = _values_of(data, focus, parameter)
         return [value for value in values for other in others if not at_most(value, other)]
 
@@ -125,7 +127,7 @@ def _less_than_or_equals(parameter: Node) -> Check:
 
 
 def _disjoint(parameter: Node) -> Check:
-    def check(data: Data, focus: Node, values: Values) -> Wrong:
+    def check(data: Data, focus: Node, values: Values) -> Violations:
         others = _values_of(data, focus, parameter)
         return [value for value in values if value in others]
 
@@ -133,7 +135,7 @@ def _disjoint(parameter: Node) -> Check:
 
 
 def _values_of(data: Data, focus: Node, predicate: Node) -> Iterable[Node]:
-    assert isinstance(predicate, NamedNode)  # noqa: S101 - a shape names a property here
+    assert isinstance(predicate, NamedNode)  # noqa: S101 - the parameter is a property
     return data.properties.get(focus, {}).get(predicate, {})
 
 
@@ -152,10 +154,10 @@ CONSTRAINTS: Final[Mapping[NamedNode, Callable[[Node], Check]]] = {
     SH.lessThanOrEquals: _less_than_or_equals,
     SH.disjoint: _disjoint,
 }
-"""Parameter -> what makes a check of its value. Lists (sh:in, sh:closed) are read in `shapes`."""
+"""Parameter -> constructor of a check. Parameters with lists are parsed in `shapes`."""
 
-OF_ABSENCE: Final = frozenset({SH.MinCountConstraintComponent})
-"""The components that a property which is not there can break."""
+VIOLATED_BY_ABSENCE: Final = frozenset({SH.MinCountConstraintComponent})
+"""The components that can be violated by a property without values."""
 
 
 def is_in(members: Iterable[Node]) -> Check:
@@ -165,7 +167,7 @@ def is_in(members: Iterable[Node]) -> Check:
 
 
 def is_true(node: Node) -> bool:
-    """Whether a parameter is switched on."""
+    """Whether a boolean parameter is true."""
     return lexical(node) in ("true", "1")
 
 
@@ -201,17 +203,17 @@ _LEXICAL: Final[Mapping[str, Callable[[str], object]]] = {
     XSD.decimal.value: _DECIMAL.fullmatch,
     XSD.dateTime.value: _is_date_time,
 }
-"""Datatype -> whether a text is one of its lexical forms."""
+"""Datatype -> whether a text is in its lexical space."""
 
 
 def datatype_test(datatype: NamedNode) -> Callable[[Node], bool]:
-    """Whether a node is a well-formed literal of the datatype.
+    """A test whether a node is a well-formed literal of the datatype.
 
-    Raises `SaragError` for a datatype whose lexical forms are not known here.
+    Raises `SaragError` for a datatype that is not supported.
     """
     is_form = _LEXICAL.get(datatype.value)
     if is_form is None:
-        raise SaragError(f"a shape asks for the datatype {datatype}, which is not known here")
+        raise SaragError(f"the datatype {datatype} of a shape is not supported")
 
     def test(node: Node) -> bool:
         return isinstance(node, Literal) and node.datatype == datatype and bool(is_form(node.value))
@@ -220,7 +222,7 @@ def datatype_test(datatype: NamedNode) -> Callable[[Node], bool]:
 
 
 def at_most(left: Node, right: Node) -> bool:
-    """Whether both are comparable, and `left` is not the greater one."""
+    """Whether both are comparable, and `left` is less than or equal to `right`."""
     one, other = _key(left), _key(right)
     if isinstance(one, Decimal) and isinstance(other, Decimal):
         return one <= other
@@ -230,13 +232,13 @@ def at_most(left: Node, right: Node) -> bool:
 
 
 def _key(node: Node) -> Decimal | datetime | None:
-    """The value of a well-formed number or time, None for every other node."""
+    """The value of a well-formed number or date and time; None for other nodes."""
     if not isinstance(node, Literal):
         return None
     text, datatype = node.value, node.datatype
     if datatype in _NUMBER_TYPES and _LEXICAL[datatype.value](text):
         return Decimal(text)
     if datatype == _DATE_TIME_TYPE and _is_date_time(text):
-        found = datetime.fromisoformat(text)
-        return found.astimezone(UTC) if found.tzinfo else found
+        value = datetime.fromisoformat(text)
+        return value.astimezone(UTC) if value.tzinfo else value
     return None

@@ -1,4 +1,4 @@
-"""Triples in the order in which a validation asks for them: by subject, by class."""
+"""Triples indexed for validation, by subject and by class."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
 from sarag_rdf.vocab import RDF, RDFS
 
 Node = NamedNode | BlankNode | Literal | Triple
-"""An RDF term; what is validated may hold what our own data never does."""
+"""An RDF term; validated data may contain blank nodes and triple terms, unlike stored data."""
 
 _TYPE, _SUBCLASS = RDF.type, RDFS.subClassOf
 
 
 def lexical(node: Node) -> str | None:
-    """The IRI or the text of a literal; None for a blank node, which has no form of its own."""
+    """The text of an IRI or a literal; None for a blank node or triple term."""
     return node.value if isinstance(node, NamedNode | Literal) else None
 
 
 class Data:
-    """A graph: `properties` maps each subject to its properties, and these to their values.
+    """An indexed graph: `properties` maps each subject to its properties, and these to values.
 
-    Of the `ontology` only what it says of subclasses counts, together with what the graph says.
+    Only the subclass axioms of `ontology` are used, together with those of the graph.
     """
 
     def __init__(
@@ -37,45 +37,47 @@ class Data:
                 subclasses[triple.object].append(triple.subject)
         for triple in triples:
             subject, predicate, value = triple.subject, triple.predicate, triple.object
-            of_subject = self.properties.get(subject)
-            if of_subject is None:
-                of_subject = self.properties[subject] = {}
-            values = of_subject.get(predicate)
+            properties = self.properties.get(subject)
+            if properties is None:
+                properties = self.properties[subject] = {}
+            values = properties.get(predicate)
             if values is None:
-                values = of_subject[predicate] = {}
+                values = properties[predicate] = {}
             values[value] = None
             if predicate == _TYPE:
                 self._instances[value][subject] = None
             elif predicate == _SUBCLASS:
                 subclasses[value].append(subject)
         self._subclasses = subclasses
-        self._below: dict[Node, frozenset[Node]] = {}
+        self._closures: dict[Node, frozenset[Node]] = {}
 
     def __len__(self) -> int:
-        return sum(len(v) for of_one in self.properties.values() for v in of_one.values())
+        return sum(len(v) for properties in self.properties.values() for v in properties.values())
 
     def instances(self, class_: Node) -> dict[Node, None]:
-        """The nodes of a class, or of a class that the data places below it."""
-        found: dict[Node, None] = {}
-        for one in self._classes_below(class_):
-            found |= self._instances.get(one, {})
-        return found
+        """The instances of a class and its subclasses."""
+        instances: dict[Node, None] = {}
+        for subclass in self._subclass_closure(class_):
+            instances |= self._instances.get(subclass, {})
+        return instances
 
     def is_instance(self, node: Node, class_: Node) -> bool:
-        """Whether the data says so, in one step or by way of subclasses."""
+        """Whether a node is an instance of a class or of one of its subclasses."""
         instances = self._instances
-        return any(node in instances.get(one, ()) for one in self._classes_below(class_))
+        return any(node in instances.get(c, ()) for c in self._subclass_closure(class_))
 
     def subjects_of(self, predicates: frozenset[NamedNode]) -> list[Node]:
-        """The subjects that have one of the properties."""
-        return [node for node, found in self.properties.items() if not predicates.isdisjoint(found)]
+        """The subjects that have at least one of the properties."""
+        items = self.properties.items()
+        return [node for node, properties in items if not predicates.isdisjoint(properties)]
 
-    def _classes_below(self, class_: Node) -> frozenset[Node]:
-        known = self._below.get(class_)
-        if known is None:
-            found, new = {class_}, [class_]
+    def _subclass_closure(self, class_: Node) -> frozenset[Node]:
+        """A class and its transitive subclasses."""
+        closure = self._closures.get(class_)
+        if closure is None:
+            seen, new = {class_}, [class_]
             while new:
-                new = [c for one in new for c in self._subclasses.get(one, ()) if c not in found]
-                found.update(new)
-            known = self._below[class_] = frozenset(found)
-        return known
+                new = [c for node in new for c in self._subclasses.get(node, ()) if c not in seen]
+                seen.update(new)
+            closure = self._closures[class_] = frozenset(seen)
+        return closure

@@ -1,4 +1,4 @@
-"""What a validation found: results, in words and as a SHACL report."""
+"""Validation results and reports, as values and as SHACL validation reports in Turtle."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 from sarag_rdf.rdf.shacl.data import Node
 from sarag_rdf.vocab import PREFIXES, RDF, SH, XSD
 
-_SHOWN = 200
+_MAX_VALUE = 200
+"""Characters of a value in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One SHACL result: node, property, what is wrong, the value if there is one, and the rule.
+    """A SHACL result as strings: focus node, path, message, value (may be empty), component.
 
     `component` is the local name of the constraint component, such as MinCountConstraintComponent.
     """
@@ -31,19 +32,21 @@ class Violation:
     component: str = ""
 
     def __str__(self) -> str:
-        found = f" (found: {_on_one_line(self.value)})" if self.value else ""
-        return f"{self.focus}: {self.message}{found}"
+        value = f" (found: {_one_line(self.value)})" if self.value else ""
+        return f"{self.focus}: {self.message}{value}"
 
 
-def _on_one_line(value: str) -> str:
-    """The beginning of a value, with escapes for what a terminal would not show."""
-    shown = value if len(value) <= _SHOWN else f"{value[:_SHOWN]} ... {len(value):,} characters"
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
+def _one_line(value: str) -> str:
+    """The beginning of a value, with non-printable characters escaped."""
+    text = value
+    if len(value) > _MAX_VALUE:
+        text = f"{value[:_MAX_VALUE]} ... {len(value):,} characters"
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
-    """Whether a graph conforms; the violations by focus node; the SHACL report as Turtle."""
+    """Whether a graph conforms, its number of triples, the violations, and the report as Turtle."""
 
     conforms: bool
     triples: int
@@ -53,7 +56,7 @@ class ValidationReport:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One result in RDF terms."""
+    """A SHACL result as RDF terms."""
 
     focus: Node
     path: NamedNode | None
@@ -64,7 +67,7 @@ class Result:
 
     @property
     def violation(self) -> Violation:
-        """The same as plain strings."""
+        """The result as strings."""
         return Violation(
             _text(self.focus),
             self.path.value if self.path else "",
@@ -75,7 +78,7 @@ class Result:
 
 
 def report_of(results: Sequence[Result], triples: int) -> ValidationReport:
-    """A report of results, in the order of their focus nodes, paths and messages."""
+    """A report of results, sorted by focus node, path and message."""
     ordered = sorted(results, key=lambda result: by_focus(result.violation))
     return ValidationReport(
         not ordered,
@@ -86,10 +89,10 @@ def report_of(results: Sequence[Result], triples: int) -> ValidationReport:
 
 
 def violations_of(turtle: str) -> tuple[Violation, ...]:
-    """The violations that a report as Turtle tells of, in the order of `by_focus`."""
-    found: defaultdict[Node, dict[NamedNode, Node]] = defaultdict(dict)
+    """The violations in a report as Turtle, sorted by `by_focus`."""
+    nodes: defaultdict[Node, dict[NamedNode, Node]] = defaultdict(dict)
     for quad in ox.parse(turtle, format=ox.RdfFormat.TURTLE):
-        found[quad.subject][quad.predicate] = quad.object
+        nodes[quad.subject][quad.predicate] = quad.object
 
     violations = [
         Violation(
@@ -99,21 +102,21 @@ def violations_of(turtle: str) -> tuple[Violation, ...]:
             _text(result.get(SH.value)),
             _text(result.get(SH.sourceConstraintComponent)).removeprefix(SH.base),
         )
-        for result in found.values()
+        for result in nodes.values()
         if SH.focusNode in result
     ]
     return tuple(sorted(violations, key=by_focus))
 
 
 def _text(node: Node | None) -> str:
-    """What a person reads: no brackets, no quotes."""
+    """A node without brackets and quotes."""
     if node is None:
         return ""
     return str(node) if isinstance(node, Triple) else node.value
 
 
 def by_focus(violation: Violation) -> tuple[str, ...]:
-    """What violations are sorted by."""
+    """The sort key of violations: focus node first."""
     return (
         violation.focus,
         violation.path,
@@ -124,7 +127,7 @@ def by_focus(violation: Violation) -> tuple[str, ...]:
 
 
 def _turtle(results: Sequence[Result]) -> str:
-    """The report; pyoxigraph writes prefixes in an order of chance, so they are sorted."""
+    """The report as Turtle, with sorted prefixes, because pyoxigraph writes them in any order."""
     prefixes = {**PREFIXES, "sash": "https://w3id.org/sarag/shapes#", "sh": SH.base}
     output = io.BytesIO()
     ox.serialize(_triples(results), output, ox.RdfFormat.TURTLE, prefixes=prefixes)
@@ -138,7 +141,7 @@ def _triples(results: Sequence[Result]) -> Iterator[Triple]:
     yield Triple(report, RDF.type, SH.ValidationReport)
     conforms = "false" if results else "true"
     yield Triple(report, SH.conforms, Literal(conforms, datatype=XSD.boolean))
-    nodes = [BlankNode(f"result{place}") for place in range(1, len(results) + 1)]
+    nodes = [BlankNode(f"result{number}") for number in range(1, len(results) + 1)]
     for node in nodes:
         yield Triple(report, SH.result, node)
     for node, result in zip(nodes, results, strict=True):

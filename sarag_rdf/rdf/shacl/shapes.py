@@ -1,4 +1,4 @@
-"""Parses SHACL shapes and validates data against them."""
+"""Parsing of SHACL shapes, and validation of data against them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyoxigraph import Literal, NamedNode
 from sarag_rdf.errors import SaragError
 from sarag_rdf.rdf.shacl.constraints import (
     CONSTRAINTS,
-    OF_ABSENCE,
+    VIOLATED_BY_ABSENCE,
     Check,
     component,
     is_in,
@@ -25,8 +25,8 @@ from sarag_rdf.rdf.shacl.report import Result, ValidationReport, report_of
 from sarag_rdf.resources import ontology_path
 from sarag_rdf.vocab import RDF, SH
 
-_SAYS_NOTHING: Final = frozenset({SH.name, SH.description, SH.order, SH.message})
-_READ_APART: Final = frozenset(
+_NON_VALIDATING: Final = frozenset({SH.name, SH.description, SH.order, SH.message})
+_STRUCTURAL: Final = frozenset(
     {
         *(SH.path, SH.property, SH.deactivated, SH.closed, SH.ignoredProperties, SH["in"]),
         *(SH.targetClass, SH.targetSubjectsOf),
@@ -36,7 +36,7 @@ _READ_APART: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One thing that a shape asks for."""
+    """A constraint component with its check."""
 
     component: NamedNode
     check: Check
@@ -46,8 +46,8 @@ class Constraint:
 class Shape:
     """A node shape, or a property shape if it has a `path`.
 
-    `of_absence` are the constraints that a node without the property breaks. `closed` holds the
-    only properties that a node may have, or is None.
+    `of_absence` are the constraints that a node without the property violates. `closed` contains
+    the properties that a node may have, or is None for an open shape.
     """
 
     node: Node
@@ -61,64 +61,65 @@ class Shape:
     closed: frozenset[Node] | None
 
 
-class _File:
+class _ShapesGraph:
     """The triples of shapes files, by subject and property."""
 
     def __init__(self, triples: Iterable[ox.Triple]) -> None:
-        self._found: defaultdict[Node, defaultdict[NamedNode, list[Node]]] = defaultdict(
+        self._nodes: defaultdict[Node, defaultdict[NamedNode, list[Node]]] = defaultdict(
             lambda: defaultdict(list)
         )
         for triple in triples:
-            values = self._found[triple.subject][triple.predicate]
+            values = self._nodes[triple.subject][triple.predicate]
             if triple.object not in values:
                 values.append(triple.object)
-        self._made: dict[Node, Shape] = {}
+        self._shapes: dict[Node, Shape] = {}
 
     def targeted(self) -> Iterator[Shape]:
-        """The shapes that say of themselves which nodes they are for."""
-        for node, found in list(self._found.items()):
-            is_targeted = SH.targetClass in found or SH.targetSubjectsOf in found
-            if is_targeted and not self._is_true(node, SH.deactivated):
+        """The shapes with a target declaration."""
+        for node, values in list(self._nodes.items()):
+            has_target = SH.targetClass in values or SH.targetSubjectsOf in values
+            if has_target and not self._is_true(node, SH.deactivated):
                 yield self.shape(node)
 
     def shape(self, node: Node) -> Shape:
-        if node not in self._made:
-            self._made[node] = self._make(node)
-        return self._made[node]
+        if node not in self._shapes:
+            self._shapes[node] = self._parse(node)
+        return self._shapes[node]
 
-    def _make(self, node: Node) -> Shape:
-        found = self._found.get(node)
-        if not found:
-            raise SaragError(f"there is no shape {node} in the shapes files")
-        self._refuse_unknown(node)
-        if SH.path in found and SH.property in found:
-            raise SaragError(f"the shape {node} has properties of properties, not known here")
-        if SH.path in found and (SH.targetClass in found or SH.targetSubjectsOf in found):
-            raise SaragError(f"the property shape {node} has a target, which is not known here")
-        properties = [p for p in found.get(SH.property, ()) if not self._is_true(p, SH.deactivated)]
+    def _parse(self, node: Node) -> Shape:
+        values = self._nodes.get(node)
+        if not values:
+            raise SaragError(f"the shapes files contain no shape {node}")
+        self._reject_unsupported(node)
+        if SH.path in values and SH.property in values:
+            raise SaragError(f"unsupported: the property shape {node} has sh:property")
+        if SH.path in values and (SH.targetClass in values or SH.targetSubjectsOf in values):
+            raise SaragError(f"unsupported: the property shape {node} has a target")
+        inner = values.get(SH.property, ())
+        properties = [p for p in inner if not self._is_true(p, SH.deactivated)]
         paths = self._iris(node, SH.path)
         constraints = tuple(self._constraints(node))
-        messages = [m for m in found.get(SH.message, ()) if isinstance(m, Literal)]
+        messages = [m for m in values.get(SH.message, ()) if isinstance(m, Literal)]
         return Shape(
             node,
             messages[0] if messages else None,
             paths[0] if paths else None,
-            tuple(found.get(SH.targetClass, ())),
+            tuple(values.get(SH.targetClass, ())),
             frozenset(self._iris(node, SH.targetSubjectsOf)),
             constraints,
-            tuple(c for c in constraints if c.component in OF_ABSENCE),
+            tuple(c for c in constraints if c.component in VIOLATED_BY_ABSENCE),
             tuple(self.shape(p) for p in properties),
             self._closed(node),
         )
 
-    def _refuse_unknown(self, node: Node) -> None:
-        known = CONSTRAINTS.keys() | _SAYS_NOTHING | _READ_APART
-        for predicate in self._found[node]:
-            if predicate.value.startswith(SH.base) and predicate not in known:
-                raise SaragError(f"the shape {node} has {predicate}, which is not known here")
+    def _reject_unsupported(self, node: Node) -> None:
+        supported = CONSTRAINTS.keys() | _NON_VALIDATING | _STRUCTURAL
+        for predicate in self._nodes[node]:
+            if predicate.value.startswith(SH.base) and predicate not in supported:
+                raise SaragError(f"unsupported: the shape {node} has {predicate}")
 
     def _constraints(self, node: Node) -> Iterator[Constraint]:
-        for parameter, values in self._found[node].items():
+        for parameter, values in self._nodes[node].items():
             for value in values:
                 if parameter in CONSTRAINTS:
                     yield Constraint(component(parameter), CONSTRAINTS[parameter](value))
@@ -128,51 +129,51 @@ class _File:
     def _closed(self, node: Node) -> frozenset[Node] | None:
         if not self._is_true(node, SH.closed):
             return None
-        found = self._found[node]
-        ignored = [p for head in found.get(SH.ignoredProperties, ()) for p in self._list(head)]
-        named = [p for inner in found.get(SH.property, ()) for p in self._iris(inner, SH.path)]
-        return frozenset((*ignored, *named))
+        values = self._nodes[node]
+        ignored = [p for head in values.get(SH.ignoredProperties, ()) for p in self._list(head)]
+        declared = [p for inner in values.get(SH.property, ()) for p in self._iris(inner, SH.path)]
+        return frozenset((*ignored, *declared))
 
     def _iris(self, node: Node, predicate: NamedNode) -> tuple[NamedNode, ...]:
-        values = self._found[node].get(predicate, [])
+        values = self._nodes[node].get(predicate, [])
         for value in values:
             if not isinstance(value, NamedNode):
-                raise SaragError(f"the shape {node} has a {predicate} that is not a single IRI")
+                raise SaragError(f"unsupported: the {predicate} of the shape {node} is not an IRI")
         return tuple(value for value in values if isinstance(value, NamedNode))
 
     def _is_true(self, node: Node, predicate: NamedNode) -> bool:
-        return any(map(is_true, self._found[node].get(predicate, ())))
+        return any(map(is_true, self._nodes[node].get(predicate, ())))
 
     def _list(self, head: Node) -> Iterator[Node]:
         while head != RDF.nil:
-            yield self._found[head][RDF.first][0]
-            head = self._found[head][RDF.rest][0]
+            yield self._nodes[head][RDF.first][0]
+            head = self._nodes[head][RDF.rest][0]
 
 
 @cache
 def read_shapes(*names: str) -> tuple[Shape, ...]:
-    """The shapes of packaged files (``shapes.ttl``) taken together.
+    """The shapes of packaged files, such as ``shapes.ttl``, as one shapes graph.
 
-    Raises `SaragError` if they say what is not known here.
+    Raises `SaragError` for features that are not supported.
     """
     return parse_shapes(*(ontology_path(name).read_bytes() for name in names))
 
 
 def parse_shapes(*files: bytes) -> tuple[Shape, ...]:
-    """The shapes of Turtle files taken together."""
+    """The shapes of Turtle files, as one shapes graph."""
     triples = [
         quad.triple
         for file in files
         for quad in ox.parse(file, format=ox.RdfFormat.TURTLE, rename_blank_nodes=True)
     ]
-    return tuple(_File(triples).targeted())
+    return tuple(_ShapesGraph(triples).targeted())
 
 
 _CLOSED = SH.ClosedConstraintComponent
 
 
 def validate(shapes: Iterable[Shape], data: Data) -> ValidationReport:
-    """Check every node that a shape is for."""
+    """Validate the focus nodes of all shapes."""
     results: list[Result] = []
     for shape in shapes:
         for focus in _focus_nodes(shape, data):
@@ -181,23 +182,23 @@ def validate(shapes: Iterable[Shape], data: Data) -> ValidationReport:
 
 
 def _focus_nodes(shape: Shape, data: Data) -> dict[Node, None]:
-    found: dict[Node, None] = {}
+    nodes: dict[Node, None] = {}
     for class_ in shape.classes:
-        found |= data.instances(class_)
+        nodes |= data.instances(class_)
     if shape.subjects_of:
-        found |= dict.fromkeys(data.subjects_of(shape.subjects_of))
-    return found
+        nodes |= dict.fromkeys(data.subjects_of(shape.subjects_of))
+    return nodes
 
 
 def _check_node(shape: Shape, data: Data, focus: Node, results: list[Result]) -> None:
-    """Add what is wrong with a node and its properties."""
+    """Append the violations of a focus node and its properties to `results`."""
     properties = data.properties.get(focus, {})
     _check_values(shape, data, focus, (focus,), results)
     if shape.closed is not None:
         for predicate in properties.keys() - shape.closed:
-            wrong = properties[predicate]
             results += [
-                Result(focus, predicate, _CLOSED, shape.node, shape.message, v) for v in wrong
+                Result(focus, predicate, _CLOSED, shape.node, shape.message, value)
+                for value in properties[predicate]
             ]
     for inner in shape.properties:
         values = properties.get(inner.path) if inner.path else None
@@ -211,9 +212,7 @@ def _check_values(
     shape: Shape, data: Data, focus: Node, values: Sequence[Node], results: list[Result]
 ) -> None:
     for constraint in shape.constraints if values else shape.of_absence:
-        wrong = constraint.check(data, focus, values)
-        if wrong:
-            results += [
-                Result(focus, shape.path, constraint.component, shape.node, shape.message, v)
-                for v in wrong
-            ]
+        results += [
+            Result(focus, shape.path, constraint.component, shape.node, shape.message, value)
+            for value in constraint.check(data, focus, values)
+        ]

@@ -3,21 +3,21 @@
 const byId = (id) => document.getElementById(id);
 
 function element(name, text, ...children) {
-  const made = document.createElement(name);
-  if (text !== null) made.textContent = text;
-  made.append(...children);
-  return made;
+  const node = document.createElement(name);
+  if (text !== null) node.textContent = text;
+  node.append(...children);
+  return node;
 }
 
-function resolved(document_, part) {
+function resolve(document_, part) {
   if (!part || !part.$ref) return part;
-  return part.$ref.slice(2).split("/").reduce((found, key) => found[key], document_);
+  return part.$ref.slice(2).split("/").reduce((value, key) => value[key], document_);
 }
 
-function kind(schema) {
+function typeName(schema) {
   if (!schema) return "";
   if (schema.enum) return schema.enum.join(", ");
-  if (schema.type === "array") return `${kind(schema.items)}, repeated`;
+  if (schema.type === "array") return `${typeName(schema.items)}, repeated`;
   return schema.type || "";
 }
 
@@ -30,22 +30,22 @@ function table(heads, rows) {
   return element("table", null, head, body);
 }
 
-function operation(document_, path, method, said) {
+function operation(document_, path, method, item) {
   const parts = [
     element("h3", null, element("code", `${method.toUpperCase()} ${path}`)),
-    element("p", said.description || said.summary || ""),
+    element("p", item.description || item.summary || ""),
   ];
-  const parameters = (said.parameters || []).map((part) => resolved(document_, part));
+  const parameters = (item.parameters || []).map((part) => resolve(document_, part));
   if (parameters.length) {
-    parts.push(table(["parameter", "is", "means"], parameters.map((parameter) =>
-      [parameter.name, kind(parameter.schema), parameter.description || ""])));
+    parts.push(table(["parameter", "type", "description"], parameters.map((parameter) =>
+      [parameter.name, typeName(parameter.schema), parameter.description || ""])));
   }
-  const answers = Object.entries(said.responses).map(([status, response]) => {
-    const answer = resolved(document_, response);
-    const types = Object.keys(answer.content || {}).join(", ");
-    return [status, answer.description, types];
+  const responses = Object.entries(item.responses).map(([status, reference]) => {
+    const response = resolve(document_, reference);
+    const types = Object.keys(response.content || {}).join(", ");
+    return [status, response.description, types];
   });
-  parts.push(table(["status", "means", "as"], answers));
+  parts.push(table(["status", "description", "media types"], responses));
   return parts;
 }
 
@@ -66,5 +66,5 @@ async function show() {
 }
 
 show().catch((error) => {
-  byId("paths").textContent = `openapi.json cannot be read: ${error.message}`;
+  byId("paths").textContent = `Cannot load openapi.json: ${error.message}`;
 });

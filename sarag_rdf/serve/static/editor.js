@@ -4,12 +4,12 @@ const byId = (id) => document.getElementById(id);
 const { endpoint, prefixes, examples } = JSON.parse(byId("data").textContent);
 const sparql = new URL("sparql", document.baseURI);
 const query = byId("query");
-const MOST_ROWS = 1000;
+const MAX_ROWS = 1000;
 const NUMBER = /#(integer|decimal|double|float|int|long)$/;
 let running = null;
 let urls = [];
 
-function shortened(iri) {
+function abbreviate(iri) {
   let best = null;
   for (const [name, base] of Object.entries(prefixes)) {
     if (iri.startsWith(base) && (!best || base.length > best[1].length)) best = [name, base];
@@ -20,31 +20,31 @@ function shortened(iri) {
 }
 
 function element(name, text, attributes = {}) {
-  const made = document.createElement(name);
-  if (text !== null) made.textContent = text;
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  return made;
+  const node = document.createElement(name);
+  if (text !== null) node.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  return node;
 }
 
 function cell(term) {
   if (!term) return element("td", "");
   if (term.type === "uri") {
-    const made = element("td", null);
-    const safe = /^https?:/i.test(term.value);
-    const shown = shortened(term.value);
-    made.append(safe
-      ? element("a", shown, { href: term.value, title: term.value, rel: "noreferrer" })
-      : element("span", shown));
-    return made;
+    const td = element("td", null);
+    const isHttp = /^https?:/i.test(term.value);
+    const text = abbreviate(term.value);
+    td.append(isHttp
+      ? element("a", text, { href: term.value, title: term.value, rel: "noreferrer" })
+      : element("span", text));
+    return td;
   }
   if (term.type === "bnode") return element("td", `_:${term.value}`);
   if (term.type === "triple") return element("td", JSON.stringify(term.value));
   if (NUMBER.test(term.datatype || "")) return element("td", term.value, { class: "number" });
-  const made = element("td", term.value);
-  const kind = term["xml:lang"] ? `@${term["xml:lang"]}`
-    : term.datatype ? `^^${shortened(term.datatype)}` : "";
-  if (kind) made.append(" ", element("small", kind));
-  return made;
+  const td = element("td", term.value);
+  const suffix = term["xml:lang"] ? `@${term["xml:lang"]}`
+    : term.datatype ? `^^${abbreviate(term.datatype)}` : "";
+  if (suffix) td.append(" ", element("small", suffix));
+  return td;
 }
 
 function showRows(data) {
@@ -52,7 +52,7 @@ function showRows(data) {
   const head = element("tr", null);
   for (const name of data.head.vars) head.append(element("th", name, { scope: "col" }));
   const body = element("tbody", null);
-  for (const row of data.results.bindings.slice(0, MOST_ROWS)) {
+  for (const row of data.results.bindings.slice(0, MAX_ROWS)) {
     const line = element("tr", null);
     for (const name of data.head.vars) line.append(cell(row[name]));
     body.append(line);
@@ -64,9 +64,9 @@ function showRows(data) {
   byId("table").hidden = false;
 }
 
-const counted = (number, what) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+const counted = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
-function notice(parts) {
+function showNotice(parts) {
   byId("notice").textContent = parts.filter(Boolean).join(" ");
   byId("notice").hidden = !byId("notice").textContent;
 }
@@ -77,13 +77,13 @@ function clear() {
   urls = [];
 }
 
-function offer(id, content, type) {
+function offerDownload(id, content, type) {
   const url = URL.createObjectURL(new Blob([content], { type }));
   urls.push(url);
   byId(id).href = url;
 }
 
-async function ask(accept, text, signal) {
+async function send(accept, text, signal) {
   return fetch(sparql, {
     method: "POST",
     headers: { "Content-Type": "application/sparql-query", Accept: accept },
@@ -94,19 +94,19 @@ async function ask(accept, text, signal) {
 
 async function offerCsv(text) {
   try {
-    const response = await ask("text/csv", text);
+    const response = await send("text/csv", text);
     if (!response.ok) return;
-    offer("csv", await response.text(), "text/csv");
+    offerDownload("csv", await response.text(), "text/csv");
     byId("csv").hidden = false;
-  } catch { /* the table is there; only this download is not */ }
+  } catch { /* the table is shown, only without this download */ }
 }
 
 async function show(response, seconds) {
   const type = response.headers.get("Content-Type") || "";
   const text = await response.text();
-  const cut = response.headers.get("X-SPARQL-Truncated") === "true";
-  const most = Number(response.headers.get("X-SPARQL-MaxRows")).toLocaleString("en");
-  const said = cut ? `The server stopped at ${most}: there is more.` : "";
+  const isTruncated = response.headers.get("X-SPARQL-Truncated") === "true";
+  const limit = Number(response.headers.get("X-SPARQL-MaxRows")).toLocaleString("en");
+  const warning = isTruncated ? `The server's limit of ${limit} was exceeded: the result is incomplete.` : "";
   const isTable = type.includes("sparql-results+json");
   let status = "";
   if (isTable) {
@@ -118,17 +118,17 @@ async function show(response, seconds) {
       const rows = data.results.bindings.length;
       status = `${counted(rows, "row")} · `;
       showRows(data);
-      notice([said, rows > MOST_ROWS
-        ? `The table shows the first ${counted(MOST_ROWS, "row")}; the downloads hold all.` : ""]);
+      showNotice([warning, rows > MAX_ROWS
+        ? `The table shows the first ${counted(MAX_ROWS, "row")}; the downloads contain all.` : ""]);
       byId("csv").hidden = true;
       offerCsv(query.value);
     }
-    offer("json", text, "application/sparql-results+json");
+    offerDownload("json", text, "application/sparql-results+json");
   } else {
     byId("text").textContent = text;
     byId("text").hidden = false;
-    notice([said]);
-    offer("ttl", text, "text/turtle");
+    showNotice([warning]);
+    offerDownload("ttl", text, "text/turtle");
   }
   if (!isTable) byId("csv").hidden = true;
   byId("json").hidden = !isTable;
@@ -143,34 +143,34 @@ function fail(message) {
   byId("error").hidden = false;
 }
 
-function busy(is) {
-  byId("run").disabled = is;
-  byId("stop").hidden = !is;
-  byId("result").setAttribute("aria-busy", String(is));
+function setBusy(isBusy) {
+  byId("run").disabled = isBusy;
+  byId("stop").hidden = !isBusy;
+  byId("result").setAttribute("aria-busy", String(isBusy));
 }
 
 async function run() {
   if (running) running.abort();
   const mine = running = new AbortController();
-  const begun = performance.now();
+  const begin = performance.now();
   clear();
-  busy(true);
+  setBusy(true);
   byId("status").textContent = "Running …";
-  keep();
+  saveQuery();
   try {
     const accept = "application/sparql-results+json, text/turtle;q=0.9";
-    const response = await ask(accept, query.value, mine.signal);
-    const seconds = (performance.now() - begun) / 1000;
+    const response = await send(accept, query.value, mine.signal);
+    const seconds = (performance.now() - begin) / 1000;
     if (response.ok) await show(response, seconds);
     else fail(await response.text());
   } catch (error) {
     if (running === mine) {
-      fail(error.name === "AbortError" ? "Stopped." : `The server does not answer: ${error.message}`);
+      fail(error.name === "AbortError" ? "Stopped." : `The server does not respond: ${error.message}`);
     }
   }
   if (running === mine) {
     running = null;
-    busy(false);
+    setBusy(false);
   }
 }
 
@@ -185,19 +185,19 @@ function addPrefixes() {
   query.value = lines.join("") + text;
   byId("status").textContent = lines.length
     ? `${counted(lines.length, "prefix").replace(/prefixs$/, "prefixes")} added`
-    : "No further known prefix is used";
+    : "No undeclared known prefixes are used";
   query.focus();
 }
 
-function keep() {
+function saveQuery() {
   history.replaceState(null, "", `#query=${encodeURIComponent(query.value)}`);
 }
 
-function restore() {
-  const found = /^#query=(.*)$/s.exec(location.hash);
-  if (!found) return false;
+function restoreQuery() {
+  const match = /^#query=(.*)$/s.exec(location.hash);
+  if (!match) return false;
   try {
-    query.value = decodeURIComponent(found[1]);
+    query.value = decodeURIComponent(match[1]);
   } catch {
     return false;
   }
@@ -205,14 +205,14 @@ function restore() {
 }
 
 async function copy(text, button) {
-  const before = button.textContent;
+  const label = button.textContent;
   try {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
   } catch {
     button.textContent = "Not allowed: copy it from the address bar";
   }
-  setTimeout(() => { button.textContent = before; }, 2000);
+  setTimeout(() => { button.textContent = label; }, 2000);
 }
 
 function indent(event) {
@@ -220,33 +220,33 @@ function indent(event) {
   query.setRangeText("  ", query.selectionStart, query.selectionEnd, "end");
 }
 
-let leaving = false;
+let isLeaving = false;
 query.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     run();
-  } else if (event.key === "Tab" && !event.shiftKey && !leaving) {
+  } else if (event.key === "Tab" && !event.shiftKey && !isLeaving) {
     indent(event);
   }
-  leaving = event.key === "Escape";
+  isLeaving = event.key === "Escape";
 });
 byId("run").addEventListener("click", run);
 byId("stop").addEventListener("click", () => running && running.abort());
 byId("prefixes").addEventListener("click", addPrefixes);
 byId("copy").addEventListener("click", () => copy(endpoint, byId("copy")));
-byId("share").addEventListener("click", () => { keep(); copy(location.href, byId("share")); });
+byId("share").addEventListener("click", () => { saveQuery(); copy(location.href, byId("share")); });
 byId("examples").addEventListener("change", (event) => {
   const chosen = examples[Number(event.target.value)];
   if (event.target.value === "" || !chosen) return;
   query.value = chosen.text;
-  keep();
+  saveQuery();
   query.focus();
   query.setSelectionRange(0, 0);
 });
-window.addEventListener("hashchange", restore);
+window.addEventListener("hashchange", restoreQuery);
 
 byId("endpoint").textContent = endpoint;
 examples.forEach((example, number) => {
   byId("examples").append(element("option", example.title, { value: String(number) }));
 });
-if (!restore()) query.value = examples.length ? examples[0].text : "SELECT * { ?s ?p ?o } LIMIT 10\n";
+if (!restoreQuery()) query.value = examples.length ? examples[0].text : "SELECT * { ?s ?p ?o } LIMIT 10\n";

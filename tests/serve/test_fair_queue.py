@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.serve.pool import QueueFullError, Turns
+from sarag_rdf.serve.pool import FairQueue, QueueFullError
 
 
 def run(case: Coroutine[Any, Any, None]) -> None:
@@ -22,16 +22,16 @@ async def _begun(*tasks: asyncio.Task[None]) -> None:
 
 def test_no_more_wait_than_may() -> None:
     async def case() -> None:
-        turns = Turns(1, 16)
-        await turns.take("a", 60)
-        waiting = [asyncio.create_task(turns.take("a", 60)) for _ in range(40)]
+        turns = FairQueue(1, 16)
+        await turns.acquire("a", 60)
+        waiting = [asyncio.create_task(turns.acquire("a", 60)) for _ in range(40)]
         await _begun(*waiting)
         assert turns.waiting == 16
         refused = [task for task in waiting if task.done()]
         assert len(refused) == 24
         assert all(isinstance(task.exception(), QueueFullError) for task in refused)
-        turns.give_back()  # as one goes, one comes: never more than may
-        more = [asyncio.create_task(turns.take("a", 60)) for _ in range(5)]
+        turns.release()  # as one goes, one comes: never more than may
+        more = [asyncio.create_task(turns.acquire("a", 60)) for _ in range(5)]
         await _begun(*more)
         assert turns.waiting == 16
         for task in (*waiting, *more):
@@ -43,17 +43,17 @@ def test_no_more_wait_than_may() -> None:
 
 def test_clients_come_in_turn() -> None:
     async def case() -> None:
-        turns, order = Turns(1, 16), []
-        await turns.take("x", 60)
+        turns, order = FairQueue(1, 16), []
+        await turns.acquire("x", 60)
 
         async def ask(client: str) -> None:
-            await turns.take(client, 60)
+            await turns.acquire(client, 60)
             order.append(client)
-            turns.give_back()
+            turns.release()
 
         tasks = [asyncio.create_task(ask(client)) for client in "aaaaabbc"]
         await _begun(*tasks)
-        turns.give_back()
+        turns.release()
         await asyncio.gather(*tasks)
         assert "".join(order) == "abcabaaa"
 
@@ -62,11 +62,11 @@ def test_clients_come_in_turn() -> None:
 
 def test_whoever_fills_the_queue_gives_way() -> None:
     async def case() -> None:
-        turns = Turns(1, 4)
-        await turns.take("greedy", 60)
-        greedy = [asyncio.create_task(turns.take("greedy", 60)) for _ in range(4)]
+        turns = FairQueue(1, 4)
+        await turns.acquire("greedy", 60)
+        greedy = [asyncio.create_task(turns.acquire("greedy", 60)) for _ in range(4)]
         await _begun(*greedy)
-        other = [asyncio.create_task(turns.take("other", 60)) for _ in range(3)]
+        other = [asyncio.create_task(turns.acquire("other", 60)) for _ in range(3)]
         await _begun(*other)
         assert [task.done() for task in greedy] == [False, False, True, True]
         assert [task.done() for task in other] == [False, False, True]  # half each, and no more
@@ -80,18 +80,18 @@ def test_whoever_fills_the_queue_gives_way() -> None:
 
 def test_a_place_is_not_lost_with_whoever_waited_for_it() -> None:
     async def case() -> None:
-        turns = Turns(1, 4)
-        await turns.take("a", 60)
-        waiting = asyncio.create_task(turns.take("b", 60))
+        turns = FairQueue(1, 4)
+        await turns.acquire("a", 60)
+        waiting = asyncio.create_task(turns.acquire("b", 60))
         await _begun(waiting)
-        turns.give_back()
+        turns.release()
         waiting.cancel()  # at the moment at which it has been given the place
         await asyncio.gather(waiting, return_exceptions=True)
-        await turns.take("c", 60)
+        await turns.acquire("c", 60)
         with pytest.raises(TimeoutError):
-            await turns.take("d", 0.01)
+            await turns.acquire("d", 0.01)
         assert turns.waiting == 0
-        turns.give_back()
-        await turns.take("e", 60)
+        turns.release()
+        await turns.acquire("e", 60)
 
     run(case())

@@ -1,4 +1,4 @@
-"""Runs jobs in threads, and appends finished rows to a file so that a run can be resumed."""
+"""Parallel execution in threads, and an append-only file of rows for resumable runs."""
 
 from __future__ import annotations
 
@@ -17,54 +17,55 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def as_done(
+def map_as_completed(
     work: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> Iterator[tuple[Item, Result]]:
-    """Yield each item with its result; begun in order, and with one thread done in order.
+    """Call `work` for each item in threads, and yield items with results as they complete.
 
-    The first error is raised, after what was done by then. Items that have not begun by then, or
-    when the iterator is closed, are not begun; those under way are not waited for, since the
-    threads are daemons: an endpoint that hangs does not hold up the end of the program.
+    Items are started in order; with one thread they also complete in order. The first exception is
+    raised, after the results that are available by then. After an exception, or when the iterator
+    is closed, no more items are started; running ones are not awaited, because the threads are
+    daemons, so an endpoint that hangs does not delay the end of the program.
     """
     jobs: queue.SimpleQueue[Item] = queue.SimpleQueue()
-    done: queue.SimpleQueue[tuple[Item, Result] | BaseException] = queue.SimpleQueue()
+    results: queue.SimpleQueue[tuple[Item, Result] | BaseException] = queue.SimpleQueue()
     stop = threading.Event()
     count = 0
     for item in items:
         jobs.put(item)
         count += 1
 
-    def serve() -> None:
+    def run() -> None:
         while not stop.is_set():
             try:
                 item = jobs.get_nowait()
             except queue.Empty:
                 return
             try:
-                done.put((item, work(item)))
-            except BaseException as error:  # noqa: BLE001 - raised where results are taken
-                done.put(error)
+                results.put((item, work(item)))
+            except BaseException as error:  # noqa: BLE001 - raised in the consumer's thread
+                results.put(error)
                 return
 
     for _ in range(min(threads, count)):
-        threading.Thread(target=serve, daemon=True).start()
+        threading.Thread(target=run, daemon=True).start()
     try:
         for _ in range(count):
-            outcome = done.get()
+            outcome = results.get()
             if isinstance(outcome, BaseException):
                 stop.set()
-                yield from _rest(done)
+                yield from _available(results)
                 raise outcome
             yield outcome
     finally:
         stop.set()
 
 
-def _rest(
-    done: queue.SimpleQueue[tuple[Item, Result] | BaseException],
+def _available(
+    results: queue.SimpleQueue[tuple[Item, Result] | BaseException],
 ) -> Iterator[tuple[Item, Result]]:
-    while not done.empty():
-        outcome = done.get()
+    while not results.empty():
+        outcome = results.get()
         if not isinstance(outcome, BaseException):
             yield outcome
 
@@ -80,10 +81,10 @@ def key_of(*parts: Any) -> str:
 
 
 class RowFile:
-    """Records by key; with a path also on disk, each as soon as it is put, in one write.
+    """Records by key, optionally stored in a JSON Lines file, with one write per record.
 
-    Nothing is opened for writing before the first `put`. Raises `InputError` for a file that
-    holds something else. A line that was cut short is passed over, as a power cut leaves it.
+    The file is opened for writing by the first `put`. Raises `InputError` for a file with other
+    content. A truncated line, as left by a power failure, is ignored.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -102,28 +103,28 @@ class RowFile:
             self._file.close()
 
     def __iter__(self) -> Iterator[Record]:
-        """Records, the last of each key, in the order in which the keys first came."""
+        """The last record of each key, in the order of the first occurrence of the keys."""
         return iter(list(self._records.values()))
 
     def get(self, key: str, fields: Iterable[str]) -> Record | None:
-        """The last record of a key, if there is one and it has these fields."""
+        """The last record of a key, if it exists and has these fields."""
         record = self._records.get(key, {})
         return record if record.keys() >= {"key", *fields} else None
 
     def put(self, key: str, record: Record) -> Record:
-        """Keep a record under a key; it is on the disk when this returns. Raises OSError."""
-        kept = {"key": key, **record}
+        """Store a record under a key; it is on disk when this returns. Raises OSError."""
+        stored = {"key": key, **record}
         if self._path is not None:
             if self._file is None:
-                self._file = _opened(self._path)
-            self._file.write(json.dumps(kept).encode() + b"\n")
+                self._file = _open_for_append(self._path)
+            self._file.write(json.dumps(stored).encode() + b"\n")
             os.fsync(self._file.fileno())
-        self._records[key] = kept
-        return kept
+        self._records[key] = stored
+        return stored
 
 
-def _opened(path: Path) -> BinaryIO:
-    """The file at its end, which is the begin of a line; unbuffered, so a line is one write."""
+def _open_for_append(path: Path) -> BinaryIO:
+    """Open a file for appending lines, unbuffered, after completing a truncated last line."""
     file = path.open("a+b", buffering=0)
     if file.tell():
         file.seek(-1, os.SEEK_END)
@@ -136,7 +137,7 @@ def _read(path: Path) -> Iterator[Record]:
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -148,6 +149,6 @@ def _read(path: Path) -> Iterator[Record]:
             record = None
         if not isinstance(record, dict) or not isinstance(record.get("key"), str):
             raise InputError(
-                f"{path}: line {number} is no row of an evaluation: name another file with --rows"
+                f"{path}, line {number}: not a row of an evaluation: name another file with --rows"
             )
         yield record

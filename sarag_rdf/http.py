@@ -1,0 +1,187 @@
+"""HTTP requests: bounded in time and size, without redirects, and without secrets in replies.
+
+Model endpoints, SPARQL endpoints and downloads all send their requests from here, over httpx.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import socket
+import threading
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from sarag_rdf.redaction import RedactingFilter, redacted_body, redacted_remark
+
+for _name in ("httpx", "httpcore.http11", "httpcore.connection", "httpcore.proxy"):
+    logging.getLogger(_name).addFilter(RedactingFilter())
+
+_CHUNK: Final = 1 << 20
+
+
+class DeadlineError(Exception):
+    """No whole reply before the deadline."""
+
+
+class ReplySizeError(Exception):
+    """A reply of more bytes than the limit."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"more than {limit >> 20} MiB")
+        self.limit = limit
+
+
+def is_http_url(url: str) -> bool:
+    """Whether a URL has the scheme http or https, a host, and a port from 1 to 65535 if any."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def retry_after(value: str) -> float | None:
+    """Seconds that a Retry-After header asks to wait: a number or a date (RFC 9110, 10.2.3).
+
+    None for a header that is missing or neither of both.
+    """
+    try:
+        seconds = float(value)
+    except ValueError:
+        pass
+    else:
+        return seconds if seconds >= 0 and math.isfinite(seconds) else None
+    try:
+        moment = parsedate_to_datetime(value.strip())
+    except (TypeError, ValueError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+class BoundedClient(httpx.Client):
+    """An HTTP client whose replies are whole, in time, of bounded size, and without secrets.
+
+    Redirects are never followed, since a request may carry credentials: they are replies like any
+    other. Every request has a connection of its own, so that the deadline can close it.
+    """
+
+    def __init__(
+        self, seconds: float, max_reply: int, *, deadline: float, max_error: int | None = None
+    ) -> None:
+        """`seconds` for each wait and `deadline` for the whole reply, `max_reply` in bytes.
+
+        Of a reply of status 300 or more, at most `max_error` bytes are read, if that is given.
+        """
+        headers = {"Accept-Encoding": "identity", "Connection": "close"}
+        limits = httpx.Limits(max_connections=None)  # callers limit how many requests run at once
+        super().__init__(timeout=seconds, follow_redirects=False, headers=headers, limits=limits)
+        self._deadline, self._max_reply, self._max_error = deadline, max_reply, max_error
+
+    def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        """Send a request and read the whole reply.
+
+        Raises `DeadlineError`, `ReplySizeError`, and errors of httpx.
+        """
+        with _Alarm(self._deadline) as alarm:
+            request.extensions = {**request.extensions, "trace": alarm.trace}
+            try:
+                response = super().send(request, **{**options, "stream": True})
+                try:
+                    body = self._read(response)
+                finally:
+                    response.close()
+            except httpx.HTTPError as error:
+                if alarm.has_expired:
+                    raise DeadlineError from error
+                raise
+            if alarm.has_expired:  # a reply of unknown length looks whole where it was cut
+                raise DeadlineError
+        headers = [
+            (name, redacted_remark(value))
+            for name, value in response.headers.multi_items()
+            if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
+        ]
+        return httpx.Response(
+            response.status_code,
+            headers=headers,
+            content=redacted_body(body, remark=response.status_code >= 300),
+            request=request,
+            extensions={"has_length": _is_framed(response)},
+        )
+
+    def _read(self, response: httpx.Response) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        for part in response.iter_bytes():
+            size += len(part)
+            parts.append(part)
+            if self._max_error is not None and response.status_code >= 300:
+                if size >= self._max_error:
+                    break
+            elif size > self._max_reply:
+                raise ReplySizeError(self._max_reply)
+        return b"".join(parts)
+
+
+def _is_framed(response: httpx.Response) -> bool:
+    """Whether the length of the body was announced, so that a cut would have been noticed."""
+    chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
+    return chunked or "Content-Length" in response.headers
+
+
+class _Alarm:
+    """Closes the connection of a request when the deadline is over."""
+
+    def __init__(self, seconds: float) -> None:
+        self.has_expired = False
+        self._timer = threading.Timer(seconds, self._expire)
+        self._timer.daemon = True
+        self._socket: socket.socket | None = None
+
+    def __enter__(self) -> _Alarm:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def trace(self, event: str, info: dict[str, Any]) -> None:
+        """Take note of the connection; httpx calls this as the request proceeds."""
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self._socket = info["return_value"].get_extra_info("socket")
+            if self.has_expired:
+                self._close()
+
+    def _expire(self) -> None:
+        self.has_expired = True
+        self._close()
+
+    def _close(self) -> None:
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+
+def download(url: str, path: Path, *, seconds: float) -> None:
+    """Write what a URL returns to a file; `seconds` for each wait, since files may be large.
+
+    Redirects are followed: no credentials are sent. Raises errors of httpx, and OSError.
+    """
+    headers = {"Accept-Encoding": "identity", "User-Agent": "sarag-rdf"}
+    with (
+        httpx.Client(timeout=seconds, follow_redirects=True, headers=headers) as client,
+        client.stream("GET", url) as response,
+        path.open("wb") as out,
+    ):
+        response.raise_for_status()
+        for part in response.iter_bytes(_CHUNK):
+            out.write(part)

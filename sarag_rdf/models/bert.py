@@ -1,0 +1,191 @@
+"""The BERT encoder in NumPy: embeds a question without loading PyTorch.
+
+Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language
+Understanding", NAACL 2019; sentence embeddings as in Reimers and Gurevych, "Sentence-BERT",
+EMNLP 2019. It reads the files that sentence-transformers reads, and gives the same vectors to
+within the rounding of 32-bit floating point. It is slower for many texts, and ready at once.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+from threadpoolctl import ThreadpoolController
+from tokenizers import Tokenizer
+
+from sarag_rdf.errors import ModelError
+from sarag_rdf.ports import Matrix, Vector
+
+Floats = NDArray[np.float32]
+
+_BERT: Final = {
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "position_embedding_type": "absolute",
+    "is_decoder": False,
+    "add_cross_attention": False,
+}
+"""Settings that a model must have where it has them at all; the first two are required."""
+_MODULES: Final = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
+_SQRT_HALF: Final = np.float32(np.sqrt(0.5))
+
+
+class BertEncoder:
+    """A BERT model with mean or [CLS] pooling, from a folder of the sentence-transformers format.
+
+    Each text is encoded by itself, on one core: its vector does not depend on other texts.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Raises `ModelError` for another architecture, and for files that cannot be read."""
+        try:
+            self._pooling, self._epsilon, self._heads = _architecture(folder)
+            self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            self._tokenizer.no_padding()
+            self._tokenizer.enable_truncation(_longest(folder))
+            weights: Any = safe_open(folder / "model.safetensors", framework="numpy")
+            self._words = weights.get_slice("embeddings.word_embeddings.weight")
+            names = set(weights.keys()) - {"embeddings.word_embeddings.weight"}
+            self._weights: Mapping[str, Floats] = {
+                name: weights.get_tensor(name).astype(np.float32, copy=False)
+                for name in names
+                if name.startswith(("embeddings.", "encoder."))
+            }
+            self._layers = 1 + max(
+                int(name.split(".")[2]) for name in names if name.startswith("encoder.layer.")
+            )
+            # Every weight is used once, so that a missing one is noticed here.
+            self._one_at_a_time = threading.Lock()
+            self._threads = ThreadpoolController()
+            self.embed(["a"])
+        except ModelError:
+            raise
+        except Exception as error:
+            raise ModelError(f"{folder} cannot be read as a BERT model: {error!r}") from error
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Embed texts: shape (len(texts), hidden size), float32, unit rows."""
+        width = self._weights["embeddings.LayerNorm.bias"].shape[0]
+        # Several threads gain nothing on products this small, and on a busy machine they wait
+        # for each other longer than they compute.
+        with self._one_at_a_time, self._threads.limit(limits=1, user_api="blas"):
+            rows = [self._vector(text) for text in texts]
+        return np.asarray(rows, dtype=np.float32).reshape(len(rows), width)
+
+    def _vector(self, text: str) -> Vector:
+        states = self._states(self._tokenizer.encode(text).ids)
+        pooled = states[0] if self._pooling == "cls" else states.mean(axis=0)
+        return np.asarray(pooled / max(float(np.linalg.norm(pooled)), 1e-12), dtype=np.float32)
+
+    def _states(self, tokens: Sequence[int]) -> Floats:
+        """The last hidden state of each token, shape (tokens, hidden size)."""
+        words = np.concatenate([self._words[token : token + 1] for token in tokens])
+        states = (
+            words.astype(np.float32, copy=False)
+            + self._weights["embeddings.position_embeddings.weight"][: len(tokens)]
+            + self._weights["embeddings.token_type_embeddings.weight"][0]
+        )
+        states = self._norm(states, "embeddings")
+        for number in range(self._layers):
+            layer = f"encoder.layer.{number}"
+            attended = self._linear(self._attention(states, layer), f"{layer}.attention.output")
+            states = self._norm(states + attended, f"{layer}.attention.output")
+            inner = _gelu(self._linear(states, f"{layer}.intermediate"))
+            states = self._norm(states + self._linear(inner, f"{layer}.output"), f"{layer}.output")
+        return states
+
+    def _attention(self, states: Floats, layer: str) -> Floats:
+        """softmax(Q K^T / sqrt(d)) V for each head of d dimensions, side by side."""
+        length = len(states)
+        query, key, value = (
+            self._linear(states, f"{layer}.attention.self", part)
+            .reshape(length, self._heads, -1)
+            .transpose(1, 0, 2)
+            for part in ("query", "key", "value")
+        )
+        scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        weights /= weights.sum(axis=-1, keepdims=True)
+        heads: Floats = (weights @ value).transpose(1, 0, 2).reshape(length, -1)
+        return heads
+
+    def _linear(self, states: Floats, name: str, part: str = "dense") -> Floats:
+        weight, bias = (self._weights[f"{name}.{part}.{kind}"] for kind in ("weight", "bias"))
+        product: Floats = states @ weight.T + bias
+        return product
+
+    def _norm(self, states: Floats, name: str) -> Floats:
+        """Layer normalisation."""
+        weight, bias = (self._weights[f"{name}.LayerNorm.{kind}"] for kind in ("weight", "bias"))
+        centred = states - states.mean(axis=-1, keepdims=True)
+        variance = np.mean(centred * centred, axis=-1, keepdims=True)
+        normed: Floats = centred / np.sqrt(variance + self._epsilon) * weight + bias
+        return normed
+
+
+def _gelu(x: Floats) -> Floats:
+    """GELU, x Phi(x), with erf as in Abramowitz and Stegun, 7.1.26: its error is below 1.5e-7."""
+    z = np.abs(x) * _SQRT_HALF
+    t = 1 / (1 + np.float32(0.3275911) * z)
+    series: Any = np.float32(1.061405429)
+    for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        series = series * t + np.float32(coefficient)
+    erf = np.copysign(1 - series * t * np.exp(-z * z), x)
+    gelu: Floats = np.float32(0.5) * x * (1 + erf)
+    return gelu
+
+
+def _architecture(folder: Path) -> tuple[str, np.float32, int]:
+    """Pooling ("mean" or "cls"), epsilon of layer normalisation, heads of attention."""
+    config = _json(folder / "config.json")
+    modules = _json(folder / "modules.json")
+    if {"model_type", "hidden_act"} - config.keys() or any(
+        config.get(name, wanted) != wanted for name, wanted in _BERT.items()
+    ):
+        raise ModelError(f"{folder} holds no BERT encoder with absolute positions and GELU")
+    kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
+    if kinds not in _MODULES or modules[0]["path"]:
+        raise ModelError(f"{folder} has modules {', '.join(kinds)}")
+    transformer = _json(folder / "sentence_bert_config.json")
+    task = transformer.get("transformer_task", "feature-extraction")
+    if transformer.get("do_lower_case") or task != "feature-extraction":
+        raise ModelError(f"{folder} lower-cases texts itself, or is made for {task}")
+    prompts = folder / "config_sentence_transformers.json"
+    if prompts.is_file() and _json(prompts).get("default_prompt_name"):
+        raise ModelError(f"{folder} puts a prompt before each text")
+    pooling = _pooling(_json(folder / str(modules[1]["path"]) / "config.json"))
+    if pooling not in ("mean", "cls"):
+        raise ModelError(f"{folder} pools by {pooling}")
+    return pooling, np.float32(config["layer_norm_eps"]), int(config["num_attention_heads"])
+
+
+def _pooling(config: Mapping[str, Any]) -> str:
+    """The mode of pooling, in the words of sentence-transformers 5 and 6."""
+    if "pooling_mode" in config:
+        return str(config["pooling_mode"])
+    modes = [name for name, chosen in config.items() if name.startswith("pooling_") and chosen]
+    names = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
+    return names.get(modes[0], modes[0]) if len(modes) == 1 else ", ".join(modes)
+
+
+def _longest(folder: Path) -> int:
+    """Tokens of a text at most, [CLS] and [SEP] included."""
+    config = _json(folder / "sentence_bert_config.json")
+    longest = config.get("max_seq_length")
+    if longest is None:
+        longest = _json(folder / "tokenizer_config.json")["model_max_length"]
+    most = _json(folder / "config.json")["max_position_embeddings"]
+    if not isinstance(longest, int) or not 2 < longest <= most:
+        raise ModelError(f"{folder} takes texts of {longest} tokens at most, and has {most} places")
+    return longest
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))

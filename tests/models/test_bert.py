@@ -1,0 +1,183 @@
+"""The NumPy encoder gives the vectors of sentence-transformers, or refuses a model."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sarag_rdf.errors import ModelError
+from sarag_rdf.models.bert import BertEncoder
+from sarag_rdf.models.questions import PROBES, TOLERANCE, WITNESS
+from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
+
+SENTENCE = "How many of the towns on the river have a bridge built before 1850? "
+RANGES = ((0x20, 0x7F), (0xA0, 0x250), (0x370, 0x600), (0x900, 0x980), (0x4E00, 0x4F00))
+
+
+def strange_texts(count: int) -> list[str]:
+    """Reproducible texts of up to 80 characters from several scripts."""
+    draw = random.Random(7)
+    return [
+        "".join(chr(draw.randrange(*draw.choice(RANGES))) for _ in range(draw.randrange(80)))
+        for _ in range(count)
+    ]
+
+
+TEXTS = [*PROBES, WITNESS, *(SENTENCE * n for n in (1, 2, 8, 16, 32, 200)), *strange_texts(100)]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT model of two layers with random weights, as sentence-transformers saves it."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from transformers import BertConfig, BertModel
+
+    default = SentenceTransformerEmbedder().folder
+    assert default is not None
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "bert").mkdir()
+    config = BertConfig(
+        hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96
+    )
+    BertModel(config).save_pretrained(folder / "bert")
+    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
+        shutil.copy(default / name, folder / "bert" / name)
+    transformer = Transformer(str(folder / "bert"), max_seq_length=32)
+    pooling = Pooling(48, pooling_mode="cls")
+    SentenceTransformer(modules=[transformer, pooling], device="cpu").save(str(folder / "saved"))
+    return folder / "saved"
+
+
+@pytest.fixture
+def model(tiny: Path, tmp_path: Path) -> Path:
+    """A copy of the small model, to be changed."""
+    return Path(shutil.copytree(tiny, tmp_path / "model"))
+
+
+def change(path: Path, **settings: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **settings}))
+
+
+def greatest_difference(folder: Path, name: str | None = None) -> float:
+    expected = SentenceTransformerEmbedder(name or str(folder)).embed(TEXTS)
+    vectors = BertEncoder(folder).embed(TEXTS)
+    assert vectors.shape == expected.shape
+    assert vectors.dtype == np.float32
+    return float(np.abs(vectors - expected).max())
+
+
+def test_the_default_model() -> None:
+    folder = SentenceTransformerEmbedder().folder
+    assert folder is not None
+    assert greatest_difference(folder) < TOLERANCE / 50
+
+
+def test_pooling_by_cls_and_a_short_limit(model: Path) -> None:
+    assert greatest_difference(model) < TOLERANCE / 50
+
+
+def test_pooling_by_mean(model: Path) -> None:
+    change(model / "1_Pooling" / "config.json", pooling_mode="mean")
+    assert greatest_difference(model) < TOLERANCE / 50
+
+
+def test_settings_of_former_versions(model: Path) -> None:
+    """The names that sentence-transformers 2 to 4 wrote."""
+    pooling = model / "1_Pooling" / "config.json"
+    modes = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
+    pooling.write_text(json.dumps({"word_embedding_dimension": 48, **modes}))
+    limits = {"max_seq_length": 16, "do_lower_case": False}
+    (model / "sentence_bert_config.json").write_text(json.dumps(limits))
+    modules = json.loads((model / "modules.json").read_text())
+    for module, name in zip(modules, ("Transformer", "Pooling"), strict=True):
+        module["type"] = f"sentence_transformers.models.{name}"
+    (model / "modules.json").write_text(json.dumps(modules))
+    assert greatest_difference(model) < TOLERANCE / 50
+
+
+def test_a_vector_does_not_depend_on_other_texts(model: Path) -> None:
+    encoder = BertEncoder(model)
+    together = encoder.embed(TEXTS)
+    for row, text in zip(together, TEXTS, strict=True):
+        np.testing.assert_array_equal(encoder.embed([text])[0], row)
+
+
+def test_no_text(model: Path) -> None:
+    assert BertEncoder(model).embed([]).shape == (0, 48)
+
+
+def modules_with(kind: str) -> Callable[[Path], object]:
+    def add(model: Path) -> None:
+        modules = json.loads((model / "modules.json").read_text())
+        modules.append(
+            {"idx": 2, "name": "2", "path": "2", "type": f"sentence_transformers.{kind}"}
+        )
+        (model / "modules.json").write_text(json.dumps(modules))
+
+    return add
+
+
+def setting(file: str, **settings: Any) -> Callable[[Path], object]:
+    return lambda model: change(model / file, **settings)
+
+
+def without(file: str) -> Callable[[Path], object]:
+    return lambda model: (model / file).unlink()
+
+
+def truncated(file: str) -> Callable[[Path], object]:
+    return lambda model: (model / file).write_bytes((model / file).read_bytes()[:-1000])
+
+
+def other_weights(model: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    weights = load_file(model / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.bias"]
+    save_file(weights, model / "model.safetensors")
+
+
+REFUSED: dict[str, Callable[[Path], object]] = {
+    "another architecture": setting("config.json", model_type="mpnet"),
+    "another activation": setting("config.json", hidden_act="relu"),
+    "relative positions": setting("config.json", position_embedding_type="relative_key"),
+    "a decoder": setting("config.json", is_decoder=True),
+    "more places than there are": setting("tokenizer_config.json", model_max_length=1024),
+    "no limit": setting("tokenizer_config.json", model_max_length=None),
+    "a dense layer": modules_with("models.Dense"),
+    "another pooling": setting("1_Pooling/config.json", pooling_mode="max"),
+    "two poolings": setting("1_Pooling/config.json", pooling_mode=["cls", "mean"]),
+    "lower case": setting("sentence_bert_config.json", do_lower_case=True),
+    "a prompt": setting(
+        "config_sentence_transformers.json", default_prompt_name="q", prompts={"q": "query: "}
+    ),
+    "no modules": without("modules.json"),
+    "no tokenizer": without("tokenizer.json"),
+    "no weights": without("model.safetensors"),
+    "a truncated tokenizer": truncated("tokenizer.json"),
+    "truncated weights": truncated("model.safetensors"),
+    "truncated settings": lambda model: (model / "config.json").write_text("{"),
+    "settings of another kind": lambda model: (model / "config.json").write_text("[]"),
+    "a missing weight": other_weights,
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_would_give_other_vectors_is_refused(case: str, model: Path) -> None:
+    BertEncoder(model)
+    REFUSED[case](model)
+    with pytest.raises(ModelError):
+        BertEncoder(model)
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="cannot be read"):
+        BertEncoder(tmp_path)
