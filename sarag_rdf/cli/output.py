@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -19,8 +20,17 @@ from sarag_rdf.kg.report import key_sentences_of, names_of, source_name
 from sarag_rdf.picture.geometry import clean
 from sarag_rdf.ports import Advance, Progress, Table
 from sarag_rdf.rdf.results import plain_text
-from sarag_rdf.types import ActivatedEntity, Answer, RankedDocument, Retrieved, Stage, Step
+from sarag_rdf.types import (
+    ActivatedEntity,
+    Answer,
+    Citation,
+    RankedDocument,
+    Retrieved,
+    Stage,
+    Step,
+)
 
+_LABEL = re.compile(r"\bD\d+\b")
 _SEEDS = 10
 _ENTITIES = 12
 _RELATIONSHIPS = 10
@@ -246,14 +256,15 @@ def show_answer(answer: Answer, *, explain: bool) -> None:
         click.echo(click.style("The evidence does not answer the question.", bold=True))
     else:
         click.echo(click.style(answer.text, bold=True))
-    if answer.reasoning:
+    reasoning, sources = number_sources(answer)
+    if reasoning:
         click.echo()
-        _lines(answer.reasoning, "")
-    if answer.citations:
+        _lines(reasoning, "")
+    if sources:
         _heading("Sources")
-    for citation in answer.citations:
+    for number, citation in enumerate(sources, start=1):
         click.echo(
-            f"  {_name(citation.title or citation.source)}  <{citation.document}> "
+            f"  [{number}] {_name(citation.title or citation.source)}  <{citation.document}> "
             f"{citation.begin}-{citation.end} of <{citation.source}>"
         )
     usage = answer.usage
@@ -266,6 +277,27 @@ def show_answer(answer: Answer, *, explain: bool) -> None:
         show_trace(answer.trace)
         click.echo()
         show_retrieved(answer.retrieved, explain=True)
+
+
+def number_sources(answer: Answer) -> tuple[str, list[Citation]]:
+    """The reasoning with the labels of documents (``D3``) as ``[n]``, and the nth source.
+
+    The cited sources come first, then those that only the reasoning mentions. A label that stands
+    for several documents, in contexts of several retrievals, is left as it is.
+    """
+    meanings: dict[str, set[Citation]] = {}
+    for evidence in answer.evidence:
+        for label, excerpt in evidence.context.excerpts.items():
+            meanings.setdefault(label, set()).add(excerpt.citation)
+    by_label = {label: next(iter(found)) for label, found in meanings.items() if len(found) == 1}
+    mentioned = [by_label[label] for label in _LABEL.findall(answer.reasoning) if label in by_label]
+    sources = list(dict.fromkeys((*answer.citations, *mentioned)))
+
+    def numbered(match: re.Match[str]) -> str:
+        citation = by_label.get(match[0])
+        return match[0] if citation is None else f"[{sources.index(citation) + 1}]"
+
+    return _LABEL.sub(numbered, answer.reasoning), sources
 
 
 def show_trace(trace: Sequence[Stage]) -> None:

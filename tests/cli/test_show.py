@@ -9,12 +9,22 @@ import pytest
 from pyoxigraph import Literal
 
 from sarag_rdf.cli import output
-from sarag_rdf.cli.output import show_retrieved, show_table, show_trace
+from sarag_rdf.cli.output import number_sources, show_retrieved, show_table, show_trace
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.kg.report import source_name
 from sarag_rdf.ports import Table
 from sarag_rdf.retrieve import sarag
-from sarag_rdf.types import Query, Retrieved, Stage
+from sarag_rdf.types import (
+    Answer,
+    Context,
+    Document,
+    Evidence,
+    Excerpt,
+    Query,
+    Retrieved,
+    Section,
+    Stage,
+)
 from tests.retrieve import test_retrievers, test_sarag
 from tests.retrieve.graphs import QUESTIONS, larger_graph, view_of
 
@@ -157,6 +167,37 @@ def test_documents_come_first_with_a_sentence_and_the_reason(
     assert 'why: Ada (named in the question) -> "Ada knows Bea"' in reasons
     assert any(reason.endswith("-> document Bea -> Cid") for reason in reasons)
     assert any(re.fullmatch(r"why: similarity .* no activation", reason) for reason in reasons)
+
+
+def answered(reasoning: str, cited: str, *labelled: dict[str, str]) -> Answer:
+    """An answer from contexts with these titles by label; `cited` is a title."""
+    excerpts = [
+        {
+            label: Excerpt.whole(Document(title, "s", title, title, 0, 9))
+            for label, title in texts.items()
+        }
+        for texts in labelled
+    ]
+    found, _ = test_sarag.search(gain=0.3, k=0)
+    evidence = tuple(Evidence(found, Context((Section("", each),))) for each in excerpts)
+    citations = [
+        e.citation for each in excerpts for e in each.values() if e.document.title == cited
+    ]
+    return Answer("answer", "yes", reasoning, tuple(citations[:1]), found, evidence=evidence)
+
+
+def test_labels_in_the_reasoning_are_the_numbers_of_the_sources() -> None:
+    answer = answered("By D3, and D1. D9?", "Bea", {"D1": "Ada", "D2": "Cid", "D3": "Bea"})
+    reasoning, sources = number_sources(answer)
+    assert reasoning == "By [1], and [2]. D9?"
+    assert [source.title for source in sources] == ["Bea", "Ada"]
+
+
+def test_a_label_of_several_documents_stays() -> None:
+    answer = answered("By D1 and D2.", "Ada", {"D1": "Ada"}, {"D1": "Bea", "D2": "Cid"})
+    reasoning, sources = number_sources(answer)
+    assert reasoning == "By D1 and [2]."
+    assert [source.title for source in sources] == ["Ada", "Cid"]
 
 
 def test_steps_of_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
