@@ -183,7 +183,7 @@ def answered(reasoning: str, cited: str, *labelled: dict[str, str]) -> Answer:
     citations = [
         e.citation for each in excerpts for e in each.values() if e.document.title == cited
     ]
-    return Answer("answer", "yes", reasoning, tuple(citations[:1]), found, evidence=evidence)
+    return Answer("answered", "yes", reasoning, tuple(citations[:1]), found, evidence=evidence)
 
 
 def test_labels_in_the_reasoning_are_the_numbers_of_the_sources() -> None:
