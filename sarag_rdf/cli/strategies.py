@@ -110,7 +110,7 @@ def _data(table: dict[str, Any]) -> dict[str, Any]:
 _INTRODUCTION = """\
 # Options of strategies
 
-<!-- Written by: sarag strategies --markdown > docs/reference-options.md -->
+<!-- Written by: sarag strategies --markdown > docs/reference/options.md -->
 
 A strategy is chosen by its name, and its options follow the name: `NAME:KEY=VALUE:KEY=VALUE`.
 
@@ -120,10 +120,10 @@ sarag ask "Which river flows through Warsaw?" --context whole:documents=5 --reas
 ```
 
 `sarag evaluate`, the Python methods `search` and `ask`, and the parameters of [the
-server](serve.md) take the same form. In Python, the options of a retriever can also be keyword
-arguments or an options object such as `SaragOptions(k=5)`; for the server they are parameters of
-their own, too. An unknown option or a value out of range is an error. `sarag strategies NAME`
-prints the options of a strategy."""
+server](server.md#questions) take the same form. In Python, the options of a retriever can also be
+keyword arguments or an options object such as `SaragOptions(k=5)`; for the server they are
+parameters of their own, too. An unknown option or a value out of range is an error. `sarag
+strategies NAME` prints the options of a strategy."""
 
 
 def _page(chosen: dict[str, dict[str, Any]]) -> Iterator[str]:

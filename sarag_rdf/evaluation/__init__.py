@@ -1,1 +1,1 @@
-"""Evaluation of retrieval and answers against known evidence; see docs/evaluation.md."""
+"""Evaluation of retrieval and answers with known evidence; see docs/reference/evaluation.md."""

@@ -138,7 +138,8 @@ class JsonFile:
 
     def error(self, reason: str) -> InputError:
         """An error that names the file."""
-        return InputError(f"{self.path}: {reason} (see docs/evaluation.md for the formats)")
+        formats = "see docs/reference/evaluation.md for the formats"
+        return InputError(f"{self.path}: {reason} ({formats})")
 
     def records(self, key: str) -> list[dict[str, Any]]:
         """The objects of a list, or a single object; raises `InputError` for one without `key`."""

@@ -91,7 +91,10 @@ class SparqlStore:
         return Table(result.variables, [tuple(row[column] for column in order) for row in rows])
 
     def apply(self, change: Change) -> None:
-        """Apply a change in several requests, not atomically; see docs/remote.md."""
+        """Apply a change in several requests, not atomically.
+
+        See docs/how-to/use-a-sparql-endpoint.md.
+        """
         write_change(self._writing_client, change)
 
     def load(self, quads: Iterable[ox.Quad]) -> None:

@@ -15,7 +15,7 @@ from sarag_rdf.options import declared_options
 from tests.command import Sarag
 from tests.sample_graph import make_graph
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference-options.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "options.md"
 QUESTION = "Who founded Orbis?"
 
 
@@ -30,7 +30,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_reference_page_is_up_to_date(sarag: Sarag) -> None:
     page = sarag("strategies", "--markdown").out
-    stale = "run: sarag strategies --markdown > docs/reference-options.md"
+    stale = "run: sarag strategies --markdown > docs/reference/options.md"
     assert PAGE.read_text("utf-8") == page, stale
 
 

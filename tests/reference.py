@@ -1,0 +1,226 @@
+"""The generated parts of the reference: commands and settings from click, queries from headers.
+
+A generated part stands between ``<!-- NAME -->`` and ``<!-- end of NAME -->``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from sarag_rdf.cli.main import COMMANDS, cli
+from sarag_rdf.resources import query_file, query_names
+
+ROOT = Path(__file__).parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+SHARED = 3
+"""An option of this many commands or more is described once, with the shared options."""
+
+READING = ("sarag", "rdf", "skos", "wikibase", "wikibase-truthy")
+"""Kinds of graph: each has the same queries, in a folder of its own."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a command line as a row of a table."""
+
+    flag: str
+    variables: str
+    default: str
+    meaning: str
+
+
+def commands() -> list[tuple[str, click.Command]]:
+    """Every command that is not a group, by its full name."""
+    return list(_leaves(cli, ""))
+
+
+def _leaves(group: click.Group, prefix: str) -> Iterator[tuple[str, click.Command]]:
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            if isinstance(command, click.Group):
+                yield from _leaves(command, f"{prefix}{name} ")
+            else:
+                yield f"{prefix}{name}", command
+
+
+def options(command: click.Command) -> list[Option]:
+    """The options of a command, without ``--version`` and ``--help``."""
+    return [
+        _row(option)
+        for option in command.params
+        if isinstance(option, click.Option) and option.name != "version"
+    ]
+
+
+def _row(option: click.Option) -> Option:
+    flags = ", ".join(f"`{name}`" for name in sorted(option.opts, key=len))
+    variables = [option.envvar] if isinstance(option.envvar, str) else list(option.envvar or ())
+    default = option.default
+    if option.is_flag:
+        shown = "off"
+    else:
+        given = isinstance(default, int | float | str | Path) and default != ""
+        shown = f"`{default}`" if given else ""
+    meaning = option.help or ""
+    if isinstance(option.type, click.Choice):
+        meaning = f"{meaning} One of {', '.join(map(str, option.type.choices))}."
+    if option.multiple and "several times" not in meaning and "repeated" not in meaning:
+        meaning = f"{meaning} May be given several times."
+    return Option(
+        flags, ", ".join(f"`{name}`" for name in variables), shown, meaning.replace("|", "\\|")
+    )
+
+
+def _users() -> dict[Option, list[str]]:
+    users: dict[Option, list[str]] = {}
+    for name, command in commands():
+        for option in options(command):
+            users.setdefault(option, []).append(name)
+    return users
+
+
+def commands_part() -> str:
+    """Every command: usage, description, its own options, and which shared ones it takes."""
+    users = _users()
+    sections = [_overview()]
+    for name, command in commands():
+        own = [option for option in options(command) if len(users[option]) < SHARED]
+        shared = [option.flag for option in options(command) if len(users[option]) >= SHARED]
+        lines = [f"### sarag {name}", "", "```text", _usage(name, command), "```", ""]
+        lines += [_prose(command.help or ""), ""]
+        if command.epilog:
+            example = command.epilog.removeprefix("Example:").strip()
+            lines += [f"Example: `{example}`", ""]
+        if own:
+            lines += ["| option | default | meaning |", "| --- | --- | --- |"]
+            for option in own:
+                variable = f" Environment: {option.variables}." if option.variables else ""
+                lines.append(f"| {option.flag} | {option.default} | {option.meaning}{variable} |")
+            lines.append("")
+        if shared:
+            lines += [f"[Shared options](#shared-options): {', '.join(shared)}.", ""]
+        sections.append("\n".join(lines))
+    return "\n".join(sections)
+
+
+def _overview() -> str:
+    """What each command is for; a group links to its commands."""
+    lines = ["| command | purpose |", "| --- | --- |"]
+    for name, purpose in COMMANDS.items():
+        inner = [full for full, _ in commands() if full.split()[0] == name]
+        links = ", ".join(f"[{full}](#sarag-{full.replace(' ', '-')})" for full in inner)
+        lines.append(f"| {links} | {purpose} |")
+    return "\n".join([*lines, ""])
+
+
+def _usage(name: str, command: click.Command) -> str:
+    context = click.Context(command, info_name=f"sarag {name}")
+    return " ".join([f"sarag {name}", *command.collect_usage_pieces(context)])
+
+
+def _prose(text: str) -> str:
+    """Help as Markdown: a paragraph that click keeps as it is becomes a block."""
+    parts = []
+    for part in inspect.cleandoc(text).split("\n\n"):
+        if part.startswith("\b"):
+            parts.append("```text\n" + part.removeprefix("\b\n") + "\n```")
+        else:
+            parts.append(re.sub(r"([<*|])", r"\\\1", part))
+    return "\n\n".join(parts)
+
+
+def shared_part() -> str:
+    """Options of many commands, in one table for each set of commands that take them."""
+    groups: dict[tuple[str, ...], list[Option]] = {}
+    for option, names in _users().items():
+        if len(names) >= SHARED:
+            groups.setdefault(tuple(names), []).append(option)
+    lines = []
+    for names, rows in groups.items():
+        taken = "all commands" if len(names) == len(commands()) else ", ".join(names)
+        lines += [
+            f"**{taken}**",
+            "",
+            "| option | environment | default | meaning |",
+            "| --- | --- | --- | --- |",
+        ]
+        lines += [
+            f"| {row.flag} | {row.variables} | {row.default} | {row.meaning} |" for row in rows
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def settings_part() -> str:
+    """Every setting: its variable, flag, default and meaning; the key is the flag's name."""
+    settings: dict[str, list[tuple[Option, str]]] = {}
+    for option, names in {**{row: ["sarag"] for row in options(cli)}, **_users()}.items():
+        if option.variables:
+            settings.setdefault(option.variables, []).append((option, ", ".join(names)))
+    lines = ["| environment | flag | default | meaning |", "| --- | --- | --- | --- |"]
+    for variables, rows in sorted(settings.items(), key=lambda item: item[0].replace("`", "")):
+        for option, names in rows:
+            of = f" ({names})" if len(rows) > 1 else ""
+            meaning = option.meaning + of
+            lines.append(f"| {variables} | {option.flag} | {option.default} | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def queries_part() -> str:
+    """Every query file that takes part in reading a graph, folder by folder."""
+    folders = {path.parent.name for path in (ROOT / "queries").glob("*/*.rq")}
+    lines: list[str] = []
+    for folder in ["sarag", *sorted(folders - set(READING))]:
+        if folder == "sarag":
+            lines += [
+                "### Reading a graph",
+                "",
+                "The same names, values and variables in `queries/"
+                + "/`, `queries/".join(READING)
+                + "/`; the summary is that of `queries/sarag/`.",
+            ]
+        else:
+            lines += [f"### queries/{folder}"]
+        lines += ["", "| query | values | returns | summary |", "| --- | --- | --- | --- |"]
+        for name in query_names(folder):
+            header = query_file(folder, name).header
+            values, returns = (
+                ", ".join(f"`?{word}`" for word in header.get(key, "").split() if word != "none")
+                for key in ("params", "returns")
+            )
+            summary = header["summary"].replace("|", "\\|")
+            link = f"[{name}](../../queries/{folder}/{name}.rq)"
+            lines.append(f"| {link} | {values} | {returns} | {summary} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+GENERATED: Mapping[tuple[Path, str], Callable[[], str]] = {
+    (REFERENCE / "command-line.md", "commands"): commands_part,
+    (REFERENCE / "command-line.md", "shared options"): shared_part,
+    (REFERENCE / "settings.md", "settings"): settings_part,
+    (REFERENCE / "queries.md", "queries"): queries_part,
+}
+"""(page, name of the part) -> the function that writes it."""
+
+
+def part_pattern(name: str) -> re.Pattern[str]:
+    """Matches the text between the two marks of a generated part."""
+    return re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end of {name} -->)", re.DOTALL)
+
+
+def write() -> None:
+    """Bring all generated parts up to date."""
+    for (page, name), generate in GENERATED.items():
+        text, count = part_pattern(name).subn(lambda _, g=generate: g(), page.read_text("utf-8"))
+        if count != 1:
+            raise ValueError(f"{page}: expected one part '{name}', found {count}")
+        page.write_text(text, "utf-8")
