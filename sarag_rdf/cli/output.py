@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -15,12 +16,21 @@ from typing import IO, Any
 import click
 
 from sarag_rdf.cli.verbosity import is_quiet, note
-from sarag_rdf.kg.report import names_of
+from sarag_rdf.kg.report import key_sentences_of, names_of, source_name
 from sarag_rdf.picture.geometry import clean
 from sarag_rdf.ports import Advance, Progress, Table
 from sarag_rdf.rdf.results import plain_text
-from sarag_rdf.types import ActivatedEntity, Answer, RankedDocument, Retrieved, Stage, Step
+from sarag_rdf.types import (
+    ActivatedEntity,
+    Answer,
+    Citation,
+    RankedDocument,
+    Retrieved,
+    Stage,
+    Step,
+)
 
+_LABEL = re.compile(r"\bD\d+\b")
 _SEEDS = 10
 _ENTITIES = 12
 _RELATIONSHIPS = 10
@@ -57,11 +67,22 @@ def _names(retrieved: Retrieved) -> dict[str, str]:
 
 
 def show_retrieved(retrieved: Retrieved, *, explain: bool) -> None:
-    """Print the seeds, activated entities, documents and relationships of a retrieval."""
+    """Print documents, each with its key sentence and the reason why it was retrieved.
+
+    With `explain`: their texts and chains, then seeds, activated entities and relationships.
+    """
     names = _names(retrieved)
     click.echo(click.style(retrieved.query.text, bold=True))
+    if not explain:
+        _show_brief(retrieved, names)
+        return
     settings = ", ".join(f"{key} {value}" for key, value in retrieved.settings.items())
     click.echo(f"{retrieved.retriever} ({settings})" if settings else retrieved.retriever)
+    _heading(f"Documents: {len(retrieved.documents)}")
+    if not retrieved.documents:
+        click.echo(f"  {_no_documents(retrieved)}")
+    for document in retrieved.documents:
+        show_document(document, retrieved, names)
     if retrieved.seeds:
         _heading(f"Seeds: {len(retrieved.seeds)}")
     for seed in retrieved.seeds[:_SEEDS]:
@@ -71,19 +92,68 @@ def show_retrieved(retrieved: Retrieved, *, explain: bool) -> None:
         show_entities(retrieved)
     elif retrieved.subgraph.hops:
         _heading(f"Entities in the subgraph: {len(retrieved.subgraph.hops)}")
-    _heading(f"Documents: {len(retrieved.documents)}")
-    if not retrieved.documents:
-        if retrieved.entities:
-            click.echo("  none: no document of an activated entity is similar to the question")
-        else:
-            click.echo("  none: no document matches the question")
-    for document in retrieved.documents:
-        show_document(document, retrieved, names, explain=explain)
     if retrieved.relationships or retrieved.entities:
         _heading(f"Relationships: {len(retrieved.relationships)}")
     for link in retrieved.relationships[:_RELATIONSHIPS]:
         _lines(f"{link.similarity:.2f}  {link.text}", "  ")
     _more(len(retrieved.relationships) - _RELATIONSHIPS)
+
+
+def _no_documents(retrieved: Retrieved) -> str:
+    if retrieved.entities:
+        return "none: no document of an activated entity is similar to the question"
+    return "none: no document matches the question"
+
+
+def _show_brief(retrieved: Retrieved, names: dict[str, str]) -> None:
+    """Rank, title, score and source of each document, its key sentence, and a line of why."""
+    if not retrieved.documents:
+        click.echo(_no_documents(retrieved))
+    for ranked, sentence in zip(retrieved.documents, key_sentences_of(retrieved), strict=True):
+        source = _name(source_name(ranked.document.source_iri))
+        title = _name(ranked.document.title) or source
+        click.echo()
+        click.echo(
+            f"{ranked.rank:3}. {click.style(title, bold=True)}  {_score(ranked)}  "
+            f"{click.style(source, dim=True)}"
+        )
+        _lines(sentence, "     ", _SNIPPET)
+        _lines(f"why: {_why(ranked, retrieved, names)}", "     ", 2 * _SNIPPET)
+
+
+def _score(ranked: RankedDocument) -> str:
+    return f"{ranked.score:.{3 if abs(ranked.score) >= 0.1 else 5}f}"
+
+
+def _why(ranked: RankedDocument, retrieved: Retrieved, names: dict[str, str]) -> str:
+    """The path of activation in words, or else what the document has in common with the question.
+
+    A relationship is given as its sentence, which names the entity that it leads to.
+    """
+    if not ranked.entity:
+        alike = f"similarity {ranked.similarity:.2f} to the question"
+        if retrieved.entities:
+            return f"{alike}, no activation"
+        if retrieved.retriever == "bm25":
+            return "words in common with the question"
+        return alike
+    start = ranked.chain[0].origin if ranked.chain else ranked.entity
+    seed = next(s for s in retrieved.seeds if s.node == start)
+    if seed.text == seed.node:
+        places = [f"document {_name(seed.name)} (similar to the question)"]
+    elif seed.text:
+        places = [f"{_name(seed.name)} (its description is similar to the question)"]
+    else:
+        places = [f"{_name(seed.name)} (named in the question)"]
+    for step in ranked.chain:
+        target = names.get(step.target, step.target)
+        if step.kind == "related_to":
+            places.append(f'"{names.get(step.relationship, step.relationship)}"')
+        elif step.target_type == "entity":
+            places.append(target)
+        elif step.target != ranked.document.iri:
+            places.append(f"document {target}")
+    return " -> ".join(places)
 
 
 def show_entities(retrieved: Retrieved) -> None:
@@ -122,23 +192,19 @@ def _more(number: int) -> None:
         click.echo(f"  ... and {number} more (--json shows them)")
 
 
-def show_document(
-    ranked: RankedDocument, retrieved: Retrieved, names: dict[str, str], *, explain: bool
-) -> None:
-    """Print a ranked document: title, scores, offsets in its source, text."""
+def show_document(ranked: RankedDocument, retrieved: Retrieved, names: dict[str, str]) -> None:
+    """Print a ranked document: title, scores, IRI, offsets in its source, chain, text."""
     document = ranked.document
     title = _name(document.title or document.source_iri)
-    digits = 3 if abs(ranked.score) >= 0.1 else 5
-    scores = [f"score {ranked.score:.{digits}f}"]
+    scores = [f"score {_score(ranked)}"]
     if ranked.similarity:
         scores.append(f"similarity {ranked.similarity:.2f}")
     if retrieved.entities or ranked.entity:
         scores.append(_via(ranked, names))
     click.echo(f"  {ranked.rank:2}. {click.style(title, bold=True)}  {', '.join(scores)}")
     click.echo(f"      <{document.iri}> {document.begin}-{document.end} of <{document.source_iri}>")
-    if explain:
-        show_chain(ranked, retrieved, names)
-    _lines(document.text, "      ", None if explain else _SNIPPET)
+    show_chain(ranked, retrieved, names)
+    _lines(document.text, "      ")
 
 
 def show_chain(ranked: RankedDocument, retrieved: Retrieved, names: dict[str, str]) -> None:
@@ -190,14 +256,15 @@ def show_answer(answer: Answer, *, explain: bool) -> None:
         click.echo(click.style("The evidence does not answer the question.", bold=True))
     else:
         click.echo(click.style(answer.text, bold=True))
-    if answer.reasoning:
+    reasoning, sources = number_sources(answer)
+    if reasoning:
         click.echo()
-        _lines(answer.reasoning, "")
-    if answer.citations:
+        _lines(reasoning, "")
+    if sources:
         _heading("Sources")
-    for citation in answer.citations:
+    for number, citation in enumerate(sources, start=1):
         click.echo(
-            f"  {_name(citation.title or citation.source)}  <{citation.document}> "
+            f"  [{number}] {_name(citation.title or citation.source)}  <{citation.document}> "
             f"{citation.begin}-{citation.end} of <{citation.source}>"
         )
     usage = answer.usage
@@ -210,6 +277,27 @@ def show_answer(answer: Answer, *, explain: bool) -> None:
         show_trace(answer.trace)
         click.echo()
         show_retrieved(answer.retrieved, explain=True)
+
+
+def number_sources(answer: Answer) -> tuple[str, list[Citation]]:
+    """The reasoning with the labels of documents (``D3``) as ``[n]``, and the nth source.
+
+    The cited sources come first, then those that only the reasoning mentions. A label that stands
+    for several documents, in contexts of several retrievals, is left as it is.
+    """
+    meanings: dict[str, set[Citation]] = {}
+    for evidence in answer.evidence:
+        for label, excerpt in evidence.context.excerpts.items():
+            meanings.setdefault(label, set()).add(excerpt.citation)
+    by_label = {label: next(iter(found)) for label, found in meanings.items() if len(found) == 1}
+    mentioned = [by_label[label] for label in _LABEL.findall(answer.reasoning) if label in by_label]
+    sources = list(dict.fromkeys((*answer.citations, *mentioned)))
+
+    def numbered(match: re.Match[str]) -> str:
+        citation = by_label.get(match[0])
+        return match[0] if citation is None else f"[{sources.index(citation) + 1}]"
+
+    return _LABEL.sub(numbered, answer.reasoning), sources
 
 
 def show_trace(trace: Sequence[Stage]) -> None:

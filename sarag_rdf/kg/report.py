@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
+from urllib.parse import unquote
 
+from sarag_rdf.context.highlight import key_sentences
 from sarag_rdf.types import Answer, Context, Retrieved, Step
 
 
@@ -14,6 +16,28 @@ def names_of(retrieved: Retrieved) -> dict[str, str]:
     names |= {seed.node: seed.name for seed in retrieved.seeds}
     names |= {entity.iri: entity.name for entity in retrieved.entities}
     return {**names, **retrieved.names}
+
+
+def key_sentences_of(retrieved: Retrieved) -> list[str]:
+    """The sentence of each retrieved document that best shows why it was retrieved."""
+    names = names_of(retrieved)
+    paths = [
+        " ".join(
+            names.get(iri, "")
+            for step in ranked.chain
+            for iri in (step.origin, step.target)
+            if iri != ranked.document.iri
+        )
+        for ranked in retrieved.documents
+    ]
+    texts = [ranked.document.text for ranked in retrieved.documents]
+    spans = key_sentences(texts, retrieved.query.text, paths)
+    return [text[begin:end] for text, (begin, end) in zip(texts, spans, strict=True)]
+
+
+def source_name(iri: str) -> str:
+    """The key of a source, such as the path of its file, or else its IRI."""
+    return unquote(iri.partition("/source/")[2]) or iri
 
 
 def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:

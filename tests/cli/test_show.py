@@ -9,11 +9,22 @@ import pytest
 from pyoxigraph import Literal
 
 from sarag_rdf.cli import output
-from sarag_rdf.cli.output import show_retrieved, show_table, show_trace
+from sarag_rdf.cli.output import number_sources, show_retrieved, show_table, show_trace
 from sarag_rdf.kg.registry import make_retriever
+from sarag_rdf.kg.report import source_name
 from sarag_rdf.ports import Table
 from sarag_rdf.retrieve import sarag
-from sarag_rdf.types import Query, Retrieved, Stage
+from sarag_rdf.types import (
+    Answer,
+    Context,
+    Document,
+    Evidence,
+    Excerpt,
+    Query,
+    Retrieved,
+    Section,
+    Stage,
+)
 from tests.retrieve import test_retrievers, test_sarag
 from tests.retrieve.graphs import QUESTIONS, larger_graph, view_of
 
@@ -111,13 +122,13 @@ def test_entities_and_what_is_left_out(
     found, _ = test_sarag.search(gain=0.3, k=0, limit=1)
     one, two, three = found.entities
     assert [one.hop, two.hop, three.hop] == [0, 1, 3]
-    show_retrieved(found, explain=False)
+    show_retrieved(found, explain=True)
     lines = capsys.readouterr().out.splitlines()
     place = lines.index("Activated entities: 3 of 3 in the explanation")
     assert lines[place + 1] == f"  {one.activation:5.2f}  Ada  [misc, seed]"
     assert lines[place + 2] == "  ... and 2 more (--json shows them)"
     monkeypatch.setattr(output, "_ENTITIES", 3)
-    show_retrieved(found, explain=False)
+    show_retrieved(found, explain=True)
     shown = capsys.readouterr().out
     assert "  Bea  [misc, 1 hop]\n" in shown
     assert "  Cid  [misc, 3 hops]\n" in shown
@@ -135,6 +146,58 @@ def test_everything_has_a_name(
     steps = [line for block in lines.values() for line in block if line.startswith("-> ")]
     assert len(steps) > 3
     assert not [line for line in steps if "https://" in line or line.startswith("->  ")]
+
+
+def test_documents_come_first_with_a_sentence_and_the_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found, _ = test_sarag.search(gain=0.3, k=0)
+    show_retrieved(found, explain=False)
+    first, *blocks = capsys.readouterr().out.split("\n\n")
+    assert first == found.query.text
+    assert len(blocks) == len(found.documents)
+    reasons = []
+    for document, block in zip(found.documents, blocks, strict=True):
+        head, sentence, why = block.strip().splitlines()
+        title = document.document.title or source_name(document.document.source_iri)
+        assert head.startswith(f"{document.rank}. {title}  {document.score:.3f}")
+        assert sentence.strip() in document.document.text
+        reasons.append(why.strip())
+    assert "why: Ada (named in the question)" in reasons
+    assert 'why: Ada (named in the question) -> "Ada knows Bea"' in reasons
+    assert any(reason.endswith("-> document Bea -> Cid") for reason in reasons)
+    assert any(re.fullmatch(r"why: similarity .* no activation", reason) for reason in reasons)
+
+
+def answered(reasoning: str, cited: str, *labelled: dict[str, str]) -> Answer:
+    """An answer from contexts with these titles by label; `cited` is a title."""
+    excerpts = [
+        {
+            label: Excerpt.whole(Document(title, "s", title, title, 0, 9))
+            for label, title in texts.items()
+        }
+        for texts in labelled
+    ]
+    found, _ = test_sarag.search(gain=0.3, k=0)
+    evidence = tuple(Evidence(found, Context((Section("", each),))) for each in excerpts)
+    citations = [
+        e.citation for each in excerpts for e in each.values() if e.document.title == cited
+    ]
+    return Answer("answered", "yes", reasoning, tuple(citations[:1]), found, evidence=evidence)
+
+
+def test_labels_in_the_reasoning_are_the_numbers_of_the_sources() -> None:
+    answer = answered("By D3, and D1. D9?", "Bea", {"D1": "Ada", "D2": "Cid", "D3": "Bea"})
+    reasoning, sources = number_sources(answer)
+    assert reasoning == "By [1], and [2]. D9?"
+    assert [source.title for source in sources] == ["Bea", "Ada"]
+
+
+def test_a_label_of_several_documents_stays() -> None:
+    answer = answered("By D1 and D2.", "Ada", {"D1": "Ada"}, {"D1": "Bea", "D2": "Cid"})
+    reasoning, sources = number_sources(answer)
+    assert reasoning == "By D1 and [2]."
+    assert [source.title for source in sources] == ["Ada", "Cid"]
 
 
 def test_steps_of_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
