@@ -93,7 +93,11 @@ def commands_part() -> str:
     sections = [_overview()]
     for name, command in commands():
         own = [option for option in options(command) if len(users[option]) < SHARED]
-        shared = [option.flag for option in options(command) if len(users[option]) >= SHARED]
+        shared = [
+            option.flag.replace(", ", "/")
+            for option in options(command)
+            if len(users[option]) >= SHARED
+        ]
         lines = [f"### sarag {name}", "", "```text", _usage(name, command), "```", ""]
         lines += [_prose(command.help or ""), ""]
         if command.epilog:
@@ -140,9 +144,9 @@ def _prose(text: str) -> str:
 def shared_part() -> str:
     """Options of many commands, in one table for each set of commands that take them."""
     groups: dict[tuple[str, ...], list[Option]] = {}
-    for option, names in _users().items():
-        if len(names) >= SHARED:
-            groups.setdefault(tuple(names), []).append(option)
+    for option, users in _users().items():
+        if len(users) >= SHARED:
+            groups.setdefault(tuple(users), []).append(option)
     lines = []
     for names, rows in groups.items():
         taken = "all commands" if len(names) == len(commands()) else ", ".join(names)
@@ -167,8 +171,8 @@ def settings_part() -> str:
             settings.setdefault(option.variables, []).append((option, ", ".join(names)))
     lines = ["| environment | flag | default | meaning |", "| --- | --- | --- | --- |"]
     for variables, rows in sorted(settings.items(), key=lambda item: item[0].replace("`", "")):
-        for option, names in rows:
-            of = f" ({names})" if len(rows) > 1 else ""
+        for option, users in rows:
+            of = f" ({users})" if len(rows) > 1 else ""
             meaning = option.meaning + of
             lines.append(f"| {variables} | {option.flag} | {option.default} | {meaning} |")
     return "\n".join(lines) + "\n"
@@ -220,7 +224,7 @@ def part_pattern(name: str) -> re.Pattern[str]:
 def write() -> None:
     """Bring all generated parts up to date."""
     for (page, name), generate in GENERATED.items():
-        text, count = part_pattern(name).subn(lambda _, g=generate: g(), page.read_text("utf-8"))
-        if count != 1:
-            raise ValueError(f"{page}: expected one part '{name}', found {count}")
-        page.write_text(text, "utf-8")
+        before, *parts = part_pattern(name).split(page.read_text("utf-8"))
+        if len(parts) != 1:
+            raise ValueError(f"{page}: expected one part '{name}', found {len(parts)}")
+        page.write_text(f"{before}{generate()}{parts[0]}", "utf-8")

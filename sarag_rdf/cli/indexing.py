@@ -240,7 +240,7 @@ def _echo_plan_json(plan: Any, usage: Any) -> None:
         {
             "add": [planned.name for planned in plan.todo if not planned.known],
             "update": [planned.name for planned in plan.todo if planned.known],
-            "delete": list(plan.gone.values()),
+            "delete": list(plan.deletions.values()),
             "documents": len(plan.documents),
             "unchanged": plan.unchanged,
             "duplicates": plan.duplicates,

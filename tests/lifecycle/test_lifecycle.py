@@ -456,6 +456,12 @@ def test_commands_list_what_they_will_do_and_do_it(sarag: Sarag, tmp_path: Path)
         "add     new.txt",
         "delete  babbage.txt",
     ]
+    planned = json.loads(sarag("sync", "docs", "--dry-run", "--json").out)
+    assert [planned[key] for key in ("update", "add", "delete")] == [
+        ["london.txt"],
+        ["new.txt"],
+        ["babbage.txt"],
+    ]
     assert sarag("delete", "un/", "--dry-run").out.splitlines() == [
         "delete  un/copy.txt",
         "delete  un/united-nations.txt",
