@@ -716,7 +716,7 @@ def test_search_finds_nothing(
     nothing = ("quartz", "--retriever", "bm25")
     done = sarag("search", *nothing)
     assert (done.code, done.err) == (3, "")
-    assert "Documents: 0" in done.out
+    assert "none: no document matches the question" in done.out
     assert json.loads(sarag("search", *nothing, "--json").out)["documents"] == []
     monkeypatch.delenv("SARAG_BASE_URL")
     monkeypatch.setattr(

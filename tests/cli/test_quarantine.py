@@ -126,7 +126,7 @@ def test_retry(sarag: Sarag, indexed: Indexed, monkeypatch: pytest.MonkeyPatch) 
     ]
     assert json.loads(sarag("quarantine", "retry", "--json").out) == {
         "admitted": [],
-        "kept": [BAD],
+        "rejected": [BAD],
     }
     lenient = read_shapes("shapes.ttl")
     evidence_alone = tuple(s for s in lenient if "Derived" not in str(s.node))

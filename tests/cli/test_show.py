@@ -149,8 +149,9 @@ def test_everything_has_a_name(
 
 
 def test_documents_come_first_with_a_sentence_and_the_reason(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     found, _ = test_sarag.search(gain=0.3, k=0)
     show_retrieved(found, explain=False)
     first, *blocks = capsys.readouterr().out.split("\n\n")
