@@ -35,7 +35,7 @@ def test_a_part_that_there_is_not(sarag: Sarag, kg: Path) -> None:
 
 def test_an_endpoint_is_not_served_again(sarag: Sarag) -> None:
     done = sarag("serve", "--kg", "http://127.0.0.1:9/sparql")
-    done.fails(2, "http://127.0.0.1:9/sparql", "--kg takes a folder")
+    done.fails(2, "http://127.0.0.1:9/sparql", "--kg needs a folder")
 
 
 def test_the_default_graph_is_that_of_the_server(kg: Path) -> None:
