@@ -33,7 +33,7 @@ def main() -> None:
             question = questions[identifier]
             found = kg.search(question["question"], limit=5)
             print(f"\n{'=' * 20} question {number} of {len(QUESTIONS)} {'=' * 20}")
-            show_retrieved(found, explain=True)
+            show_retrieved(found, explain=False)
             told(question, [document.document.title for document in found.documents])
             (OUT / f"activation-{number}.html").write_text(activation_html(found), "utf-8")
             write_activation_png(found, OUT / f"activation-{number}.png")
@@ -57,7 +57,7 @@ def told(question: dict[str, object], titles: list[str]) -> None:
     needed = [p["title"] for p in paragraphs if p["is_supporting"]]
     found = [title for title in needed if title in titles]
     print(f"\nNeeded to answer: {', '.join(needed)}: {len(found)} of {len(needed)} found.")
-    print(f"The answer that stands there: {question['answer']}")
+    print(f"The answer, from these documents: {question['answer']}")
 
 
 if __name__ == "__main__":

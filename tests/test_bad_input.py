@@ -295,7 +295,7 @@ def test_damaged_graph(sarag: Sarag, tmp_path: Path, documents: Path) -> None:
     (tmp_path / "kg" / "store" / "CURRENT").write_text("nonsense")
     before = files_of(tmp_path / "kg")
     for command in COMMANDS:
-        sarag(*command).fails(1, "cannot be opened")
+        sarag(*command).fails(1, "cannot open the graph in kg")
     kept = {k: v for k, v in files_of(tmp_path / "kg").items() if k in before and "LOG" not in k}
     assert kept == {k: v for k, v in before.items() if "LOG" not in k}
 

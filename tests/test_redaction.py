@@ -236,7 +236,7 @@ def test_replies_are_kept_without_secrets(tmp_path: Path) -> None:
     "base", ["http://alice:hunter2@x/", "https://alice@x/kg/", "http://alice@x"]
 )
 def test_a_base_with_a_password_is_refused(base: str) -> None:
-    with pytest.raises(UsageError, match="no user name or password") as caught:
+    with pytest.raises(UsageError, match="must not contain a user name or password") as caught:
         Minter.for_base(base)
     assert "alice" not in str(caught.value)
     assert "hunter2" not in str(caught.value)

@@ -215,7 +215,7 @@ def test_limit(compare: Compare) -> None:
         (2, f"{OURS},{OURS}", ["name two systems"]),
         (2, f"{OURS},{THEIRS},a+b", ["name two systems"]),
         (2, f"{OURS},other", ["invalid system 'other'"]),
-        (1, f"{OURS},ppr+cot", ["no answer of ppr+cot", OURS, THEIRS]),
+        (1, f"{OURS},ppr+cot", ["no answers of ppr+cot", OURS, THEIRS]),
     ],
 )
 def test_wrong_systems(compare: Compare, code: int, systems: str, words: list[str]) -> None:
@@ -226,9 +226,9 @@ def test_wrong_systems(compare: Compare, code: int, systems: str, words: list[st
 def test_wrong_files(compare: Compare, tmp_path: Path) -> None:
     compare("--json", "nowhere/a.json").fails(2, "nowhere/a.json")
     (tmp_path / "rows.jsonl").write_text("hello\n")
-    compare().fails(1, "line 1 is no row")
+    compare().fails(1, "line 1: not a row")
     (tmp_path / "rows.jsonl").write_text("")
-    compare().fails(1, f"no answer of {OURS}", "no system")
+    compare().fails(1, f"no answers of {OURS}", "no system")
     (tmp_path / "rows.jsonl").unlink()
     compare().fails(1, "no such file: rows.jsonl")
     assert not (tmp_path / "rows.jsonl").exists()

@@ -282,7 +282,7 @@ def test_questions_without_an_answer_are_left_out(evaluate: Evaluate, tmp_path: 
     done = evaluate("--systems", NEAR)
     assert "questions without an answer, skipped: 1" in done.out.splitlines()
     write(tmp_path / "questions.json", questions[3:4])
-    evaluate("--systems", NEAR).fails(1, "no question of questions.json has an answer")
+    evaluate("--systems", NEAR).fails(1, "no question of questions.json has a known answer")
 
 
 def test_a_budget_is_for_all_that_do_not_say_another(evaluate: Evaluate) -> None:
@@ -322,7 +322,7 @@ def test_the_judge_marks_what_does_not_match(evaluate: Evaluate) -> None:
     assert rows["q1"][NEAR]["correct"] is True  # what matches is right all the same
     assert rows["q2"][NONE]["judged"] is None
     done = evaluate("--systems", SYSTEMS, "--judge")
-    said = "the judge accepted 1 of 3 answers that match no known one, and 1 of 3 that do"
+    said = "the judge accepted 1 of 3 answers that match no known answer, and 1 of 3 that do"
     assert said in done.out.splitlines()
 
 
@@ -580,7 +580,7 @@ def test_an_endpoint_is_needed(sarag: Sarag, tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_used(evaluate: Evaluate, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text("hello\n")
-    evaluate("--rows", "rows.jsonl").fails(1, "rows.jsonl: line 1 is no row")
+    evaluate("--rows", "rows.jsonl").fails(1, "rows.jsonl, line 1: not a row")
     (tmp_path / "questions.json").write_text("[]")
     evaluate().fails(1, "questions.json", "no question")
     (tmp_path / "corpus.json").write_text("[]")
@@ -685,5 +685,5 @@ def test_a_system_that_retrieves_nothing_is_named_alone() -> None:
         "closed-book:max_tokens=99",
         {"max_tokens": "99"},
     )
-    with pytest.raises(UsageError, match="no system"):
+    with pytest.raises(UsageError, match="invalid system"):
         SystemSpec.parse("single")

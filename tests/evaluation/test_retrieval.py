@@ -301,7 +301,7 @@ def test_questions_with_answers_alone(evaluate: Evaluate, tmp_path: Path) -> Non
     assert trouble(data) == {"questions_without_support": 3}
     lines = evaluate(questions="few.jsonl").out.splitlines()
     assert lines[3].split()[1:8] == ["-"] * 7
-    evaluate("--plot", "a.png", questions="few.jsonl").fails(1, "no recall to draw")
+    evaluate("--plot", "a.png", questions="few.jsonl").fails(1, "cannot plot recall")
 
 
 def test_trouble_is_counted_and_told(evaluate: Evaluate, tmp_path: Path) -> None:
@@ -433,7 +433,7 @@ def test_files_are_needed(sarag: Sarag) -> None:
     ("name", "content", "words"),
     [
         ("corpus.json", "", ["corpus.json is empty"]),
-        ("corpus.json", "[{", ["corpus.json is not JSON"]),
+        ("corpus.json", "[{", ["corpus.json is not valid JSON"]),
         ("corpus.json", "[]", ["corpus.json", "no passage"]),
         ("questions.json", "[]", ["questions.json", "no question"]),
         ("questions.json", '{"a": 3}', ["questions.json", "'question'"]),

@@ -39,7 +39,7 @@ def test_a_graph_is_restored_from_a_file_of_any_suffix(sarag: Sarag, tmp_path: P
     kg = make_graph(tmp_path / "kg")
     assert sarag("export", "--kg", kg, "--format", "nquads", "--output", "backup").code == 0
     asked = ("import", "backup", "--as", "sarag", "--kg", "copy", "--no-vectors")
-    sarag(*asked).fails(2, "give --format")
+    sarag(*asked).fails(2, "give its format with --format")
     sarag(*asked, "--format", "nquads", "--name", "mine").fails(
         2, "--name cannot be combined with --as sarag"
     )

@@ -90,7 +90,7 @@ def test_json_is_filtered(folder: Path) -> None:
         plain = kg.import_graph(path, "wikibase", name="whole").triples
         fewer = kg.import_graph(path, "wikibase", name="few", properties=["P1"]).triples
         assert 0 < fewer < plain
-        with pytest.raises(UsageError, match="are for JSON dumps"):
+        with pytest.raises(UsageError, match="apply only to Wikibase JSON dumps"):
             kg.import_graph(exported(folder, "wikibase"), "wikibase", name="x", types=["Q5"])
 
 

@@ -491,5 +491,5 @@ def test_validation_leaves_out_imported_graphs_and_quarantine(tmp_path: Path) ->
 
 
 def test_an_engine_that_does_not_exist_is_refused() -> None:
-    with opened() as kg, pytest.raises(UsageError, match="choose one of sarag, pyshacl"):
+    with opened() as kg, pytest.raises(UsageError, match="use one of sarag, pyshacl"):
         kg.validate("nothing")  # type: ignore[arg-type]
