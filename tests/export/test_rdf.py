@@ -268,7 +268,7 @@ def test_triples_are_made_when_asked_for() -> None:
 
 
 def test_unknown_format(store: OxigraphStore) -> None:
-    with pytest.raises(UsageError, match="unknown format 'n3': choose one of turtle, trig"):
+    with pytest.raises(UsageError, match="unknown format 'n3': use one of turtle, trig"):
         rdf_bytes(store, "n3")
 
 
@@ -288,7 +288,7 @@ NODE, PROPERTY, GRAPH = (ox.NamedNode(BASE + name) for name in ("node", "p", "gr
 def test_what_has_no_lasting_name_is_refused(quad: ox.Quad, format_: str) -> None:
     store = ox.Store()
     store.add(quad)
-    with pytest.raises(StoreError, match=r"invalid term in the graph: .* is not an IRI"):
+    with pytest.raises(StoreError, match=r"invalid term in the graph: .* is neither an IRI nor a literal"):
         rdf_bytes(OxigraphStore(store), format_)
 
 

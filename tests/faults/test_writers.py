@@ -67,7 +67,7 @@ def test_a_second_writer_is_told_who_holds_the_graph(work: Path) -> None:
     with writing(work) as first:
         done = run_sarag("import", "--drop", "nothing", cwd=work)
         done.fails(1, "kg is locked by `sarag index docs` (process ", str(first.pid))
-        assert re.search(r", since \d\d:\d\d\): wait until it is done, or stop it$", done.err)
+        assert re.search(r", since \d\d:\d\d\): wait until it has finished, or stop it$", done.err)
         assert run_sarag("stats", cwd=work).code == 0
     assert (work / "kg" / writer_lock.NAME).exists(), "a process that is killed leaves its note"
     with sarag_rdf.open(work / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
@@ -89,7 +89,7 @@ def test_a_note_that_was_left_names_nobody(work: Path) -> None:
     try:
         locking.stdout.readline()
         done = run_sarag("import", "--drop", "nothing", cwd=work)
-        done.fails(1, "another process is writing to kg: wait until it is done")
+        done.fails(1, "another process is writing to kg: wait until it has finished")
     finally:
         locking.kill()
         locking.communicate()

@@ -404,7 +404,7 @@ def test_vectors_that_were_changed_meanwhile_are_not_mixed_with_older_ones(tmp_p
         lambda: index.nearest(unit(1), 1),
     ]
     for ask in asked:
-        with pytest.raises(VectorStoreError, match="changed meanwhile"):
+        with pytest.raises(VectorStoreError, match="changed by another process"):
             ask()
 
 

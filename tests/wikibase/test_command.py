@@ -51,7 +51,7 @@ def test_json_and_commands_go_to_a_file(graph: Path, sarag: Sarag, tmp_path: Pat
 def test_options_of_wikibase_are_refused_elsewhere(
     graph: Path, sarag: Sarag, option: tuple[str, str]
 ) -> None:
-    sarag("export", "--kg", graph, *option).fails(2, f"{option[0]} is for --format wikibase")
+    sarag("export", "--kg", graph, *option).fails(2, f"{option[0]} requires --format wikibase")
 
 
 def test_what_is_not_there(graph: Path, sarag: Sarag, tmp_path: Path) -> None:
