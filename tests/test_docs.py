@@ -137,7 +137,10 @@ RUN = [page for page in PAGES if any(block.runs for block in blocks(page, "sh"))
 
 
 @pytest.mark.parametrize("page", RUN, ids=page_name)
-def test_marked_commands_run(page: Path, sarag: Sarag, tmp_path: Path) -> None:
+def test_marked_commands_run(
+    page: Path, sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")  # that of the outputs shown
     """They succeed; where a block is followed by its output, that is what they print."""
     skip_without_models()
     (tmp_path / "examples").symlink_to(ROOT / "examples")

@@ -94,7 +94,7 @@ def test_triple_terms_are_restored_to_a_depth(tmp_path: Path, depth: int) -> Non
     path.write_bytes(buffer.getvalue() + f"<urn:a> <urn:p> {deep} <urn:g> .\n".encode())
     with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
         if depth > 100:
-            with pytest.raises(InputError, match="nests triple terms more than 100 deep"):
+            with pytest.raises(InputError, match="triple terms nested more than 100 deep"):
                 kg.restore(path, embed=False)
         else:
             assert kg.restore(path, embed=False) > 10

@@ -20,10 +20,7 @@ KILLS = int(os.environ.get("SARAG_TEST_KILLS", "1"))
 SHORT = ("index", "update", "delete", "import", "restore", "caches")
 SEED = int(os.environ.get("SARAG_TEST_SEED", "0"))
 
-pytestmark = [
-    pytest.mark.kill,
-    pytest.mark.skipif(sys.platform != "linux", reason="optional: it needs inotify"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="optional: it needs inotify")
 
 
 @pytest.mark.parametrize("name", SHORT)

@@ -303,7 +303,7 @@ def _drop_and_put_back(graph: str, content: str) -> Iterator[str]:
     yield f"INSERT DATA {{ GRAPH <{graph}> {{ {content} }} }}"
 
 
-@pytest.mark.kill
+@pytest.mark.fault
 def test_readers_see_one_revision_while_others_write(
     tmp_path: Path, endpoint: dict[str, str]
 ) -> None:
@@ -343,7 +343,7 @@ def test_readers_see_one_revision_while_others_write(
     is_in_order(kg, endpoint)
 
 
-@pytest.mark.kill
+@pytest.mark.fault
 def test_a_server_that_is_killed_while_writing_loses_nothing(
     tmp_path: Path, endpoint: dict[str, str]
 ) -> None:
@@ -410,7 +410,7 @@ def _leave_unfinished(kg: Path, graph: str) -> None:
     (kg / f"{COPY}left" / "store").mkdir(parents=True)
 
 
-@pytest.mark.kill
+@pytest.mark.fault
 @pytest.mark.parametrize("how", ["search", "query", "serve", "python", "update"])
 def test_an_unfinished_write_is_healed_by_whoever_opens_the_graph(
     kg: Path, endpoint: dict[str, str], how: str
