@@ -13,7 +13,17 @@ from sarag_rdf.kg.registry import EXTRACTORS, REASONERS, RETRIEVERS
 
 PACKAGE = Path(sarag_rdf.__file__).parent
 
-VALUES = {"types", "errors", "redaction", "vocab", "iris", "options", "ports", "arrays"}
+VALUES = {
+    "types",
+    "errors",
+    "redaction",
+    "vocab",
+    "iris",
+    "options",
+    "ports",
+    "arrays",
+    "json_schema",
+}
 INFRASTRUCTURE = {"endpoints", "terms", "fence", "resources", "compression", "safe_xml", "sandbox"}
 BASE = VALUES | INFRASTRUCTURE | {"cache_errors"}
 STEPS = BASE | {"graph", "network"}
@@ -22,6 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # values and vocabulary
     "types": set(),
     "vocab": set(),
+    "json_schema": set(),
     "arrays": set(),
     "redaction": set(),
     "errors": {"redaction"},

@@ -14,18 +14,12 @@ from sarag_rdf.evaluation.runner import Record, RowFile, key_of
 from sarag_rdf.evaluation.statistics import paired_interval
 from sarag_rdf.evaluation.tables import interval, percent, table
 from sarag_rdf.fence import fence_for
+from sarag_rdf.json_schema import object_of, one_of
 from sarag_rdf.ports import LLM, Progress, Reply
 from sarag_rdf.resources import render_prompt
 
 CRITERIA: Final = ("comprehensiveness", "logic", "relevance", "coherence", "overall")
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        name: {"type": "string", "enum": ["first", "second", "equal"]} for name in CRITERIA
-    },
-    "required": list(CRITERIA),
-    "additionalProperties": False,
-}
+SCHEMA = object_of(**{name: one_of(("first", "second", "equal")) for name in CRITERIA})
 _DIGITS = 6
 _DECLINED = "There is not enough information to answer."
 

@@ -12,16 +12,12 @@ from sarag_rdf.evaluation.questions import Question
 from sarag_rdf.evaluation.runner import Record, RowFile, key_of, map_as_completed
 from sarag_rdf.evaluation.scores import exact_match, matches, token_f1
 from sarag_rdf.fence import fence_for
+from sarag_rdf.json_schema import boolean, object_of
 from sarag_rdf.ports import LLM, Progress, Reply
 from sarag_rdf.resources import prompt_hash, render_prompt
 
 FENCE = 8
-SCHEMA = {
-    "type": "object",
-    "properties": {"correct": {"type": "boolean"}},
-    "required": ["correct"],
-    "additionalProperties": False,
-}
+SCHEMA = object_of(correct=boolean())
 _FIELDS = ("said", "calls", "tokens_in", "tokens_out")
 Shown = TypeVar("Shown")
 

@@ -25,6 +25,7 @@ from sarag_rdf.extract.entity_types import nearest_type
 from sarag_rdf.extract.sentences import build_descriptions, sentences_with_name, split_sentences
 from sarag_rdf.fence import fence_for, restored
 from sarag_rdf.iris import normalize_name
+from sarag_rdf.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM
 from sarag_rdf.resources import prompt_hash, render_prompt
@@ -47,23 +48,6 @@ exceeded it in one paragraph for entities, and in one for triples.
 _DOCUMENT_ERRORS: Final = (UnparsableReplyError, TruncatedReplyError, ContextTooLongError)
 
 
-def _object_schema(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def _string_schema(length: int) -> dict[str, Any]:
-    return {"type": "string", "maxLength": length}
-
-
-def _array_schema(items: Mapping[str, Any], length: int) -> dict[str, Any]:
-    return {"type": "array", "items": dict(items), "maxItems": length}
-
-
 def max_items(document: Document, limit: int) -> int:
     """The maximum number of entities or relationships in a reply, not above `limit`."""
     steps = ceil((10 + len(document.titled_text) / CHARACTERS_PER_ITEM) / 10)
@@ -72,23 +56,21 @@ def max_items(document: Document, limit: int) -> int:
 
 def entities_schema(limit: int = MAX_ENTITIES) -> dict[str, Any]:
     """The schema of the first reply; every string and array in it is bounded."""
-    entity = _object_schema(
-        name=_string_schema(200),
+    entity = object_of(
+        name=string(200),
         # Servers that do not enforce schemas return other types as well: see `entity_types`.
-        type={"anyOf": [{"type": "string", "enum": list(ENTITY_TYPES)}, _string_schema(60)]},
-        aliases=_array_schema(_string_schema(200), 12),
-        information=_string_schema(1500),
+        type={"anyOf": [one_of(ENTITY_TYPES), string(60)]},
+        aliases=array_of(string(200), 12, min_items=None),
+        information=string(1500),
     )
-    return _object_schema(entities=_array_schema(entity, limit))
+    return object_of(entities=array_of(entity, limit, min_items=None))
 
 
 def relationships_schema(names: Sequence[str], limit: int = MAX_RELATIONSHIPS) -> dict[str, Any]:
     """The schema of the second reply, where subjects and objects must be among `names`."""
-    end = {"type": "string", "enum": list(names)}
-    relationship = _object_schema(
-        subject=end, phrase=_string_schema(120), object=end, sentence=_string_schema(500)
-    )
-    return _object_schema(relationships=_array_schema(relationship, limit))
+    end = one_of(names)
+    relationship = object_of(subject=end, phrase=string(120), object=end, sentence=string(500))
+    return object_of(relationships=array_of(relationship, limit, min_items=None))
 
 
 def entities_prompt(document: Document) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sarag_rdf.json_schema import object_of, string
 from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import Conversation, schema_of, text_of
+from sarag_rdf.reason.conversation import Conversation
 from sarag_rdf.types import Answer, Query
 
 
@@ -29,6 +30,6 @@ class ClosedBook:
 
     def answer(self, query: Query) -> Answer:
         talk = Conversation(query, self._gather, self._llm)
-        schema = schema_of(reasoning=text_of(800), final_answer=text_of(300))
+        schema = object_of(reasoning=string(800), final_answer=string(300))
         reply = talk.call("closed_book", schema, max_tokens=self._options.max_tokens)
         return talk.answer(reply["final_answer"], reasoning=reply["reasoning"])

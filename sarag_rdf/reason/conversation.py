@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from sarag_rdf.fence import fence_for, restored
 from sarag_rdf.iris import normalize_name
+from sarag_rdf.json_schema import array_of, string
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.resources import render_prompt
 from sarag_rdf.types import (
@@ -36,33 +37,13 @@ _ABSTENTIONS = {
 }
 
 
-def schema_of(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """A closed object that needs all properties; models write them in this order."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def text_of(length: int) -> dict[str, Any]:
-    """A bounded string."""
-    return {"type": "string", "maxLength": length}
-
-
-def list_of(item: Mapping[str, Any], most: int, *, least: int = 0) -> dict[str, Any]:
-    """A bounded array."""
-    return {"type": "array", "items": item, "minItems": least, "maxItems": most}
-
-
 def final_properties(context: Context) -> dict[str, Any]:
     """How a reply ends that answers from `context`: whether, what, and on what it rests."""
     labels = list(context.excerpts)
-    cited = {"citations": list_of({"type": "string", "enum": labels}, 2 * len(labels))}
+    cited = {"citations": array_of({"type": "string", "enum": labels}, 2 * len(labels))}
     return {
         "sufficient": {"type": "boolean"},
-        "final_answer": text_of(300),
+        "final_answer": string(300),
         **(cited if labels else {}),
     }
 

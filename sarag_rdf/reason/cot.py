@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sarag_rdf.json_schema import array_of, object_of, string
 from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     NO_DOCUMENT,
     Conversation,
     abstains,
-    list_of,
-    schema_of,
-    text_of,
 )
 from sarag_rdf.types import Answer, Citation, Query
 
@@ -52,14 +50,14 @@ class Cot:
                 return talk.answer("", reasoning=NO_DOCUMENT)
             last = step == self._options.steps
             labels = {
-                "citations": list_of({"type": "string", "enum": list(excerpts)}, 2 * len(excerpts))
+                "citations": array_of({"type": "string", "enum": list(excerpts)}, 2 * len(excerpts))
             }
-            schema = schema_of(
-                summary=text_of(1500),
+            schema = object_of(
+                summary=string(1500),
                 answer_possible={"type": "boolean"},
-                final_answer=text_of(300),
+                final_answer=string(300),
                 **(labels if excerpts else {}),
-                **({} if last else {"follow_up": text_of(300)}),
+                **({} if last else {"follow_up": string(300)}),
             )
             reply = talk.call(
                 "cot",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.iris import normalize_name
+from sarag_rdf.json_schema import array_of, object_of, string
 from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
@@ -15,9 +16,6 @@ from sarag_rdf.reason.conversation import (
     NOTHING,
     Conversation,
     abstains,
-    list_of,
-    schema_of,
-    text_of,
     told,
 )
 from sarag_rdf.reason.single import brief_answer, looked_up, reasoned_answer
@@ -96,7 +94,7 @@ class Decompose:
 
     def _split(self, talk: Conversation) -> list[str]:
         most = self._options.most
-        schema = schema_of(questions=list_of(text_of(200), most, least=1))
+        schema = object_of(questions=array_of(string(200), most, min_items=1))
         reply = talk.call("decompose", schema, max_tokens=60 * most, most=most)
         return chain_of(reply["questions"], talk.question)
 

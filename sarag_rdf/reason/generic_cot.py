@@ -9,15 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from sarag_rdf.json_schema import array_of, object_of, string
 from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     Conversation,
     final_properties,
     from_evidence,
-    list_of,
-    schema_of,
-    text_of,
     told,
 )
 from sarag_rdf.types import Answer, Context, Query
@@ -49,7 +47,7 @@ class GenericCot:
 
 def generic_cot_answer(talk: Conversation, context: Context, *, max_tokens: int = 1024) -> Answer:
     """The call, and what it gives."""
-    step = schema_of(question=text_of(200), answer=text_of(200))
-    schema = schema_of(steps=list_of(step, STEPS, least=1), **final_properties(context))
+    step = object_of(question=string(200), answer=string(200))
+    schema = object_of(steps=array_of(step, STEPS, min_items=1), **final_properties(context))
     reply = talk.call("generic_cot", schema, context=context, max_tokens=max_tokens)
     return talk.answer_from(reply, context, told(reply["steps"]))

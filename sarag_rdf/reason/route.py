@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.json_schema import object_of
 from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import Conversation, from_evidence, schema_of
+from sarag_rdf.reason.conversation import Conversation, from_evidence
 from sarag_rdf.reason.generic_cot import generic_cot_answer
 from sarag_rdf.reason.sparql_cot import sparql_cot_answer
 from sarag_rdf.types import Answer, Context, Query
@@ -51,7 +52,7 @@ class Route:
         return replace(again, reasoning="\n\n".join([answer.reasoning, again.reasoning]).strip())
 
     def _classified(self, talk: Conversation) -> str:
-        schema = schema_of(type={"type": "string", "enum": list(TYPES)})
+        schema = object_of(type={"type": "string", "enum": list(TYPES)})
         try:
             return str(talk.call("route", schema, max_tokens=20)["type"])
         except (TruncatedReplyError, UnparsableReplyError) as error:

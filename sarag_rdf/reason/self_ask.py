@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sarag_rdf.json_schema import object_of, string
 from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import Conversation, schema_of, text_of, told
+from sarag_rdf.reason.conversation import Conversation, told
 from sarag_rdf.reason.single import looked_up
 from sarag_rdf.types import Answer, Citation, Query
 
@@ -42,8 +43,8 @@ class SelfAsk:
         facts: list[dict[str, str]] = []
         citations: list[Citation] = []
         final = ""
-        schema = schema_of(
-            needs_follow_up={"type": "boolean"}, follow_up=text_of(300), final_answer=text_of(300)
+        schema = object_of(
+            needs_follow_up={"type": "boolean"}, follow_up=string(300), final_answer=string(300)
         )
         for step in range(self._options.steps + 1):
             last = step == self._options.steps

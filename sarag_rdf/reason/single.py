@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from sarag_rdf.json_schema import object_of, string
 from sarag_rdf.options import Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
@@ -19,8 +20,6 @@ from sarag_rdf.reason.conversation import (
     final_properties,
     from_evidence,
     holding,
-    schema_of,
-    text_of,
 )
 from sarag_rdf.types import Answer, Citation, Context, Query
 
@@ -58,7 +57,7 @@ def reasoned_answer(
     max_tokens: int = 1024,
 ) -> Answer:
     """A call for reasoning, the answer, and the documents that it rests on."""
-    schema = schema_of(reasoning=text_of(2000), **final_properties(context))
+    schema = object_of(reasoning=string(2000), **final_properties(context))
     reply = talk.call("answer", schema, context=context, max_tokens=max_tokens, facts=facts)
     return talk.answer_from(reply, context, reply["reasoning"])
 
@@ -79,7 +78,7 @@ def brief_text(
     question: str | None = None,
 ) -> str:
     """The bare answer to the question, or to a sub-question, on one line."""
-    schema = schema_of(final_answer=text_of(120))
+    schema = object_of(final_answer=string(120))
     reply = talk.call(
         "answer_brief", schema, question=question, context=context, max_tokens=80, facts=facts
     )

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from sarag_rdf.json_schema import array_of, object_of, string
 from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     Conversation,
     final_properties,
     from_evidence,
-    list_of,
-    schema_of,
-    text_of,
 )
 from sarag_rdf.reason.patterns import MOST
 from sarag_rdf.types import Answer, Context, Query
@@ -53,10 +51,10 @@ def sparql_cot_reply(
     talk: Conversation, context: Context, *, max_tokens: int = 1024
 ) -> dict[str, Any]:
     """The model's query, bindings and answer."""
-    binding = schema_of(variable=text_of(40), value=text_of(200))
-    schema = schema_of(
-        query=text_of(600),
-        bindings=list_of(binding, 2 * MOST),
+    binding = object_of(variable=string(40), value=string(200))
+    schema = object_of(
+        query=string(600),
+        bindings=array_of(binding, 2 * MOST),
         **final_properties(context),
     )
     return talk.call("sparql_cot", schema, context=context, max_tokens=max_tokens, most=MOST)

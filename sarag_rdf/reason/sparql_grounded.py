@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sarag_rdf.iris import normalize_name
+from sarag_rdf.json_schema import object_of, string
 from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     Conversation,
     final_properties,
     from_evidence,
-    schema_of,
-    text_of,
 )
 from sarag_rdf.reason.grounding import Binding, Grounding
 from sarag_rdf.reason.patterns import PatternError, PatternQuery, parse_patterns
@@ -119,7 +118,7 @@ class SparqlGrounded:
             {"value": binding.value, "support": [support.text for support in binding.support]}
             for binding in bindings
         ]
-        schema = schema_of(reasoning=text_of(800), **final_properties(context))
+        schema = object_of(reasoning=string(800), **final_properties(context))
         final = talk.call(
             "sparql_grounded",
             schema,
