@@ -1,7 +1,25 @@
 """What all tests share; none of them waits for a hub of models."""
 
 import os
+from pathlib import Path
+
+import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when the libraries are imported
 
 pytest_plugins = ["tests.ci_skips", "tests.command", "tests.llm_server", "tests.servers"]
+
+HERE = Path(__file__).parent
+MARKED_FOLDERS = {
+    HERE / "attack": pytest.mark.attack,
+    HERE / "fuzz": pytest.mark.attack,
+    HERE / "faults": pytest.mark.fault,
+}
+"""Folders whose tests all have a marker."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        mark = MARKED_FOLDERS.get(item.path.parent)
+        if mark is not None:
+            item.add_marker(mark)

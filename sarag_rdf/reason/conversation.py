@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sarag_rdf.fence import fence_for, restored
 from sarag_rdf.iris import normalize_name
-from sarag_rdf.json_schema import array_of, string
+from sarag_rdf.json_schema import array_of, one_of, string
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.resources import render_prompt
 from sarag_rdf.types import (
@@ -40,7 +40,7 @@ _ABSTENTIONS = {
 def final_properties(context: Context) -> dict[str, Any]:
     """How a reply ends that answers from `context`: whether, what, and on what it rests."""
     labels = list(context.excerpts)
-    cited = {"citations": array_of({"type": "string", "enum": labels}, 2 * len(labels))}
+    cited = {"citations": array_of(one_of(labels), 2 * len(labels))}
     return {
         "sufficient": {"type": "boolean"},
         "final_answer": string(300),

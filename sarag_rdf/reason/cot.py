@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sarag_rdf.json_schema import array_of, object_of, string
+from sarag_rdf.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
@@ -49,9 +49,7 @@ class Cot:
             if step == 1 and not excerpts:
                 return talk.answer("", reasoning=NO_DOCUMENT)
             last = step == self._options.steps
-            labels = {
-                "citations": array_of({"type": "string", "enum": list(excerpts)}, 2 * len(excerpts))
-            }
+            labels = {"citations": array_of(one_of(excerpts), 2 * len(excerpts))}
             schema = object_of(
                 summary=string(1500),
                 answer_possible={"type": "boolean"},
