@@ -223,6 +223,14 @@ class Minter:
         """The prefix of the IRIs of imported graphs."""
         return self.base + "graph/external/"
 
+    @property
+    def ontology_graphs(self) -> str:
+        """The prefix of the IRIs of the graphs of ontologies."""
+        return self.base + "graph/ontology/"
+
+    def ontology_graph(self, name: str) -> str:
+        return self.ontology_graphs + name
+
     def imported_graph(self, name: str) -> str:
         return self.imported_graphs + name
 

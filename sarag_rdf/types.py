@@ -57,19 +57,39 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A named thing in one document: its name, what it is, and what the document says of it."""
+    """A named thing in one document: its name, its types, and what the document says of it.
+
+    `classes` are IRIs of classes of an ontology.
+    """
 
     name: str
     type: EntityType = "misc"
     aliases: tuple[str, ...] = ()
     descriptions: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A normalised value: the lexical form and datatype IRI of an RDF literal, and its source text.
+
+    `unit` is the IRI of a unit of measurement (QUDT) or currency; empty for values without one.
+    """
+
+    text: str
+    lexical: str
+    datatype: str
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
     """A relationship between two mentions of one document, in the document's own words.
 
-    `confidence` lies in [0, 1]; 1 means that the extractor states it without reserve.
+    `confidence` lies in [0, 1]; 1 means that the extractor states it without reserve. A typed
+    relationship has a `predicate`, the IRI of a property; it states (subject, predicate, object),
+    or, if `inverse`, (object, predicate, subject). With a `value`, the object of the statement is
+    that literal, and `object` is its text in the document, which need not be a mention.
     """
 
     subject: str
@@ -77,6 +97,9 @@ class Relation:
     object: str
     text: str = ""
     confidence: float = 1.0
+    predicate: str = ""
+    inverse: bool = False
+    value: Value | None = None
 
     @property
     def sentence(self) -> str:

@@ -54,7 +54,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "models": (BASE - {"arrays"}) | {"http"},
     # documents in
     "read": BASE,
-    "extract": BASE,
+    "ontology": BASE,
+    "extract": BASE | {"ontology"},
     "graph": BASE | {"vectors"},
     "derive": BASE | {"graph"},
     "index": BASE | {"graph", "read", "extract", "derive", "rdf"},
@@ -72,9 +73,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "inspect": BASE | {"graph", "rdf"},
     # composition and edges
     "kg": STEPS
-    | {"rdf", "vectors", "models", "extract", "derive", "index", "imports"}
+    | {"rdf", "vectors", "models", "extract", "derive", "index", "imports", "ontology"}
     | {"retrieve", "context", "reason", "export", "wikibase", "link", "inspect"},
-    "evaluation": STEPS | {"retrieve"},
+    "evaluation": STEPS | {"retrieve", "ontology", "extract"},
     "serve": STEPS | {"kg", "rdf", "export", "index", "derive", "sarag_rdf"},
     "cli": BASE | {"kg", "serve", "evaluation", "picture", "rdf", "sarag_rdf"},
     "sarag_rdf": BASE | {"kg", "retrieve"},

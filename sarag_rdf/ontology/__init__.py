@@ -1,0 +1,1 @@
+"""Ontologies: reading, checking, and the schema that extraction follows."""

@@ -1,0 +1,111 @@
+"""The schema of an ontology: its classes and properties, and the statements that they admit."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class OntologyClass:
+    """A class: its names, and its direct superclasses."""
+
+    iri: str
+    label: str
+    alternatives: tuple[str, ...] = ()
+    """Further names, as in ``skos:altLabel``."""
+    definition: str = ""
+    examples: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OntologyProperty:
+    """A property: its names and phrases, its domain and range, and its axioms.
+
+    A subject fits if it belongs to one of the `domains`; without domains every subject fits. The
+    same holds for objects and `ranges`. A range is a class or a datatype.
+    """
+
+    iri: str
+    label: str
+    alternatives: tuple[str, ...] = ()
+    definition: str = ""
+    examples: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+    """How texts state it between subject and object: "was born in"."""
+    inverse_phrases: tuple[str, ...] = ()
+    """How texts state it between object and subject: "is the birthplace of"."""
+    domains: tuple[str, ...] = ()
+    ranges: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+    inverse: str = ""
+    is_literal: bool = False
+    """Whether the objects are literals (``owl:DatatypeProperty``, or a datatype as range)."""
+    is_functional: bool = False
+    is_symmetric: bool = False
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Classes and properties by IRI, in the order of their IRIs."""
+
+    classes: Mapping[str, OntologyClass] = field(default_factory=lambda: MappingProxyType({}))
+    properties: Mapping[str, OntologyProperty] = field(default_factory=lambda: MappingProxyType({}))
+
+    @classmethod
+    def of(cls, classes: Iterable[OntologyClass], properties: Iterable[OntologyProperty]) -> Schema:
+        """A schema of these classes and properties, which have distinct IRIs."""
+        return cls(
+            MappingProxyType({c.iri: c for c in sorted(classes, key=lambda c: c.iri)}),
+            MappingProxyType({p.iri: p for p in sorted(properties, key=lambda p: p.iri)}),
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content in hexadecimal; part of the method of extractions."""
+        content = repr((tuple(self.classes.values()), tuple(self.properties.values())))
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def superclasses(self, class_: str) -> frozenset[str]:
+        """A class with all its direct and indirect superclasses; cycles are tolerated."""
+        return self._superclasses(class_)
+
+    def _superclasses(self, class_: str) -> frozenset[str]:
+        seen, todo = {class_}, [class_]
+        while todo:
+            known = self.classes.get(todo.pop())
+            new = [parent for parent in known.parents if parent not in seen] if known else []
+            seen.update(new)
+            todo.extend(new)
+        return frozenset(seen)
+
+    def superproperties(self, property_: str) -> Iterator[str]:
+        """The direct and indirect superproperties of a property, nearest first."""
+        seen, todo = {property_}, [property_]
+        while todo:
+            known = self.properties.get(todo.pop(0))
+            for parent in known.parents if known else ():
+                if parent not in seen:
+                    seen.add(parent)
+                    todo.append(parent)
+                    yield parent
+
+    def belongs(self, classes: Iterable[str], admitted: Iterable[str]) -> bool:
+        """Whether one of the classes is one of the admitted classes or a subclass of one."""
+        allowed = frozenset(admitted)
+        return any(not allowed.isdisjoint(self._superclasses(c)) for c in classes)
+
+    def may_belong(self, classes: Iterable[str], admitted: Iterable[str]) -> bool:
+        """Whether a thing of these classes may be in an admitted one, above or below its own.
+
+        A person may turn out to be a scientist. Without classes or without admitted classes
+        nothing is known, and everything may be.
+        """
+        known, allowed = tuple(classes), tuple(admitted)
+        if not known or not allowed:
+            return True
+        return self.belongs(known, allowed) or self.belongs(allowed, known)
