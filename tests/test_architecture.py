@@ -23,6 +23,7 @@ VALUES = {
     "ports",
     "arrays",
     "json_schema",
+    "sentences",
 }
 INFRASTRUCTURE = {"endpoints", "terms", "fence", "resources", "compression", "safe_xml", "sandbox"}
 BASE = VALUES | INFRASTRUCTURE | {"cache_errors"}
@@ -33,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "types": set(),
     "vocab": set(),
     "json_schema": set(),
+    "sentences": set(),
     "arrays": set(),
     "redaction": set(),
     "errors": {"redaction"},
