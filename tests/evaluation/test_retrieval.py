@@ -402,7 +402,10 @@ def test_an_extraction_file(evaluate: Evaluate, tmp_path: Path) -> None:
         (["--methods", "other"], ["unknown retriever 'other'", "sarag", "fixed"]),
         (["--methods", "sarag,"], ["unknown retriever ''"]),
         (["--methods", "sarag:gain"], ["'sarag:gain'", "NAME:KEY=VALUE"]),
-        (["--methods", "sarag:gain=-1"], ["method sarag:gain=-1", "gain must be a number between"]),
+        (
+            ["--methods", "sarag:gain=-1"],
+            ["method sarag:gain=-1", "gain of sarag must be a number between"],
+        ),
         (["--baseline", "dense"], ["--baseline dense", "sarag"]),
         (["--json", "nowhere/a.json"], ["nowhere/a.json"]),
         (["--plot", "."], ["."]),
