@@ -30,7 +30,7 @@ from sarag_rdf.extract.openie import OpenIEExtractor
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
 from sarag_rdf.index import quarantine, run
 from sarag_rdf.index.plan import read_inputs
-from sarag_rdf.inspect.validate import ENGINES, Engine
+from sarag_rdf.inspect.validate import ENGINES, ShaclEngine
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Extractor
 from sarag_rdf.rdf.shacl.report import ValidationReport
@@ -84,7 +84,7 @@ def copies(corpus: list[Source]) -> Iterable[Source]:
 
 
 def measure(
-    sources: list[Source], extractor: Extractor, engines: Sequence[Engine] = ENGINES
+    sources: list[Source], extractor: Extractor, engines: Sequence[ShaclEngine] = ENGINES
 ) -> None:
     timed = Gate()
     patched: Any = run

@@ -16,11 +16,11 @@ from sarag_rdf.rdf.shacl.shapes import read_shapes
 from sarag_rdf.rdf.shacl.shapes import validate as validate_data
 from sarag_rdf.resources import ontology_path
 
-Engine = Literal["sarag", "pyshacl"]
-ENGINES: tuple[Engine, ...] = ("sarag", "pyshacl")
+ShaclEngine = Literal["sarag", "pyshacl"]
+ENGINES: tuple[ShaclEngine, ...] = ("sarag", "pyshacl")
 
 
-def validate(reader: GraphReader, engine: Engine = "sarag") -> ValidationReport:
+def validate(reader: GraphReader, engine: ShaclEngine = "sarag") -> ValidationReport:
     """Validate the union of all graphs except imported and quarantined ones.
 
     Both engines report the same violations; pySHACL takes far longer.

@@ -17,8 +17,7 @@ from sarag_rdf.imports.run import ImportReport
 from sarag_rdf.index.plan import Inputs, Plan
 from sarag_rdf.index.run import IndexReport
 from sarag_rdf.inspect.fsck import FsckReport, stats
-from sarag_rdf.inspect.validate import Engine as ShaclEngine
-from sarag_rdf.inspect.validate import validate
+from sarag_rdf.inspect.validate import ShaclEngine, validate
 from sarag_rdf.kg import export, fsck, imports, indexing, registry
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.links import Links
