@@ -84,7 +84,7 @@ def copies(corpus: list[Source]) -> Iterable[Source]:
 
 
 def measure(
-    sources: list[Source], extractor: Extractor, engines: Sequence[ShaclEngine] = ENGINES
+    sources: list[Source], extractor: Extractor, engines: Sequence[Engine] = ENGINES
 ) -> None:
     timed = Gate()
     patched: Any = run
