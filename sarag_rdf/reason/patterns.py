@@ -1,7 +1,7 @@
-"""Queries of a few triple patterns in plain words, as models write them, read into a structure.
+"""Parses queries of a few triple patterns in plain words, as language models write them.
 
 The form is that of SPARQL with names in the place of IRIs: ``SELECT ?answer WHERE { ?lake name
-"Lake Orrin" . ?lake "located in" ?answer }``. What models add to it is tolerated: prefixes before
+"Lake Orrin" . ?lake "located in" ?answer }``. Additions of models are accepted: prefixes before
 colons, camel case, underscores, missing quotation marks, ``;`` between predicates of one subject.
 """
 
@@ -11,11 +11,11 @@ import re
 from dataclasses import dataclass
 
 MOST = 4
-"""Patterns that are read: the first ones; small models may repeat themselves without end."""
+"""Maximum number of patterns; further ones are ignored, as small models may repeat themselves."""
 NAMING = frozenset(
     {"name", "named", "label", "called", "is called", "is named", "has name", "title", "titled"}
 )
-"""Predicates that say what a variable is called."""
+"""Predicates whose object is the name of a variable."""
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<variable>[?$]\w+)
@@ -33,12 +33,12 @@ _SELECT = re.compile(r"(?is)\bselect\b(.*?)(?:\bwhere\b|\{)")
 
 
 class PatternError(ValueError):
-    """The text is no query of triple patterns; the message says what is wrong with it."""
+    """The text is not a query of triple patterns; the message states the problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatternTerm:
-    """A variable by its name, or a name in plain words."""
+    """A variable, or a name in plain words."""
 
     text: str
     is_variable: bool = False
@@ -55,7 +55,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class PatternQuery:
-    """What is asked for, what is known of it, and what variables are called."""
+    """The selected variable, the triple patterns, and the names of variables."""
 
     select: str
     patterns: tuple[Pattern, ...]
@@ -68,9 +68,9 @@ class PatternQuery:
 
 
 def parse_patterns(text: str) -> PatternQuery:
-    """Read a query, the first `MOST` of its distinct patterns; raises `PatternError`.
+    """Parse a query, up to the first `MOST` distinct patterns; raises `PatternError`.
 
-    A pattern that names a variable puts the name in its place everywhere.
+    A pattern that names a variable replaces it by the name in all patterns.
 
     >>> query = parse_patterns('SELECT ?b WHERE { ?a name "Lake Orrin" . ?a locatedIn ?b . }')
     >>> [(p.subject.text, p.predicate, p.object.text) for p in query.patterns], query.select
@@ -127,7 +127,7 @@ def _triples(body: str) -> list[Pattern]:
 def _triple(terms: list[PatternTerm]) -> Pattern:
     """The first and the last term are the ends; the words between them are the predicate."""
     if len(terms) < 3:
-        raise PatternError(f"'{' '.join(term.text for term in terms)}' is no triple")
+        raise PatternError(f"'{' '.join(term.text for term in terms)}' is not a triple")
     first, *middle, last = terms
     if any(term.is_variable for term in middle):
         raise PatternError(
@@ -135,7 +135,7 @@ def _triple(terms: list[PatternTerm]) -> Pattern:
         )
     predicate = " ".join(_plain(term.text) for term in middle).strip().casefold()
     if not predicate:
-        raise PatternError(f"there is no predicate between '{first.text}' and '{last.text}'")
+        raise PatternError(f"no predicate between '{first.text}' and '{last.text}'")
     return Pattern(first, " ".join(predicate.split()), last)
 
 
