@@ -9,12 +9,11 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.imports.child_parser import parse_quads
-from sarag_rdf.imports.files import InputFile, PositionProgress, input_file
-from sarag_rdf.imports.options import MAX_SECONDS
-from sarag_rdf.imports.rdf_files import RdfReadOptions, rdf_format
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Change, GraphStore, Progress, silent
+from sarag_rdf.rdf.child_parser import MAX_SECONDS, parse_quads
+from sarag_rdf.rdf.files import InputFile, PositionProgress, input_file
+from sarag_rdf.rdf.parse import RdfReadOptions, rdf_format
 from sarag_rdf.terms import text_of
 from sarag_rdf.vocab import SARAG
 

@@ -13,7 +13,7 @@ from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
-from sarag_rdf.imports.options import MAX_SECONDS, ImportOptions
+from sarag_rdf.imports.options import ImportOptions
 from sarag_rdf.imports.run import ImportReport
 from sarag_rdf.index.plan import Inputs, Plan
 from sarag_rdf.index.run import IndexReport
@@ -40,6 +40,7 @@ from sarag_rdf.ports import (
     Triples,
     silent,
 )
+from sarag_rdf.rdf.child_parser import MAX_SECONDS
 from sarag_rdf.rdf.shacl.report import ValidationReport
 from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.retrieve.view import Engine
