@@ -77,7 +77,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"retrieve", "context", "reason", "export", "wikibase", "link", "inspect"},
     "evaluation": STEPS | {"retrieve", "ontology", "extract"},
     "serve": STEPS | {"kg", "rdf", "export", "index", "derive", "sarag_rdf"},
-    "cli": BASE | {"kg", "serve", "evaluation", "picture", "rdf", "sarag_rdf"},
+    "cli": BASE | {"kg", "ontology", "serve", "evaluation", "picture", "rdf", "sarag_rdf"},
     "sarag_rdf": BASE | {"kg", "retrieve"},
     "__main__": {"cli"},
 }

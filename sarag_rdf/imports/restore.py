@@ -88,7 +88,7 @@ def restore(
                     yield quad
 
         store.load(data())
-    restored = _without_missing(store, metadata)
+    restored = _without_missing(store, metadata, Minter(base).ontology_graphs)
     store.apply(Change(insert=tuple(restored)))
     return count - len(metadata) + len(restored)
 
@@ -107,13 +107,22 @@ def _clear(store: GraphStore) -> None:
         store.apply(Change(drop=tuple(sorted(graphs))))
 
 
-def _without_missing(store: GraphStore, meta: list[Quad]) -> list[Quad]:
-    """The metadata without imported graphs that are not in the export."""
+def _is_empty(store: GraphStore, graph: str) -> bool:
+    return next(iter(store.quads(graph)), None) is None
+
+
+def _without_missing(store: GraphStore, meta: list[Quad], ontologies: str) -> list[Quad]:
+    """The metadata without imported graphs and ontologies that are not in the export."""
     missing = {
         quad.subject
         for quad in meta
-        if quad.predicate == SARAG.graph
-        and next(iter(store.quads(str(getattr(quad.object, "value", "")))), None) is None
+        if quad.predicate == SARAG.graph and _is_empty(store, text_of(quad.object))
+    }
+    missing |= {
+        quad.subject
+        for quad in meta
+        if text_of(quad.subject).startswith(ontologies) and quad.predicate == SARAG.sha256
+        if _is_empty(store, text_of(quad.subject))
     }
     return [quad for quad in meta if quad.subject not in missing]
 

@@ -55,6 +55,14 @@ class RdfReadOptions:
     first_line: int = 0
 
 
+_SKOLEM = re.compile(r"genid/[0-9a-f]{32}$")
+
+
+def is_skolem_iri(iri: str) -> bool:
+    """Whether an IRI ends like those that `read_triples` makes of blank nodes."""
+    return _SKOLEM.search(iri) is not None
+
+
 def rdf_format(file: InputFile, wanted: str | None) -> ox.RdfFormat:
     """The format with the given name, or that of the suffix; raises `UsageError`."""
     if wanted is not None:
