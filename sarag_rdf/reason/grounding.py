@@ -18,7 +18,7 @@ from sarag_rdf.iris import normalize_name
 from sarag_rdf.network.edges import Rows
 from sarag_rdf.network.kinds import ABOUT, RELATED_TO
 from sarag_rdf.ports import Table
-from sarag_rdf.reason.patterns import Pattern, PatternQuery, Term
+from sarag_rdf.reason.patterns import Pattern, PatternQuery, PatternTerm
 from sarag_rdf.resources import render_query
 from sarag_rdf.retrieve.view import GraphView
 
@@ -84,22 +84,22 @@ class PatternMatch:
     """One query: what its terms may be (entities by IRI), what its patterns match."""
 
     def __init__(
-        self, view: GraphView, query: PatternQuery, linked: Mapping[Term, Sequence[Linked]]
+        self, view: GraphView, query: PatternQuery, linked: Mapping[PatternTerm, Sequence[Linked]]
     ) -> None:
         self._view, self._query, self._linked = view, query, linked
-        self._known: dict[Term, set[str]] = {
+        self._known: dict[PatternTerm, set[str]] = {
             term: {link.entity for link in links} for term, links in linked.items()
         }
         self._matched: dict[int, dict[str, float]] = {}
-        self._same: dict[Term, set[tuple[str, str]]] = {}
+        self._same: dict[PatternTerm, set[tuple[str, str]]] = {}
 
     @cached_property
-    def _numbers(self) -> dict[Term, int]:
+    def _numbers(self) -> dict[PatternTerm, int]:
         """Term -> number in the names of its columns: ``v1``, and ``e1_0`` in pattern 0."""
         return {term: number for number, term in enumerate(self._uses)}
 
     @cached_property
-    def _uses(self) -> Counter[Term]:
+    def _uses(self) -> Counter[PatternTerm]:
         return Counter(end for p in self._query.patterns for end in (p.subject, p.object))
 
     def match(self) -> str:
@@ -178,7 +178,7 @@ class PatternMatch:
     def sparql(self) -> str:
         """The query that joins what was matched."""
 
-        def end(term: Term, pattern: int) -> dict[str, Any]:
+        def end(term: PatternTerm, pattern: int) -> dict[str, Any]:
             given = sorted(link.entity for link in self._linked.get(term, ()))
             same = sorted(self._same.get(term, ()))
             return {
@@ -209,7 +209,7 @@ class PatternMatch:
         if not isinstance(result, Table):
             raise StoreError("a SELECT query was expected")
         nearness = {k.entity: k.similarity for links in self._linked.values() for k in links}
-        asked = Term(self._query.select, is_variable=True)
+        asked = PatternTerm(self._query.select, is_variable=True)
         first = next(n for n, p in enumerate(self._query.patterns) if asked in _ends_of(p))
         own = {
             f"v{self._numbers[asked]}",
@@ -262,7 +262,7 @@ class PatternMatch:
         )
 
 
-def _ends_of(pattern: Pattern) -> tuple[Term, Term]:
+def _ends_of(pattern: Pattern) -> tuple[PatternTerm, PatternTerm]:
     return pattern.subject, pattern.object
 
 

@@ -37,7 +37,7 @@ class PatternError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class PatternTerm:
     """A variable by its name, or a name in plain words."""
 
     text: str
@@ -48,9 +48,9 @@ class Term:
 class Pattern:
     """Subject, predicate in plain words, object."""
 
-    subject: Term
+    subject: PatternTerm
     predicate: str
-    object: Term
+    object: PatternTerm
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def parse_patterns(text: str) -> PatternQuery:
         if not triple.object.is_variable
     }
 
-    def named(term: Term) -> Term:
+    def named(term: PatternTerm) -> PatternTerm:
         return names.get(term.text, term) if term.is_variable else term
 
     every = dict.fromkeys(
@@ -110,10 +110,10 @@ def _body(text: str) -> str:
 
 def _triples(body: str) -> list[Pattern]:
     triples: list[Pattern] = []
-    terms: list[Term] = []
-    subject: Term | None = None
+    terms: list[PatternTerm] = []
+    subject: PatternTerm | None = None
     for term in [*_terms(body), "."]:
-        if isinstance(term, Term):
+        if isinstance(term, PatternTerm):
             terms.append(term)
             continue
         if terms:
@@ -124,7 +124,7 @@ def _triples(body: str) -> list[Pattern]:
     return triples
 
 
-def _triple(terms: list[Term]) -> Pattern:
+def _triple(terms: list[PatternTerm]) -> Pattern:
     """The first and the last term are the ends; the words between them are the predicate."""
     if len(terms) < 3:
         raise PatternError(f"'{' '.join(term.text for term in terms)}' is no triple")
@@ -139,8 +139,8 @@ def _triple(terms: list[Term]) -> Pattern:
     return Pattern(first, " ".join(predicate.split()), last)
 
 
-def _terms(body: str) -> list[Term | str]:
-    found: list[Term | str] = []
+def _terms(body: str) -> list[PatternTerm | str]:
+    found: list[PatternTerm | str] = []
     place = 0
     while match := _TOKEN.match(body, place):
         if match.end() == place:
@@ -150,11 +150,11 @@ def _terms(body: str) -> list[Term | str]:
         if kind == "mark":
             found.append(value)
         elif kind == "variable":
-            found.append(Term(value[1:], is_variable=True))
+            found.append(PatternTerm(value[1:], is_variable=True))
         elif kind in ("double", "single"):
-            found.append(Term(" ".join(re.sub(r"\\(.)", r"\1", value).split())))
+            found.append(PatternTerm(" ".join(re.sub(r"\\(.)", r"\1", value).split())))
         else:
-            found.append(Term(_plain(value)))
+            found.append(PatternTerm(_plain(value)))
     if body[place:].strip():
         raise PatternError(f"it cannot be read from '{body[place:].strip()[:30]}' on")
     return found
