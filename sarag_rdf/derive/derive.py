@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
@@ -22,6 +23,8 @@ ALIAS_MENTION = SARAG.aliasMention.value
 NORMALIZED_NAME = SARAG.normalizedName.value
 NAME, ALIAS, ENTITY_TYPE = SARAG.name.value, SARAG.alias.value, SARAG.entityType.value
 MENTION_PROPERTIES = frozenset({NAME, ALIAS, ENTITY_TYPE, NORMALIZED_NAME, ALIAS_MENTION})
+"""Properties of the uses of a name that count as votes on the name."""
+USE_OF = SARAG.useOf.value
 
 _RELATED = SARAG.relatedTo
 _SUBJECT, _OBJECT = SARAG.subject, SARAG.object
@@ -40,7 +43,7 @@ RelationshipEnds = tuple[str, str, str]
 """(relationship, subject mention, object mention)"""
 
 Vote = tuple[str, str, Term]
-"""(mention, property, value): a statement about a name, counted once per source."""
+"""(mention, property, value): a statement about the uses of a name, counted once per source."""
 
 Variant = Callable[[str, str], str]
 
@@ -66,17 +69,20 @@ class SourceEvidence:
         `variant` maps a mention and a source graph to the mention or its variant in that graph.
         """
         evidence = cls()
-        votes: set[tuple[Vote, str]] = set()
+        uses: dict[tuple[str, str], str] = {}
+        properties: list[tuple[str, str, str, Term]] = []
         ends: defaultdict[tuple[str, str], tuple[set[str], set[str]]]
         ends = defaultdict(lambda: (set(), set()))
         for quad in quads:
             predicate = quad.predicate.value
-            if predicate in MENTION_PROPERTIES:
+            if predicate == USE_OF:
                 graph = iri(quad.graph_name)
-                value = iri_or_literal(quad.object)
+                uses[iri(quad.subject), graph] = variant(iri(quad.object), graph)
+            elif predicate in MENTION_PROPERTIES:
+                graph, value = iri(quad.graph_name), iri_or_literal(quad.object)
                 if predicate == ALIAS_MENTION:
                     value = NamedNode(variant(value.value, graph))
-                votes.add(((variant(iri(quad.subject), graph), predicate, value), graph))
+                properties.append((iri(quad.subject), graph, predicate, value))
             elif predicate in _TEXT_LINKS:
                 mention = variant(iri(quad.object), iri(quad.graph_name))
                 evidence.text_mentions.add((iri(quad.subject), predicate, mention))
@@ -84,6 +90,11 @@ class SourceEvidence:
                 graph = iri(quad.graph_name)
                 mention = variant(iri(quad.object), graph)
                 ends[iri(quad.subject), graph][_END_PROPERTIES.index(predicate)].add(mention)
+        votes = {
+            ((uses[use, graph], predicate, value), graph)
+            for use, graph, predicate, value in properties
+            if (use, graph) in uses
+        }
         evidence.votes.update(vote for vote, _ in votes)
         for (relationship, _), (subjects, objects) in ends.items():
             evidence.relationships |= {(relationship, s, o) for s in subjects for o in objects}
@@ -122,11 +133,15 @@ def alias_claims_in(votes: Iterable[Vote]) -> set[tuple[str, str]]:
     return {(m, value.value) for m, property_, value in votes if property_ == ALIAS_MENTION}
 
 
-def derive(evidence: SourceEvidence, refers_to: Mapping[str, str]) -> set[Triple]:
+def derive(
+    evidence: SourceEvidence,
+    refers_to: Mapping[str, str],
+    bases: Mapping[str, str] = MappingProxyType({}),
+) -> set[Triple]:
     """The triples of the traversed graph that follow from the evidence.
 
     `refers_to` maps every extracted mention to its entity. Links and relationships of other
-    mentions are ignored.
+    mentions are ignored. `bases` maps variants of names to the names.
     """
     triples = text_links(evidence.text_mentions, refers_to) | end_links(
         evidence.relationships, refers_to
@@ -134,7 +149,10 @@ def derive(evidence: SourceEvidence, refers_to: Mapping[str, str]) -> set[Triple
     triples |= {
         related_to_triple(*pair) for pair in related_pairs(evidence.relationships, refers_to)
     }
-    triples |= {refers_to_triple(mention, entity) for mention, entity in refers_to.items()}
+    names = normalized_names(evidence.votes)
+    names |= {base: names[variant] for variant, base in bases.items() if variant in names}
+    for mention, entity in refers_to.items():
+        triples |= mention_triples(mention, entity, names.get(mention))
     return triples | entity_names(evidence.votes, refers_to)
 
 
@@ -175,9 +193,22 @@ def related_to_triple(subject: str, object_: str) -> Triple:
     return _triple(subject, _RELATED, object_)
 
 
-def refers_to_triple(mention: str, entity: str) -> Triple:
-    """The link from a mention to its entity."""
-    return _triple(mention, SARAG.refersTo, entity)
+def mention_triples(mention: str, entity: str, normalized: Literal | None) -> set[Triple]:
+    """A mention, its normalised name, and the link to its entity."""
+    node = NamedNode(mention)
+    triples = {_triple(mention, SARAG.refersTo, entity), Triple(node, RDF.type, SARAG.Mention)}
+    if normalized is not None:
+        triples.add(Triple(node, SARAG.normalizedName, normalized))
+    return triples
+
+
+def normalized_names(votes: Iterable[Vote]) -> dict[str, Literal]:
+    """Mention -> its normalised name, for the mentions with such a vote."""
+    return {
+        mention: value
+        for mention, property_, value in votes
+        if property_ == NORMALIZED_NAME and isinstance(value, Literal)
+    }
 
 
 def _triple(subject: str, predicate: NamedNode, object_: str) -> Triple:
@@ -199,7 +230,7 @@ def entity_names(votes: Mapping[Vote, int], refers_to: Mapping[str, str]) -> set
         if entity is None or count <= 0:
             continue
         if property_ == NAME and isinstance(value, Literal):
-            own = entity.rpartition("E-")[2] == mention.rpartition("/")[2]
+            own = entity.rpartition("/")[2] == mention.rpartition("/")[2]
             names[entity][own, value] += count
         elif property_ == ALIAS and isinstance(value, Literal):
             aliases[entity].add(value)

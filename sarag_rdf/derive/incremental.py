@@ -27,8 +27,9 @@ from sarag_rdf.derive.derive import (
     derive,
     end_links,
     entity_names,
+    mention_triples,
     mentioned_in,
-    refers_to_triple,
+    normalized_names,
     related_pairs,
     related_to_triple,
     text_links,
@@ -225,7 +226,7 @@ def _view_difference(
 ) -> _ViewDifference:
     targets = mention_targets_of_change(reader, retained, old, new, changed_decisions, decisions)
     differences = (
-        _reference_difference(targets),
+        _mention_difference(reader, targets, new),
         _text_difference(retained, targets, old, new),
         _relationship_difference(reader, retained, targets, old, new),
         _name_difference(reader, retained, targets, old, new),
@@ -266,15 +267,24 @@ def _derive_all(
         name = decisions.bases[variant]
         if variant in targets and name not in roots:
             targets[name] = targets[variant]
-    return derive(evidence, targets)
+    return derive(evidence, targets, decisions.bases)
 
 
-def _reference_difference(targets: MentionTargets) -> _ViewDifference:
+def _mention_difference(
+    reader: GraphReader, targets: MentionTargets, new: SourceEvidence
+) -> _ViewDifference:
+    """The triples of mentions that are new or removed, or that refer to another entity."""
     moved = targets.moved
-    return (
-        {refers_to_triple(name, targets.before[name]) for name in moved if name in targets.before},
-        {refers_to_triple(name, targets.after[name]) for name in moved if name in targets.after},
-    )
+    rows = reader.select_provenance_for("normalized-names", moved & targets.before.keys())
+    before: dict[str, Literal] = {mention.value: name for mention, name in rows}
+    after = before | normalized_names(new.votes)
+    removed: set[Triple] = set()
+    added: set[Triple] = set()
+    for mention in moved & targets.before.keys():
+        removed |= mention_triples(mention, targets.before[mention], before.get(mention))
+    for mention in moved & targets.after.keys():
+        added |= mention_triples(mention, targets.after[mention], after.get(mention))
+    return removed, added
 
 
 def _text_difference(
@@ -443,8 +453,8 @@ def entities(minter: Minter, roots: Mapping[str, str], decisions: NameDecisions)
 
 def normalized_name_lookup(votes: Iterable[Vote]) -> Callable[[str], str]:
     """Mention -> its normalised name, or empty if the votes do not contain it."""
-    names = {mention: value.value for mention, p, value in votes if p == NORMALIZED_NAME}
-    return lambda mention: names.get(mention, "")
+    names = normalized_names(votes)
+    return lambda mention: names[mention].value if mention in names else ""
 
 
 def changed_votes(

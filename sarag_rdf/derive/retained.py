@@ -129,7 +129,8 @@ class RetainedEvidence:
         wanted = sorted(set(votes).difference(known), key=str)
         rows, many = _select_bounded(wanted, self._graphs_stating, lambda row: _vote(row[:3]))
         result = self.count(known)
-        result.update(_vote(row[:3]) for row in rows if self._is_retained(row[3].value))
+        stating = {(_vote(row[:3]), row[3].value) for row in rows}
+        result.update(vote for vote, graph in stating if self._is_retained(graph))
         return result, many
 
     def _graphs_stating(self, votes: Sequence[Vote]) -> Iterable[_Row]:
