@@ -47,6 +47,11 @@ def normalize_name(name: str) -> str:
     return words or " ".join(folded.split())
 
 
+def phrase_key(phrase: str) -> str:
+    """A phrase in the form in which decisions refer to it: case folded, with single spaces."""
+    return " ".join(phrase.casefold().split())
+
+
 def _in_word(character: str) -> bool:
     """Whether a character is a letter, a digit, or a mark as in Devanagari vowel signs."""
     return character.isalnum() or unicodedata.category(character) in ("Mn", "Mc")
@@ -120,6 +125,11 @@ def _short_hash(text: str) -> str:
     return base64.b32encode(raw).decode("ascii").lower()[:16]
 
 
+def use_of(document: str, mention: str) -> str:
+    """The IRI of the use of a name in a document: that of the document, with the name."""
+    return f"{document}#{mention.rpartition('/mention/')[2]}"
+
+
 def is_iri(text: str) -> bool:
     """Whether a text is an absolute IRI."""
     try:
@@ -163,10 +173,6 @@ class Minter:
         if len(encoded) > MAX_NAME_SEGMENT:
             encoded = f"{encoded[:MAX_NAME_SEGMENT].rpartition('%')[0]}-{_short_hash(qualifier)}"
         return f"{self.base}mention/{name_segment(normalized)}~{encoded}"
-
-    def name_use(self, mention: str, document: str) -> str:
-        """The use of a name in a document."""
-        return f"{document}#{mention.removeprefix(self.base + 'mention/')}"
 
     def entity(self, normalized: str) -> str:
         return f"{self.base}entity/{name_segment(normalized)}"
@@ -216,6 +222,11 @@ class Minter:
     def mapping(self, subject: str, predicate: str, object_: str) -> str:
         """The node with the provenance of a link."""
         return f"{self.base}mapping/{sha256_hex(subject, predicate, object_)[:32]}"
+
+    def phrase(self, phrase: str, subject_type: str, object_type: str) -> str:
+        """A phrase between names of these types, which decisions are about."""
+        ends = f"{quote(subject_type, safe='')}/{quote(object_type, safe='')}"
+        return f"{self.base}phrase/{ends}/{name_segment(phrase)}"
 
     def run(self, identifier: str) -> str:
         return f"{self.base}run/{identifier}"

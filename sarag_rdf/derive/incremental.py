@@ -14,16 +14,19 @@ from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.derive.decisions import NameDecisions, read_decisions
+from sarag_rdf.derive.decisions import Decisions, read_decisions
 from sarag_rdf.derive.derive import (
     ALIAS,
     ALIAS_MENTION,
+    ENTITY_CLASS,
     ENTITY_TYPE,
     NAME,
     NORMALIZED_NAME,
+    VALUE,
     SourceEvidence,
     Vote,
     alias_claims_in,
+    claimed_classes,
     derive,
     end_links,
     entity_names,
@@ -35,17 +38,26 @@ from sarag_rdf.derive.derive import (
     text_links,
 )
 from sarag_rdf.derive.retained import (
-    NameVariantError,
+    NotIncrementalError,
     RetainedEvidence,
     VoteCounts,
     mention_targets,
     still_related,
 )
+from sarag_rdf.derive.statements import (
+    ClassRules,
+    Statement,
+    class_triples,
+    implied_classes,
+    mentions_of,
+    properties_of,
+    statement_triples,
+)
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Change, Term
 from sarag_rdf.terms import iri, iri_or_literal
-from sarag_rdf.vocab import RDF, SKOS, TYPE_CLASSES
+from sarag_rdf.vocab import RDF, SARAG, SKOS, TYPE_CLASSES
 
 _ViewDifference = tuple[set[Triple], set[Triple]]
 """Triples whose support has changed: those that may have lost it, and those that are supported now.
@@ -118,6 +130,11 @@ class EntityNames:
             }
             votes |= {(mention, ENTITY_TYPE, Literal(type_)) for type_ in TYPE_CLASSES}
             votes |= {(mention, p, iri_or_literal(v)) for p in (NAME, ALIAS) for v in labels}
+            votes |= {
+                (mention, VALUE, iri_or_literal(triple.object))
+                for triple in self._triples.get(entity, ())
+                if triple.predicate == SARAG.value
+            }
         return votes
 
     def is_unchanged(self, entity: str, changes: Iterable[VoteChange]) -> bool:
@@ -134,6 +151,8 @@ class EntityNames:
         if property_ == ALIAS:
             is_alternative = self._has(entity, SKOS.altLabel, value)
             return self._has(entity, SKOS.prefLabel, value) or (change > 0 and is_alternative)
+        if property_ == VALUE:
+            return change > 0 and self._has(entity, SARAG.value, value)
         if property_ == ENTITY_TYPE and value.value != "misc" and value.value in TYPE_CLASSES:
             return self._has(entity, RDF.type, TYPE_CLASSES[value.value]) == (change > 0)
         return True
@@ -148,7 +167,7 @@ def refresh(
     drop: Sequence[str],
     insert: Sequence[Quad],
     vote_counts: VoteCounts | None = None,
-    decisions: NameDecisions | None = None,
+    decisions: Decisions | None = None,
 ) -> Change:
     """The change of the traversed graph that follows from a change of source graphs.
 
@@ -157,13 +176,14 @@ def refresh(
     is the writer's cache of counts, which is updated as if the change had been made. `decisions`
     are the decisions after the change, if they change too.
     """
-    known = NameDecisions.of(read_decisions(reader), reader.minter)
+    known = Decisions.of(read_decisions(reader), reader.minter)
     decisions = known if decisions is None else decisions
     quads = (quad for graph in dict.fromkeys(drop) for quad in reader.store.quads(graph))
-    old, new = SourceEvidence.of(quads, known.variant), SourceEvidence.of(insert, decisions.variant)
+    old, new = SourceEvidence.of(quads, known), SourceEvidence.of(insert, decisions)
     vote_counts = VoteCounts() if vote_counts is None else vote_counts
     retained = RetainedEvidence(reader, drop, old, vote_counts, decisions, known.variant_names)
     try:
+        retained.require_same_typing(known)
         retained.require_no_variants(
             old.names | new.names | (decisions.variant_names ^ known.variant_names)
         )
@@ -173,7 +193,7 @@ def refresh(
         removed, added = _view_difference(
             reader, retained, old, new, set(decisions.changed_mentions(known)), decisions
         )
-    except NameVariantError:
+    except NotIncrementalError:
         removed, added = _recompute_difference(reader, drop, insert, decisions)
     vote_counts.update(old, new)
     return _to_change(reader, drop, insert, (removed, added))
@@ -183,14 +203,14 @@ def recompute(
     reader: GraphReader,
     drop: Sequence[str],
     insert: Sequence[Quad],
-    decisions: NameDecisions | None = None,
+    decisions: Decisions | None = None,
 ) -> Change:
     """The same change as `refresh`, computed from all retained evidence.
 
     The graphs in `drop` are not read, so their content may be invalid.
     """
     if decisions is None:
-        decisions = NameDecisions.of(read_decisions(reader), reader.minter)
+        decisions = Decisions.of(read_decisions(reader), reader.minter)
     removed, added = _recompute_difference(reader, drop, insert, decisions)
     if not added:
         return Change((*drop, reader.minter.kg_graph), (), tuple(insert))
@@ -198,7 +218,7 @@ def recompute(
 
 
 def _recompute_difference(
-    reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad], decisions: NameDecisions
+    reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad], decisions: Decisions
 ) -> _ViewDifference:
     removed = {quad.triple for quad in reader.store.quads(reader.minter.kg_graph)}
     return removed, _derive_all(reader, decisions, without=drop, quads=insert)
@@ -222,13 +242,14 @@ def _view_difference(
     old: SourceEvidence,
     new: SourceEvidence,
     changed_decisions: set[str],
-    decisions: NameDecisions,
+    decisions: Decisions,
 ) -> _ViewDifference:
     targets = mention_targets_of_change(reader, retained, old, new, changed_decisions, decisions)
     differences = (
         _mention_difference(reader, targets, new),
         _text_difference(retained, targets, old, new),
         _relationship_difference(reader, retained, targets, old, new),
+        _statement_difference(reader, retained, targets, old, new, decisions),
         _name_difference(reader, retained, targets, old, new),
     )
     removed: set[Triple] = set().union(*(difference[0] for difference in differences))
@@ -238,25 +259,25 @@ def _view_difference(
 
 def rebuild(reader: GraphReader) -> Change:
     """The change that rebuilds the traversed graph from all evidence and decisions."""
-    decisions = NameDecisions.of(read_decisions(reader), reader.minter)
+    decisions = Decisions.of(read_decisions(reader), reader.minter)
     return Change(drop=(reader.minter.kg_graph,), insert=tuple(traversed_graph(reader, decisions)))
 
 
-def traversed_graph(reader: GraphReader, decisions: NameDecisions) -> list[Quad]:
+def traversed_graph(reader: GraphReader, decisions: Decisions) -> list[Quad]:
     """The traversed graph that follows from all evidence with these decisions."""
     return _in_graph(_derive_all(reader, decisions), NamedNode(reader.minter.kg_graph))
 
 
 def _derive_all(
     reader: GraphReader,
-    decisions: NameDecisions,
+    decisions: Decisions,
     without: Sequence[str] = (),
     quads: Sequence[Quad] = (),
 ) -> set[Triple]:
     """Derive the traversed graph from all evidence except some source graphs, plus `quads`."""
     graphs = [graph.value for (graph,) in reader.select_provenance("source-graphs")]
     unchanged = (q for graph in graphs if graph not in without for q in reader.store.quads(graph))
-    evidence = SourceEvidence.of(chain(unchanged, quads), decisions.variant)
+    evidence = SourceEvidence.of(chain(unchanged, quads), decisions)
     owners: defaultdict[str, set[str]] = defaultdict(set)
     for mention, alias in evidence.alias_claims:
         owners[alias].add(mention)
@@ -267,7 +288,8 @@ def _derive_all(
         name = decisions.bases[variant]
         if variant in targets and name not in roots:
             targets[name] = targets[variant]
-    return derive(evidence, targets, decisions.bases)
+    rules = ClassRules.read(reader, properties_of(evidence.statements))
+    return derive(evidence, targets, rules, decisions)
 
 
 def _mention_difference(
@@ -328,6 +350,58 @@ def _relationship_difference(
     )
 
 
+def _statement_difference(
+    reader: GraphReader,
+    retained: RetainedEvidence,
+    targets: MentionTargets,
+    old: SourceEvidence,
+    new: SourceEvidence,
+    decisions: Decisions,
+) -> _ViewDifference:
+    """Statements of entities, and classes of entities in terms of ontologies.
+
+    If an entity may lose a statement or class, all its statements and classes are derived again.
+    """
+    unchanged = retained.statements(mentions=targets.moved)
+    before, after = old.statements | unchanged, new.statements | unchanged
+    rules = ClassRules.read(reader, properties_of(before | after))
+    moved_votes = retained.class_votes(targets.moved)
+    old_votes, new_votes = old.votes.keys() | moved_votes, new.votes.keys() | moved_votes
+    mentions = mentions_of(before | after)
+    mentions |= {m for m, property_, _ in old_votes | new_votes if property_ == ENTITY_CLASS}
+    if not mentions and not decisions.classes:
+        return set(), set()
+    targets.load_targets(mentions | decisions.classes.keys())
+
+    def derived(
+        statements: set[Statement], votes: Collection[Vote], refers_to: Mapping[str, str]
+    ) -> set[Triple]:
+        claims = claimed_classes(votes, refers_to) | implied_classes(statements, refers_to, rules)
+        return statement_triples(statements, refers_to) | class_triples(
+            claims, refers_to, decisions
+        )
+
+    removed = derived(before, old_votes, targets.before)
+    added = derived(after, new_votes, targets.after)
+    relationships = {statement.relationship for statement in before}
+    affected = {iri(triple.subject) for triple in removed - added} - relationships
+    moved = targets.moved & (targets.before.keys() | decisions.classes.keys())
+    affected |= {side[m] for side in (targets.before, targets.after) for m in moved if m in side}
+    if affected:
+        statements = after | retained.statements(entities=affected)
+        rules = ClassRules.read(reader, properties_of(statements))
+        rows = reader.select_provenance_for("entity-mentions", affected)
+        names = {mention.value for _, mention in rows}
+        targets.load_targets(names | mentions_of(statements))
+        votes = new_votes | retained.class_votes(names)
+        added |= derived(statements, votes, targets.after)
+        removed |= {
+            Triple(entity, RDF.type, class_)
+            for entity, class_ in reader.select_provenance_for("entity-classes", affected)
+        }
+    return removed, added
+
+
 def _name_difference(
     reader: GraphReader,
     retained: RetainedEvidence,
@@ -365,7 +439,7 @@ def mention_targets_of_change(
     old: SourceEvidence,
     new: SourceEvidence,
     changed_decisions: set[str],
-    decisions: NameDecisions,
+    decisions: Decisions,
 ) -> MentionTargets:
     """Entities of the mentions in a change, and of all mentions whose entity changes with it."""
     votes = old.votes.keys() ^ new.votes.keys()
@@ -427,7 +501,7 @@ def _resolve_names(
     retained: RetainedEvidence,
     new: SourceEvidence,
     names: set[str],
-    decisions: NameDecisions,
+    decisions: Decisions,
 ) -> dict[str, str]:
     """The resolution of mentions after the change: to themselves, or to one other."""
     owners = retained.owners(names)
@@ -445,7 +519,7 @@ def _resolve_names(
     return resolve(sorted(names), decisions.owners(owners), normalized)
 
 
-def entities(minter: Minter, roots: Mapping[str, str], decisions: NameDecisions) -> dict[str, str]:
+def entities(minter: Minter, roots: Mapping[str, str], decisions: Decisions) -> dict[str, str]:
     """The entities of mentions, by name resolution (`roots`) and then by the decided merges."""
     merged = decisions.merge_targets(roots)
     return {name: minter.entity_of_mention(merged.get(root, root)) for name, root in roots.items()}
@@ -486,7 +560,7 @@ def votes_to_count(
     uncertain = {vote for vote in more if not votes.get(vote)}
     for (_, property_, _), group in groups.items():
         unknown = {vote for vote in group if vote in more}
-        if unknown and property_ != ALIAS:
+        if unknown and property_ not in (ALIAS, VALUE, ENTITY_CLASS):
             most = max(unknown, key=votes.__getitem__)
             rest = max((votes[vote] for vote in group if vote != most), default=0)
             uncertain |= unknown if len(unknown) > 1 or votes[most] <= rest else set()

@@ -14,7 +14,7 @@ from decimal import Decimal
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.extract.names import lead_name, names_in_title, strip_disambiguation
-from sarag_rdf.iris import Minter, normalize_name
+from sarag_rdf.iris import Minter, normalize_name, use_of
 from sarag_rdf.ports import Term
 from sarag_rdf.redaction import redacted
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source, Value
@@ -168,7 +168,7 @@ class SourceGraph:
             self.discarded["mentions without a name"] += 1
             return
         iri = self._minter.mention(normalized)
-        node, use = NamedNode(iri), NamedNode(self._minter.name_use(iri, document.value))
+        node, use = NamedNode(iri), NamedNode(use_of(document.value, iri))
         self._add(document, (SARAG.mentions, node))
         self._add(
             use,
