@@ -42,8 +42,7 @@ from sarag_rdf.index.evidence import source_quads
 from sarag_rdf.index.plan import chunk
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Matrix, silent
-from sarag_rdf.rdf.shacl.data import Data
-from sarag_rdf.rdf.shacl.shapes import parse_shapes, validate
+from sarag_rdf.rdf.shacl.engines import parse_shapes, validate
 from sarag_rdf.types import Extraction, Mention, Method, Relation, Source
 from sarag_rdf.vectors.store import FolderVectors
 from tests.shacl.mutations import evidence, mutations, written
@@ -253,28 +252,16 @@ Finding = tuple[str, str, str]
 SH = "http://www.w3.org/ns/shacl#"
 
 
-def _ours() -> Callable[[bytes], set[Finding]]:
+def _shacl() -> Callable[[bytes], set[Finding]]:
     shapes = parse_shapes(*(path.read_bytes() for path in SHAPES))
 
     def ask(text: bytes) -> set[Finding]:
         triples = [quad.triple for quad in ox.parse(text, format=ox.RdfFormat.N_TRIPLES)]
-        report = validate(shapes, Data(triples))
+        report = validate(shapes, triples, engine="shacl")
         return {
             (v.focus if ":/" in v.focus else "_:", v.path, SH + v.component)
             for v in report.violations
         }
-
-    return ask
-
-
-def _shacl() -> Callable[[bytes], set[Finding]]:
-    import shacl
-
-    shapes = shacl.Shapes.from_turtle(_shapes())
-
-    def ask(text: bytes) -> set[Finding]:
-        results = shapes.validate_turtle(text.decode()).results
-        return {(_iri(r.focus_node), _iri(r.path or ""), r.component_iri) for r in results}
 
     return ask
 
@@ -317,7 +304,6 @@ def _pyshacl() -> Callable[[bytes], set[Finding]]:
 
 
 VALIDATORS = {
-    "ours": _ours,
     "shacl": _shacl,
     "pyshacl-turbo": _turbo,
     "pyrudof": _rudof,
@@ -367,7 +353,7 @@ def sources(count: int) -> Iterator[bytes]:
 
 def shacl(count: int, validators: list[str]) -> None:
     sound = evidence()
-    shapes = parse_shapes(*(path.read_bytes() for path in SHAPES))
+    shapes = [q.triple for path in SHAPES for q in ox.parse(path=path, format=ox.RdfFormat.TURTLE)]
     spoiled = {name: written(triples) for name, triples in mutations(sound, shapes)}
     each = list(sources(count))
     logging.getLogger("rdflib").setLevel(logging.CRITICAL)
@@ -375,13 +361,7 @@ def shacl(count: int, validators: list[str]) -> None:
     print(f"{len(spoiled)} spoiled graphs; {count} sources of {whole.count(b' .')} triples")
     verdicts: dict[str, set[Finding]] = {}
     base: dict[str, float] = {}
-    parsed = [[q.triple for q in ox.parse(t, format=ox.RdfFormat.N_TRIPLES)] for t in each]
-    together = [triple for triples in parsed for triple in triples]
-    memory = seconds(lambda: [validate(shapes, Data(triples)) for triples in parsed], 3)
-    print(f"ours, of triples in memory: one by one {memory:.2f} s, ", end="")
-    print(f"as one graph {seconds(lambda: validate(shapes, Data(together)), 3):.2f} s")
-    print(f"writing the triples as text: {seconds(lambda: [written(t) for t in parsed], 3):.2f} s")
-    for name in dict.fromkeys(["ours", *validators]):
+    for name in dict.fromkeys(["shacl", *validators]):
         ask = VALIDATORS[name]()
         other, failed = [], []
         slow = name in ("pyshacl-turbo", "pyrudof", "pySHACL")
@@ -391,7 +371,7 @@ def shacl(count: int, validators: list[str]) -> None:
             except Exception as error:  # noqa: BLE001
                 failed.append(f"{case}: {error!r}"[:150])
                 continue
-            if name == "ours":
+            if name == "shacl":
                 verdicts[case] = findings
             elif findings != verdicts[case]:
                 other.append(case)
@@ -405,7 +385,7 @@ def shacl(count: int, validators: list[str]) -> None:
             f"({every / base['whole']:5.2f})",
             flush=True,
         )
-        for case in (other[:12] + failed[:3]) * (name != "ours"):
+        for case in (other[:12] + failed[:3]) * (name != "shacl"):
             print("    ", case)
 
 

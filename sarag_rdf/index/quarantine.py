@@ -12,9 +12,8 @@ from sarag_rdf.errors import StoreError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Term
-from sarag_rdf.rdf.shacl.data import Data
+from sarag_rdf.rdf.shacl.engines import read_shapes, validate
 from sarag_rdf.rdf.shacl.report import ValidationReport, Violation, violations_of
-from sarag_rdf.rdf.shacl.shapes import read_shapes, validate
 from sarag_rdf.read import InputProblem
 from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, XSD
 
@@ -157,7 +156,7 @@ def validate_evidence(evidence: Iterable[Quad | Triple]) -> ValidationReport:
         for mention in mentions
         if isinstance(mention, NamedNode)
     ]
-    return validate(read_shapes(*SHAPES), Data([*statements, *classes]))
+    return validate(read_shapes(*SHAPES), [*statements, *classes])
 
 
 def quarantine_problem(

@@ -18,7 +18,6 @@ from sarag_rdf.imports.run import ImportReport
 from sarag_rdf.index.plan import Inputs, Plan
 from sarag_rdf.index.run import IndexReport
 from sarag_rdf.inspect.fsck import FsckReport, stats
-from sarag_rdf.inspect.validate import Engine as ShaclEngine
 from sarag_rdf.inspect.validate import validate
 from sarag_rdf.kg import export, fsck, imports, indexing, registry
 from sarag_rdf.kg.identity import Identity
@@ -40,6 +39,7 @@ from sarag_rdf.ports import (
     Triples,
     silent,
 )
+from sarag_rdf.rdf.shacl.engines import Engine as ShaclEngine
 from sarag_rdf.rdf.shacl.report import ValidationReport
 from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.retrieve.view import Engine
@@ -418,10 +418,10 @@ class KnowledgeGraph:
 
     # Checks
 
-    def validate(self, engine: ShaclEngine = "sarag") -> ValidationReport:
+    def validate(self, engine: ShaclEngine | None = None) -> ValidationReport:
         """Validate all data that sarag wrote against ``ontology/shapes.ttl``.
 
-        `engine` is ``sarag`` or, to cross-check, ``pyshacl``.
+        `engine` is ``shacl``, the default where it is installed, or ``pyshacl``.
         """
         with self.session.read() as snapshot:
             return validate(snapshot.own, engine)

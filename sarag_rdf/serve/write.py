@@ -24,8 +24,7 @@ from sarag_rdf.iris import Minter
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Change
 from sarag_rdf.rdf.oxigraph import OxigraphStore, open_store
-from sarag_rdf.rdf.shacl.data import Data
-from sarag_rdf.rdf.shacl.shapes import read_shapes, validate
+from sarag_rdf.rdf.shacl.engines import read_shapes, validate
 from sarag_rdf.rdf.update_guard import UpdateTraits, inspect_update, is_plain, with_dataset
 from sarag_rdf.rdf.writer_lock import COPY
 from sarag_rdf.safe_xml import PlainXml
@@ -335,7 +334,7 @@ class InvariantRepair:
         """Raise `RequestError` (409) if a graph that belongs to the knowledge graph is invalid."""
         if self._minter is None or not graph.startswith(self._minter.graphs):
             return
-        report = validate(read_shapes("shapes.ttl"), Data(self._content(difference, graph)))
+        report = validate(read_shapes("shapes.ttl"), self._content(difference, graph))
         if not report.conforms:
             raise _conformance_error(graph, str(report.violations[0]))
 

@@ -19,8 +19,8 @@ from itertools import tee
 from typing import TYPE_CHECKING
 
 from sarag_rdf.errors import MissingDependencyError
+from sarag_rdf.extract.descriptions import MAX_SENTENCES, build_descriptions
 from sarag_rdf.extract.names import lead_name, short_names_of_person
-from sarag_rdf.extract.sentences import MAX_SENTENCES, build_descriptions
 from sarag_rdf.options import MAX_COUNT, Options, option
 from sarag_rdf.types import Document, Extraction, Mention, Method
 
