@@ -7,7 +7,7 @@ that the change affects; `recompute` gives the same result from all evidence.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -37,6 +37,7 @@ from sarag_rdf.derive.derive import (
     related_to_triple,
     text_links,
 )
+from sarag_rdf.derive.resolution import entities, normalized_name_lookup, resolve
 from sarag_rdf.derive.retained import (
     NotIncrementalError,
     RetainedEvidence,
@@ -54,7 +55,6 @@ from sarag_rdf.derive.statements import (
     statement_triples,
 )
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Change, Term
 from sarag_rdf.terms import iri, iri_or_literal
 from sarag_rdf.vocab import RDF, SARAG, SKOS, TYPE_CLASSES
@@ -66,8 +66,6 @@ _RESOLUTION_PROPERTIES = (NORMALIZED_NAME, ALIAS_MENTION)
 """Properties of mentions that determine their entity."""
 VoteChange = tuple[str, Term, int]
 """(property, value, change of the number of sources)"""
-Owners = Mapping[str, frozenset[str]]
-"""Mention -> the other mentions that have it as an alias."""
 
 
 @dataclass(slots=True)
@@ -519,18 +517,6 @@ def _resolve_names(
     return resolve(sorted(names), decisions.owners(owners), normalized)
 
 
-def entities(minter: Minter, roots: Mapping[str, str], decisions: Decisions) -> dict[str, str]:
-    """The entities of mentions, by name resolution (`roots`) and then by the decided merges."""
-    merged = decisions.merge_targets(roots)
-    return {name: minter.entity_of_mention(merged.get(root, root)) for name, root in roots.items()}
-
-
-def normalized_name_lookup(votes: Iterable[Vote]) -> Callable[[str], str]:
-    """Mention -> its normalised name, or empty if the votes do not contain it."""
-    names = normalized_names(votes)
-    return lambda mention: names[mention].value if mention in names else ""
-
-
 def changed_votes(
     old: SourceEvidence, new: SourceEvidence, refers_to: Mapping[str, str]
 ) -> dict[str, list[VoteChange]]:
@@ -565,41 +551,3 @@ def votes_to_count(
             rest = max((votes[vote] for vote in group if vote != most), default=0)
             uncertain |= unknown if len(unknown) > 1 or votes[most] <= rest else set()
     return uncertain
-
-
-def resolve(
-    mentions: Iterable[str], owners: Owners, normalized: Callable[[str], str]
-) -> dict[str, str]:
-    """Map each mention to the mention that gives its entity: itself, or one other.
-
-    A name that is an alias of exactly one other name resolves to that name; an ambiguous alias
-    resolves to itself. There is one step and no transitive closure: a name whose only owner
-    resolves elsewhere resolves to itself. Two names that are each other's only alias are one
-    entity, that of the longer name (of equally long ones the smaller in code point order).
-
-    `owners` must cover the mentions and their owners; `normalized` returns a mention's normalised
-    name.
-    """
-
-    def preferred(mention: str) -> tuple[int, str]:
-        name = normalized(mention)
-        return -len(name), name
-
-    def sole_owner(mention: str) -> str | None:
-        targets = owners.get(mention, frozenset()) - {mention}
-        return next(iter(targets)) if len(targets) == 1 else None
-
-    mention_targets: dict[str, str] = {}
-    for mention in mentions:
-        owner = sole_owner(mention)
-        if owner is None:
-            mention_targets[mention] = mention
-            continue
-        next_owner = sole_owner(owner)
-        if next_owner is None:
-            mention_targets[mention] = owner
-        elif next_owner == mention:
-            mention_targets[mention] = min(mention, owner, key=preferred)
-        else:
-            mention_targets[mention] = mention
-    return mention_targets

@@ -14,6 +14,7 @@ from decimal import Decimal
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.extract.names import lead_name, names_in_title, strip_disambiguation
+from sarag_rdf.extract.values import parse_value
 from sarag_rdf.iris import Minter, normalize_name, use_of
 from sarag_rdf.ports import Term
 from sarag_rdf.redaction import redacted
@@ -42,6 +43,10 @@ def _string(value: str) -> Literal:
 
 def _index(value: int) -> Literal:
     return Literal(str(value), datatype=XSD.integer)
+
+
+def _literal(value: Value) -> Literal:
+    return Literal(value.lexical, datatype=NamedNode(value.datatype))
 
 
 def _confidence(value: float) -> Literal:
@@ -180,6 +185,9 @@ class SourceGraph:
             (SARAG.entityType, _string(mention.type)),
             *((SARAG.entityClass, NamedNode(class_)) for class_ in mention.classes),
         )
+        date = parse_value(mention.name, "date") if mention.type == "time" else None
+        if date is not None:
+            self._add(use, (SARAG.value, _literal(date)))
         for alias in mention.aliases:
             other = normalize_name(alias)
             if other:
@@ -229,8 +237,7 @@ class SourceGraph:
             self._add_value(node, relation.value)
 
     def _add_value(self, node: NamedNode, value: Value) -> None:
-        literal = Literal(value.lexical, datatype=NamedNode(value.datatype))
-        self._add(node, (SARAG.value, literal), (SARAG.valueText, self._text(value.text)))
+        self._add(node, (SARAG.value, _literal(value)), (SARAG.valueText, self._text(value.text)))
         if value.unit:
             self._add(node, (SARAG.unit, NamedNode(value.unit)))
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.derive.incremental import rebuild, refresh, resolve
+from sarag_rdf.derive.incremental import rebuild, refresh
+from sarag_rdf.derive.resolution import resolve
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.evidence import source_quads
 from sarag_rdf.iris import Minter, normalize_name
