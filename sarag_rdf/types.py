@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
-EntityType = Literal["person", "organization", "geopolitical", "misc"]
-"""The four types of the SA-RAG paper (appendix B): PERSON, ORGANIZATION, GPE, MISC."""
+EntityType = Literal["person", "organization", "geopolitical", "time", "misc"]
+"""The four types of the SA-RAG paper (appendix B: PERSON, ORGANIZATION, GPE, MISC), and dates."""
 
-ENTITY_TYPES: tuple[EntityType, ...] = ("person", "organization", "geopolitical", "misc")
+ENTITY_TYPES: tuple[EntityType, ...] = ("person", "organization", "geopolitical", "time", "misc")
 
 NodeType = Literal["document", "entity"]
 EdgeKindName = Literal["describes", "about", "related_to", "same_as"]

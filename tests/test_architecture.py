@@ -220,7 +220,7 @@ def test_packages_of_others_are_used_at_all() -> None:
 
 def test_no_module_is_long_and_none_is_a_drawer_for_everything() -> None:
     lines = {name: len(path.read_text("utf-8").splitlines()) for name, path in MODULES.items()}
-    assert {name for name, count in lines.items() if count > 600} == set()
+    assert {name for name, count in lines.items() if count > 700} == set()
     names = {name for module in MODULES for name in module.split(".")}
     assert not names & {"utils", "util", "helpers", "common", "misc"}
 

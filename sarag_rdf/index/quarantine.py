@@ -148,8 +148,15 @@ SHAPES = ("shapes.ttl", "evidence-shapes.ttl")
 
 
 def validate_evidence(evidence: Iterable[Quad | Triple]) -> ValidationReport:
-    """Validate one source graph on its own."""
-    return validate(read_shapes(*SHAPES), evidence)
+    """Validate one source graph with the classes of the mentions that its name uses imply."""
+    statements = list(evidence)
+    mentions = {s.object for s in statements if s.predicate == SARAG.useOf}
+    classes = [
+        Triple(mention, RDF.type, SARAG.Mention)
+        for mention in mentions
+        if isinstance(mention, NamedNode)
+    ]
+    return validate(read_shapes(*SHAPES), [*statements, *classes])
 
 
 def quarantine_problem(

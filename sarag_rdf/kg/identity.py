@@ -11,7 +11,7 @@ from pathlib import Path
 from pyoxigraph import NamedNode
 
 from sarag_rdf.arrays import find, rows_of
-from sarag_rdf.derive.decisions import Decision, NameDecisions, read_decisions
+from sarag_rdf.derive.decisions import Decision, Decisions, read_decisions
 from sarag_rdf.derive.incremental import refresh
 from sarag_rdf.derive.merge_rules import NEAR, RULES, propose
 from sarag_rdf.errors import UsageError
@@ -108,7 +108,7 @@ class Identity:
             if row.is_link and row.predicate == EXACT
         ]
         with self._session.write(create=False) as reader:
-            merged = NameDecisions.of(read_decisions(reader), reader.minter).merges
+            merged = Decisions.of(read_decisions(reader), reader.minter).merges
             mention = reader.minter.mention_of_entity
             new = {
                 pair: merge
@@ -130,7 +130,7 @@ class Identity:
         decision = Decision("different", names[0], names[1], note=note, date=_today())
         with self._session.write(create=False) as reader:
             minter = reader.minter
-            merges = NameDecisions.of(read_decisions(reader), minter).merges
+            merges = Decisions.of(read_decisions(reader), minter).merges
             pair = minter.mention(names[0]), minter.mention(names[1])
             if pair in merges or pair[::-1] in merges:
                 raise UsageError(
@@ -229,7 +229,7 @@ def record_decisions(
     old = set(reader.store.quads(minter.decisions_graph))
     if quads == old:
         return
-    change = refresh(reader, (), (), decisions=NameDecisions.of(decisions, minter))
+    change = refresh(reader, (), (), decisions=Decisions.of(decisions, minter))
     provenance = [(PROV.invalidated, NamedNode(node)) for node in sorted(removed - new.keys())]
     provenance += [(PROV.generated, NamedNode(node)) for node in sorted(new)]
     what = "names told to be of one thing, or of two" if new else "decisions about names undone"
@@ -250,7 +250,7 @@ def decisions_of_run(reader: GraphReader, run: str) -> set[str]:
 
 def _merges(reader: GraphReader, merges: Sequence[_Merge]) -> list[Decision]:
     """The decisions for merges; raises `UsageError` if one contradicts another decision."""
-    decided = NameDecisions.of(read_decisions(reader), reader.minter)
+    decided = Decisions.of(read_decisions(reader), reader.minter)
     merged_into = dict(decided.merges)
     decisions = []
     for merge in merges:

@@ -13,7 +13,7 @@ from typing import IO, TypeVar, cast
 
 import pyoxigraph as ox
 
-from sarag_rdf.derive.decisions import NameDecisions, decisions_of
+from sarag_rdf.derive.decisions import Decisions, decisions_of
 from sarag_rdf.derive.incremental import recompute, refresh
 from sarag_rdf.errors import InputError, QueryError, SaragError
 from sarag_rdf.graph.metadata import read_meta, with_revision
@@ -252,7 +252,7 @@ class InvariantRepair:
         try:
             if is_reset or minter.decisions_graph in difference.graphs:
                 decisions = decisions_of(self._content(difference, minter.decisions_graph))
-                decided = NameDecisions.of(decisions, minter)
+                decided = Decisions.of(decisions, minter)
                 derived = recompute(self._reader, tuple(sources), evidence, decided)
             elif sources:
                 derived = self._refresh(tuple(sources), evidence)

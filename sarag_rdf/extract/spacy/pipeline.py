@@ -143,4 +143,5 @@ def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:
         aliases = cluster.aliases
         if name == coreference.topic:
             aliases = tuple(dict.fromkeys((*aliases, *(s for s in short if s != name))))
-        yield Mention(name, cluster.type, aliases, texts)
+        type_ = "time" if cluster.is_date else cluster.type
+        yield Mention(name, type_, aliases, texts)
