@@ -228,7 +228,8 @@ _WORDS = {word: number for number, word in enumerate(_UNITS)} | {
 _WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
 _SCALE_WORD = "hundred|thousand|million|billion|trillion"
 _NUMBER_WORDS = re.compile(
-    rf"\b(?i:(?:{_WORD}|a(?= (?:{_SCALE_WORD})\b))(?:(?:[ -]|,? and )(?:{_WORD}|{_SCALE_WORD})\b){{0,15}})"
+    rf"\b(?i:(?:{_WORD}|a(?= (?:{_SCALE_WORD})\b))"
+    rf"(?:(?:[ -]|,? and )(?:{_WORD}|{_SCALE_WORD})\b){{0,15}})"
 )
 _WORDS_ALONE = frozenset({"zero", "one"})
 """Words that are too often no number: "no one", "zero in on"."""
@@ -378,7 +379,7 @@ _FEET = re.compile(
     r"(?P<inches>\d{1,2}(?:\.\d+)?)[\s-]?(?:inches|inch|in\b|″|\")"
 )
 _COUNTED = re.compile(
-    rf"[\s-](?!in\b)(?:{_UNIT})(?!\w)|\s(?!was|is|has|as|this|its)[a-z]{{2,}}s\b(?<!ss)"
+    rf"[\s-](?!in\b)(?:{_UNIT})(?!\w)|\s(?!was|is|has|as|this|its)[a-z]{{2,}}s\b(?<![sui]s)"
 )
 """After four digits: a unit or a plural noun, so that they are no year."""
 
@@ -461,11 +462,11 @@ def _lexical_duration(parts: list[re.Match[str]]) -> tuple[str, str] | None:
         seconds += number * _rank(part)[1]
     if months != months.to_integral_value():
         return None
-    years, months = divmod(int(months), 12)
+    years, rest_of_year = divmod(int(months), 12)
     days, rest = divmod(seconds, 86_400)
     hours, rest = divmod(rest, 3_600)
     minutes, rest = divmod(rest, 60)
-    calendar = f"{years}Y" * bool(years) + f"{months}M" * bool(months)
+    calendar = f"{years}Y" * bool(years) + f"{rest_of_year}M" * bool(rest_of_year)
     whole_days = f"{int(days)}D" * bool(days)
     fraction = f"{rest.normalize():f}"
     time = f"{int(hours)}H" * bool(hours) + f"{int(minutes)}M" * bool(minutes)
@@ -606,7 +607,7 @@ def _is_isbn(digits: str) -> bool:
 
 def _is_orcid(text: str) -> bool:
     """Check digit of ISO 7064 MOD 11-2."""
-    *digits, last = text.replace("-", "")
+    digits, last = text[:-1].replace("-", ""), text[-1]
     total = 0
     for digit in digits:
         total = (total + int(digit)) * 2
