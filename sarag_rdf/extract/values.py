@@ -1,0 +1,642 @@
+"""Values in English text: dates, durations, numbers, quantities, money, coordinates and codes.
+
+Values are normalised to literals of XML Schema 1.1 (part 2), and keep the text they were read
+from. Nothing is added that the text does not state: a year stays ``xsd:gYear``, a date whose day
+and month cannot be told apart stays text, and so does a date that the calendar does not have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+
+from sarag_rdf.types import Value
+
+ValueKind = Literal[
+    "date", "duration", "number", "quantity", "money", "coordinates", "identifier", "url"
+]
+VALUE_KINDS: tuple[ValueKind, ...] = (
+    "url", "identifier", "coordinates", "date", "money", "duration", "quantity", "number",
+)  # fmt: skip
+"""All kinds, in the order of precedence where their spans overlap."""
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+WKT = "http://www.opengis.net/ont/geosparql#wktLiteral"
+UNIT = "http://qudt.org/vocab/unit/"
+"""Namespace of the units of QUDT 2.1."""
+CURRENCY = "http://qudt.org/vocab/currency/"
+"""Namespace of the currencies of QUDT 2.1; local names are ISO 4217 codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSpan:
+    """A value at ``text[begin:end]``, offsets in Unicode code points."""
+
+    begin: int
+    end: int
+    kind: ValueKind
+    value: Value
+
+
+def find_values(text: str) -> list[ValueSpan]:
+    """The values in a text, in order of position, without overlaps.
+
+    Where readings overlap, the first of `VALUE_KINDS` is used: "5 March 1921" is a date and not
+    two numbers. Four digits that could be a year (1000 to 2099) are a year unless a plural noun or
+    a unit follows: "in 1500", "1500 seats".
+    """
+    spans: list[ValueSpan] = []
+    covered = bytearray(len(text))
+    for kind in VALUE_KINDS:
+        for begin, end, value in _READERS[kind](text):
+            if any(covered[begin:end]):
+                continue
+            covered[begin:end] = b"\1" * (end - begin)
+            spans.append(ValueSpan(begin, end, kind, value))
+    return sorted(spans, key=lambda span: span.begin)
+
+
+def parse_value(text: str, kind: ValueKind) -> Value | None:
+    """The whole text read as a value of one kind; None if it is not one.
+
+    Any number with a unit may be read as a number, which keeps the unit: "69 days" is the
+    integer 69 in days.
+
+    >>> parse_value("2.5 million", "number").lexical
+    '2500000'
+    """
+    stripped = text.strip()
+    kinds: tuple[ValueKind, ...] = (kind, "quantity") if kind == "number" else (kind,)
+    for reader in map(_READERS.__getitem__, kinds):
+        for begin, end, value in reader(stripped):
+            if (begin, end) == (0, len(stripped)):
+                return value
+    if kind == "number" and (match := _WHOLE_NUMBER.fullmatch(stripped)):
+        return _number_value(stripped, match["number"], match["scale"], "")
+    if kind == "number" and (words := _read_number_words(stripped)) is not None:
+        return Value(stripped, str(words), XSD + "integer")
+    return None
+
+
+# Dates
+
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
+_MONTH_NUMBERS = {month: number for number, month in enumerate(_MONTHS, 1)} | {
+    month[:3]: number for number, month in enumerate(_MONTHS, 1)
+} | {"Sept": 9}  # fmt: skip
+_MONTH = (
+    rf"(?P<month>{'|'.join(_MONTHS)}|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec)\b\.?)"
+)
+_DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
+_ERA = r"(?:\s(?P<era>BCE|BC|CE|AD|B\.C\.|A\.D\.))?"
+_YEAR = rf"(?P<year>\d{{4}}|\d{{1,4}}(?=\s(?:BC|CE|AD|B\.C|A\.D))){_ERA}"
+_OPEN = r"(?<![\w/.])(?<!\d-)(?<!\d,)"
+"""Before a date: no word, and no further part of a number or code."""
+
+_DATES = tuple(
+    re.compile(_OPEN + pattern + r"(?!\w)(?![/-]\d)(?!,\d{3})")
+    for pattern in (
+        r"(?P<year>\d{4})-(?P<number>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])"
+        r"T(?P<time>\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?)",
+        r"(?P<year>\d{4})[-/](?P<number>0?[1-9]|1[0-2])[-/](?P<day>0?[1-9]|[12]\d|3[01])",
+        r"(?P<first>\d{1,2})(?P<separator>[./-])(?P<second>\d{1,2})(?P=separator)(?P<year>\d{4})",
+        rf"{_DAY}(?: of)?(?:\s|-){_MONTH}(?: of)?,?(?:\s|-){_YEAR}",
+        rf"{_MONTH}(?: the)?\s{_DAY},?\s{_YEAR}",
+        rf"{_MONTH}(?: of)?,?\s{_YEAR}",
+        rf"{_DAY}(?: of)?\s{_MONTH}",
+        rf"{_MONTH}\s{_DAY}",
+    )
+)
+_YEAR_ONLY = re.compile(
+    r"(?<![\w.,/$£€¥+−-])(?<!No\. )(?P<year>\d{1,4})\s(?P<era>BCE|BC|CE|AD|B\.C\.|A\.D\.)(?!\w)"
+    r"|\b(?P<era_first>AD|A\.D\.)\s(?P<year_after>\d{1,4})\b"
+    r"|(?<![\w.,/$£€¥+−])(?<!\d-)(?P<bare>1\d{3}|20\d\d)(?!\w)(?![.,/:]\d)(?!-\d{3})(?!\s?%)"
+)
+_PERIOD = re.compile(
+    r"\b(?:early |mid-|late )?1\d\d0s\b|\b(?:early |mid-|late )?20\d0s\b"
+    r"|\b\d{1,2}(?:st|nd|rd|th)[ -]century(?: BCE?| CE| AD)?\b"
+)
+
+
+def _dates(text: str) -> Iterator[tuple[int, int, Value]]:
+    covered: list[tuple[int, int]] = []
+    for pattern in _DATES:
+        for match in pattern.finditer(text):
+            begin, end = match.span()
+            if any(begin < other_end and other < end for other, other_end in covered):
+                continue
+            if (value := _date_value(match)) is not None:
+                covered.append((begin, end))
+                yield begin, end, value
+    for match in _PERIOD.finditer(text):
+        covered.append(match.span())
+        yield *match.span(), Value(match[0], match[0], XSD + "string")
+    for match in _YEAR_ONLY.finditer(text):
+        begin, end = match.span()
+        if any(begin < other_end and other < end for other, other_end in covered):
+            continue
+        if match["bare"] and _COUNTED.match(text, end):
+            continue
+        digits = match["year"] or match["year_after"] or match["bare"]
+        year = _lexical_year(int(digits), match["era"] or "")
+        if year is not None:
+            yield begin, end, Value(match[0], year, XSD + "gYear")
+
+
+def _date_value(match: re.Match[str]) -> Value | None:
+    """The literal of a match at its own precision; text if it is ambiguous or impossible."""
+    groups, text = match.groupdict(), match[0]
+    as_text = Value(text, text, XSD + "string")
+    if groups.get("first"):
+        first, second = int(groups["first"]), int(groups["second"])
+        if groups["separator"] == "." or first > 12 or first == second:
+            day, month = first, second
+        elif second > 12:
+            day, month = second, first
+        else:
+            return as_text
+    else:
+        name = (groups.get("month") or "").rstrip(".")
+        month = int(groups["number"]) if groups.get("number") else _MONTH_NUMBERS[name]
+        day = int(groups.get("day") or 0)
+    if not groups.get("year"):
+        is_possible = _is_day(2000, month, day)
+        return Value(text, f"--{month:02}-{day:02}", XSD + "gMonthDay") if is_possible else None
+    year = _lexical_year(int(groups["year"]), groups.get("era") or "")
+    if year is None:
+        return as_text
+    if not day:
+        return Value(text, f"{year}-{month:02}", XSD + "gYearMonth")
+    if not _is_day(max(int(year), 4) if int(year) > 0 else 4, month, day):
+        return as_text
+    if groups.get("time"):
+        return Value(text, text, XSD + "dateTime")
+    return Value(text, f"{year}-{month:02}-{day:02}", XSD + "date")
+
+
+def _is_day(year: int, month: int, day: int) -> bool:
+    try:
+        date(year, month, day)
+    except ValueError:
+        return False
+    return True
+
+
+def _lexical_year(year: int, era: str) -> str | None:
+    """A year as in XSD 1.1, where 1 BC is the year 0000; None for the year 0."""
+    if year == 0:
+        return None
+    if era.startswith("B"):
+        return f"{'-' if year > 1 else ''}{year - 1:04}"
+    return f"{year:04}"
+
+
+# Numbers
+
+_DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[\u00a0\u202f\u2009]\d{3})+|\d+)(?:\.\d+)?"
+_SCALES = {
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+    "m": 10**6,
+    "bn": 10**9,
+    "k": 10**3,
+}
+_SCALE = r"(?:[\s-](?P<scale>thousand|million|billion|trillion)\b)?"
+_SIGN = r"(?:(?<![\w)])[-−+])?"
+_NUMBER_START = r"(?<![\w])(?<!\d[.,:/])(?<!\d[-–])"
+_NUMBER_END = r"(?!\w)(?![.:/]\d)(?!,\d{3})"
+_NUMBER = re.compile(rf"{_NUMBER_START}(?P<number>{_SIGN}{_DIGITS}){_SCALE}{_NUMBER_END}")
+_WHOLE_NUMBER = re.compile(rf"(?P<number>[-−+]?{_DIGITS}){_SCALE}")
+
+_UNITS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_WORDS = {word: number for number, word in enumerate(_UNITS)} | {
+    word: number for number, word in zip(range(20, 100, 10), _TENS, strict=True)
+}
+_WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
+_SCALE_WORD = "hundred|thousand|million|billion|trillion"
+_NUMBER_WORDS = re.compile(
+    rf"\b(?i:(?:{_WORD}|a(?= (?:{_SCALE_WORD})\b))"
+    rf"(?:(?:[ -]|,? and )(?:{_WORD}|{_SCALE_WORD})\b){{0,15}})"
+)
+_WORDS_ALONE = frozenset({"zero", "one"})
+"""Words that are too often no number: "no one", "zero in on"."""
+
+
+def _numbers(text: str) -> Iterator[tuple[int, int, Value]]:
+    for match in _NUMBER.finditer(text):
+        yield *match.span(), _number_value(match[0], match["number"], match["scale"], "")
+    for match in _NUMBER_WORDS.finditer(text):
+        if re.match(r"\w", text[match.end() :]) or match[0].lower() in _WORDS_ALONE:
+            continue
+        number = _read_number_words(match[0])
+        if number is not None:
+            yield *match.span(), Value(match[0], str(number), XSD + "integer")
+
+
+def _read_number_words(text: str) -> int | None:
+    """The integer of number words such as "two hundred and fifty"; None if they are not one."""
+    total, group, last = 0, 0, 0
+    words = [word for word in re.split(r"[\s,-]+", text.lower()) if word != "and"]
+    if not words:
+        return None
+    for word in words:
+        if word in _WORDS or word == "a":
+            number = _WORDS.get(word, 1)
+            is_next = last == 0 or last >= 100 or (last in range(20, 100, 10) and 0 < number < 10)
+            if not is_next:
+                return None
+            group += number
+            last = number or 1
+        elif word == "hundred" and 0 < group < 100:
+            group *= 100
+            last = 100
+        elif word in _SCALES and word.isalpha() and group > 0 and len(word) > 2:
+            if total and total % (_SCALES[word] * 1000):
+                return None
+            total += group * _SCALES[word]
+            group, last = 0, _SCALES[word]
+        else:
+            return None
+    return total + group
+
+
+def _decimal(digits: str, scale: str | None) -> Decimal:
+    cleaned = re.sub(r"[,\s\u00a0\u202f\u2009]", "", digits).replace("\u2212", "-")
+    return Decimal(cleaned) * _SCALES.get((scale or "").lower(), 1)
+
+
+def _number_value(text: str, digits: str, scale: str | None, unit: str) -> Value:
+    number = _decimal(digits, scale)
+    if "." not in digits or (scale and number == number.to_integral_value()):
+        return Value(text, str(int(number)), XSD + "integer", unit)
+    return Value(text, _lexical_decimal(number), XSD + "decimal", unit)
+
+
+def _lexical_decimal(number: Decimal) -> str:
+    """The canonical form of an xsd:decimal, with at least one digit after the point."""
+    whole, _, fraction = f"{number:f}".partition(".")
+    sign = "" if Decimal(number) else "0.0"
+    return sign or f"{whole}.{fraction.rstrip('0') or '0'}"
+
+
+# Quantities
+
+_UNIT_NAMES: dict[str, str] = {
+    "KiloM": "km|kilometre|kilometres|kilometer|kilometers",
+    "M": "m|metre|metres|meter|meters",
+    "CentiM": "cm|centimetre|centimetres|centimeter|centimeters",
+    "MilliM": "mm|millimetre|millimetres|millimeter|millimeters",
+    "FT": "ft|foot|feet",
+    "IN": "in|inch|inches",
+    "YD": "yd|yard|yards",
+    "MI": "mi|mile|miles",
+    "MI_N": "nmi|nautical mile|nautical miles",
+    "LY": "ly|light-year|light-years|light year|light years",
+    "AU": "au|AU|astronomical unit|astronomical units",
+    "PARSEC": "parsec|parsecs",
+    "KiloM2": "km²|km2|sq km|square kilometre|square kilometres|square kilometer|square kilometers",
+    "M2": "m²|m2|sq m|square metre|square metres|square meter|square meters",
+    "FT2": "ft²|sq ft|square foot|square feet",
+    "MI2": "sq mi|square mile|square miles",
+    "HA": "ha|hectare|hectares",
+    "AC": "acre|acres",
+    "M3": "m³|m3|cubic metre|cubic metres|cubic meter|cubic meters",
+    "KiloM3": "km³|cubic kilometre|cubic kilometres|cubic kilometer|cubic kilometers",
+    "CentiM3": "cc|cm³|cm3|cubic centimetre|cubic centimetres|cubic centimeters",
+    "L": "l|L|litre|litres|liter|liters",
+    "MilliL": "ml|millilitre|millilitres|milliliter|milliliters",
+    "GAL_US": "gallon|gallons",
+    "KiloGM": "kg|kilogram|kilograms|kilo|kilos",
+    "GM": "g|gram|grams|gramme|grammes",
+    "MilliGM": "mg|milligram|milligrams",
+    "TONNE": "t|tonne|tonnes|metric ton|metric tons",
+    "LB": "lb|lbs|pound|pounds",
+    "OZ": "oz|ounce|ounces",
+    "DEG_C": "°C|degrees Celsius|degree Celsius",
+    "DEG_F": "°F|degrees Fahrenheit|degree Fahrenheit",
+    "K": "K|kelvin|kelvins",
+    "W": "W|watt|watts",
+    "KiloW": "kW|kilowatt|kilowatts",
+    "MegaW": "MW|megawatt|megawatts",
+    "GigaW": "GW|gigawatt|gigawatts",
+    "HP": "hp|horsepower",
+    "V": "V|volt|volts",
+    "HZ": "Hz|hertz",
+    "KiloHZ": "kHz|kilohertz",
+    "MegaHZ": "MHz|megahertz",
+    "GigaHZ": "GHz|gigahertz",
+    "N": "N|newton|newtons",
+    "KiloN": "kN|kilonewton|kilonewtons",
+    "J": "J|joule|joules",
+    "KiloCAL": "kcal|kilocalorie|kilocalories",
+    "PA": "Pa|pascal|pascals",
+    "BAR": "bar",
+    "KiloM-PER-HR": "km/h|kph|kmh|kilometres per hour|kilometers per hour",
+    "KiloM-PER-SEC": "km/s|kilometres per second|kilometers per second",
+    "MI-PER-HR": "mph|miles per hour",
+    "M-PER-SEC": "m/s|metres per second|meters per second",
+    "KN": "kn|knot|knots",
+    "BYTE": "byte|bytes",
+    "KiloBYTE": "kB|KB|kilobyte|kilobytes",
+    "MegaBYTE": "MB|megabyte|megabytes",
+    "GigaBYTE": "GB|gigabyte|gigabytes",
+    "TeraBYTE": "TB|terabyte|terabytes",
+    "PERCENT": "%|percent|per cent",
+    "SEC": "s|sec|second|seconds",
+    "MIN": "min|mins|minute|minutes",
+    "HR": "h|hr|hrs|hour|hours",
+    "DAY": "day|days",
+    "WK": "week|weeks",
+    "MO": "month|months",
+    "YR": "year|years",
+}
+"""Local names of units in QUDT -> their names in English."""
+_UNIT_IRIS = {
+    name: UNIT + local for local, names in _UNIT_NAMES.items() for name in names.split("|")
+}
+_AMBIGUOUS_UNITS = frozenset({"in", "m", "l", "L", "t", "g", "s", "h", "K", "V", "N", "J", "W"})
+"""Units of one or two letters that are read only directly after digits or one space."""
+_UNIT = "|".join(re.escape(name) for name in sorted(_UNIT_IRIS, key=len, reverse=True))
+_QUANTITY = re.compile(
+    rf"{_NUMBER_START}(?:(?P<number>{_SIGN}{_DIGITS}){_SCALE}|(?P<words>{_NUMBER_WORDS.pattern}))"
+    rf"(?P<gap>[\s\u00a0-]?)(?P<unit>{_UNIT})(?![\w²³])",
+)
+_FEET = re.compile(
+    r"(?<![\w.,])(?P<feet>\d{1,3})[\s-]?(?:ft|feet|foot|′|')[\s-]?"
+    r"(?P<inches>\d{1,2}(?:\.\d+)?)[\s-]?(?:inches|inch|in\b|″|\")"
+)
+_COUNTED = re.compile(
+    rf"[\s-](?!in\b)(?:{_UNIT})(?!\w)|\s(?!was|is|has|as|this|its)[a-z]{{2,}}s\b(?<![sui]s)"
+)
+"""After four digits: a unit or a plural noun, so that they are no year."""
+
+
+def _quantities(text: str) -> Iterator[tuple[int, int, Value]]:
+    ends = []
+    for match in _FEET.finditer(text):
+        inches = Decimal(match["feet"]) * 12 + Decimal(match["inches"])
+        ends.append(match.span())
+        yield *match.span(), _number_value(match[0], str(inches), None, UNIT + "IN")
+    for match in _QUANTITY.finditer(text):
+        begin, end = match.span()
+        if any(begin < other_end and other < end for other, other_end in ends):
+            continue
+        if match["unit"] == "in" and not re.match(r"\s*(?:[.,;)(]|$)", text[end:]):
+            continue
+        if match["unit"] in _AMBIGUOUS_UNITS and match["words"]:
+            continue
+        unit = _UNIT_IRIS[match["unit"]]
+        if match["words"]:
+            number = _read_number_words(match["words"])
+            if number is not None:
+                yield begin, end, Value(match[0], str(number), XSD + "integer", unit)
+        else:
+            yield begin, end, _number_value(match[0], match["number"], match["scale"], unit)
+
+
+# Durations
+
+_TIME_UNITS = {
+    "year": (12, 0), "yr": (12, 0), "month": (1, 0), "week": (0, 604_800), "day": (0, 86_400),
+    "hour": (0, 3_600), "hr": (0, 3_600), "h": (0, 3_600), "minute": (0, 60), "min": (0, 60),
+    "second": (0, 1), "sec": (0, 1),
+}  # fmt: skip
+"""Unit -> its months and seconds."""
+_TIME_UNIT = r"(?P<unit>years?|yrs?|months?|weeks?|days?|hours?|hrs?|minutes?|mins?|seconds?|secs?)"
+_TIME_PART = re.compile(
+    rf"(?:(?P<number>{_DIGITS})|(?P<words>{_NUMBER_WORDS.pattern}))[\s\u00a0-]?{_TIME_UNIT}(?![\w-]old)\b",
+)
+_TIME_JOIN = re.compile(r"(?:,? and |, | )")
+_AGE = re.compile(r"[\s-](?:old|ago)\b")
+
+
+def _durations(text: str) -> Iterator[tuple[int, int, Value]]:
+    """Runs of numbers with units of time; "5 years ago" and "5 years old" are none."""
+    position = 0
+    while match := _TIME_PART.search(text, position):
+        begin = match.start()
+        parts = [match]
+        while joint := _TIME_JOIN.match(text, parts[-1].end()):
+            following = _TIME_PART.match(text, joint.end())
+            if following is None or _rank(following) >= _rank(parts[-1]):
+                break
+            parts.append(following)
+        position = end = parts[-1].end()
+        before = text[max(begin - 2, 0) : begin]
+        is_part = re.search(r"\w$|\d[.,:/–-]$|[$£€¥]$", before)
+        if is_part or _AGE.match(text, end):
+            continue
+        if (lexical := _lexical_duration(parts)) is not None:
+            yield begin, end, Value(text[begin:end], *lexical)
+
+
+def _singular(unit: str) -> str:
+    return unit if unit in _TIME_UNITS else unit[:-1]
+
+
+def _rank(part: re.Match[str]) -> tuple[int, int]:
+    return _TIME_UNITS[_singular(part["unit"])]
+
+
+def _lexical_duration(parts: list[re.Match[str]]) -> tuple[str, str] | None:
+    months, seconds = Decimal(0), Decimal(0)
+    for part in parts:
+        words = _read_number_words(part["words"]) if part["words"] else None
+        if part["words"] and words is None:
+            return None
+        number = Decimal(words) if words is not None else _decimal(part["number"], None)
+        months += number * _rank(part)[0]
+        seconds += number * _rank(part)[1]
+    if months != months.to_integral_value():
+        return None
+    years, rest_of_year = divmod(int(months), 12)
+    days, rest = divmod(seconds, 86_400)
+    hours, rest = divmod(rest, 3_600)
+    minutes, rest = divmod(rest, 60)
+    calendar = f"{years}Y" * bool(years) + f"{rest_of_year}M" * bool(rest_of_year)
+    whole_days = f"{int(days)}D" * bool(days)
+    fraction = f"{rest.normalize():f}"
+    time = f"{int(hours)}H" * bool(hours) + f"{int(minutes)}M" * bool(minutes)
+    time += f"{fraction}S" * bool(rest)
+    clock = f"T{time}" if time else ""
+    if calendar and (days or time):
+        return f"P{calendar}{whole_days}{clock}", XSD + "duration"
+    if calendar:
+        return f"P{calendar}", XSD + "yearMonthDuration"
+    return f"P{whole_days}{clock}" if days or time else "PT0S", XSD + "dayTimeDuration"
+
+
+# Money
+
+_SYMBOLS = {
+    "US$": "USD", "A$": "AUD", "C$": "CAD", "HK$": "HKD", "NZ$": "NZD", "$": "USD", "£": "GBP",
+    "€": "EUR", "¥": "JPY", "₹": "INR", "₩": "KRW", "₽": "RUB", "₺": "TRY", "₪": "ILS",
+}  # fmt: skip
+_CODES = (
+    "USD EUR GBP JPY CHF CAD AUD NZD CNY INR RUB BRL MXN SEK NOK DKK PLN CZK HUF TRY ZAR KRW SGD "
+    "HKD ILS THB IDR MYR PHP AED SAR EGP"
+).split()
+_CURRENCY_WORDS = {
+    "dollar": "USD", "dollars": "USD", "US dollar": "USD", "US dollars": "USD", "euro": "EUR",
+    "euros": "EUR", "pounds sterling": "GBP", "British pounds": "GBP", "yen": "JPY",
+    "Japanese yen": "JPY", "Swiss franc": "CHF", "Swiss francs": "CHF", "rupees": "INR",
+    "Indian rupees": "INR", "Canadian dollars": "CAD", "Australian dollars": "AUD",
+    "Swedish kronor": "SEK", "Norwegian kroner": "NOK", "Danish kroner": "DKK",
+    "zloty": "PLN", "rubles": "RUB", "roubles": "RUB", "yuan": "CNY", "won": "KRW",
+}  # fmt: skip
+_BEFORE = "|".join(map(re.escape, (*sorted(_SYMBOLS, key=len, reverse=True), *_CODES)))
+_AFTER = "|".join((*sorted(_CURRENCY_WORDS, key=len, reverse=True), "€", "£", *_CODES))
+_MONEY = re.compile(
+    rf"(?<!\w)(?P<before>{_BEFORE})\s?(?P<number>{_DIGITS})"
+    r"(?:[\s-]?(?P<scale>thousand|million|billion|trillion|bn|m|k)\b)?(?![\w])(?![.,]\d)"
+    rf"|{_NUMBER_START}(?P<number2>{_DIGITS})"
+    r"(?:[\s-](?P<scale2>thousand|million|billion|trillion)\b)?"
+    rf"\s?(?P<after>{_AFTER})(?!\w)"
+)
+
+
+def _money(text: str) -> Iterator[tuple[int, int, Value]]:
+    for match in _MONEY.finditer(text):
+        name = match["before"] or match["after"]
+        code = _SYMBOLS.get(name) or _CURRENCY_WORDS.get(name) or name
+        digits, scale = match["number"] or match["number2"], match["scale"] or match["scale2"]
+        if name == "won" and not re.match(r"[\s]*(?:[.,;)]|$)", text[match.end() :]):
+            continue
+        yield *match.span(), _number_value(match[0], digits, scale, CURRENCY + code)
+
+
+# Coordinates
+
+_ANGLE = (
+    r"(?P<d{0}>\d{{1,3}}(?:\.\d+)?)\s?°\s?(?:(?P<m{0}>\d{{1,2}}(?:\.\d+)?)\s?[′'’]\s?)?"
+    r"(?:(?P<s{0}>\d{{1,2}}(?:\.\d+)?)\s?(?:[″\"”]|'')\s?)?(?P<h{0}>[{1}])"
+)
+_ANGLES = re.compile(
+    rf"(?<!\w){_ANGLE.format(1, 'NS')}[,;/\s]{{1,3}}{_ANGLE.format(2, 'EW')}(?!\w)"
+)
+_PAIR = re.compile(
+    r"(?<![\w.,-])(?P<latitude>[-−]?\d{1,2}\.\d{3,10}),\s?(?P<longitude>[-−]?\d{1,3}\.\d{3,10})"
+    r"(?!\w)(?![.,]\d)"
+)
+
+
+def _coordinates(text: str) -> Iterator[tuple[int, int, Value]]:
+    """Points as ``POINT(longitude latitude)`` in CRS84, the default of GeoSPARQL 1.1."""
+    for match in _ANGLES.finditer(text):
+        latitude, longitude = (_degrees(match, number) for number in "12")
+        if abs(latitude) <= 90 and abs(longitude) <= 180:
+            yield *match.span(), _point(match[0], latitude, longitude)
+    for match in _PAIR.finditer(text):
+        latitude, longitude = _decimal(match[1], None), _decimal(match[2], None)
+        if abs(latitude) <= 90 and abs(longitude) <= 180:
+            yield *match.span(), _point(match[0], latitude, longitude)
+
+
+def _degrees(match: re.Match[str], number: str) -> Decimal:
+    parts = (Decimal(match[f"{part}{number}"] or 0) for part in "dms")
+    degrees = sum(part / 60**place for place, part in enumerate(parts))
+    degrees = Decimal(degrees).quantize(Decimal("0.000001"))
+    return -degrees if match[f"h{number}"] in "SW" else degrees
+
+
+def _point(text: str, latitude: Decimal, longitude: Decimal) -> Value:
+    plain = (f"{number.normalize():f}" for number in (longitude + 0, latitude + 0))
+    return Value(text, f"POINT({' '.join(plain)})", WKT)
+
+
+# Identifiers and URLs
+
+_DOI = re.compile(
+    r"(?:(?<=doi:)|(?<=doi: )|(?<=doi.org/)|(?<![\w/]))10\.\d{4,9}/[^\s\"<>]{1,200}", re.I
+)
+_ORCID = re.compile(r"(?<![\w-])\d{4}-\d{4}-\d{4}-\d{3}[\dX](?![\w-])")
+_ISBN = re.compile(
+    r"(?:ISBN(?:-1[03])?:?\s)?(?<![\w-])(?P<isbn>(?:97[89][ -]?)?(?:\d[ -]?){9}[\dX])(?![\w-])"
+)
+_ISSN = re.compile(r"ISSN:?\s(?P<issn>\d{4}-\d{3}[\dX])(?![\w-])")
+_CODE = re.compile(
+    r"(?<![\w./:-])(?!\d{4}-\d\d-\d\dT)(?=[A-Z0-9/.-]*\d)(?=[A-Z0-9/.-]*[A-Z])[A-Z0-9]{1,12}(?:[/.-][A-Z0-9]{1,12}){0,4}"
+    r"(?![\w/-])(?<!1D)(?<!2D)(?<!3D)"
+)
+_URL = re.compile(r"(?<![\w/])(?:https?://|www\.)[^\s<>\"{}|\\^`\[\]]{2,500}", re.IGNORECASE)
+
+
+def _identifiers(text: str) -> Iterator[tuple[int, int, Value]]:
+    """DOI, ORCID, ISBN and ISSN with correct check digits, and codes such as "14L/32R"."""
+    spans: list[tuple[int, int, str]] = []
+    for match in _DOI.finditer(text):
+        doi = _without_end(match[0])
+        spans.append((match.start(), match.start() + len(doi), doi))
+    spans += [(*match.span(), match[0]) for match in _ORCID.finditer(text) if _is_orcid(match[0])]
+    for match in _ISSN.finditer(text):
+        spans.append((*match.span("issn"), match["issn"]))
+    for match in _ISBN.finditer(text):
+        if _is_isbn(re.sub("[ -]", "", match["isbn"])):
+            spans.append((*match.span("isbn"), re.sub("[ -]", "", match["isbn"])))
+    spans += [(*match.span(), match[0]) for match in _CODE.finditer(text)]
+    end_before = 0
+    for begin, end, lexical in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if begin >= end_before:
+            end_before = end
+            yield begin, end, Value(text[begin:end], lexical, XSD + "string")
+
+
+def _is_isbn(digits: str) -> bool:
+    if len(digits) == 10:
+        numbers = [10 if digit == "X" else int(digit) for digit in digits]
+        return (
+            sum(n * weight for n, weight in zip(numbers, range(10, 0, -1), strict=True)) % 11 == 0
+        )
+    if len(digits) != 13 or not digits.isdigit():
+        return False
+    return sum(int(d) * (3 if place % 2 else 1) for place, d in enumerate(digits)) % 10 == 0
+
+
+def _is_orcid(text: str) -> bool:
+    """Check digit of ISO 7064 MOD 11-2."""
+    digits, last = text[:-1].replace("-", ""), text[-1]
+    total = 0
+    for digit in digits:
+        total = (total + int(digit)) * 2
+    check = (12 - total % 11) % 11
+    return last == ("X" if check == 10 else str(check))
+
+
+def _urls(text: str) -> Iterator[tuple[int, int, Value]]:
+    for match in _URL.finditer(text):
+        url = _without_end(match[0])
+        lexical = url if "://" in url else f"http://{url}"
+        if "." in url.partition("//")[2] or "://" not in url:
+            yield match.start(), match.start() + len(url), Value(url, lexical, XSD + "anyURI")
+
+
+def _without_end(text: str) -> str:
+    """Without the punctuation of the sentence around it; balanced brackets stay."""
+    while text and (text[-1] in ".,;:!?'\u2019\u201d" or (text[-1] == ")" and "(" not in text)):
+        text = text[:-1]
+    return text
+
+
+_READERS: dict[ValueKind, Callable[[str], Iterator[tuple[int, int, Value]]]] = {
+    "url": _urls,
+    "identifier": _identifiers,
+    "coordinates": _coordinates,
+    "date": _dates,
+    "money": _money,
+    "duration": _durations,
+    "quantity": _quantities,
+    "number": _numbers,
+}
