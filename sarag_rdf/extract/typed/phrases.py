@@ -22,6 +22,8 @@ WILDCARD = "*"
 """In a phrase of an ontology: one to three words of the text."""
 NAME = "_"
 """In the words of a relation: the place of another name, which only a wildcard matches."""
+COPULA = "is"
+"""The normal form of "be" before nouns and prepositions; before participles it is "be"."""
 _MAX_WILDCARD = 3
 
 
@@ -160,8 +162,9 @@ def stem(word: str) -> str:
     ['marri', 'marri', 'write', 'locat', 'locat', 'map']
     """
     word = word.lower()
-    if word in _IRREGULAR:
-        return _IRREGULAR[word]
+    for form in (word, word.removesuffix("s")):
+        if form in _IRREGULAR:
+            return _IRREGULAR[form]
     if len(word) > 4 and word.endswith(("ies", "ied")):
         return word[:-2]
     for ending in ("ing", "ed"):
@@ -197,12 +200,14 @@ def normalize_words(words: Sequence[Word]) -> tuple[Word, ...]:
     plain = [word for word in words if not is_function_word(word.stem)]
     result: list[Word] = []
     for place, word in enumerate(plain):
-        following = plain[place + 1].stem if place + 1 < len(plain) else ""
+        following = next((w.stem for w in plain[place + 1 :] if not w.is_optional), "")
         root = word.stem if word.stem in (WILDCARD, NAME) else stem(word.stem)
+        if root in ("have", "be") and stem(following) == "be":
+            continue
         if root == "have" and _is_participle(following):
             continue
-        if root == "be" and result and result[-1].stem == "be":
-            continue
+        if root == "be" and not _is_participle(following):
+            root = COPULA
         result.append(Word(root, word.is_optional))
     if result and _is_participle(plain[0].stem) and result[-1].stem == "by":
         result.insert(0, Word("be"))
@@ -237,6 +242,8 @@ _AREA_STEMS = frozenset(stem(word) for word in _AREAS)
 
 def _is_participle(word: str) -> bool:
     irregular = _IRREGULAR.get(word)
+    if word == "born":
+        return True
     if irregular is not None:
         return word != irregular and not word.endswith("s")
     return word.endswith("ed")
@@ -309,13 +316,14 @@ class PhraseMatcher:
         value = None
         if property_.is_literal:
             value = _literal(object_, property_)
-            range_fit = 2 if value else -1
+            range_fit = (1 if object_.kind == "name" else 2) if value else -1
         else:
             range_fit = self.fit(object_, property_.ranges) if object_.kind == "name" else -1
         if domain_fit < 0 or range_fit < 0 or domain_fit + range_fit < 2:
             return None
         is_vague = sum(word != WILDCARD for word in pattern.words) == 1
-        if is_vague and (range_fit < 2 or domain_fit < 1):
+        is_special = domain_fit == 3 and not any(map(self._is_general, property_.domains))
+        if is_vague and not is_special and (range_fit < 2 or domain_fit < 1):
             return None
         return PhraseMatch(
             property_, pattern.is_inverse, pattern.specificity, domain_fit + range_fit, value
@@ -345,9 +353,9 @@ class PhraseMatcher:
     def entity_types(self, class_: str) -> frozenset[EntityType]:
         """The entity types of a class, by its names and those of its superclasses."""
         if class_ not in self._entity_types:
-            self._entity_types[class_] = frozenset(self._types_upwards(class_)) or frozenset(
-                {"misc"}
-            )
+            self._entity_types[class_] = frozenset({"misc"})
+            types = frozenset(self._types_upwards(class_))
+            self._entity_types[class_] = types or frozenset({"misc"})
         return self._entity_types[class_]
 
     def _types_upwards(self, class_: str) -> Iterator[EntityType]:
@@ -391,7 +399,8 @@ class PhraseMatcher:
             class_ = self.class_of_noun(" ".join(words))
             if class_ and "person" not in self.entity_types(class_):
                 return class_
-        return ""
+        inner = (self.class_of_noun(word) for word in head[1:-1])
+        return next((c for c in inner if c and "organization" in self.entity_types(c)), "")
 
 
 def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
@@ -407,10 +416,10 @@ def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
             continue
         if words[-1] in _PREPOSITIONS and len(words) > 1:
             yield _Pattern(words, property_, False, True)
-            yield _Pattern(("be", *words), property_, False, True)
+            yield _Pattern(_stems(f"is {label}"), property_, False, True)
         else:
             yield _Pattern(("have", *words), property_, False, True)
-            yield _Pattern(("be", *words, "of"), property_, True, True)
+            yield _Pattern((COPULA, *words, "of"), property_, True, True)
 
 
 def _stems(phrase: str) -> tuple[str, ...]:
@@ -423,7 +432,7 @@ def _voices(pattern: _Pattern) -> Iterator[_Pattern]:
     words = pattern.words
     if len(words) == 3 and words[0] == "be" and words[2] == "by":
         yield _Pattern(words[1:2], pattern.property, not pattern.is_inverse)
-    elif len(words) == 1 and words[0] not in ("be", "become", "have"):
+    elif len(words) == 1 and words[0] not in (COPULA, "become", "have"):
         yield _Pattern(("be", *words, "by"), pattern.property, not pattern.is_inverse)
 
 
