@@ -24,23 +24,37 @@ def common_schema() -> Schema:
             triples[quad.subject.value][quad.predicate].append(quad.object.value)
     classes, properties = [], []
     for iri, values in triples.items():
+
         def get(*keys: ox.NamedNode, values=values) -> tuple[str, ...]:
             return tuple(v for key in keys for v in values[key])
+
         types = get(RDF.type)
         if OWL.Class.value in types:
             classes.append(
                 OntologyClass(
-                    iri, get(RDFS.label)[0], get(SKOS.altLabel), get(SKOS.definition)[0], (),
+                    iri,
+                    get(RDFS.label)[0],
+                    get(SKOS.altLabel),
+                    get(SKOS.definition)[0],
+                    (),
                     get(RDFS.subClassOf),
                 )
             )
         else:
             properties.append(
                 OntologyProperty(
-                    iri, get(RDFS.label)[0], get(SKOS.altLabel), get(SKOS.definition)[0],
-                    get(SKOS.example), get(SARAG.phrase), get(SARAG.inversePhrase),
-                    get(RDFS.domain), get(RDFS.range, _RANGE_INCLUDES),
-                    get(RDFS.subPropertyOf), "", OWL.DatatypeProperty.value in types,
+                    iri,
+                    get(RDFS.label)[0],
+                    get(SKOS.altLabel),
+                    get(SKOS.definition)[0],
+                    get(SKOS.example),
+                    get(SARAG.phrase),
+                    get(SARAG.inversePhrase),
+                    get(RDFS.domain),
+                    get(RDFS.range, _RANGE_INCLUDES),
+                    get(RDFS.subPropertyOf),
+                    "",
+                    OWL.DatatypeProperty.value in types,
                     OWL.FunctionalProperty.value in types,
                     OWL.SymmetricProperty.value in types,
                 )

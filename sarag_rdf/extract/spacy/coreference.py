@@ -319,9 +319,8 @@ def _objects(
             for other in doc[: own[0].left_edge.i if own else 0]
             if other.dep_ in SUBJECTS and other.tag_ not in ("WDT", "WP")
         ]
-        if own and before and names.get(own[0].i) != topic.name:
-            if names.get(before[-1].i) == topic.name:
-                yield token.i, topic.name
+        if own and before and names.get(own[0].i) != topic.name == names.get(before[-1].i):
+            yield token.i, topic.name
 
 
 def _definite_nouns(
@@ -344,9 +343,13 @@ def _definite_nouns(
             for noun in token.head.children:
                 if noun.dep_ == "attr" and noun.pos_ == "NOUN":
                     kinds |= {other.lower_ for other in (noun, *noun.conjuncts)}
-    others = {word for s in mention_spans if s.name != topic.name for word in s.name.lower().split()}
+    others = {
+        word for s in mention_spans if s.name != topic.name for word in s.name.lower().split()
+    }
     for token in doc:
-        if token.lower_ in kinds - others and token.i not in names:
+        if token.dep_ in ("attr", "appos", "conj", "oprd") or token.i in names:
+            continue
+        if token.lower_ in kinds - others:
             left, right = list(token.lefts), list(token.rights)
             if [child.lower_ for child in left] == ["the"] and not any(
                 child.dep_ in ("prep", "relcl", "acl", "appos") for child in right

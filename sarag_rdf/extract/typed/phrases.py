@@ -9,7 +9,7 @@ phrase is chosen, then the one that the arguments fit best; if two remain, the r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -37,14 +37,15 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """The subject or object of a relation: a name, a value, or a common noun.
+    """The subject or object of a relation: a name, a value, a common noun, or an adjective.
 
+    A noun of the kind "class" says what a thing is, and is no value.
     `type` is the entity type that a recogniser assigned to a name; `classes` are the IRIs of
     classes to which it certainly belongs.
     """
 
     text: str
-    kind: Literal["name", "value", "noun"] = "name"
+    kind: Literal["name", "value", "noun", "adjective", "class"] = "name"
     type: EntityType = "misc"
     classes: tuple[str, ...] = ()
     value: Value | None = None
@@ -67,7 +68,7 @@ class PhraseMatch:
 @dataclass(frozen=True, slots=True)
 class _Pattern:
     words: tuple[str, ...]
-    property: OntologyProperty
+    meaning: OntologyProperty
     is_inverse: bool
     is_label: bool = False
 
@@ -91,6 +92,15 @@ _AREAS = frozenset(
     "neighbourhood neighborhood borough township republic".split()
 )
 """Nouns that say what kind of place follows: "in the village of"."""
+_PARTICIPLES = frozenset(
+    "beaten bitten blown born bound broadcast built burnt cast cut dug eaten fed felt forgotten "
+    "frozen heard hidden hit hung hurt laid lent let meant proven put read ridden set shaken shown "
+    "shut slain sold sought split spread stolen struck sung sunk swept sworn thrown torn "
+    "understood worn woven".split()
+)
+"""Irregular participles of verbs that are not among the irregular verbs below."""
+_RELATIONAL = frozenset("part member on leader figur charact role".split())
+"""Stems of nouns that name no kind of thing, so that a wildcard does not stand for them."""
 _IRREGULAR = {
     form: verb
     for verb, forms in {
@@ -242,7 +252,7 @@ _AREA_STEMS = frozenset(stem(word) for word in _AREAS)
 
 def _is_participle(word: str) -> bool:
     irregular = _IRREGULAR.get(word)
-    if word == "born":
+    if word in _PARTICIPLES:
         return True
     if irregular is not None:
         return word != irregular and not word.endswith("s")
@@ -295,11 +305,7 @@ class PhraseMatcher:
             if (m.specificity, m.fit) == best
         }
         if len(candidates) > 1:
-            above = {
-                parent
-                for iri, _ in candidates
-                for parent in self.schema.superproperties(iri)
-            }
+            above = {parent for iri, _ in candidates for parent in self.schema.superproperties(iri)}
             candidates = {key: m for key, m in candidates.items() if key[0] not in above}
         return next(iter(candidates.values())) if len(candidates) == 1 else None
 
@@ -307,7 +313,7 @@ class PhraseMatcher:
         self, pattern: _Pattern, subject: Argument, object_: Argument
     ) -> PhraseMatch | None:
         """A match of the pattern, unless an argument does not fit well enough."""
-        property_ = pattern.property
+        property_ = pattern.meaning
         if pattern.is_inverse:
             subject, object_ = object_, subject
         if subject.kind != "name":
@@ -324,6 +330,8 @@ class PhraseMatcher:
         is_vague = sum(word != WILDCARD for word in pattern.words) == 1
         is_special = domain_fit == 3 and not any(map(self._is_general, property_.domains))
         if is_vague and not is_special and (range_fit < 2 or domain_fit < 1):
+            return None
+        if property_.is_literal and domain_fit < (2 if is_vague else 1):
             return None
         return PhraseMatch(
             property_, pattern.is_inverse, pattern.specificity, domain_fit + range_fit, value
@@ -431,9 +439,9 @@ def _voices(pattern: _Pattern) -> Iterator[_Pattern]:
     yield pattern
     words = pattern.words
     if len(words) == 3 and words[0] == "be" and words[2] == "by":
-        yield _Pattern(words[1:2], pattern.property, not pattern.is_inverse)
+        yield _Pattern(words[1:2], pattern.meaning, not pattern.is_inverse)
     elif len(words) == 1 and words[0] not in (COPULA, "become", "have"):
-        yield _Pattern(("be", *words, "by"), pattern.property, not pattern.is_inverse)
+        yield _Pattern(("be", *words, "by"), pattern.meaning, not pattern.is_inverse)
 
 
 def _matches(pattern: Sequence[str], words: Sequence[Word]) -> bool:
@@ -446,7 +454,11 @@ def _matches(pattern: Sequence[str], words: Sequence[Word]) -> bool:
         return False
     if pattern[0] == WILDCARD:
         lengths = range(1, min(_MAX_WILDCARD, len(words)) + 1)
-        return any(_matches(pattern[1:], words[length:]) for length in lengths)
+        return any(
+            _matches(pattern[1:], words[length:])
+            for length in lengths
+            if words[length - 1].stem not in _RELATIONAL
+        )
     return pattern[0] == words[0].stem and _matches(pattern[1:], words[1:])
 
 
@@ -457,16 +469,14 @@ def _literal(argument: Argument, property_: OntologyProperty) -> Value | None:
     if argument.value is not None:
         admitted = not exact or argument.value.datatype in exact
         return argument.value if admitted else None
-    if ranges and not ranges & _TEXT_DATATYPES or exact - _TEXT_DATATYPES:
+    if (ranges and not ranges & _TEXT_DATATYPES) or exact - _TEXT_DATATYPES:
+        return None
+    if argument.kind == "class":
+        return None
+    if argument.kind == "adjective" and not property_.examples:
         return None
     if property_.examples:
         key = argument.text.casefold()
         if key not in {example.casefold() for example in property_.examples}:
             return None
     return Value(argument.text, argument.text, XSD.string.value)
-
-
-def all_class_nouns(nouns: Iterable[str], matcher: PhraseMatcher) -> tuple[str, ...]:
-    """The distinct classes of some nouns, in their order."""
-    classes = (matcher.class_of_noun(noun) for noun in nouns)
-    return tuple(dict.fromkeys(class_ for class_ in classes if class_))
