@@ -21,7 +21,7 @@ ENGINES: tuple[Engine, ...] = ("sarag", "pyshacl")
 
 
 def validate(reader: GraphReader, engine: Engine = "sarag") -> ValidationReport:
-    """Validate the union of all graphs except imported and quarantined ones.
+    """Validate the union of all graphs except imported graphs, ontologies and quarantine.
 
     Both engines report the same violations; pySHACL takes far longer.
     """
@@ -33,7 +33,8 @@ def validate(reader: GraphReader, engine: Engine = "sarag") -> ValidationReport:
 
 
 def _own_quads(reader: GraphReader) -> Iterator[ox.Quad]:
-    excluded = (reader.minter.imported_graphs, reader.minter.quarantine_graphs)
+    minter = reader.minter
+    excluded = (minter.imported_graphs, minter.ontology_graphs, minter.quarantine_graphs)
     prefix = ox.Literal(reader.minter.graphs)
     where = f"GRAPH ?g {{ ?s ?p ?o }} FILTER(STRSTARTS(STR(?g), {prefix}))"
     rows = reader.store.select(f"SELECT ?g WHERE {{ {where} }} GROUP BY ?g", "g").rows

@@ -66,6 +66,7 @@ class SpacyExtractor:
     options = SpacyOptions
 
     def __init__(self, options: SpacyOptions | None = None, schema: Schema | None = None) -> None:
+        """With a `schema`, relationships and mentions are typed by its properties and classes."""
         options = options or SpacyOptions()
         self._model = options.model
         self._batch_size = options.batch_size
