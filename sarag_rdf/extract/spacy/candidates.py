@@ -7,6 +7,7 @@ Whether the words state a property of an ontology is decided elsewhere (`PhraseM
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,9 @@ _REAL_VERBS = frozenset({"begin", "began", "begun", "continue", "continued", "go
 _BE = frozenset({"is", "was", "are", "were", "be", "been", "being"})
 _DIRECT = ("dobj", "attr", "oprd")
 _MAX_NOUNS = 3
+
+_INITIALS = re.compile(r"[A-TV-Z]\.?[A-Z]\.?")
+"""Initials that are a part of the name before them ("Washington, D.C."), unlike "U.S."."""
 
 Found = tuple[list[Word], Argument, int]
 """The words up to an argument, the argument, and its token."""
@@ -163,7 +167,7 @@ class CandidateFinder:
         """The arguments of the prepositions and possessives of a noun."""
         own = self._parse.mention_span(noun)
         for child in noun.children:
-            if own is not None and self._parse.mention_span(child) is own:
+            if own is not None and (child.lower_ == "of" or self._parse.mention_span(child) is own):
                 continue
             if child.dep_ in ("prep", "agent"):
                 yield from self._prepositional(child, words, depth)
@@ -242,7 +246,9 @@ class CandidateFinder:
         if inner is None:
             nouns = [noun, *(c for c in noun.conjuncts if not self._parse.mention_span(c))]
             for each in nouns:
-                if each.pos_ != "NOUN":
+                following = noun.doc[each.i + 1 : each.i + 2]
+                is_title = any(self._parse.mention_span(token) for token in following)
+                if each.pos_ != "NOUN" or is_title:
                     continue
                 for words, argument, token in self._noun_arguments(each, [Word("is")]):
                     yield Candidate(outer.name, tuple(words), argument, token)
@@ -254,6 +260,8 @@ class CandidateFinder:
                 "geopolitical",
                 "organization",
             )
+            if _INITIALS.fullmatch(inner.name):
+                return
             if is_place and is_after_comma and inner.begin == outer.end + 1:
                 words = (Word("is"), Word("in"))
                 yield Candidate(outer.name, words, Argument(inner.name), noun.i)

@@ -84,7 +84,7 @@ class _Finder:
             if s.match.is_inverse:
                 subject, object_ = object_, subject
             unique.setdefault((subject, s.match.property.iri, object_), s)
-        return list(_longest(unique.values()))
+        return list(_with_nouns(_longest(unique.values())))
 
     def _matched(self, candidates: Sequence[Candidate]) -> list[Statement]:
         statements = []
@@ -202,6 +202,15 @@ def _longest(statements: Iterable[Statement]) -> Iterator[Statement]:
     for s in statements:
         key = (s.candidate.subject, s.match.property.iri, s.candidate.token)
         if s.candidate.object.kind != "noun" or best[key] is s:
+            yield s
+
+
+def _with_nouns(statements: Iterable[Statement]) -> Iterator[Statement]:
+    """Without adjectives of names that no noun describes: a "French film" has no nationality."""
+    statements = list(statements)
+    described = {s.candidate.subject for s in statements if s.candidate.object.kind == "noun"}
+    for s in statements:
+        if s.candidate.object.kind != "adjective" or s.candidate.subject in described:
             yield s
 
 

@@ -319,15 +319,16 @@ class PhraseMatcher:
         if subject.kind != "name":
             return None
         domain_fit = self.fit(subject, property_.domains)
+        is_vague = sum(word != WILDCARD for word in pattern.words) == 1
         value = None
         if property_.is_literal:
-            value = _literal(object_, property_)
+            is_open = object_.kind == "noun" and not property_.examples
+            value = None if is_open and not is_vague else _literal(object_, property_)
             range_fit = (1 if object_.kind == "name" else 2) if value else -1
         else:
             range_fit = self.fit(object_, property_.ranges) if object_.kind == "name" else -1
         if domain_fit < 0 or range_fit < 0 or domain_fit + range_fit < 2:
             return None
-        is_vague = sum(word != WILDCARD for word in pattern.words) == 1
         is_special = domain_fit == 3 and not any(map(self._is_general, property_.domains))
         if is_vague and not is_special and (range_fit < 2 or domain_fit < 1):
             return None
