@@ -30,6 +30,7 @@ _REAL_VERBS = frozenset({"begin", "began", "begun", "continue", "continued", "go
 _BE = frozenset({"is", "was", "are", "were", "be", "been", "being"})
 _DIRECT = ("dobj", "attr", "oprd")
 _MAX_NOUNS = 3
+_MAX_PLACES = 4
 
 _INITIALS = re.compile(r"[A-TV-Z]\.?[A-Z]\.?")
 """Initials that are a part of the name before them ("Washington, D.C."), unlike "U.S."."""
@@ -198,7 +199,11 @@ class CandidateFinder:
             ):
                 yield from self._noun_arguments(child, words)
             if child.dep_ in ("amod", "compound", "nmod") and child.text[:1].isupper():
-                yield words, Argument(child.text, "adjective"), child.i
+                begin = child.i
+                while begin >= noun.left_edge.i and noun.doc[begin].text[:1].isupper():
+                    text = noun.doc[begin : child.i + 1].text
+                    yield words, Argument(text, "adjective"), child.i
+                    begin -= 1
 
     def _numbers(self, noun: Token, words: list[Word]) -> Iterator[Found]:
         """Numbers that a noun phrase consists of or ends in: "atomic number 72"."""
@@ -260,11 +265,26 @@ class CandidateFinder:
                 "geopolitical",
                 "organization",
             )
-            if _INITIALS.fullmatch(inner.name):
+            if _INITIALS.fullmatch(inner.name) or self._is_in_list(inner):
                 return
             if is_place and is_after_comma and inner.begin == outer.end + 1:
                 words = (Word("is"), Word("in"))
                 yield Candidate(outer.name, words, Argument(inner.name), noun.i)
+
+    def _is_in_list(self, mention_span: MentionSpan) -> bool:
+        """Whether more than four names between commas are a list, and no place in a larger one."""
+        run = 1
+        spans = self._parse.coreference.mention_spans
+        place = spans.index(mention_span)
+        for step in (-1, 1):
+            index, current = place, mention_span
+            while 0 <= index + step < len(spans):
+                index += step
+                first, second = sorted((current, spans[index]), key=lambda s: s.begin)
+                if self._parse.doc[first.end : second.begin].text != ",":
+                    break
+                run, current = run + 1, spans[index]
+        return run > _MAX_PLACES
 
     def _titles(self, mention_span: MentionSpan) -> Iterator[Candidate]:
         """Nouns before a name: "the Danish astronomer Ole R\u00f8mer"."""
@@ -309,6 +329,10 @@ class CandidateFinder:
         if verb.dep_ not in ("acl", "relcl"):
             return False
         head = verb.head
+        before = verb.doc[head.i + 1 : verb.left_edge.i]
+        names = [self._parse.mention_span(token) for token in before]
+        if verb.dep_ == "acl" and any(n and n is not self._parse.mention_span(head) for n in names):
+            return True
         if head.dep_ != "pobj":
             return False
         is_nested = head.head.head.pos_ not in ("VERB", "AUX")

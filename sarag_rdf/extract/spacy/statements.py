@@ -195,13 +195,13 @@ def _longest(statements: Iterable[Statement]) -> Iterator[Statement]:
     for s in statements:
         key = (s.candidate.subject, s.match.property.iri, s.candidate.token)
         length = len(s.candidate.object.text)
-        if s.candidate.object.kind == "noun" and (
+        if s.candidate.object.kind in ("noun", "adjective") and (
             key not in best or len(best[key].candidate.object.text) < length
         ):
             best[key] = s
     for s in statements:
         key = (s.candidate.subject, s.match.property.iri, s.candidate.token)
-        if s.candidate.object.kind != "noun" or best[key] is s:
+        if s.candidate.object.kind not in ("noun", "adjective") or best[key] is s:
             yield s
 
 

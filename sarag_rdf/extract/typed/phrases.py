@@ -101,6 +101,8 @@ _PARTICIPLES = frozenset(
 """Irregular participles of verbs that are not among the irregular verbs below."""
 _RELATIONAL = frozenset("part member on leader figur charact role".split())
 """Stems of nouns that name no kind of thing, so that a wildcard does not stand for them."""
+_GENERAL = frozenset({"is", "in", "at", "on", "of", WILDCARD})
+"""Words of phrases that say so little that the subject must fit the domain: "is a * in"."""
 _IRREGULAR = {
     form: verb
     for verb, forms in {
@@ -327,7 +329,9 @@ class PhraseMatcher:
             range_fit = (1 if object_.kind == "name" else 2) if value else -1
         else:
             range_fit = self.fit(object_, property_.ranges) if object_.kind == "name" else -1
-        if domain_fit < 0 or range_fit < 0 or domain_fit + range_fit < 2:
+        if min(domain_fit, range_fit) < 0 or max(domain_fit, range_fit) < 2:
+            return None
+        if not property_.is_literal and not set(pattern.words) - _GENERAL and domain_fit < 2:
             return None
         is_special = domain_fit == 3 and not any(map(self._is_general, property_.domains))
         if is_vague and not is_special and (range_fit < 2 or domain_fit < 1):
