@@ -268,8 +268,8 @@ class CandidateFinder:
             if _INITIALS.fullmatch(inner.name) or self._is_in_list(inner):
                 return
             if is_place and is_after_comma and inner.begin == outer.end + 1:
-                words = (Word("is"), Word("in"))
-                yield Candidate(outer.name, words, Argument(inner.name), noun.i)
+                phrase = (Word("is"), Word("in"))
+                yield Candidate(outer.name, phrase, Argument(inner.name), noun.i)
 
     def _is_in_list(self, mention_span: MentionSpan) -> bool:
         """Whether more than four names between commas are a list, and no place in a larger one."""

@@ -28,12 +28,21 @@ _CONFIDENCE = 0.9
 are correct."""
 
 
+_PRECEDENCE: tuple[EntityType, ...] = ("geopolitical", "person", "organization", "misc")
+"""Which entity type a name has if statements disagree: who studied at Freiburg may die there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A candidate with the property that it states."""
 
     candidate: Candidate
     match: PhraseMatch
+
+    @property
+    def is_inverse(self) -> bool:
+        """Whether the object has the property with the subject as its value."""
+        return self.match.is_inverse and not self.match.property.is_symmetric
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +152,7 @@ class _Finder:
     def _retype(self, statements: Sequence[Statement]) -> None:
         """Correct entity types by the domains and ranges of statements.
 
-        Where they disagree about a name, places win over organizations ("studied at Freiburg",
-        "died in Freiburg"), and persons over both.
+        Statements with which the resulting types disagree are dropped (`_agrees`).
         """
         votes: dict[str, set[EntityType]] = {}
         for s in statements:
@@ -163,7 +171,7 @@ class _Finder:
             known = self.types.get(name)
             if known is None or known in types or (name == topic and known == "person"):
                 continue
-            for type_ in ("geopolitical", "person", "organization"):
+            for type_ in _PRECEDENCE:
                 if type_ in types:
                     self.types[name] = type_
                     break
@@ -186,7 +194,7 @@ class _Finder:
         if argument.classes or not admitted:
             return self._matcher.fit(argument, admitted) >= 0
         types = {t for class_ in admitted for t in self._matcher.entity_types(class_)}
-        return argument.type in ("misc", *types) or types == {"misc"}
+        return argument.type in ("misc", *types)
 
 
 def _longest(statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -233,11 +241,6 @@ def typed_relations(
     added: list[Relation] = []
     for statement in statements:
         candidate, found = statement.candidate, statement.match
-        typed = {
-            "predicate": found.property.iri,
-            "inverse": found.is_inverse and not found.property.is_symmetric,
-            "confidence": _CONFIDENCE,
-        }
         verbs = _content(candidate.words)
         same = [
             index
@@ -246,15 +249,24 @@ def typed_relations(
             if verbs & _content(normalize_phrase(matches[index].phrase))
         ]
         if same:
-            relations[same[0]] = replace(relations[same[0]], value=found.value, **typed)
+            relations[same[0]] = replace(
+                relations[same[0]],
+                predicate=found.property.iri,
+                inverse=statement.is_inverse,
+                value=found.value,
+                confidence=_CONFIDENCE,
+            )
         else:
             added.append(
                 Relation(
                     candidate.subject,
                     candidate.text,
                     candidate.object.text,
-                    value=found.value,
-                    **typed,
+                    "",
+                    _CONFIDENCE,
+                    found.property.iri,
+                    statement.is_inverse,
+                    found.value,
                 )
             )
     return relations + added
