@@ -293,7 +293,8 @@ class TestRelations:
     ) -> None:
         assert expected in triples(extractor, "", text)
 
-    def test_sentences_and_priors(self, extractor: SpacyExtractor) -> None:
+    def test_sentences_and_priors(self) -> None:
+        extractor = SpacyExtractor(SpacyOptions(typed=False))
         (found,) = [
             r for r in one(extractor, "Ada Brook", BOTANIST).relations if r.object == "Cardiff"
         ]
@@ -342,7 +343,8 @@ class TestTitleStar:
         assert "Ada Brook: he died in 1950" in found
         assert "Ada Brook was born in Swansea" not in found
 
-    def test_what_only_qualifies_a_noun_is_not_joined(self, extractor: SpacyExtractor) -> None:
+    def test_what_only_qualifies_a_noun_is_not_joined(self) -> None:
+        extractor = SpacyExtractor(SpacyOptions(typed=False))
         found = one(extractor, "Emily Stone", "Emily Stone was a Polish physicist from Warsaw.")
         assert "Polish" in {m.name for m in found.mentions}
         assert {r.object for r in found.relations} == {"Warsaw"}
