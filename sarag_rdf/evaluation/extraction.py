@@ -10,12 +10,12 @@ lose accents, brackets, quotes, units and the fraction ".0" of numbers.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from sarag_rdf.evaluation.text2kgbench import Sentence, Triple
+from sarag_rdf.extract.typed.matching import soft_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,23 +117,6 @@ def soft_key(triple: Triple) -> str:
     """A statement whose subject and object are normalised by `soft_text`."""
     relation = re.sub(r"[_\s]+", "", triple.relation).lower()
     return f"{soft_text(triple.subject)} {relation} {soft_text(triple.object)}"
-
-
-def soft_text(text: str) -> str:
-    """Text without accents, brackets and their content, quotes, units after numbers and ".0".
-
-    >>> soft_text('"69.0"(minutes)'), soft_text("Émile_Borel_(mathematician)")
-    ('69', 'emileborel')
-    """
-    text = text.replace("_", " ").replace('"', "")
-    text = re.sub(r"\s*\([^()]*\)", "", text) or text
-    text = "".join(
-        c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)
-    ).lower()
-    if number := re.fullmatch(r"\s*([-+]?[\d,]*\.?\d+)(?:\s?[a-z%°/]+)?\s*", text):
-        digits = number[1].replace(",", "")
-        return re.sub(r"\.0+$", "", digits)
-    return re.sub(r"[\s.,'’`]+", "", re.sub(r"^(?:the|an?)\s+", "", text.strip()))
 
 
 def _occurrence_key(text: str) -> str:

@@ -175,7 +175,7 @@ def sample_examples(
     still lacks examples. With `per_property` 0 there are none.
     """
     order = list(ontology.train)
-    random.Random(f"{seed} {ontology.name}").shuffle(order)
+    random.Random(f"{seed} {ontology.name}").shuffle(order)  # noqa: S311
     counts: Counter[str] = Counter()
     chosen = []
     for sentence in order:
