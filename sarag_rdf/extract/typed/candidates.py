@@ -42,13 +42,17 @@ _LABELS: dict[str, CandidateKind] = {
 }
 """OntoNotes labels -> kinds."""
 _WORD = r"(?:[A-Z\u00c0-\u00de0-9][\w'’.&/-]*)"
-_BRIDGE = r"(?:of the|of|the|and|&|for|de la|de|la|du|da|di|von|van|der|in|at|on|to|with|from|[-–,])"
+_BRIDGE = (
+    r"(?:of the|of|the|and|&|for|de la|de|la|du|da|di|von|van|der|in|at|on|to|with|from|[-–,])"
+)
 _RUN = re.compile(
     rf"(?<![\w])(?:[A-Z\u00c0-\u00de][\w'’.&/-]*|\d[\w.]*(?=\s[A-Z]))(?:\s{_WORD})*"
     rf"(?:,?\s{_BRIDGE}\s{_WORD}(?:\s{_WORD})*){{0,2}}(?:\s\([\w\s.,'-]{{1,40}}\))?"
 )
 _PLACE_PAIR = re.compile(rf"(?<!\w){_WORD}(?:\s{_WORD})*,\s{_WORD}(?:\s{_WORD}){{0,2}}")
-_QUOTED = re.compile(r"[\"“”](?P<double>[^\"“”]{2,100})[\"“”]|(?<!\w)['‘](?P<single>[^'‘’]{2,80})['’](?!\w)")
+_QUOTED = re.compile(
+    r"[\"“”](?P<double>[^\"“”]{2,100})[\"“”]|(?<!\w)['‘](?P<single>[^'‘’]{2,80})['’](?!\w)"
+)
 _LEAD_END = re.compile(
     r"\s(?:is|was|are|were|has|had|have|can|which|who|that|also|comes|came|plays|played|"
     r"serves|served|became|did|does|will|originates|includes|contains|stars|directed|competed)\b|[,(;]|\s\("
@@ -124,7 +128,13 @@ def _all(sentence: Span) -> Iterator[Candidate]:
     for token in sentence:
         if token.pos_ == "ADJ" and token.text[:1].isupper() and token.i > sentence.start:
             yield from _candidate(doc[token.i : token.i + 1], "group")
-        elif token.pos_ in ("NOUN", "ADJ") and token.dep_ in ("conj", "attr", "amod", "pobj", "dobj"):
+        elif token.pos_ in ("NOUN", "ADJ") and token.dep_ in (
+            "conj",
+            "attr",
+            "amod",
+            "pobj",
+            "dobj",
+        ):
             yield from _candidate(doc[token.i : token.i + 1], "noun")
     for match in _RUN.finditer(text):
         yield from _runs(doc, offset + match.start(), match[0])
@@ -222,9 +232,14 @@ def _trim(span: Span) -> Span:
     """Without articles, pronouns and punctuation at its edges; brackets and initials stay."""
     begin, end = span.start, span.end
     doc = span.doc
-    while begin < end - 1 and (
-        doc[begin].pos_ in _DROPPED or doc[begin].lower_ in ("the", "a", "an")
-    ) and doc[begin].whitespace_ and not (doc[begin].text[:1].isupper() and doc[begin].lower_ not in ("the", "a", "an", "its")):
+    while (
+        begin < end - 1
+        and (doc[begin].pos_ in _DROPPED or doc[begin].lower_ in ("the", "a", "an"))
+        and doc[begin].whitespace_
+        and not (
+            doc[begin].text[:1].isupper() and doc[begin].lower_ not in ("the", "a", "an", "its")
+        )
+    ):
         begin += 1
     while begin < end - 1 and (
         doc[end - 1].text in ("'s", "’s", ",", ";", ":", "'", '"', "and", "or", "(", "-")

@@ -103,8 +103,8 @@ def window_words(sentence: Span, candidate: Candidate) -> tuple[list[str], list[
     Nearer words weigh more, and function words less.
     """
     doc = sentence.doc
-    before = [t for t in doc[max(sentence.start, candidate.begin - _REACH) : candidate.begin]]
-    after = [t for t in doc[candidate.end : min(sentence.end, candidate.end + _REACH)]]
+    before = list(doc[max(sentence.start, candidate.begin - _REACH) : candidate.begin])
+    after = list(doc[candidate.end : min(sentence.end, candidate.end + _REACH)])
     words, weights = [KIND_WORDS[candidate.kind]], [0.5]
     for tokens in (before[::-1], after):
         for token in [t for t in tokens if t.is_alpha and _is_common(t)][:_WINDOW]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,9 @@ _NEIGHBOURS = 7
 _CLASS_WORDS = ("person", "organization, company, team", "place, city, country", "work, film, book")
 _DEPENDENCIES = ("pobj", "dobj", "attr", "appos", "amod", "compound", "conj", "nsubj", "nsubjpass",
                  "poss", "ROOT", "nummod")  # fmt: skip
-_STOP = frozenset("is a an the of in at by to and was were has have had for with on as it its".split())
+_STOP = frozenset(
+    "is a an the of in at by to and was were has have had for with on as it its".split()
+)
 
 
 @dataclass(frozen=True)
@@ -123,9 +125,7 @@ def _common_words(doc: Doc, candidate: Candidate) -> tuple[list[str], list[float
     return [t.lower_ for t in tokens], weights
 
 
-def mean_of_words(
-    phrases: Sequence[tuple[Sequence[str], Sequence[float]]], embed: Embed
-) -> Floats:
+def mean_of_words(phrases: Sequence[tuple[Sequence[str], Sequence[float]]], embed: Embed) -> Floats:
     """Shape (phrases, d): unit weighted means of the vectors of single words; zero for no words."""
     vocabulary = sorted({word for words, _ in phrases for word in words})
     if not vocabulary:
@@ -186,7 +186,12 @@ class ExampleVectors:
                             continue
                         key = soft_text(statement.subject)
                         subject = next(
-                            (c for c in vectors.candidates if c.value is None and soft_text(c.text) == key), None
+                            (
+                                c
+                                for c in vectors.candidates
+                                if c.value is None and soft_text(c.text) == key
+                            ),
+                            None,
                         )
                         if subject is not None:
                             leads[row] += (subject.is_lead, 1)
@@ -228,9 +233,7 @@ def align(candidates: Sequence[Candidate], example: Example) -> dict[int, list]:
 
 def admitted(sentence: SentenceVectors, schema: SchemaVectors) -> NDArray[np.bool_]:
     """Shape (candidates, properties): whether the kind of the candidate fits the range."""
-    table = {
-        (kind, range_): is_admitted(kind, range_) for kind in KINDS for range_ in RANGE_KINDS
-    }
+    table = {(kind, range_): is_admitted(kind, range_) for kind in KINDS for range_ in RANGE_KINDS}
     return np.array(
         [[table[c.kind, r] for r in schema.ranges] for c in sentence.candidates], bool
     ).reshape(len(sentence.candidates), len(schema.properties))
@@ -267,14 +270,19 @@ def object_features(
         ],
         np.float32,
     )
-    property_ = np.hstack((property_, schema.range_labels @ schema.class_words.T, schema.domain_shares[:, None]))
+    property_ = np.hstack(
+        (property_, schema.range_labels @ schema.class_words.T, schema.domain_shares[:, None])
+    )
     path_label = sentence.path_vectors @ schema.labels.T
     path_full = sentence.path_vectors @ schema.full_labels.T
     window_label = sentence.window_vectors @ schema.labels.T
     window_full = sentence.window_vectors @ schema.full_labels.T
     text_range = sentence.text_vectors @ schema.range_labels.T
     text_label = sentence.text_vectors @ schema.labels.T
-    kind_range = schema.kind_words[[KINDS.index(c.kind) for c in sentence.candidates]] @ schema.range_labels.T
+    kind_range = (
+        schema.kind_words[[KINDS.index(c.kind) for c in sentence.candidates]]
+        @ schema.range_labels.T
+    )
     best_word, stem_path, stem_window = _word_features(sentence, schema, embed)
     pairs = [
         path_label, path_full, window_label, window_full, text_range, text_label, kind_range,
@@ -365,7 +373,9 @@ def _example_features(
     weights = np.take_along_axis(both, order, axis=1)
     votes = np.stack([((near == row) * weights).sum(axis=1) for row in range(shape[1])], axis=1)
     result.append((votes / np.maximum(1e-6, weights.sum(axis=1, keepdims=True))).astype(np.float32))
-    none_vote = ((near == -1) * weights).sum(axis=1, keepdims=True) / np.maximum(1e-6, weights.sum(axis=1, keepdims=True))
+    none_vote = ((near == -1) * weights).sum(axis=1, keepdims=True) / np.maximum(
+        1e-6, weights.sum(axis=1, keepdims=True)
+    )
     result.append(np.broadcast_to(none_vote, shape).astype(np.float32))
     share = np.full((len(KINDS), shape[1]), np.nan, np.float32)
     prior = np.zeros((len(KINDS), shape[1]), np.float32)
@@ -399,8 +409,6 @@ class Subjects:
         own = tuple(c for c in sentence.candidates if c.kind in SUBJECT_KINDS)
         if not title:
             return cls(own, False)
-        key = soft_text(title)
-        own = tuple(c for c in own if soft_text(c.text) != key)
         start = sentence.sentence.start
         return cls((*own, Candidate(start, start, title, "name", start)), True)
 
@@ -427,6 +435,11 @@ def subject_features(
     object_path = _ancestors(doc, object_.head)
     names = [c for c in subjects.candidates if c.kind != "noun"]
     first_name = min((c.begin for c in names), default=0)
+    title = soft_text(subjects.candidates[-1].text) if subjects.has_title else ""
+    clause = _clause_subjects(doc, object_)
+    nearest = doc[clause[0]] if clause else None
+    is_pronoun = nearest is not None and nearest.pos_ == "PRON"
+    is_definite = nearest is not None and nearest.pos_ == "NOUN"
     rows = []
     last = len(subjects.candidates) - 1
     for index, c in enumerate(subjects.candidates):
@@ -448,8 +461,14 @@ def subject_features(
                 head.dep_ in ("nsubj", "nsubjpass"), head.dep_ == "pobj", head.dep_ == "dobj",
                 head.dep_ in ("compound", "amod", "poss"), head.dep_ == "appos",
                 doc[min(c.end, len(doc) - 1)].text in ("'s", "’s"),
+                subjects.has_title and soft_text(c.text) == title,
                 any(c.overlaps(o) and o is not c and o.end - o.begin > c.end - c.begin for o in names),
                 not is_title and c.overlaps(object_), soft_text(c.text) == soft_text(object_.text),
+                *(
+                    not is_title and len(clause) > level and c.begin <= clause[level] < c.end
+                    for level in range(2)
+                ),
+                is_pronoun, is_definite, len(clause),
                 as_object[index], kind_domain[index], float(kind_domain[index] - kind_domain.max()),
                 len(subjects.candidates), *domain_class, schema.domain_shares[row],
                 schema.domain_shares[row] >= schema.domain_shares.max(),
@@ -457,6 +476,35 @@ def subject_features(
             ]
         )  # fmt: skip
     return np.array(rows, np.float32)
+
+
+_RELATIVE = frozenset({"who", "which", "that", "whose", "whom", "where"})
+
+
+def _clause_subjects(doc: Doc, object_: Candidate) -> list[int]:
+    """The subjects of the clauses around an object, innermost first.
+
+    A relative pronoun and the missing subject of a participle are those of the noun before.
+    """
+    subjects: list[int] = []
+    span = range(object_.begin, object_.end)
+    token = doc[object_.head]
+    for _ in range(12):
+        if token.dep_ in ("poss", "appos") or (token.dep_ == "relcl" and token.head.pos_ == "NOUN"):
+            subjects.append(token.head.i)
+        head = token.head
+        if head.i == token.i:
+            break
+        if head.pos_ in ("VERB", "AUX"):
+            own = [c for c in head.children if c.dep_ in ("nsubj", "nsubjpass") and c.i not in span]
+            if own and own[0].lower_ in _RELATIVE:
+                subjects.append(head.head.i)
+            elif own:
+                subjects.append(own[0].i)
+            elif head.dep_ in ("acl", "relcl"):
+                subjects.append(head.head.i)
+        token = head
+    return [i for i in dict.fromkeys(subjects) if i not in span]
 
 
 def _of_examples(examples: ExampleVectors | None, row: int, c: Candidate) -> list[float]:
