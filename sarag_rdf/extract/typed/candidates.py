@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from spacy.tokens import Doc, Span, Token
@@ -59,6 +59,8 @@ _LEAD_END = re.compile(
 )
 _DROPPED = frozenset({"DET", "PRON", "PUNCT", "SPACE", "CCONJ", "ADP", "AUX", "SCONJ", "PART"})
 _INNER = frozenset({"NOUN", "PROPN", "ADJ", "NUM"})
+_HYPHENS = frozenset("-–")
+_TRAILING = frozenset("which who that also is was are were has had and or".split())
 _MAX_TOKENS = 14
 _MAX_SUFFIXES = 4
 
@@ -91,24 +93,28 @@ class Candidate:
 def find_candidates(sentence: Span) -> list[Candidate]:
     """All candidates of a sentence in the order of their first tokens, without duplicates."""
     found: dict[tuple[int, int, bool], Candidate] = {}
+    start = _lead_start(sentence)
     for candidate in _all(sentence):
         key = candidate.begin, candidate.end, candidate.value is None
         if (before := found.get(key)) is None or _evidence(candidate) > _evidence(before):
-            lead = candidate.is_lead or (before is not None and before.is_lead)
-            found[key] = _with_lead(candidate, lead)
-        elif candidate.is_lead:
-            found[key] = _with_lead(before, True)
+            found[key] = replace(candidate, is_lead=candidate.begin == start)
     return sorted(found.values(), key=lambda c: (c.begin, c.end, c.value is None))
+
+
+def _lead_start(sentence: Span) -> int:
+    """The first token that is no article, if it begins a noun phrase or name; else -1."""
+    for token in sentence:
+        if token.lower_ in ("the", "a", "an") or token.is_punct or token.is_space:
+            continue
+        is_noun = token.pos_ in ("NOUN", "PROPN", "ADJ", "NUM") or (
+            token.i > sentence.start and token.text[:1].isupper()
+        )
+        return token.i if is_noun else -1
+    return -1
 
 
 def _evidence(candidate: Candidate) -> tuple[bool, bool, bool]:
     return candidate.is_entity, candidate.is_quoted, candidate.is_chunk
-
-
-def _with_lead(candidate: Candidate, is_lead: bool) -> Candidate:
-    from dataclasses import replace
-
-    return candidate if candidate.is_lead == is_lead else replace(candidate, is_lead=is_lead)
 
 
 def _all(sentence: Span) -> Iterator[Candidate]:
@@ -193,16 +199,13 @@ def _lead(sentence: Span) -> Iterator[Candidate]:
             continue
         trimmed = _trim(span)
         if any(token.text[:1].isupper() or token.is_digit for token in trimmed):
-            yield from _candidate(trimmed, _kind(trimmed), is_lead=True)
-            if trimmed[-1].lower_ in ("'s", "’s"):
-                yield from _candidate(trimmed[:-1], "name", is_lead=True)
+            yield from _candidate(trimmed, _kind(trimmed))
 
 
 def _candidate(
     span: Span,
     kind: CandidateKind,
     *,
-    is_lead: bool = False,
     is_entity: bool = False,
     is_chunk: bool = False,
     is_quoted: bool = False,
@@ -211,12 +214,28 @@ def _candidate(
     text = clean_name(span.text)
     if not 0 < len(span) <= _MAX_TOKENS or len(text) < 2 or not any(map(str.isalnum, text)):
         return
-    if len(span) == 1 and span[0].pos_ in ("PRON", "DET"):
+    if (len(span) == 1 and span[0].pos_ in ("PRON", "DET")) or _splits_word(span):
         return
     yield Candidate(
-        span.start, span.end, text, kind, span.root.i, None, is_lead, is_entity, is_chunk,
+        span.start, span.end, text, kind, span.root.i, None, False, is_entity, is_chunk,
         is_quoted, dropped,
     )  # fmt: skip
+
+
+def _splits_word(span: Span) -> bool:
+    """Whether a span begins or ends within a hyphenated word."""
+    doc = span.doc
+    before = (
+        span.start > 1
+        and doc[span.start - 1].text in _HYPHENS
+        and not (doc[span.start - 1].whitespace_ or doc[span.start - 2].whitespace_)
+    )
+    after = (
+        span.end + 1 < len(doc)
+        and doc[span.end].text in _HYPHENS
+        and not (doc[span.end].whitespace_ or doc[span.end - 1].whitespace_)
+    )
+    return before or after
 
 
 def _kind(span: Span) -> CandidateKind:
@@ -242,7 +261,8 @@ def _trim(span: Span) -> Span:
     ):
         begin += 1
     while begin < end - 1 and (
-        doc[end - 1].text in ("'s", "’s", ",", ";", ":", "'", '"', "and", "or", "(", "-")
+        doc[end - 1].lower_ in _TRAILING
+        or doc[end - 1].text in ("'s", "’s", ",", ";", ":", "'", '"', "and", "or", "(", "-")
         or (doc[end - 1].text == ")" and "(" not in doc[begin:end].text)
     ):
         end -= 1

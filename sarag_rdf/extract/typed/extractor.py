@@ -41,14 +41,11 @@ from sarag_rdf.ontology.schema import OntologyProperty, Schema
 from sarag_rdf.ports import Embedder
 from sarag_rdf.types import Relation, Value
 
-SCORER = "1"
-"""Version of the trained scorer: part of the method, so that sources are extracted again."""
 THRESHOLD = 0.22
 """Least confidence of a statement."""
 _MIN_OBJECT = 0.08
 _MAX_PAIRS = 14
 _MAX_PROPERTIES = 2
-_CACHED_TEXTS = 50_000
 
 
 Parse = Callable[[Sequence[str]], Iterable[Doc]]
@@ -136,18 +133,7 @@ class StatementExtractor:
 
     def relations(self, doc: Doc, title: str = "") -> list[Relation]:
         """The statements of a document as typed relations, in the order of sentences."""
-        return [
-            Relation(
-                statement.subject.text,
-                path_phrase(doc, statement.object),
-                statement.object.text,
-                " ".join(statement.sentence.text.split()),
-                round(statement.confidence, 3),
-                statement.property.iri,
-                value=literal_of(statement.property, statement.object),
-            )
-            for statement in self.statements(doc, title)
-        ]
+        return [relation_of(statement) for statement in self.statements(doc, title)]
 
     def statements(self, doc: Doc, title: str = "") -> Iterator[TypedStatement]:
         """The accepted statements of each sentence, best first.
@@ -212,6 +198,19 @@ class StatementExtractor:
                     yield pair
 
 
+def relation_of(statement: TypedStatement) -> Relation:
+    """A statement as a typed relation with the phrase of its sentence."""
+    return Relation(
+        statement.subject.text,
+        path_phrase(statement.sentence.doc, statement.object),
+        statement.object.text,
+        " ".join(statement.sentence.text.split()),
+        round(statement.confidence, 3),
+        statement.property.iri,
+        value=literal_of(statement.property, statement.object),
+    )
+
+
 def _is_reflexive(pair: TypedStatement) -> bool:
     if pair.subject.text == pair.object.text:
         return True
@@ -254,17 +253,20 @@ def literal_of(property_: OntologyProperty, object_: Candidate) -> Value | None:
 class Vectors:
     """Unit vectors of texts, with those of the last texts in memory."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, most: int = 50_000) -> None:
+        """At most `most` vectors are in memory."""
         self._embedder = embedder
+        self._most = most
         self._vectors: dict[str, Floats] = {}
 
     def __call__(self, texts: Sequence[str]) -> Floats:
         """Shape (len(texts), d)."""
         new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        if len(self._vectors) + len(new) > _CACHED_TEXTS:
+        if len(self._vectors) + len(new) > self._most:
             self._vectors.clear()
             new = list(dict.fromkeys(texts))
         if new or not texts:
+            new.sort(key=len)  # batches of texts of one length need the least padding
             vectors = self._embedder.embed(new)
             self._vectors.update(zip(new, vectors, strict=True))
             if not texts:

@@ -334,7 +334,7 @@ def _word_features(
     return best, stem_path, stem_window
 
 
-EXAMPLE_FEATURES = 15
+EXAMPLE_FEATURES = 16
 
 
 def _example_features(
@@ -389,6 +389,8 @@ def _example_features(
     result += [share[kinds], prior[kinds]]
     result.append(np.broadcast_to(np.log1p(examples.counts), shape).astype(np.float32))
     total = max(1.0, float(examples.counts.sum()))
+    density = total / len(examples.properties)
+    result.append(np.full(shape, density, np.float32))
     result.append(np.broadcast_to(examples.counts / total, shape).astype(np.float32))
     return result
 
@@ -462,7 +464,7 @@ def subject_features(
                 head.dep_ in ("compound", "amod", "poss"), head.dep_ == "appos",
                 doc[min(c.end, len(doc) - 1)].text in ("'s", "’s"),
                 subjects.has_title and soft_text(c.text) == title,
-                any(c.overlaps(o) and o is not c and o.end - o.begin > c.end - c.begin for o in names),
+                any(c.overlaps(o) and len(o.text) > len(c.text) for o in names),
                 not is_title and c.overlaps(object_), soft_text(c.text) == soft_text(object_.text),
                 *(
                     not is_title and len(clause) > level and c.begin <= clause[level] < c.end
@@ -472,7 +474,8 @@ def subject_features(
                 as_object[index], kind_domain[index], float(kind_domain[index] - kind_domain.max()),
                 len(subjects.candidates), *domain_class, schema.domain_shares[row],
                 schema.domain_shares[row] >= schema.domain_shares.max(),
-                *_of_examples(examples, row, c),
+                *_of_examples(examples, row, c, c.begin < object_.begin),
+                doc[c.begin].text[:1].isupper() and doc[c.end - 1].text.islower(),
             ]
         )  # fmt: skip
     return np.array(rows, np.float32)
@@ -507,12 +510,18 @@ def _clause_subjects(doc: Doc, object_: Candidate) -> list[int]:
     return [i for i in dict.fromkeys(subjects) if i not in span]
 
 
-def _of_examples(examples: ExampleVectors | None, row: int, c: Candidate) -> list[float]:
+def _of_examples(
+    examples: ExampleVectors | None, row: int, c: Candidate, is_before: bool
+) -> list[float]:
+    """How often the subjects of the examples of a property are like this one."""
     if examples is None or not len(examples.properties):
-        return [np.nan] * 4
+        return [np.nan] * 6
+    lead, first = float(examples.subject_leads[row]), float(examples.subject_first[row])
     return [
-        float(examples.subject_leads[row]),
-        float(examples.subject_first[row]),
+        lead,
+        lead if c.is_lead else 1 - lead,
+        first,
+        first if is_before else 1 - first,
         float(examples.subject_kinds[row, KINDS.index(c.kind)]),
         float(examples.counts[row]),
     ]
