@@ -112,7 +112,7 @@ def test_the_common_ontology_documents_and_aligns_its_terms() -> None:
     for term in own:
         assert ontology.value(term, SKOS.definition), term
     for term in properties:
-        assert set(ontology.objects(term, SARAG.phrase)), term
+        assert set(ontology.objects(term, SARAG.statedAs)), term
     aligned = (SKOS.exactMatch, SKOS.closeMatch, RDFS.subPropertyOf)
     unaligned = {
         term for term in properties if not any((term, a, None) in ontology for a in aligned)
@@ -398,7 +398,9 @@ def test_every_shape_says_what_is_wrong(file: Path, count: int) -> None:
     shapes, ontology = load(file), load(ONTOLOGY)
     properties = set(shapes.subjects(RDF.type, SH.PropertyShape))
     assert len(properties) >= count
-    alternatives = {item for items in shapes.objects(None, SH["or"]) for item in shapes.items(items)}
+    alternatives = {
+        item for items in shapes.objects(None, SH["or"]) for item in shapes.items(items)
+    }
     assert properties == set(shapes.objects(None, SH.property)) | alternatives
     for shape in properties:
         assert shapes.value(shape, SH.name) is not None, shape
