@@ -304,18 +304,18 @@ class PhraseMatcher:
             for last in (required[-1], WILDCARD)
             for pattern in self._patterns.get((first, last), ())
         ]
-        found = [
+        matches = [
             match
             for pattern in patterns
             if _matches(pattern.words, words)
             if (match := self._checked(pattern, subject, object_))
         ]
-        best = max(((m.specificity, m.fit) for m in found), default=None)
+        best = max(((m.specificity, m.fit) for m in matches), default=None)
         if best is None:
             return None
         candidates = {
             (m.property.iri, m.is_inverse and not m.property.is_symmetric): m
-            for m in found
+            for m in matches
             if (m.specificity, m.fit) == best
         }
         if len(candidates) > 1:
