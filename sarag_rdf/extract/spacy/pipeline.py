@@ -182,12 +182,12 @@ def extraction_of(
     if matcher is None:
         extraction = Extraction(mentions, tuple(match.relation for match in matches))
     else:
-        found = find_statements(ParsedDocument(doc, coreference), matcher)
+        typed = find_statements(ParsedDocument(doc, coreference), matcher)
         typed_mentions = (
-            replace(m, type=found.types.get(m.name, m.type), classes=found.classes.get(m.name, ()))
+            replace(m, type=typed.types.get(m.name, m.type), classes=typed.classes.get(m.name, ()))
             for m in mentions
         )
-        relations = typed_relations(matches, found.statements)
+        relations = typed_relations(matches, typed.statements)
         extraction = Extraction(tuple(typed_mentions), tuple(relations))
     if statements is None:
         return extraction
