@@ -141,7 +141,8 @@ def build(
 
 
 def fit(features: np.ndarray, gold: np.ndarray, weights: np.ndarray | None) -> BoostedTrees:
-    """Gradient boosting as arrays."""
+    """Gradient boosting as arrays; features that are missing in all rows are not used."""
+    features = np.where(np.isnan(features).all(axis=0), 0, features)
     model = HistGradientBoostingClassifier(
         max_iter=100, max_leaf_nodes=15, learning_rate=0.1, min_samples_leaf=30,
         l2_regularization=1.0, early_stopping=False, random_state=0,
