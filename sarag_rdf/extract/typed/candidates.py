@@ -25,7 +25,7 @@ KINDS: tuple[CandidateKind, ...] = (
     "person", "organization", "place", "group", "work", "name", "noun",
     "date", "duration", "number", "quantity", "money", "coordinates", "identifier", "url",
 )  # fmt: skip
-ENTITY_KINDS = frozenset(KINDS[:7])
+ENTITY_KINDS: frozenset[CandidateKind] = frozenset(KINDS[:7])
 
 _LABELS: dict[str, CandidateKind] = {
     "PERSON": "person",
@@ -151,7 +151,7 @@ def _all(sentence: Span) -> Iterator[Candidate]:
             yield from _candidate(span, "name")
     for match in _QUOTED.finditer(text):
         group = "double" if match["double"] else "single"
-        span = doc.char_span(*(offset + place for place in match.span(group)))
+        span = doc.char_span(offset + match.start(group), offset + match.end(group))
         if span is not None:
             yield from _candidate(span, "work", is_quoted=True)
     yield from _lead(sentence)
