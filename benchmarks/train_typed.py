@@ -53,7 +53,7 @@ from sarag_rdf.kg.registry import make_embedder
 EXAMPLES = 10
 LIMIT = {"dbpedia_webnlg": 1000, "wikidata_tekgen": 120}
 """Most test sentences of an ontology that are used for training."""
-NEGATIVES = 0.2
+NEGATIVES = 0.15
 """Share of the pairs without a statement that are used; the others are weighted for them."""
 
 
@@ -141,9 +141,10 @@ def build(
 
 
 def fit(features: np.ndarray, gold: np.ndarray, weights: np.ndarray | None) -> BoostedTrees:
-    """Gradient boosting as arrays."""
+    """Gradient boosting as arrays; features that are missing in all rows are not used."""
+    features = np.where(np.isnan(features).all(axis=0), 0, features)
     model = HistGradientBoostingClassifier(
-        max_iter=120, max_leaf_nodes=15, learning_rate=0.08, min_samples_leaf=30,
+        max_iter=100, max_leaf_nodes=15, learning_rate=0.1, min_samples_leaf=30,
         l2_regularization=1.0, early_stopping=False, random_state=0,
     )  # fmt: skip
     model.fit(features, gold, sample_weight=weights)
@@ -224,7 +225,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--kinds", default="examples,labels")
     parser.add_argument("--package", action="store_true")
     arguments = parser.parse_args()

@@ -23,7 +23,8 @@ class ExtractionScores:
     """Scores in [0, 1].
 
     `conformance` is the share of predictions with a property of the ontology; invented subjects and
-    objects do not occur in the sentence, nor as a class label.
+    objects do not occur in the sentence, in the title of its document, nor as a class label. For a
+    normalised value the text that it was read from is looked for.
     """
 
     official_precision: float
@@ -50,22 +51,27 @@ def score_ontology(
     predictions: Mapping[str, Sequence[Triple]],
     relations: Iterable[str],
     concepts: Iterable[str],
+    titles: Mapping[str, str] | None = None,
 ) -> ExtractionScores:
-    """Scores of the predictions for the sentences of one ontology, by sentence id."""
+    """Scores of the predictions for the sentences of one ontology, by sentence id.
+
+    `titles` are those of the documents of sentences, by sentence id.
+    """
     known = {relation.replace(" ", "_") for relation in relations}
-    labels = " ".join(concepts)
+    labels, titles = " ".join(concepts), titles or {}
     rows = [
-        _score_sentence(sentence, predictions.get(sentence.id, ()), known, labels)
+        _score_sentence(
+            sentence,
+            predictions.get(sentence.id, ()),
+            known,
+            f"{titles.get(sentence.id, '')} {labels}",
+        )
         for sentence in sentences
     ]
-    official = [sum(row[place] for row in rows) / max(1, len(rows)) for place in range(3)]
-    others = [sum(row[place] for row in rows) / max(1, len(rows)) for place in range(3, 6)]
-    return ExtractionScores(
-        *official,
-        *_micro(sentences, predictions, strict_key),
-        *_micro(sentences, predictions, soft_key),
-        *others,
-    )
+    means = [sum(row[place] for row in rows) / max(1, len(rows)) for place in range(6)]
+    strict = _micro(sentences, predictions, strict_key)
+    soft = _micro(sentences, predictions, soft_key)
+    return ExtractionScores(*(*means[:3], *strict, *soft, *means[3:]))
 
 
 def _score_sentence(
@@ -83,7 +89,7 @@ def _score_sentence(
         *measures,
         sum(t.relation.replace(" ", "_") in known for t in predicted) / count,
         sum(_occurrence_key(t.subject) not in context for t in predicted) / count,
-        sum(_occurrence_key(t.object) not in context for t in predicted) / count,
+        sum(_occurrence_key(t.source or t.object) not in context for t in predicted) / count,
     )
 
 

@@ -86,8 +86,9 @@ def evaluate_extraction(
                 id_ = _sentence_of(relation, members)
                 predictions.setdefault(id_, []).append(triple_of(ontology, relation, style))
             advance(len(members))
+        titles = {member.id: document.title for document, group in documents for member in group}
         scores = score_ontology(
-            sentences, predictions, ontology.relations.values(), ontology.concepts
+            sentences, predictions, ontology.relations.values(), ontology.concepts, titles
         )
         yield OntologyResult(ontology.name, len(sentences), len(examples), scores)
 
@@ -158,7 +159,7 @@ def triple_of(ontology: BenchmarkOntology, relation: Relation, style: LiteralSty
     subject, object_ = (
         (object_, relation.subject) if relation.inverse else (relation.subject, object_)
     )
-    return Triple(subject, label, object_)
+    return Triple(subject, label, object_, relation.value.text if relation.value else "")
 
 
 def _untitled(sentences: Iterable[Sentence]) -> Iterator[tuple[Document, list[Sentence]]]:

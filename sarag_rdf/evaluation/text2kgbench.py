@@ -12,7 +12,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,16 @@ _DATE_WORDS = re.compile(r"\b(date|inception|time)\b")
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """A statement in the strings of the benchmark."""
+    """A statement in the strings of the benchmark.
+
+    `source` is the text of the object in the sentence where it differs from `object`, as that of a
+    normalised date.
+    """
 
     subject: str
     relation: str
     object: str
+    source: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

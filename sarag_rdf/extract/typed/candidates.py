@@ -25,7 +25,7 @@ KINDS: tuple[CandidateKind, ...] = (
     "person", "organization", "place", "group", "work", "name", "noun",
     "date", "duration", "number", "quantity", "money", "coordinates", "identifier", "url",
 )  # fmt: skip
-ENTITY_KINDS = frozenset(KINDS[:7])
+ENTITY_KINDS: frozenset[CandidateKind] = frozenset(KINDS[:7])
 
 _LABELS: dict[str, CandidateKind] = {
     "PERSON": "person",
@@ -145,12 +145,13 @@ def _all(sentence: Span) -> Iterator[Candidate]:
     for match in _RUN.finditer(text):
         yield from _runs(doc, offset + match.start(), match[0])
     for match in _PLACE_PAIR.finditer(text):
-        span = doc.char_span(offset + match.start(), offset + match.end())
+        end = match.start() + len(match[0].rstrip(".,'’"))
+        span = doc.char_span(offset + match.start(), offset + end)
         if span is not None:
             yield from _candidate(span, "name")
     for match in _QUOTED.finditer(text):
         group = "double" if match["double"] else "single"
-        span = doc.char_span(*(offset + place for place in match.span(group)))
+        span = doc.char_span(offset + match.start(group), offset + match.end(group))
         if span is not None:
             yield from _candidate(span, "work", is_quoted=True)
     yield from _lead(sentence)
@@ -211,7 +212,7 @@ def _candidate(
     is_quoted: bool = False,
     dropped: int = 0,
 ) -> Iterator[Candidate]:
-    text = clean_name(span.text)
+    text = " ".join(span.text.split()) if is_quoted else clean_name(span.text)
     if not 0 < len(span) <= _MAX_TOKENS or len(text) < 2 or not any(map(str.isalnum, text)):
         return
     if (len(span) == 1 and span[0].pos_ in ("PRON", "DET")) or _splits_word(span):
@@ -225,6 +226,8 @@ def _candidate(
 def _splits_word(span: Span) -> bool:
     """Whether a span begins or ends within a hyphenated word."""
     doc = span.doc
+    if span[0].text in _HYPHENS or span[-1].text in _HYPHENS:
+        return True
     before = (
         span.start > 1
         and doc[span.start - 1].text in _HYPHENS

@@ -67,7 +67,7 @@ class Scorer:
     def save(self, path: Path) -> None:
         """Write the arrays of both to an .npz file."""
         arrays = self.objects.arrays("objects") | self.subjects.arrays("subjects")
-        np.savez_compressed(path, **arrays)
+        np.savez_compressed(path, allow_pickle=False, **arrays)
 
     @classmethod
     def load(cls, path: Path) -> Scorer:

@@ -46,7 +46,8 @@ class BoostedTrees:
                 following = np.where(goes_left, self.left[tree][node], self.right[tree][node])
                 node = np.where(self.leaf[tree][node], node, following)
             total += self.value[tree][node]
-        return 1.0 / (1.0 + np.exp(-total))
+        result: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-total))
+        return result
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """The arrays by name, in small types, for `numpy.savez_compressed`."""
