@@ -56,12 +56,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "models": (BASE - {"arrays"}) | {"http"},
     # documents in
     "read": BASE,
-    "ontology": BASE,
+    "ontology": BASE | {"rdf"},
     "extract": BASE | {"ontology"},
     "graph": BASE | {"vectors"},
     "derive": BASE | {"graph"},
     "index": BASE | {"graph", "read", "extract", "derive", "rdf"},
-    "imports": BASE | {"graph", "http", "wikibase"},
+    "imports": BASE | {"graph", "rdf", "wikibase"},
     # questions
     "network": BASE | {"graph"},
     "retrieve": STEPS,
@@ -79,7 +79,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"retrieve", "context", "reason", "export", "wikibase", "link", "inspect"},
     "evaluation": STEPS | {"retrieve", "ontology", "extract"},
     "serve": STEPS | {"kg", "rdf", "export", "index", "derive", "sarag_rdf"},
-    "cli": BASE | {"kg", "serve", "evaluation", "picture", "rdf", "sarag_rdf"},
+    "cli": BASE | {"kg", "ontology", "serve", "evaluation", "picture", "rdf", "sarag_rdf"},
     "sarag_rdf": BASE | {"kg", "retrieve"},
     "__main__": {"cli"},
 }
@@ -88,7 +88,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 ONLY_IN: dict[str, set[str]] = {
     "click": {"cli"},
     "rich": {"cli"},
-    "httpx": {"http", "imports", "models", "rdf"},
+    "httpx": {"http", "models", "rdf"},
     "openai": {"models"},
     "sentence_transformers": {"models"},
     "torch": {"models"},

@@ -28,6 +28,7 @@ COMMANDS = {
     "delete": "delete documents from the graph",
     "sync": "make the graph match a folder",
     "import": "import a knowledge graph: Wikibase, SKOS, any RDF",
+    "ontology": "manage the ontologies that extraction follows",
     "search": "find documents and relationships for a question",
     "ask": "answer a question from the graph",
     "strategies": "list retrievers, reasoners and others with their options",

@@ -48,13 +48,15 @@ class ExportParts:
     """The parts of a graph to export; by default all graphs that are not imported.
 
     `documents` selects the source graphs, `entities` the statements of the traversed graph about
-    entities, `graphs` single graphs by IRI; `imported` adds all imported graphs.
+    entities, `ontologies` the graphs of ontologies, `graphs` single graphs by IRI; `imported` adds
+    all imported graphs.
     """
 
     documents: bool = False
     entities: bool = False
     graphs: Sequence[str] = ()
     imported: bool = False
+    ontologies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +220,9 @@ def select_graphs(store: GraphStore, minter: Minter, parts: ExportParts) -> Grap
     wanted = set(_check_names(parts.graphs, names))
     if parts.documents:
         wanted.update(name for name in names if name.startswith(minter.source_graphs))
-    if not (parts.documents or parts.entities or parts.graphs):
+    if parts.ontologies:
+        wanted.update(name for name in names if name.startswith(minter.ontology_graphs))
+    if not (parts.documents or parts.entities or parts.ontologies or parts.graphs):
         wanted.update(set(names).difference(imported))
     if parts.imported:
         wanted.update(imported)

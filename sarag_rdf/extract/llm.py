@@ -26,6 +26,7 @@ from sarag_rdf.extract.entity_types import nearest_type
 from sarag_rdf.fence import fence_for, restored
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.json_schema import array_of, object_of, one_of, string
+from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM
 from sarag_rdf.resources import prompt_hash, render_prompt
@@ -105,20 +106,33 @@ class LLMExtractor:
 
     options = LLMOptions
 
-    def __init__(self, llm: LLM, concurrency: int = 4, options: LLMOptions | None = None) -> None:
+    def __init__(
+        self,
+        llm: LLM,
+        concurrency: int = 4,
+        options: LLMOptions | None = None,
+        schema: Schema | None = None,
+    ) -> None:
+        """With a `schema`, relationships and mentions are typed by its properties and classes."""
         if concurrency < 1:
             raise UsageError(f"concurrency must be 1 or more, not {concurrency}")
         self._llm = llm
         self._concurrency = concurrency
         self._max_tokens = (options or LLMOptions()).max_tokens
+        self._schema = schema
         self._usage = Usage()
         self._discarded: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     @property
     def method(self) -> Method:
-        """Model, prompts and settings, with the temperature and seed of the model if known."""
+        """Model, prompts and settings, with the temperature and seed of the model if known.
+
+        The setting ``ontology`` is the digest of the schema, if there is one.
+        """
         settings = {**getattr(self._llm, "settings", {}), "max_tokens": str(self._max_tokens)}
+        if self._schema is not None:
+            settings["ontology"] = self._schema.digest
         return Method("llm", self._llm.model, prompt_hash("entities", "relationships"), settings)
 
     @property

@@ -37,7 +37,10 @@ class Writer:
         self._run = NamedNode(self.reader.minter.run(str(uuid.uuid4())))
 
     def write_metadata(self, embedding_model: str) -> None:
-        """Write the description of the graph and its embedding model, unless it is up to date."""
+        """Write the description of the graph and its embedding model, unless it is up to date.
+
+        An empty `embedding_model` is not recorded: that of a graph without documents is unknown.
+        """
         node = NamedNode(self.reader.minter.knowledge_graph)
         wanted = {
             self._meta(node, RDF.type, SARAG.KnowledgeGraph),
@@ -45,8 +48,9 @@ class Writer:
             self._meta(node, RDF.type, VOID.Dataset),
             self._meta(node, SARAG.baseIRI, Literal(self.reader.minter.base)),
             self._meta(node, VOID.uriSpace, Literal(self.reader.minter.base)),
-            self._meta(node, SARAG.embeddingModel, Literal(embedding_model)),
         }
+        if embedding_model:
+            wanted.add(self._meta(node, SARAG.embeddingModel, Literal(embedding_model)))
         old = set(self.reader.store.quads(self.reader.minter.meta_graph))
         stale = {q for q in old - wanted if q.predicate == SARAG.embeddingModel}
         if wanted - old:

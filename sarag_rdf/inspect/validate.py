@@ -16,7 +16,7 @@ from sarag_rdf.vocab import RDFS
 
 
 def validate(reader: GraphReader, engine: Engine | None = None) -> ValidationReport:
-    """Validate the union of all graphs except imported and quarantined ones.
+    """Validate the union of all graphs except imported graphs, ontologies and quarantine.
 
     `engine` as in `sarag_rdf.rdf.shacl.engines.validate`, and the same errors.
     """
@@ -24,7 +24,8 @@ def validate(reader: GraphReader, engine: Engine | None = None) -> ValidationRep
 
 
 def _own_quads(reader: GraphReader) -> Iterator[ox.Quad]:
-    excluded = (reader.minter.imported_graphs, reader.minter.quarantine_graphs)
+    minter = reader.minter
+    excluded = (minter.imported_graphs, minter.ontology_graphs, minter.quarantine_graphs)
     prefix = ox.Literal(reader.minter.graphs)
     where = f"GRAPH ?g {{ ?s ?p ?o }} FILTER(STRSTARTS(STR(?g), {prefix}))"
     rows = reader.store.select(f"SELECT ?g WHERE {{ {where} }} GROUP BY ?g", "g").rows

@@ -13,7 +13,7 @@ from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
-from sarag_rdf.imports.options import MAX_SECONDS, ImportOptions
+from sarag_rdf.imports.options import ImportOptions
 from sarag_rdf.imports.run import ImportReport
 from sarag_rdf.index.plan import Inputs, Plan
 from sarag_rdf.index.run import IndexReport
@@ -22,9 +22,11 @@ from sarag_rdf.inspect.validate import validate
 from sarag_rdf.kg import export, fsck, imports, indexing, registry
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.links import Links
+from sarag_rdf.kg.ontology import Ontologies, extractor_of
 from sarag_rdf.kg.quarantine import Quarantine
 from sarag_rdf.kg.query import run_query
 from sarag_rdf.kg.session import Session
+from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import Options
 from sarag_rdf.ports import (
     LLM,
@@ -39,6 +41,7 @@ from sarag_rdf.ports import (
     Triples,
     silent,
 )
+from sarag_rdf.rdf.child_parser import MAX_SECONDS
 from sarag_rdf.rdf.shacl.engines import Engine as ShaclEngine
 from sarag_rdf.rdf.shacl.report import ValidationReport
 from sarag_rdf.retrieve.question import question_of
@@ -80,6 +83,7 @@ class KnowledgeGraph:
         )
         self.links = Links(self.session)
         self.identity = Identity(self.session)
+        self.ontologies = Ontologies(self.session)
 
     def __enter__(self) -> Self:
         return self
@@ -371,9 +375,9 @@ class KnowledgeGraph:
         """The language model that answers and extracts."""
         return self.session.models.llm()
 
-    def extractor(self, extractor: str | Extractor) -> Extractor:
-        """The extractor of that name."""
-        return self.session.models.extractor(extractor)
+    def extractor(self, extractor: str | Extractor, *, schema: Schema | None = None) -> Extractor:
+        """The extractor of that name; it follows `schema`, by default that of the ontologies."""
+        return extractor_of(self.session, extractor, schema)
 
     # Export and description
 

@@ -188,8 +188,9 @@ class InvariantRepair:
             if self._is_managed(graph):
                 raise RequestError(
                     403,
-                    f"{graph} is managed by sarag (derived data, metadata or an import): write to "
-                    "the graph of a source or to a graph of your own, or import it again",
+                    f"{graph} is managed by sarag (derived data, metadata, an import or an "
+                    "ontology): write to the graph of a source or to a graph of your own, or "
+                    "import it again",
                 )
 
     def write(self, difference: Difference) -> None:
@@ -287,11 +288,14 @@ class InvariantRepair:
         return [*self._skolemizer.quads(unchanged), *self._inserted(difference, graph)]
 
     def _is_managed(self, graph: str) -> bool:
-        """Whether only the library may write a graph: derived data, metadata, or an import."""
+        """Whether only the library may write a graph.
+
+        These are derived data, metadata, imported graphs and ontologies.
+        """
         minter = self._minter
         return minter is not None and (
             graph in (minter.kg_graph, minter.meta_graph)
-            or graph.startswith(minter.imported_graphs)
+            or graph.startswith((minter.imported_graphs, minter.ontology_graphs))
         )
 
     def _is_source(self, graph: str) -> bool:
@@ -300,8 +304,8 @@ class InvariantRepair:
     def _is_reset(self, difference: Difference) -> bool:
         """Whether a write clears all managed graphs at once, as ``CLEAR ALL`` does.
 
-        In that case the metadata is kept, except that of imported graphs, and the traversed graph
-        is derived from the remaining evidence.
+        In that case the metadata is kept, except that of imported graphs and ontologies, and the
+        traversed graph is derived from the remaining evidence.
         """
         graphs = self._store.engine.named_graphs()
         names = {graph.value for graph in graphs if isinstance(graph, ox.NamedNode)}
@@ -312,10 +316,15 @@ class InvariantRepair:
         return next(quads_in(self._store.engine, graph), None) is None
 
     def _import_metadata(self) -> list[ox.Quad]:
-        """The metadata of imported graphs."""
-        metadata = list(quads_in(self._store.engine, self._reader.minter.meta_graph))
+        """The metadata of imported graphs and of ontologies."""
+        minter = self._reader.minter
+        metadata = list(quads_in(self._store.engine, minter.meta_graph))
         imports = {quad.subject for quad in metadata if quad.predicate == SARAG.graph}
-        return [quad for quad in metadata if quad.subject in imports]
+        return [
+            quad
+            for quad in metadata
+            if quad.subject in imports or text_of(quad.subject).startswith(minter.ontology_graphs)
+        ]
 
     def _check_source(self, graph: str, content: Sequence[ox.Quad]) -> Sequence[ox.Quad]:
         """Return the content of a source graph; raises `RequestError` (409) if it is invalid."""

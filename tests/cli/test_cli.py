@@ -73,6 +73,7 @@ def test_commands() -> None:
             "delete",
             "sync",
             "import",
+            "ontology",
             "search",
             "ask",
             "strategies",

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from sarag_rdf.errors import MissingDependencyError
 from sarag_rdf.extract.descriptions import MAX_SENTENCES, build_descriptions
 from sarag_rdf.extract.names import lead_name, short_names_of_person
+from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import MAX_COUNT, Options, option
 from sarag_rdf.types import Document, Extraction, Mention, Method
 
@@ -58,8 +59,10 @@ class SpacyExtractor:
 
     options = SpacyOptions
 
-    def __init__(self, options: SpacyOptions | None = None) -> None:
+    def __init__(self, options: SpacyOptions | None = None, schema: Schema | None = None) -> None:
+        """With a `schema`, relationships and mentions are typed by its properties and classes."""
         options = options or SpacyOptions()
+        self._schema = schema
         self._model = options.model
         self._batch_size = options.batch_size
 
@@ -67,7 +70,10 @@ class SpacyExtractor:
     def method(self) -> Method:
         meta = self._pipeline.meta
         model = f"{meta['lang']}_{meta['name']} {meta['version']}"
-        return Method("spacy", model, "", {"rules": RULES})
+        settings = {"rules": RULES}
+        if self._schema is not None:
+            settings["ontology"] = self._schema.digest
+        return Method("spacy", model, "", settings)
 
     @cached_property
     def _pipeline(self) -> Language:

@@ -10,8 +10,8 @@ from typing import IO, cast
 import pyoxigraph as ox
 
 from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.imports.files import READ_ERRORS, InputFile
 from sarag_rdf.iris import sha256_hex
+from sarag_rdf.rdf.files import READ_ERRORS, InputFile
 from sarag_rdf.safe_xml import PlainXml
 from sarag_rdf.terms import DEEPEST_TERM, is_deep
 
@@ -53,6 +53,14 @@ class RdfReadOptions:
     base_iri: str | None = None
     languages: tuple[str, ...] = ()
     first_line: int = 0
+
+
+_SKOLEM = re.compile(r"genid/[0-9a-f]{32}$")
+
+
+def is_skolem_iri(iri: str) -> bool:
+    """Whether an IRI ends like those that `read_triples` makes of blank nodes."""
+    return _SKOLEM.search(iri) is not None
 
 
 def rdf_format(file: InputFile, wanted: str | None) -> ox.RdfFormat:
