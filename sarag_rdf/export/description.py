@@ -19,6 +19,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.export.rdf import ExportParts, prefixes_under, select_graphs, sorted_triples
 from sarag_rdf.graph.metadata import CURATED_PROPERTIES, with_curated_revision
+from sarag_rdf.graph.ontologies import stored_ontologies
 from sarag_rdf.graph.parts import COMPLETE, LINKS, imported_graphs
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.iris import namespace, sha256_hex
@@ -131,7 +132,7 @@ class Description:
             )
 
     def subsets(self) -> None:
-        """Subsets: evidence, traversed graph, links, each imported graph."""
+        """Subsets: evidence, traversed graph, links, each ontology, each imported graph."""
         minter = self._reader.minter
         subsets = {
             "evidence": ("Evidence: what the sources say", ExportParts(documents=True)),
@@ -143,6 +144,9 @@ class Description:
             if names.issuperset(parts.graphs):
                 node = self._subset(self._part("subset", name), title)
                 self._add_figures(node, self._count(parts))
+        for ontology in stored_ontologies(self._reader):
+            node = self._subset(NamedNode(ontology.graph), f"Ontology: {ontology.name}")
+            self._add(node, (VOID.triples, _count(ontology.triples)))
         for imported in imported_graphs(self._reader):
             if imported.state == COMPLETE:
                 node = self._subset(NamedNode(imported.iri), f"Imported: {imported.name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from sarag_rdf.types import Source
 from sarag_rdf.vocab import SARAG
 from tests.command import ROOT, Sarag
 from tests.fault_server import FaultServer, Play, failure, playing, relay
+from tests.ontology.museum import MUSEUM
 from tests.sample_graph import (
     BASE,
     SOURCES,
@@ -253,3 +255,24 @@ def test_a_broken_graph_stays_marked_until_it_is_repaired(
     assert not repair(reader)
     assert len(with_revision(reader, Change()).insert) == 1
     assert list(store.quads(reader.minter.kg_graph))
+
+
+def test_ontologies_behind_an_endpoint_are_those_of_a_folder(
+    remote: SparqlEndpoint, tmp_path: Path
+) -> None:
+    path = tmp_path / "museum.ttl"
+    path.write_text(MUSEUM, encoding="utf-8")
+    make_graph(tmp_path / "kg")
+    index(remote, SOURCES)
+    schemas, stored = [], []
+    for location in (tmp_path / "kg", remote):
+        with sarag_rdf.open(location, embedder=HashEmbedder(), endpoint=None) as kg:
+            kg.ontologies.add(path)
+            schemas.append(kg.ontologies.schema())
+            stored += kg.ontologies.list()
+    assert len(schemas[0].properties) == 6
+    assert schemas[0].digest == schemas[1].digest
+    assert replace(stored[0], added="") == replace(stored[1], added="")
+    with sarag_rdf.open(remote, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.ontologies.remove("museum")
+        assert kg.ontologies.list() == ()

@@ -117,6 +117,7 @@ def test_protected_graphs_are_told_by_what_changes_and_not_by_the_text(
         f"WHERE {{ GRAPH ?g {{ ?s a <{S}Entity> ; ?p ?o }} }}",
         f"COPY <{OTHER}> TO <{KG}>",
         f"INSERT DATA {{ GRAPH <{BASE}graph/external/mine> {{ {triple} }} }}",
+        f"INSERT DATA {{ GRAPH <{BASE}graph/ontology/mine> {{ {triple} }} }}",
     ]
     assert put(server, OTHER, f"{triple} .").status == 201
     before = lines(kg)
@@ -472,6 +473,18 @@ def test_a_clean_slate_can_be_filled_in_the_same_update(server: Running, kg: Pat
     got.is_line(403, KG)
     assert set(_contents(kg)) == {graph}
     is_in_order(kg)
+
+
+def test_a_clean_slate_has_no_ontology(server: Running, kg: Path, tmp_path: Path) -> None:
+    path = tmp_path / "museum.ttl"
+    path.write_text("<http://m.example/A> a <http://www.w3.org/2002/07/owl#Class> .")
+    with sarag_rdf.open(kg, embedder=ModelEndpoint(), endpoint=None) as graph:
+        stored = graph.ontologies.add(path)
+        server.update(f"CLEAR GRAPH <{stored.graph}>").is_line(403, stored.graph, "an ontology")
+        assert server.update("CLEAR ALL").status == 204
+        graph.reload()
+        assert graph.ontologies.list() == ()
+        assert graph.fsck().in_order
 
 
 def test_no_update_stores_terms_that_are_too_deep(kg: Path, endpoint: dict[str, str]) -> None:
