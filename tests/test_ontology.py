@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from owlrl import DeductiveClosure, OWLRL_Semantics
 from pyshacl import validate
-from rdflib import DCTERMS, OWL, PROV, RDF, RDFS, SH, BNode, Graph, Literal, Namespace, URIRef
+from rdflib import DCTERMS, OWL, PROV, RDF, RDFS, SH, SKOS, BNode, Graph, Literal, Namespace, URIRef
 from rdflib.term import Node
 
 HERE = Path(__file__).parent
@@ -21,6 +21,8 @@ FILES = HERE / "ontology"
 ONTOLOGY = HERE.parent / "ontology" / "sarag.ttl"
 SHAPES = HERE.parent / "ontology" / "shapes.ttl"
 EVIDENCE_SHAPES = HERE.parent / "ontology" / "evidence-shapes.ttl"
+
+COMMON_ONTOLOGY = HERE.parent / "ontology" / "common.ttl"
 
 SARAG = Namespace("https://w3id.org/sarag/ontology#")
 SCHEMA = Namespace("http://schema.org/")
@@ -98,6 +100,26 @@ def test_ontology_header() -> None:
     assert not list(ontology.objects(None, OWL.imports))
 
 
+def test_the_common_ontology_documents_and_aligns_its_terms() -> None:
+    ontology, header = load(COMMON_ONTOLOGY), URIRef("https://w3id.org/sarag/common")
+    assert list(ontology.subjects(RDF.type, OWL.Ontology)) == [header]
+    own = set(ontology.subjects(RDFS.isDefinedBy, header))
+    labels = Counter(str(ontology.value(term, RDFS.label)) for term in own)
+    assert [label for label, count in labels.items() if count > 1] == []
+    kinds = {OWL.ObjectProperty, OWL.DatatypeProperty}
+    properties = {term for term in own if kinds & set(ontology.objects(term, RDF.type))}
+    assert len(properties) >= 40
+    for term in own:
+        assert ontology.value(term, SKOS.definition), term
+    for term in properties:
+        assert set(ontology.objects(term, SARAG.phrase)), term
+    aligned = (SKOS.exactMatch, SKOS.closeMatch, RDFS.subPropertyOf)
+    unaligned = {
+        term for term in properties if not any((term, a, None) in ontology for a in aligned)
+    }
+    assert len(unaligned) <= 4
+
+
 # ----------------------------------------------------------------------------- Reasoners
 
 
@@ -150,10 +172,11 @@ def test_missing_java_is_never_silent_on_ci(monkeypatch: pytest.MonkeyPatch, is_
     [
         ([ONTOLOGY], True, True, ""),
         ([ONTOLOGY, FILES / "good.ttl"], True, True, ""),
+        ([COMMON_ONTOLOGY], True, True, ""),
         ([FILES / "not_dl.ttl"], False, False, "UseOfNonSimplePropertyInIrreflexive"),
         ([FILES / "not_rl.ttl"], True, False, "UseOfNonSuperClassExpression"),
     ],
-    ids=["ontology", "ontology and data", "not DL", "not RL"],
+    ids=["ontology", "ontology and data", "common ontology", "not DL", "not RL"],
 )
 def test_profiles(
     java: str,
@@ -200,6 +223,17 @@ def test_hermit(java: str, jars: Path, tmp_path: Path, data: str, verdict: str) 
     classes = str(jars / "hermit" / "HermiT.jar")
     program = "org.semanticweb.HermiT.cli.CommandLine"
     assert verdict in run(java, "-cp", classes, program, "-k", file.as_uri())
+
+
+@pytest.mark.reasoner
+def test_the_common_ontology_is_consistent(java: str, jars: Path, tmp_path: Path) -> None:
+    file = merged(tmp_path, COMMON_ONTOLOGY)
+    pellet = str(jars / "pellet" / "*")
+    assert "Consistent: Yes" in run(java, "-cp", pellet, "pellet.Pellet", "consistency", str(file))
+    hermit = str(jars / "hermit" / "HermiT.jar")
+    program = "org.semanticweb.HermiT.cli.CommandLine"
+    printed = run(java, "-cp", hermit, program, "-k", file.as_uri())
+    assert "owl#Thing is satisfiable" in printed
 
 
 # ------------------------------------------------------------------- What follows by rule

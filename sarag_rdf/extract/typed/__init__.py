@@ -1,0 +1,1 @@
+"""Extraction of statements in the terms of an ontology, without a language model."""
