@@ -29,6 +29,13 @@ PROPERTIES: Mapping[Kind, NamedNode] = {
     "property": SARAG.impliesProperty,
     "inverse property": SARAG.impliesInverseProperty,
 }
+Subject = OneOf["identity", "classes", "phrases"]
+SUBJECTS: Mapping[Subject, frozenset[Kind]] = {
+    "identity": frozenset(("merged", "different", "variant")),
+    "classes": frozenset(("class",)),
+    "phrases": frozenset(("property", "inverse property")),
+}
+"""What decisions are about (which entity, its classes, what phrases state) -> their kinds."""
 NO_PROPERTY = OWL.bottomObjectProperty.value
 """The property of phrases that state nothing: it holds between no two things."""
 ANY_TYPE = "any"
