@@ -25,7 +25,16 @@ VALUES = {
     "json_schema",
     "sentences",
 }
-INFRASTRUCTURE = {"endpoints", "terms", "fence", "resources", "compression", "safe_xml", "sandbox"}
+INFRASTRUCTURE = {
+    "endpoints",
+    "terms",
+    "fence",
+    "resources",
+    "compression",
+    "safe_xml",
+    "sandbox",
+    "tables",
+}
 BASE = VALUES | INFRASTRUCTURE | {"cache_errors"}
 STEPS = BASE | {"graph", "network"}
 
@@ -48,6 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "compression": {"errors"},
     "safe_xml": {"errors"},
     "sandbox": {"errors"},
+    "tables": {"errors"},
     "endpoints": {"errors", "iris", "redaction"},
     "http": {"redaction"},
     # adapters: stores, indexes, models

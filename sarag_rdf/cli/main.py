@@ -39,6 +39,7 @@ COMMANDS = {
     "mappings": "write the links as an SSSOM table",
     "merge": "declare two entities the same, by hand or by rule",
     "split": "declare that names refer to different entities",
+    "retype": "decide the class of an entity",
     "serve": "serve a SPARQL endpoint, search and answers over HTTP",
     "validate": "validate the graph against its SHACL shapes",
     "fsck": "check the consistency of a graph, and repair it",

@@ -7,7 +7,7 @@ SSSOM. It is about names or phrases, so it remains valid when sources are added 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Term
 from sarag_rdf.terms import iri, text_of
-from sarag_rdf.vocab import OWL, RDF, RDFS, SARAG, SEMAPV, SSSOM, XSD
+from sarag_rdf.vocab import OWL, RDF, RDFS, SARAG, SEMAPV, SSSOM, TYPE_CLASSES, XSD
 
 Kind = OneOf["merged", "different", "variant", "class", "property", "inverse property"]
 PROPERTIES: Mapping[Kind, NamedNode] = {
@@ -29,8 +29,20 @@ PROPERTIES: Mapping[Kind, NamedNode] = {
     "property": SARAG.impliesProperty,
     "inverse property": SARAG.impliesInverseProperty,
 }
+Subject = OneOf["identity", "classes", "phrases"]
+SUBJECTS: Mapping[Subject, frozenset[Kind]] = {
+    "identity": frozenset(("merged", "different", "variant")),
+    "classes": frozenset(("class",)),
+    "phrases": frozenset(("property", "inverse property")),
+}
+"""What decisions are about (which entity, its classes, what phrases state) -> their kinds."""
 NO_PROPERTY = OWL.bottomObjectProperty.value
 """The property of phrases that state nothing: it holds between no two things."""
+ANY_TYPE = "any"
+"""Entity type in a decision about a phrase: every type, and also no type."""
+VALUE_TYPE = "value"
+"""Entity type in a decision about a phrase: a date or another object with a value, or a literal."""
+_OWN_CLASSES = {node.value: name for name, node in TYPE_CLASSES.items()}
 MANUAL = SEMAPV.ManualMappingCuration.value
 
 
@@ -49,10 +61,10 @@ class Decision:
     ``merged``: `name` refers to the same entity as `other`. ``different``: `name` and `other`
     refer to different entities. ``variant``: in `sources` (IRIs) `name` refers to an entity of its
     own, identified by `qualifier`. ``class``: the entity of `name` belongs to the class `other`
-    (an IRI). ``property`` and ``inverse property``: the phrase `name` between names of the types
-    `ends` states the property `other` (an IRI), from subject to object or the other way round; with
-    `NO_PROPERTY` it states nothing. `justification` is an IRI of SEMAPV; `rule` is empty for manual
-    decisions.
+    (an IRI), which may be that of an entity type. ``property`` and ``inverse property``: the phrase
+    `name` between names of the types `ends` (or `ANY_TYPE`, `VALUE_TYPE`) states the property
+    `other` (an IRI), from subject to object or the other way round; with `NO_PROPERTY` it states
+    nothing. `justification` is an IRI of SEMAPV; `rule` is empty for manual decisions.
     """
 
     kind: Kind
@@ -204,7 +216,9 @@ class Decisions:
     bases: Mapping[str, str] = field(default_factory=dict)
     """Variant -> name"""
     classes: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Name -> the classes of its entity"""
+    """Name -> the classes of its entity, except those of entity types"""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Name -> the entity type of its entity"""
     phrases: Mapping[PhraseSignature, tuple[str, bool]] = field(default_factory=dict)
     """Phrase -> (property that it states, whether the other way round)"""
 
@@ -212,13 +226,14 @@ class Decisions:
     def of(cls, decisions: Iterable[Decision], minter: Minter) -> Decisions:
         """Combine decisions; if a name has several variants in a source, the first one counts.
 
-        The same holds for a phrase with several properties.
+        The same holds for a phrase with several properties and a name with several entity types.
         """
         merges: set[tuple[str, str]] = set()
         different: set[tuple[str, str]] = set()
         variants: dict[tuple[str, str], str] = {}
         bases: dict[str, str] = {}
         classes: defaultdict[str, set[str]] = defaultdict(set)
+        types: dict[str, str] = {}
         phrases: dict[PhraseSignature, tuple[str, bool]] = {}
         for decision in sorted(decisions, key=_order):
             subject, _, object_ = decision.triple(minter)
@@ -226,6 +241,8 @@ class Decisions:
                 merges.add((subject, object_))
             elif decision.kind == "different":
                 different |= {(subject, object_), (object_, subject)}
+            elif decision.kind == "class" and object_ in _OWN_CLASSES:
+                types.setdefault(subject, _OWN_CLASSES[object_])
             elif decision.kind == "class":
                 classes[subject].add(object_)
             elif decision.is_typing:
@@ -236,12 +253,29 @@ class Decisions:
                 for source in decision.sources:
                     variants.setdefault((object_, minter.source_graph(source)), subject)
         decided = {name: frozenset(iris) for name, iris in classes.items()}
-        return cls(frozenset(merges), frozenset(different), variants, bases, decided, phrases)
+        return cls(
+            frozenset(merges), frozenset(different), variants, bases, decided, types, phrases
+        )
 
     @property
     def typing(self) -> tuple[object, object]:
         """The effect on classes and statements."""
-        return self.classes, self.phrases
+        return self.classes, self.types, self.phrases
+
+    def property_of(
+        self, phrase: str, subject_type: str, object_types: Sequence[str]
+    ) -> tuple[str, bool, str] | None:
+        """The decision about a phrase: (property, whether inverse, type of the object), or None.
+
+        `object_types` are in the order of precedence. Types take precedence over `ANY_TYPE`, which
+        may be decided for the object, the subject, or both.
+        """
+        for subject in (subject_type, ANY_TYPE):
+            for object_ in (*object_types, ANY_TYPE):
+                decided = self.phrases.get(PhraseSignature(phrase, subject, object_))
+                if decided is not None:
+                    return *decided, object_
+        return None
 
     @property
     def variant_names(self) -> set[str]:

@@ -17,6 +17,7 @@ from sarag_rdf.derive.decisions import Decisions
 from sarag_rdf.derive.statements import (
     STATEMENT_PROPERTIES,
     ClassRules,
+    NameUses,
     Statement,
     class_triples,
     implied_classes,
@@ -113,9 +114,9 @@ class SourceEvidence:
         evidence.votes.update(vote for vote, _ in votes)
         for (relationship, _), (subjects, objects) in ends.items():
             evidence.relationships |= {(relationship, s, o) for s in subjects for o in objects}
-        types = {(use, graph): v.value for use, graph, p, v in properties if p == ENTITY_TYPE}
+        name_uses = NameUses.of(properties)
         for (relationship, graph), values in relationships.items():
-            statement = statement_of(relationship, graph, values, decisions, types)
+            statement = statement_of(relationship, graph, values, decisions, name_uses)
             evidence.statements |= {statement} if statement else set()
         return evidence
 
@@ -179,7 +180,7 @@ def derive(
     claims = claimed_classes(evidence.votes, refers_to)
     claims |= implied_classes(evidence.statements, refers_to, rules)
     triples |= class_triples(claims, refers_to, decisions)
-    return triples | entity_names(evidence.votes, refers_to)
+    return triples | entity_names(evidence.votes, refers_to, decisions)
 
 
 def claimed_classes(votes: Iterable[Vote], refers_to: Mapping[str, str]) -> set[tuple[str, str]]:
@@ -250,10 +251,14 @@ def _triple(subject: str, predicate: NamedNode, object_: str) -> Triple:
     return Triple(NamedNode(subject), predicate, NamedNode(object_))
 
 
-def entity_names(votes: Mapping[Vote, int], refers_to: Mapping[str, str]) -> set[Triple]:
+def entity_names(
+    votes: Mapping[Vote, int], refers_to: Mapping[str, str], decisions: Decisions
+) -> set[Triple]:
     """Labels, types and values of entities, from the votes on their mentions.
 
-    The class is the majority type over sources (misc only if there is no other). The preferred
+    The class is that of the type decided for a name of the entity (of several names, first the one
+    that gives the entity its IRI), or else of the majority type over sources (misc only if there is
+    no other). The preferred
     label of each language is the name with most sources, where names of the mention that gives the
     entity its IRI come first.
     """
@@ -266,20 +271,21 @@ def entity_names(votes: Mapping[Vote, int], refers_to: Mapping[str, str]) -> set
         if entity is None or count <= 0:
             continue
         if property_ == NAME and isinstance(value, Literal):
-            own = entity.rpartition("/")[2] == mention.rpartition("/")[2]
-            names[entity][own, value] += count
+            names[entity][_is_own_name(mention, entity), value] += count
         elif property_ == ALIAS and isinstance(value, Literal):
             aliases[entity].add(value)
         elif property_ == ENTITY_TYPE:
             types[entity][value.value] += count
         elif property_ == VALUE and isinstance(value, Literal):
             values[entity].add(value)
+    decided = _decided_types(refers_to, decisions)
     triples: set[Triple] = set()
     for entity, forms in names.items():
         node = NamedNode(entity)
         labels = _preferred_labels(forms)
         triples.add(Triple(node, RDF.type, SARAG.Entity))
-        triples.add(Triple(node, RDF.type, TYPE_CLASSES[_majority(types[entity])]))
+        type_ = decided.get(entity) or _majority(types[entity])
+        triples.add(Triple(node, RDF.type, TYPE_CLASSES[type_]))
         for label in labels.values():
             triples.add(Triple(node, SKOS.prefLabel, label))
             triples.add(Triple(node, RDFS.label, label))
@@ -288,6 +294,18 @@ def entity_names(votes: Mapping[Vote, int], refers_to: Mapping[str, str]) -> set
         for label in others - set(labels.values()):
             triples.add(Triple(node, SKOS.altLabel, label))
     return triples
+
+
+def _is_own_name(mention: str, entity: str) -> bool:
+    """Whether a mention gives the entity its IRI."""
+    return entity.rpartition("/")[2] == mention.rpartition("/")[2]
+
+
+def _decided_types(refers_to: Mapping[str, str], decisions: Decisions) -> dict[str, str]:
+    """Entity -> the type that was decided for one of its names."""
+    named = [(name, refers_to[name]) for name in decisions.types if name in refers_to]
+    named.sort(key=lambda pair: (not _is_own_name(*pair), pair[0]))
+    return {entity: decisions.types[name] for name, entity in reversed(named)}
 
 
 def _majority(votes: Counter[str]) -> str:

@@ -249,7 +249,7 @@ def _view_difference(
         _text_difference(retained, targets, old, new),
         _relationship_difference(reader, retained, targets, old, new),
         _statement_difference(reader, retained, targets, old, new, decisions),
-        _name_difference(reader, retained, targets, old, new),
+        _name_difference(reader, retained, targets, old, new, decisions),
     )
     removed: set[Triple] = set().union(*(difference[0] for difference in differences))
     added: set[Triple] = set().union(*(difference[1] for difference in differences))
@@ -407,6 +407,7 @@ def _name_difference(
     targets: MentionTargets,
     old: SourceEvidence,
     new: SourceEvidence,
+    decisions: Decisions,
 ) -> _ViewDifference:
     """Labels and classes of the entities whose votes must be counted again."""
     moved = targets.moved
@@ -425,7 +426,8 @@ def _name_difference(
     new_votes += retained.votes(recounted)
     uncertain = votes_to_count(retained_votes + new_votes, more, unchanged | added)
     retained_votes |= retained.count(uncertain)
-    return names.triples(entities), entity_names(retained_votes + new_votes, unchanged | added)
+    added_names = entity_names(retained_votes + new_votes, unchanged | added, decisions)
+    return names.triples(entities), added_names
 
 
 def _in_graph(triples: Iterable[Triple], graph: NamedNode) -> list[Quad]:

@@ -23,7 +23,14 @@ from sarag_rdf.derive.derive import (
     TextMention,
     Vote,
 )
-from sarag_rdf.derive.statements import DOCUMENT, OBJECT, SUBJECT, Statement, statement_of
+from sarag_rdf.derive.statements import (
+    DOCUMENT,
+    OBJECT,
+    SUBJECT,
+    NameUses,
+    Statement,
+    statement_of,
+)
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import statement_iri, use_of
 from sarag_rdf.ports import Term
@@ -206,21 +213,23 @@ class RetainedEvidence:
         properties: defaultdict[tuple[str, str], dict[str, Term]] = defaultdict(dict)
         for relationship, property_, value, graph in self._rows("statement-parts", relationships):
             properties[relationship.value, graph.value][property_.value] = value
-        types: dict[tuple[str, str], str] = {}
-        if decisions.phrases:
-            uses = {
-                use_of(parts[DOCUMENT].value, parts[end].value)
-                for parts in properties.values()
-                for end in (SUBJECT, OBJECT)
-                if DOCUMENT in parts and end in parts
-            }
-            rows = self._rows("use-types", uses)
-            types = {(use.value, graph.value): type_.value for use, type_, graph in rows}
+        uses = self._name_uses(properties) if decisions.phrases else NameUses()
         result = (
-            statement_of(relationship, graph, parts, decisions, types)
+            statement_of(relationship, graph, parts, decisions, uses)
             for (relationship, graph), parts in properties.items()
         )
         return {statement for statement in result if statement is not None}
+
+    def _name_uses(self, properties: Mapping[tuple[str, str], Mapping[str, Term]]) -> NameUses:
+        """The types and values of the name uses at the ends of relationships."""
+        iris = {
+            use_of(parts[DOCUMENT].value, parts[end].value)
+            for parts in properties.values()
+            for end in (SUBJECT, OBJECT)
+            if DOCUMENT in parts and end in parts
+        }
+        rows = self._rows("use-types", iris)
+        return NameUses.of((u.value, g.value, p.value, v) for u, p, v, g in rows)
 
 
 def mention_targets(reader: GraphReader, mentions: Iterable[str]) -> dict[str, str]:

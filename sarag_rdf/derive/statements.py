@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.derive.decisions import Decisions, PhraseSignature
+from sarag_rdf.derive.decisions import VALUE_TYPE, Decisions
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import phrase_key, use_of
 from sarag_rdf.ports import Term
@@ -26,6 +26,7 @@ from sarag_rdf.vocab import OWL, PROV, RDF, RDFS, SARAG, XSD
 SUBJECT, OBJECT = SARAG.subjectMention.value, SARAG.objectMention.value
 _PROPERTY, _INVERSE = SARAG.statedProperty.value, SARAG.statedInverseProperty.value
 DOCUMENT = PROV.wasDerivedFrom.value
+_TYPE = SARAG.entityType.value
 _VALUE, _PHRASE = SARAG.value.value, SARAG.phrase.value
 STATEMENT_PROPERTIES = frozenset({SUBJECT, OBJECT, _PROPERTY, _INVERSE, _VALUE, _PHRASE, DOCUMENT})
 """Properties of relationships that determine their statements."""
@@ -45,8 +46,31 @@ class Statement(NamedTuple):
 
 RelationshipProperties = Mapping[str, Term]
 """Property -> value, for `STATEMENT_PROPERTIES`."""
-UseTypes = Mapping[tuple[str, str], str]
-"""(name use, source graph) -> entity type of the use of the name."""
+
+
+UseProperty = tuple[str, str, str, Term]
+"""(name use, source graph, property, value)"""
+
+
+@dataclass(frozen=True, slots=True)
+class NameUses:
+    """Types and values of name uses, by (name use, source graph)."""
+
+    types: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    values: Mapping[tuple[str, str], Literal] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, properties: Iterable[UseProperty]) -> NameUses:
+        """From the properties of name uses; of several values of a property, the least counts."""
+        types: dict[tuple[str, str], str] = {}
+        values: dict[tuple[str, str], Literal] = {}
+        for use, graph, property_, value in properties:
+            key = use, graph
+            if property_ == _TYPE:
+                types[key] = min(value.value, types.get(key, value.value))
+            elif property_ == _VALUE and isinstance(value, Literal):
+                values[key] = min(value, values.get(key, value), key=str)
+        return cls(types, values)
 
 
 def statement_of(
@@ -54,18 +78,13 @@ def statement_of(
     graph: str,
     properties: RelationshipProperties,
     decisions: Decisions,
-    types: UseTypes,
+    uses: NameUses,
 ) -> Statement | None:
     """The statement of a relationship in a source graph, or None if it states none.
 
-    `types` are needed for decisions about phrases.
+    A property that was decided for phrases whose object is a value relates the subject to the
+    value of its object, such as a date. `uses` are needed for decisions about phrases.
     """
-
-    def use_type(mention: Term | None) -> str:
-        if mention is None or DOCUMENT not in properties:
-            return ""
-        return types.get((use_of(properties[DOCUMENT].value, mention.value), graph), "")
-
     subject, object_ = properties.get(SUBJECT), properties.get(OBJECT)
     value = properties.get(_VALUE)
     if subject is None:
@@ -74,9 +93,16 @@ def statement_of(
     stated = properties.get(_INVERSE if is_inverse else _PROPERTY)
     property_ = stated.value if stated is not None else ""
     if decisions.phrases and _PHRASE in properties:
-        phrase = phrase_key(properties[_PHRASE].value)
-        signature = PhraseSignature(phrase, use_type(subject), use_type(object_))
-        property_, is_inverse = decisions.phrases.get(signature, (property_, is_inverse))
+        object_value = value or uses.values.get(_use(properties, OBJECT, graph))
+        types = uses.types.get(_use(properties, OBJECT, graph), "")
+        decided = decisions.property_of(
+            phrase_key(properties[_PHRASE].value),
+            uses.types.get(_use(properties, SUBJECT, graph), ""),
+            (VALUE_TYPE, types) if object_value else (types,),
+        )
+        if decided is not None:
+            property_, is_inverse, object_type = decided
+            value = object_value if object_type == VALUE_TYPE else value
     if not property_ or property_ == _NOTHING:
         return None
     first = decisions.variant(subject.value, graph)
@@ -88,6 +114,14 @@ def statement_of(
     if is_inverse:
         first, second = second, first
     return Statement(relationship, property_, is_inverse, first, second)
+
+
+def _use(properties: RelationshipProperties, end: str, graph: str) -> tuple[str, str]:
+    """The use of the name at an end of a relationship; empty if it is not a name in a document."""
+    mention, document = properties.get(end), properties.get(DOCUMENT)
+    if mention is None or document is None:
+        return "", graph
+    return use_of(document.value, mention.value), graph
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 
 from sarag_rdf.derive import retained
-from sarag_rdf.derive.decisions import NO_PROPERTY, Decision, read_decisions
+from sarag_rdf.derive.decisions import (
+    ANY_TYPE,
+    NO_PROPERTY,
+    VALUE_TYPE,
+    Decision,
+    read_decisions,
+)
 from sarag_rdf.derive.incremental import rebuild, refresh
 from sarag_rdf.derive.retained import VoteCounts
 from sarag_rdf.graph.reader import GraphReader
@@ -50,6 +56,7 @@ AXIOMS = tuple(
     for axiom, classes in ((RDFS.domain, DOMAINS), (RDFS.range, RANGES))
     for p, c in classes.items()
 )
+OWN_CLASSES = (SARAG.Person.value, SARAG.GeoPoliticalEntity.value)
 NAMES = tuple("abcdef")
 names = st.sampled_from(NAMES)
 labels = st.builds(
@@ -80,7 +87,9 @@ def facts(draw: st.DrawFn) -> list[Triple]:
         type_ = draw(st.sampled_from(("person", "organization", "misc")))
         class_ = NamedNode(draw(st.sampled_from((CITY, PERSON))))
         classes = [Triple(use, SARAG.entityClass, class_)] if draw(st.booleans()) else []
-        return [*found, Triple(use, SARAG.entityType, Literal(type_)), *classes]
+        dated = Triple(use, SARAG.value, Literal("1800", datatype=XSD.gYear))
+        values = [dated] if draw(st.booleans()) else []
+        return [*found, Triple(use, SARAG.entityType, Literal(type_)), *classes, *values]
     if kind == "use":
         property_ = draw(st.sampled_from(("mentions", "titleMention", "topicMention")))
         return [*found, Triple(text, SARAG[property_], node)]
@@ -112,13 +121,16 @@ decisions = st.one_of(
     st.builds(Decision, st.just("merged"), names, names),
     st.builds(Decision, st.just("merged"), names, names),
     st.builds(Decision, st.just("different"), names, names),
-    st.builds(Decision, st.just("class"), names, st.sampled_from((CITY, PERSON))),
+    st.builds(Decision, st.just("class"), names, st.sampled_from((CITY, PERSON, *OWN_CLASSES))),
     st.builds(
         Decision,
         st.sampled_from(("property", "inverse property")),
         st.sampled_from(("phrase 1", "phrase 2")),
         st.sampled_from((KNOWS, BORN_IN, NO_PROPERTY)),
-        ends=st.tuples(*[st.sampled_from(("person", "organization", "misc", ""))] * 2),
+        ends=st.tuples(
+            st.sampled_from(("person", "organization", "misc", "", ANY_TYPE)),
+            st.sampled_from(("person", "organization", "misc", "", ANY_TYPE, VALUE_TYPE)),
+        ),
     ),
     st.builds(
         Decision,
