@@ -47,7 +47,7 @@ from sarag_rdf.extract.typed.features import (
     subject_features,
 )
 from sarag_rdf.extract.typed.matching import soft_text
-from sarag_rdf.extract.typed.trees import BoostedTrees
+from sarag_rdf.extract.typed.trees import FIELDS, BoostedTrees
 from sarag_rdf.kg.registry import make_embedder
 
 EXAMPLES = 10
@@ -168,6 +168,26 @@ def arrays_of(model: HistGradientBoostingClassifier) -> BoostedTrees:
         padded("left", np.int64), padded("right", np.int64), padded("value", np.float64),
         padded("missing_go_to_left", bool), padded("is_leaf", bool),
     )  # fmt: skip
+
+
+def mean(first: BoostedTrees, second: BoostedTrees) -> BoostedTrees:
+    """The classifier with the mean of the two log-odds."""
+    size = max(first.feature.shape[1], second.feature.shape[1])
+
+    def joined(name: str) -> np.ndarray:
+        both = [getattr(trees, name) for trees in (first, second)]
+        padded = [np.pad(array, ((0, 0), (0, size - array.shape[1]))) for array in both]
+        return np.concatenate(padded)
+
+    columns = {name: joined(name) for name in FIELDS}
+    columns["value"] = columns["value"] / 2
+    return BoostedTrees((first.baseline + second.baseline) / 2, **columns)
+
+
+def mean_scorer(first: Path, second: Path) -> Scorer:
+    """The means of two saved scorers."""
+    one, two = Scorer.load(first), Scorer.load(second)
+    return Scorer(mean(one.objects, two.objects), mean(one.subjects, two.subjects))
 
 
 def fit_objects(data: Iterable[Data], seed: int = 0) -> BoostedTrees:
