@@ -56,6 +56,9 @@ LIMIT = {"dbpedia_webnlg": 1000, "wikidata_tekgen": 120}
 NEGATIVES = 0.15
 """Share of the pairs without a statement that are used; the others are weighted for them."""
 
+PAIRS = 40_000
+"""An ontology with this number of pairs has weight 1; others by the square root of the ratio."""
+
 
 @dataclass
 class Row:
@@ -193,12 +196,14 @@ def mean_scorer(first: Path, second: Path) -> Scorer:
 def fit_objects(data: Iterable[Data], seed: int = 0) -> BoostedTrees:
     random = np.random.default_rng(seed)
     features, gold, weights = [], [], []
-    for row in (row for d in data for row in d.rows):
-        own = row.gold[row.mask]
-        used = own | (random.random(len(own)) < NEGATIVES)
-        features.append(row.features[used])
-        gold.append(own[used])
-        weights.append(np.where(own[used], 1, 1 / NEGATIVES))
+    for d in data:
+        size = sum(len(row.features) for row in d.rows)
+        for row in d.rows:
+            own = row.gold[row.mask]
+            used = own | (random.random(len(own)) < NEGATIVES)
+            features.append(row.features[used])
+            gold.append(own[used])
+            weights.append(np.where(own[used], 1, 1 / NEGATIVES) * (PAIRS / size) ** 0.5)
     return fit(
         np.concatenate(features).astype(np.float32), np.concatenate(gold), np.concatenate(weights)
     )
@@ -245,7 +250,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--folds", type=int, default=3)
+    parser.add_argument("--folds", type=int, default=8)
     parser.add_argument("--kinds", default="examples,labels")
     parser.add_argument("--package", action="store_true")
     arguments = parser.parse_args()
