@@ -105,16 +105,16 @@ def opened(options: argparse.Namespace, engine: Engine = "auto") -> KnowledgeGra
 
 def build(options: argparse.Namespace) -> Figures:
     """Bulk index, or import."""
-    begin = time.perf_counter()
+    begin = time.process_time()
     embedding = 0.0
     with opened(options) as kg:
         make = kg.session.vectors.build
 
         def timed(*given: Any, **named: Any) -> None:
             nonlocal embedding
-            start = time.perf_counter()
+            start = time.process_time()
             make(*given, **named)
-            embedding = time.perf_counter() - start
+            embedding = time.process_time() - start
 
         kg.session.vectors.build = timed  # type: ignore[method-assign]
         if options.edges[0]:
@@ -125,7 +125,7 @@ def build(options: argparse.Namespace) -> Figures:
                 file = Path(scratch) / "metaqa.nt"
                 ntriples(options.metaqa, file, 1)
                 kg.import_graph(file, "rdf")
-        seconds = time.perf_counter() - begin
+        seconds = time.process_time() - begin
         counts = kg.stats()
     size = sum(file.stat().st_size for file in options.kg.rglob("*") if file.is_file())
     return {"seconds": seconds, "vectors": embedding, "counts": counts, "disk": size / 1e6}
@@ -134,13 +134,13 @@ def build(options: argparse.Namespace) -> Figures:
 def ask(options: argparse.Namespace) -> Figures:
     """Open, first search, and warm searches by stage."""
     asked = questions(options)
-    begin = time.perf_counter()
+    begin = time.process_time()
     with opened(options, "memory") as kg:
         retriever = kg.retriever("sarag", limit=10)
-        opening = time.perf_counter() - begin
-        begin = time.perf_counter()
+        opening = time.process_time() - begin
+        begin = time.process_time()
         retriever.retrieve(Query(asked[0]))
-        first = time.perf_counter() - begin
+        first = time.process_time() - begin
         with kg.session.read() as snapshot:
             view, watch = snapshot.view, Stopwatch()
         rows: list[Figures] = []
@@ -172,9 +172,9 @@ def compare(options: argparse.Namespace) -> Figures:
             retriever = kg.retriever("sarag", limit=10)
             retriever.retrieve(Query(asked[0]))
             for question in asked:
-                begin = time.perf_counter()
+                begin = time.process_time()
                 found = retriever.retrieve(Query(question))
-                seconds[engine].append(time.perf_counter() - begin)
+                seconds[engine].append(time.process_time() - begin)
                 told[engine].append(retrieved_to_dict(found))
     return {"seconds": seconds, "equal": told["memory"] == told["sparql"]}
 
@@ -187,14 +187,14 @@ def update(options: argparse.Namespace) -> Figures:
     asked = questions(options)[0]
 
     def timed(name: str, change: Callable[[KnowledgeGraph], object]) -> None:
-        begin = time.perf_counter()
+        begin = time.process_time()
         with opened(options) as kg:
             change(kg)
-        found[name] = time.perf_counter() - begin
-        begin = time.perf_counter()
+        found[name] = time.process_time() - begin
+        begin = time.process_time()
         with opened(options) as kg:
             kg.retriever("sarag", limit=10).retrieve(Query(asked))
-        found[f"{name}, open and search"] = time.perf_counter() - begin
+        found[f"{name}, open and search"] = time.process_time() - begin
 
     extractor = GeneratedExtractor(corpus)
     new = corpus.source(1, version=1)
@@ -228,9 +228,9 @@ def copying() -> float:
     block = np.ones(64 << 20, dtype=np.uint8)
     times = []
     for _ in range(5):
-        begin = time.perf_counter()
+        begin = time.process_time()
         block.copy()
-        times.append(time.perf_counter() - begin)
+        times.append(time.process_time() - begin)
     return len(block) / (1000.0 * min(times))
 
 

@@ -23,6 +23,7 @@ VALUES = {
     "ports",
     "arrays",
     "json_schema",
+    "sentences",
 }
 INFRASTRUCTURE = {"endpoints", "terms", "fence", "resources", "compression", "safe_xml", "sandbox"}
 BASE = VALUES | INFRASTRUCTURE | {"cache_errors"}
@@ -33,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "types": set(),
     "vocab": set(),
     "json_schema": set(),
+    "sentences": set(),
     "arrays": set(),
     "redaction": set(),
     "errors": {"redaction"},
@@ -97,9 +99,11 @@ ONLY_IN: dict[str, set[str]] = {
     "sqlite3": {"models"},
     "spacy": {"extract"},
     "bs4": {"read"},
-    "matplotlib": {"picture", "evaluation"},
+    "matplotlib": {"evaluation"},
+    "resvg_py": {"picture"},
     "ir_measures": {"evaluation"},
-    "pyshacl": {"inspect"},
+    "pyshacl": {"rdf"},
+    "shacl": {"rdf"},
     "starlette": {"serve"},
     "uvicorn": {"serve"},
     "anyio": {"serve"},

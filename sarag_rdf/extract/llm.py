@@ -21,8 +21,8 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
     UsageError,
 )
+from sarag_rdf.extract.descriptions import build_descriptions, sentences_with_name
 from sarag_rdf.extract.entity_types import nearest_type
-from sarag_rdf.extract.sentences import build_descriptions, sentences_with_name, split_sentences
 from sarag_rdf.fence import fence_for, restored
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.json_schema import array_of, object_of, one_of, string
@@ -30,6 +30,7 @@ from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM
 from sarag_rdf.resources import prompt_hash, render_prompt
+from sarag_rdf.sentences import split_sentences
 from sarag_rdf.types import ENTITY_TYPES, Document, Extraction, Mention, Method, Relation, Usage
 
 CALLS_PER_DOCUMENT: Final = 2

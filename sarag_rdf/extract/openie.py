@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.errors import ExtractionFormatError, InputError
-from sarag_rdf.extract.names import lead_name, short_names_of_person, strip_disambiguation
-from sarag_rdf.extract.sentences import (
+from sarag_rdf.extract.descriptions import (
     MAX_SENTENCES,
     build_descriptions,
     sentences_with_name,
-    split_sentences,
 )
+from sarag_rdf.extract.names import lead_name, short_names_of_person, strip_disambiguation
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.options import Options
+from sarag_rdf.sentences import split_sentences
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation
 
 Triple = tuple[str, str, str]

@@ -12,9 +12,8 @@ from sarag_rdf.errors import StoreError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Term
-from sarag_rdf.rdf.shacl.data import Data
+from sarag_rdf.rdf.shacl.engines import read_shapes, validate
 from sarag_rdf.rdf.shacl.report import ValidationReport, Violation, violations_of
-from sarag_rdf.rdf.shacl.shapes import read_shapes, validate
 from sarag_rdf.read import InputProblem
 from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, XSD
 
@@ -150,7 +149,7 @@ SHAPES = ("shapes.ttl", "evidence-shapes.ttl")
 
 def validate_evidence(evidence: Iterable[Quad | Triple]) -> ValidationReport:
     """Validate one source graph on its own."""
-    return validate(read_shapes(*SHAPES), Data(evidence))
+    return validate(read_shapes(*SHAPES), evidence)
 
 
 def quarantine_problem(

@@ -20,8 +20,8 @@ from itertools import tee
 from typing import TYPE_CHECKING
 
 from sarag_rdf.errors import MissingDependencyError
+from sarag_rdf.extract.descriptions import MAX_SENTENCES, build_descriptions
 from sarag_rdf.extract.names import lead_name, short_names_of_person
-from sarag_rdf.extract.sentences import MAX_SENTENCES, build_descriptions
 from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.extract.typed.phrases import PhraseMatcher
 from sarag_rdf.extract.typed.version import SCORER
