@@ -211,6 +211,6 @@ def test_on_the_command_line(kg: KnowledgeGraph, sarag: Sarag) -> None:
         .startswith("sarag: --rule decides nothing")
     )
     assert sarag("merge", "--undo-all").complaints == [
-        "sarag: no decision: see  sarag merge --list"
+        "sarag: no decision: see sarag merge --list"
     ]
     assert sarag("retype", "--undo-all").out == "2 undone\n"
