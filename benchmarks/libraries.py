@@ -269,6 +269,7 @@ def main() -> int:
     parser.add_argument("--embeddings", type=Path, help="embeddings.sqlite of a graph")
     parser.add_argument("--engines", default=",".join(ENGINES))
     parser.add_argument("--phases", default=",".join(PHASES))
+    parser.add_argument("--runs", type=int, default=3, help="runs of each search, in turns")
     parser.add_argument("--sources", type=int, default=1000)
     parser.add_argument("--validators", default=",".join(VALIDATORS))
     parser.add_argument("--folder", type=Path, help="folder for files, which are not deleted")
@@ -280,7 +281,7 @@ def main() -> int:
             prepare(data, arguments.n, arguments.embeddings)
             engines = arguments.engines.split(",")
             if arguments.part == "vectors":
-                print(compare(engines, data, arguments.phases.split(",")))
+                print(compare(engines, data, arguments.phases.split(","), arguments.runs))
             else:
                 print(faults(engines, data))
     elif arguments.part == "shacl":

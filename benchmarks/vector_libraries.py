@@ -24,6 +24,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -272,10 +273,10 @@ class Faiss:
 
 
 class FaissFlat(Faiss):
-    """Exhaustive search; numbers that outlive deletions need an `IndexIDMap2` around it."""
+    """Exhaustive search; numbers that outlive deletions need an `IndexIDMap` around it."""
 
     def create(self, matrix: Matrix) -> Any:
-        return self.faiss.IndexIDMap2(self.faiss.IndexFlatIP(DIMENSION))
+        return self.faiss.IndexIDMap(self.faiss.IndexFlatIP(DIMENSION))
 
     def _add(self, index: Any, matrix: Matrix, first: int) -> None:
         index.add_with_ids(matrix, np.arange(first, first + len(matrix)))
@@ -530,22 +531,37 @@ def run(step: str, name: str, data: Path, folder: Path) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compare(names: Sequence[str], data: Path, phases: Sequence[str]) -> str:
-    """A table of Markdown with the figures of some engines; figures are also left in a file."""
-    columns: dict[str, Figures] = {}
-    for name in names:
-        folder, file = data / _slug(name), data / f"{_slug(name)}.json"
-        figures = json.loads(file.read_text()) if file.exists() else {}
-        for phase in phases:
+def compare(names: Sequence[str], data: Path, phases: Sequence[str], runs: int) -> str:
+    """A table of Markdown with the figures of some engines.
+
+    Searches run several times, in turns, and the best time counts. The figures of each engine are
+    also in a file, and those of phases that are not run are read from it.
+    """
+    columns = {name: {} if "build" in phases else _figures(data, name) for name in names}
+    for phase in phases:
+        for _, (name, figures) in product(range(_runs(phase, runs)), columns.items()):
+            folder = data / _slug(name)
             if phase == "build":
                 shutil.rmtree(folder, ignore_errors=True)
                 folder.mkdir()
             answer = run(phase, name, data, folder)
             print(f"{name}: {phase}: {answer}", file=sys.stderr, flush=True)
-            figures |= answer if isinstance(answer, dict) else {}
-            file.write_text(json.dumps(figures))
-        columns[name] = figures
+            for figure, value in answer.items() if isinstance(answer, dict) else ():
+                is_time = phase == "search" and figure.endswith("ms")
+                figures[figure] = min(value, figures.get(figure, value)) if is_time else value
+            (data / f"{_slug(name)}.json").write_text(json.dumps(figures))
     return _table(columns)
+
+
+def _runs(phase: str, runs: int) -> int:
+    """The number of times that a phase is run."""
+    return runs if phase == "search" else 1
+
+
+def _figures(data: Path, name: str) -> Figures:
+    """The figures of phases that were run before."""
+    file = data / f"{_slug(name)}.json"
+    return json.loads(file.read_text()) if file.exists() else {}
 
 
 def faults(names: Sequence[str], data: Path) -> str:

@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 
 class SharedModel:
-    """A loaded sentence-transformers model that computes the embeddings of a batch once."""
+    """A loaded sentence-transformers model that computes the embedding of a text once."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._vectors: dict[tuple[str, ...], Matrix] = {}
+        self._vectors: dict[str, Matrix] = {}
         self._turn = threading.Lock()
 
     def get_embedding_dimension(self) -> int:
         return int(self._model.get_embedding_dimension())
 
     def encode(self, texts: Sequence[str], **options: Any) -> Matrix:
-        batch = tuple(texts)
         with self._turn:
-            if batch not in self._vectors:
-                self._vectors[batch] = np.asarray(self._model.encode(texts, **options))
-            return self._vectors[batch].copy()
+            new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+            if new:
+                self._vectors.update(zip(new, self._model.encode(new, **options), strict=True))
+            return np.stack([self._vectors[text] for text in texts])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -112,7 +112,7 @@ def test_the_common_ontology_documents_and_aligns_its_terms() -> None:
     for term in own:
         assert ontology.value(term, SKOS.definition), term
     for term in properties:
-        assert set(ontology.objects(term, SARAG.phrase)), term
+        assert set(ontology.objects(term, SARAG.statedAs)), term
     aligned = (SKOS.exactMatch, SKOS.closeMatch, RDFS.subPropertyOf)
     unaligned = {
         term for term in properties if not any((term, a, None) in ontology for a in aligned)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
-from sarag_rdf.cli import evaluate_activation, evaluate_compare, evaluate_qa, evaluate_retrieval
+from sarag_rdf.cli import (
+    evaluate_activation,
+    evaluate_compare,
+    evaluate_extraction,
+    evaluate_qa,
+    evaluate_retrieval,
+)
 
 
 @click.group(
@@ -14,10 +20,16 @@ from sarag_rdf.cli import evaluate_activation, evaluate_compare, evaluate_qa, ev
 )
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Evaluate retrieval and answers on questions with known evidence or answers."""
+    """Evaluate retrieval, answers and extraction on data with known results."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
-for _part in (evaluate_retrieval, evaluate_qa, evaluate_compare, evaluate_activation):
+for _part in (
+    evaluate_retrieval,
+    evaluate_qa,
+    evaluate_compare,
+    evaluate_activation,
+    evaluate_extraction,
+):
     command.add_command(_part.command)

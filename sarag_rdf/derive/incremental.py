@@ -205,7 +205,8 @@ def recompute(
 ) -> Change:
     """The same change as `refresh`, computed from all retained evidence.
 
-    The graphs in `drop` are not read, so their content may be invalid.
+    The graphs in `drop`, which may also be ontologies, are not read, so their content may be
+    invalid.
     """
     if decisions is None:
         decisions = Decisions.of(read_decisions(reader), reader.minter)
@@ -286,7 +287,7 @@ def _derive_all(
         name = decisions.bases[variant]
         if variant in targets and name not in roots:
             targets[name] = targets[variant]
-    rules = ClassRules.read(reader, properties_of(evidence.statements))
+    rules = ClassRules.read(reader, properties_of(evidence.statements), without, quads)
     return derive(evidence, targets, rules, decisions)
 
 

@@ -10,16 +10,17 @@ to which classes it belongs.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pyoxigraph import Literal, NamedNode, Triple
+from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.derive.decisions import VALUE_TYPE, Decisions
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import phrase_key, use_of
 from sarag_rdf.ports import Term
+from sarag_rdf.terms import iri
 from sarag_rdf.vocab import OWL, PROV, RDF, RDFS, SARAG, XSD
 
 SUBJECT, OBJECT = SARAG.subjectMention.value, SARAG.objectMention.value
@@ -131,11 +132,33 @@ class ClassRules:
     ranges: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, reader: GraphReader, properties: Iterable[str]) -> ClassRules:
-        """The domains and ranges in the stored ontologies that are named classes."""
+    def read(
+        cls,
+        reader: GraphReader,
+        properties: Iterable[str],
+        without: Container[str] = (),
+        quads: Iterable[Quad] = (),
+    ) -> ClassRules:
+        """The domains and ranges that are named classes, in the stored ontologies.
+
+        Except for the graphs in `without`, and with those among `quads`.
+        """
+        properties = frozenset(properties)
+        rows = [
+            (property_, axiom, class_)
+            for property_, axiom, class_, graph in reader.select_provenance_for(
+                "domains-ranges", properties
+            )
+            if graph.value not in without
+        ]
+        rows += [
+            (quad.subject, quad.predicate, quad.object)
+            for quad in quads
+            if quad.predicate in (RDFS.domain, RDFS.range) and iri(quad.subject) in properties
+        ]
         domains: defaultdict[str, set[str]] = defaultdict(set)
         ranges: defaultdict[str, set[str]] = defaultdict(set)
-        for property_, axiom, class_ in reader.select_provenance_for("domains-ranges", properties):
+        for property_, axiom, class_ in rows:
             if isinstance(class_, NamedNode) and _is_named_class(class_.value):
                 target = domains if axiom == RDFS.domain else ranges
                 target[property_.value].add(class_.value)

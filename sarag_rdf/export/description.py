@@ -29,7 +29,7 @@ from sarag_rdf.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, X
 
 _MEDIA_TYPE = "https://www.iana.org/assignments/media-types/"
 _PROTOCOL = NamedNode("https://www.w3.org/TR/sparql11-protocol/")
-Pair = tuple[NamedNode, Term]
+PropertyValue = tuple[NamedNode, Term]
 
 
 def describe(reader: GraphReader, dumps: Sequence[Dump] = (), endpoint: str = "") -> bytes:
@@ -66,7 +66,7 @@ class Description:
         subject, type_first = str(triple.subject), triple.predicate != RDF.type
         return triple.subject != self.node, subject, type_first, str(triple)
 
-    def _add(self, subject: NamedNode, *pairs: Pair) -> None:
+    def _add(self, subject: NamedNode, *pairs: PropertyValue) -> None:
         self._triples |= {Triple(subject, predicate, value) for predicate, value in pairs}
 
     def _part(self, *path: str) -> NamedNode:
@@ -199,7 +199,7 @@ class Description:
     def _runs(self) -> str:
         return self._reader.minter.runs_graph
 
-    def _activity(self, node: NamedNode, statements: Iterable[Pair]) -> None:
+    def _activity(self, node: NamedNode, statements: Iterable[PropertyValue]) -> None:
         self._add(self.node, (PROV.wasGeneratedBy, node))
         self._add(node, (RDF.type, PROV.Activity), *statements)
 
@@ -238,7 +238,7 @@ class Description:
         )
 
 
-def _distribution(dump: Dump, url: NamedNode) -> Iterator[Pair]:
+def _distribution(dump: Dump, url: NamedNode) -> Iterator[PropertyValue]:
     yield RDF.type, DCAT.Distribution
     yield DCAT.downloadURL, url
     yield DCAT.accessURL, url

@@ -39,7 +39,7 @@ _PREFIX_NAMES = (
 )
 """The first path segments of IRIs below the base; each is also the name of a prefix."""
 
-Row = tuple[Any, Any, Any, Any]
+QuadRow = tuple[Any, Any, Any, Any]
 """(subject, predicate, object, graph)"""
 
 
@@ -77,7 +77,7 @@ def _sort_key(triple: ox.Triple) -> tuple[str, bool, str, str]:
 
 
 def _merge_rows(
-    rows: Iterable[Row], selection: GraphSelection | None, *, rdf12: bool
+    rows: Iterable[QuadRow], selection: GraphSelection | None, *, rdf12: bool
 ) -> list[ox.Triple]:
     """The unique, sorted triples of rows that contain all statements about some subjects.
 
@@ -109,7 +109,7 @@ def _list_subjects(store: GraphStore, graphs: Sequence[str] | None) -> list[str]
     return sorted(subjects)
 
 
-def _rows_by_subject(store: GraphStore, graphs: Sequence[str] | None) -> Iterator[list[Row]]:
+def _rows_by_subject(store: GraphStore, graphs: Sequence[str] | None) -> Iterator[list[QuadRow]]:
     """Yield all rows of batches of subjects; for several `graphs`, also from other graphs."""
     subjects = iter(_list_subjects(store, graphs))
     only = ox.NamedNode(graphs[0]) if graphs is not None and len(graphs) == 1 else None
@@ -138,11 +138,11 @@ def sorted_quads(
                 yield ox.Quad(triple.subject, triple.predicate, triple.object, name)
 
 
-def _graph_rows(store: GraphStore, graph: str) -> Iterator[list[Row]]:
+def _graph_rows(store: GraphStore, graph: str) -> Iterator[list[QuadRow]]:
     """The rows of one graph, in one batch if it is small."""
     name = ox.NamedNode(graph)
     quads = islice(store.quads(graph), _MAX_SORTED_QUADS + 1)
-    rows: list[Row] = [(q.subject, q.predicate, q.object, name) for q in quads]
+    rows: list[QuadRow] = [(q.subject, q.predicate, q.object, name) for q in quads]
     return iter([rows]) if len(rows) <= _MAX_SORTED_QUADS else _rows_by_subject(store, [graph])
 
 

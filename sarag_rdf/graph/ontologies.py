@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.graph.metadata import now, run_quads, with_revision
+from sarag_rdf.graph.metadata import now, run_quads
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.ports import Change, Term
 from sarag_rdf.terms import iri, iri_or_literal
@@ -55,26 +55,23 @@ def ontology_triples(reader: GraphReader, names: Iterable[str] = ()) -> Iterator
             yield from (quad.triple for quad in reader.store.quads(ontology.graph))
 
 
-def add_ontology(reader: GraphReader, ontology: StoredOntology, triples: Sequence[Triple]) -> None:
-    """Store an ontology, instead of one with the same name, in one transaction."""
+def ontology_added(
+    reader: GraphReader, ontology: StoredOntology, triples: Sequence[Triple]
+) -> tuple[list[Quad], Change]:
+    """The quads of an ontology, and the change of metadata that storing them implies."""
     graph = NamedNode(ontology.graph)
     content = [Quad(t.subject, t.predicate, iri_or_literal(t.object), graph) for t in triples]
     stored = replace(ontology, triples=len(content))
     run = run_quads(reader, "ontology added", now(), [(PROV.generated, graph)])
-    change = Change(
-        (graph.value,),
-        tuple(_stored_metadata(reader, graph)),
-        (*content, *_metadata(reader, stored), *run),
-    )
-    reader.store.apply(with_revision(reader, change))
+    metadata = (*_metadata(reader, stored), *run)
+    return content, Change((), tuple(_stored_metadata(reader, graph)), metadata)
 
 
-def remove_ontology(reader: GraphReader, ontology: StoredOntology) -> None:
-    """Delete an ontology and its metadata."""
+def ontology_removed(reader: GraphReader, ontology: StoredOntology) -> Change:
+    """The change of metadata when an ontology is removed."""
     graph = NamedNode(ontology.graph)
     run = run_quads(reader, "ontology removed", now(), [(PROV.invalidated, graph)])
-    change = Change((graph.value,), tuple(_stored_metadata(reader, graph)), tuple(run))
-    reader.store.apply(with_revision(reader, change))
+    return Change((), tuple(_stored_metadata(reader, graph)), tuple(run))
 
 
 def _metadata(reader: GraphReader, ontology: StoredOntology) -> list[Quad]:

@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from sarag_rdf.compression import MAX_EXPANSION
-from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
@@ -31,7 +30,6 @@ from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import Options
 from sarag_rdf.ports import (
     LLM,
-    ChooseVectors,
     Embedder,
     Extractor,
     Gather,
@@ -46,42 +44,19 @@ from sarag_rdf.rdf.child_parser import MAX_SECONDS
 from sarag_rdf.rdf.shacl.engines import Engine as ShaclEngine
 from sarag_rdf.rdf.shacl.report import ValidationReport
 from sarag_rdf.retrieve.question import question_of
-from sarag_rdf.retrieve.view import Engine
 from sarag_rdf.types import Answer, Retrieved
 
 
 class KnowledgeGraph:
     """A graph in a folder, in memory, or behind a SPARQL endpoint; use it in a ``with`` block.
 
-    Reading takes a snapshot, which a writer elsewhere may overtake. Methods that change the graph
-    lock it while they run. All methods raise errors of `sarag_rdf.errors`.
+    `sarag_rdf.open` opens one. Reading takes a snapshot, which a writer elsewhere may overtake.
+    Methods that change the graph lock it while they run. All methods raise errors of
+    `sarag_rdf.errors`.
     """
 
-    def __init__(
-        self,
-        location: str | Path | SparqlEndpoint | None,
-        *,
-        base: str | None = None,
-        over: Sequence[str] = (),
-        embedder: str | Embedder | None = None,
-        endpoint: ModelEndpoint | None = None,
-        llm: LLM | None = None,
-        engine: Engine = "auto",
-        vectors: ChooseVectors | None = None,
-        keep_vectors: bool = True,
-    ) -> None:
-        """See `sarag_rdf.open`."""
-        self.session = Session(
-            location,
-            base=base,
-            over=over,
-            embedder=embedder,
-            endpoint=endpoint,
-            llm=llm,
-            engine=engine,
-            vectors=vectors,
-            keep_vectors=keep_vectors,
-        )
+    def __init__(self, session: Session) -> None:
+        self.session = session
         self.links = Links(self.session)
         self.identity = Identity(self.session)
         self.ontologies = Ontologies(self.session)

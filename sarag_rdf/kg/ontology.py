@@ -9,13 +9,14 @@ from pathlib import Path
 from pyoxigraph import Triple
 
 from sarag_rdf.compression import MAX_EXPANSION
+from sarag_rdf.derive.incremental import recompute
 from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.graph.metadata import read_meta
+from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.ontologies import (
     StoredOntology,
-    add_ontology,
+    ontology_added,
+    ontology_removed,
     ontology_triples,
-    remove_ontology,
     stored_ontologies,
 )
 from sarag_rdf.graph.reader import GraphReader
@@ -25,11 +26,15 @@ from sarag_rdf.kg.session import Session
 from sarag_rdf.ontology.check import OntologyFinding, check
 from sarag_rdf.ontology.read import OntologyFile, header_of, read_ontology, schema_of
 from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.ports import Extractor
+from sarag_rdf.ports import Change, Extractor
 from sarag_rdf.rdf.child_parser import MAX_SECONDS
 from sarag_rdf.rdf.parse import RdfReadOptions
+from sarag_rdf.resources import ontology_path
 from sarag_rdf.terms import iri_or_literal
 from sarag_rdf.vocab import RDF, SARAG
+
+PACKAGED = "common"
+"""The name of the packaged ontology."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,8 @@ class Ontologies:
     ) -> OntologyReport:
         """Add the ontology in a file or at a URL; a graph that does not exist is created.
 
+        The location ``common`` is the packaged ontology.
+
         `name` is by default made from the file name. Blank nodes are stored as IRIs. The report
         has the findings of `check_file`, which do not prevent that the ontology is added. Raises
         `InputError` for a file that cannot be read or has no class and no property, and
@@ -76,8 +83,9 @@ class Ontologies:
         """
         options = RdfReadOptions(format, base_iri)
         with self._session.write() as reader:
+            packaged = str(ontology_path("common.ttl")) if str(location) == PACKAGED else None
             file = read_ontology(
-                str(location),
+                packaged or str(location),
                 options,
                 genid=f"{reader.minter.base}genid/",
                 max_expansion=max_expansion,
@@ -97,7 +105,8 @@ class Ontologies:
             if not already:
                 if read_meta(reader.store) is None:
                     Writer(reader).write_metadata("")
-                add_ontology(reader, ontology, file.triples)
+                content, metadata = ontology_added(reader, ontology, file.triples)
+                _apply(reader, recompute(reader, (ontology.graph,), content), metadata)
                 self._session.vectors.carry_over(reader)
             return OntologyReport(
                 ontology.name,
@@ -112,7 +121,7 @@ class Ontologies:
 
     def list(self) -> tuple[StoredOntology, ...]:
         """The ontologies of the graph, by name."""
-        with self._session.read() as snapshot:
+        with self._session.read(missing_ok=True) as snapshot:
             return tuple(stored_ontologies(snapshot.own))
 
     def remove(self, *names: str) -> None:
@@ -121,7 +130,8 @@ class Ontologies:
             known = {ontology.name: ontology for ontology in stored_ontologies(reader)}
             _check_names(names, known)
             for name in dict.fromkeys(names):
-                remove_ontology(reader, known[name])
+                metadata = ontology_removed(reader, known[name])
+                _apply(reader, recompute(reader, (known[name].graph,), ()), metadata)
             self._session.vectors.carry_over(reader)
 
     def schema(self, *names: str) -> Schema:
@@ -151,11 +161,16 @@ def extractor_of(
 ) -> Extractor:
     """The extractor of that name, or the one given.
 
-    A named one follows `schema`, by default that of the graph's ontologies.
+    A named one follows `schema`, by default that of the graph's ontologies except the packaged one,
+    which is the default of extractors.
     """
     if not isinstance(extractor, str):
         return extractor
-    return session.models.extractor(extractor, schema or Ontologies(session).schema())
+    if schema is None:
+        ontologies = Ontologies(session)
+        names = [stored.name for stored in ontologies.list() if stored.name != PACKAGED]
+        schema = ontologies.schema(*names) if names else None
+    return session.models.extractor(extractor, schema)
 
 
 def check_file(
@@ -174,6 +189,16 @@ def check_file(
         max_seconds=max_seconds,
     )
     return check(file.triples, file.repaired)
+
+
+def _apply(reader: GraphReader, derived: Change, metadata: Change) -> None:
+    """Apply the change of an ontology with that of derived data in one transaction."""
+    change = Change(
+        derived.drop,
+        (*derived.delete, *metadata.delete),
+        (*derived.insert, *metadata.insert),
+    )
+    reader.store.apply(with_revision(reader, change))
 
 
 def _described(reader: GraphReader, file: OntologyFile, name: str) -> StoredOntology:
@@ -210,7 +235,7 @@ def _check_names(names: Sequence[str], known: dict[str, StoredOntology] | set[st
         raise UsageError(f"no such ontology: '{unknown[0]}': {hint}")
 
 
-_OWN_PROPERTIES = frozenset((SARAG.phrase.value, SARAG.inversePhrase.value))
+_OWN_PROPERTIES = frozenset((SARAG.statedAs.value, SARAG.inverselyStatedAs.value))
 
 
 def _refuse_documents(file: OntologyFile) -> None:

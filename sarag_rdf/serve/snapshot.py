@@ -36,7 +36,7 @@ def fingerprint(store: Path) -> Fingerprint:
     return frozenset(files)
 
 
-class Snapshot:
+class StoreSnapshot:
     """A store opened for reading, and reopened when it has changed."""
 
     def __init__(self, folder: Path) -> None:

@@ -29,7 +29,7 @@ from sarag_rdf.rdf.update_guard import UpdateTraits, inspect_update, is_plain, w
 from sarag_rdf.rdf.writer_lock import COPY
 from sarag_rdf.safe_xml import PlainXml
 from sarag_rdf.serve.http import RDF_TYPES
-from sarag_rdf.serve.jobs import Payload, Reply, RequestError, UpdateJob, WriteGraphJob
+from sarag_rdf.serve.jobs import JobReply, Payload, RequestError, UpdateJob, WriteGraphJob
 from sarag_rdf.serve.read import evaluation_error, graph_exists
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.terms import DEEPEST_TERM, is_deep, text_of
@@ -42,7 +42,7 @@ _DEFAULT_IS_UNION = (
 _TOO_DEEP = f"nests triple terms more than {DEEPEST_TERM} deep"
 
 
-def update(job: UpdateJob, settings: ServeSettings) -> Reply:
+def update(job: UpdateJob, settings: ServeSettings) -> JobReply:
     """Run an update; raises `RequestError`, `StoreError`.
 
     The update runs on a copy of the store, and its effects there are validated, so that security
@@ -68,10 +68,10 @@ def update(job: UpdateJob, settings: ServeSettings) -> Reply:
         if settings.union and None in difference.inserted:
             raise RequestError(400, _DEFAULT_IS_UNION)
         repair.write(difference)
-    return Reply(204)
+    return JobReply(204)
 
 
-def write_graph(job: WriteGraphJob, settings: ServeSettings) -> Reply:
+def write_graph(job: WriteGraphJob, settings: ServeSettings) -> JobReply:
     """Replace, extend or drop one graph; raises `RequestError`, `StoreError`."""
     if job.graph is None and settings.union:
         raise RequestError(409, _DEFAULT_IS_UNION)
@@ -84,7 +84,7 @@ def write_graph(job: WriteGraphJob, settings: ServeSettings) -> Reply:
         old = set(quads_in(store.engine, job.graph))
         new = {"replace": parsed, "merge": old | parsed, "drop": set[ox.Quad]()}[job.action]
         repair.write(_difference(job, existed, old, new))
-    return Reply(204 if existed else 201)
+    return JobReply(204 if existed else 201)
 
 
 def _difference(
@@ -369,7 +369,7 @@ def _conformance_error(graph: str, violation: str) -> RequestError:
     return RequestError(409, f"nothing was written: {graph} would not conform: {violation}")
 
 
-Graph = str | None
+GraphName = str | None
 """The IRI of a graph; None for the default graph."""
 
 
@@ -382,19 +382,19 @@ class Difference:
     that are new; a graph may exist without quads.
     """
 
-    deleted: dict[Graph, set[ox.Quad]] = field(default_factory=dict)
-    inserted: dict[Graph, set[ox.Quad]] = field(default_factory=dict)
+    deleted: dict[GraphName, set[ox.Quad]] = field(default_factory=dict)
+    inserted: dict[GraphName, set[ox.Quad]] = field(default_factory=dict)
     cleared: set[str] = field(default_factory=set)
     dropped: set[str] = field(default_factory=set)
     created: set[str] = field(default_factory=set)
 
     @property
-    def graphs(self) -> list[Graph]:
+    def graphs(self) -> list[GraphName]:
         """The graphs whose quads differ, the default graph first."""
         names = {*self.deleted, *self.inserted, *self.cleared}
         return sorted(names, key=lambda graph: graph or "")
 
-    def add(self, graph: Graph, deleted: set[ox.Quad], inserted: set[ox.Quad]) -> None:
+    def add(self, graph: GraphName, deleted: set[ox.Quad], inserted: set[ox.Quad]) -> None:
         """Add the difference of a graph, which may be empty."""
         self.deleted.update({graph: deleted} if deleted else {})
         self.inserted.update({graph: inserted} if inserted else {})
@@ -421,7 +421,7 @@ def compare(old: ox.Store, new: ox.Store, graphs: Iterable[str] | None = None) -
     return difference
 
 
-def quads_in(store: ox.Store, graph: Graph) -> Iterator[ox.Quad]:
+def quads_in(store: ox.Store, graph: GraphName) -> Iterator[ox.Quad]:
     """The quads of one graph."""
     name = ox.DefaultGraph() if graph is None else ox.NamedNode(graph)
     return store.quads_for_pattern(None, None, None, name)

@@ -19,7 +19,7 @@ ex:Mineral a owl:Class ; rdfs:label "mineral"@en ;
     rdfs:subClassOf [ a owl:Restriction ; owl:onProperty ex:hardness ; owl:cardinality 1 ] .
 ex:collected a owl:ObjectProperty ; rdfs:label "collected"@en ;
     rdfs:domain [ a owl:Class ; owl:unionOf ( ex:Person ex:Group ) ] ; rdfs:range ex:Mineral ;
-    sarag:phrase "collected" , "brought home" ; sarag:inversePhrase "was collected by" .
+    sarag:statedAs "collected" , "brought home" ; sarag:inverselyStatedAs "was collected by" .
 ex:collector a owl:ObjectProperty ; rdfs:label "collector"@en ; owl:inverseOf ex:collected .
 ex:firstCollected a owl:ObjectProperty ; rdfs:label "collected first"@en ;
     rdfs:subPropertyOf ex:collected .

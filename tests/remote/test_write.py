@@ -14,10 +14,12 @@ import sarag_rdf
 from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import RemoteDownError, RemoteStoreError, StoreError, UsageError
 from sarag_rdf.graph.metadata import with_revision
+from sarag_rdf.graph.ontologies import StoredOntology
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.repair import repair
 from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ports import Change, GraphStore
 from sarag_rdf.rdf import sparql_endpoint
 from sarag_rdf.rdf.oxigraph import OxigraphStore
@@ -264,7 +266,8 @@ def test_ontologies_behind_an_endpoint_are_those_of_a_folder(
     path.write_text(MUSEUM, encoding="utf-8")
     make_graph(tmp_path / "kg")
     index(remote, SOURCES)
-    schemas, stored = [], []
+    schemas: list[Schema] = []
+    stored: list[StoredOntology] = []
     for location in (tmp_path / "kg", remote):
         with sarag_rdf.open(location, embedder=HashEmbedder(), endpoint=None) as kg:
             kg.ontologies.add(path)

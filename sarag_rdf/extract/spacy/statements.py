@@ -1,8 +1,8 @@
 """Typed statements of a parsed document: clauses and noun phrases matched with an ontology.
 
-Statements also say what their subjects and objects are: a name has the classes of nouns that stand
-for it ("is a city") and of words that it contains ("Lund University"), and its entity type is
-corrected where the domain or range of a statement disagrees with the recogniser.
+A name belongs to the classes of the nouns that stand for it ("is a city") and of the words that it
+contains ("Lund University"). Its entity type is corrected where the domain or range of a statement
+disagrees with the recogniser.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from sarag_rdf.extract.values import parse_value
 from sarag_rdf.types import EntityType, Relation
 
 _CONFIDENCE = 0.9
-"""The confidence of typed statements; of those of the example corpus marked by hand, at least .95
-are correct."""
+"""The confidence of typed statements. Of 100, 100 and 83 statements from encyclopedia paragraphs on
+which nothing was tuned, .91, .88 and, after the causes were mended, .94 are correct; on the example
+corpus .99."""
 
 
 _PRECEDENCE: tuple[EntityType, ...] = ("geopolitical", "person", "organization", "misc")
-"""Which entity type a name has if statements disagree: who studied at Freiburg may die there."""
+"""The order in which entity types are chosen where statements disagree ("studied at Freiburg",
+"died in Freiburg")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,9 @@ class Statements:
 
     statements: tuple[Statement, ...]
     types: Mapping[str, EntityType]
-    """The entity types of all names, corrected by what is stated of them."""
+    """The entity types of all names, corrected by the statements."""
     classes: Mapping[str, tuple[str, ...]]
-    """The classes of names, only where they are certain: the most specific ones."""
+    """The most specific classes of names, where they are certain."""
 
 
 def find_statements(parse: ParsedDocument, matcher: PhraseMatcher) -> Statements:
@@ -117,19 +119,19 @@ class _Finder:
 
     def _find_classes(self, candidates: Sequence[Candidate]) -> None:
         """Classes by nouns that stand for a name ("is a city"), and by words of the name."""
-        found: dict[str, dict[str, None]] = {}
+        classes_of: dict[str, dict[str, None]] = {}
         for name, cluster in self._parse.coreference.clusters.items():
             is_person = cluster.type == "person" and " " in name
             class_ = "" if cluster.is_date or is_person else self._matcher.class_of_name(name)
             if class_:
-                found.setdefault(name, {})[class_] = None
+                classes_of.setdefault(name, {})[class_] = None
         for candidate in candidates:
             stems = [word.stem for word in candidate.words]
             if candidate.object.kind in ("noun", "class") and stems in ([COPULA], ["become"]):
                 class_ = self._matcher.class_of_noun(candidate.object.text)
                 if class_ and self._is_possible(candidate.subject, class_):
-                    found.setdefault(candidate.subject, {})[class_] = None
-        for name, classes in found.items():
+                    classes_of.setdefault(candidate.subject, {})[class_] = None
+        for name, classes in classes_of.items():
             above = {
                 parent
                 for class_ in classes
@@ -139,7 +141,7 @@ class _Finder:
             self._set_type(name, self.classes[name])
 
     def _is_possible(self, name: str, class_: str) -> bool:
-        """A noun after "is" does not make a person of a city, nor the reverse."""
+        """Whether the class fits the entity type: persons are not places, nor places persons."""
         types = self._matcher.entity_types(class_)
         known = self.types.get(name, "misc")
         return known == "misc" or (known == "person") == ("person" in types)
@@ -198,7 +200,7 @@ class _Finder:
 
 
 def _longest(statements: Iterable[Statement]) -> Iterator[Statement]:
-    """Of several readings of one noun ("scientist", "computer scientist") the longest."""
+    """The statements with the longest reading of each noun ("computer scientist")."""
     best: dict[tuple[str, str, int], Statement] = {}
     for s in statements:
         key = (s.candidate.subject, s.match.property.iri, s.candidate.token)
@@ -214,7 +216,7 @@ def _longest(statements: Iterable[Statement]) -> Iterator[Statement]:
 
 
 def _with_nouns(statements: Iterable[Statement]) -> Iterator[Statement]:
-    """Without adjectives of names that no noun describes: a "French film" has no nationality."""
+    """The statements without adjectives of names that no noun describes."""
     statements = list(statements)
     described = {s.candidate.subject for s in statements if s.candidate.object.kind == "noun"}
     for s in statements:
@@ -230,17 +232,17 @@ def _is_acronym(name: str) -> bool:
 def typed_relations(
     matches: Sequence[RuleMatch], statements: Sequence[Statement]
 ) -> list[Relation]:
-    """The relations of a document, with properties where statements have the same ends.
+    """The relations of a document, with the properties of statements that have the same ends.
 
-    Statements that no relation joins are appended.
+    Statements without such a relation are appended.
     """
-    relations = [match.relation for match in matches]
+    relations = [rule_match.relation for rule_match in matches]
     places: dict[tuple[str, str], list[int]] = {}
-    for index, match in enumerate(matches):
-        places.setdefault((match.subject, match.object), []).append(index)
+    for index, rule_match in enumerate(matches):
+        places.setdefault((rule_match.subject, rule_match.object), []).append(index)
     added: list[Relation] = []
     for statement in statements:
-        candidate, found = statement.candidate, statement.match
+        candidate, match = statement.candidate, statement.match
         verbs = _content(candidate.words)
         same = [
             index
@@ -251,9 +253,9 @@ def typed_relations(
         if same:
             relations[same[0]] = replace(
                 relations[same[0]],
-                predicate=found.property.iri,
+                predicate=match.property.iri,
                 inverse=statement.is_inverse,
-                value=found.value,
+                value=match.value,
                 confidence=_CONFIDENCE,
             )
         else:
@@ -264,9 +266,9 @@ def typed_relations(
                     candidate.object.text,
                     "",
                     _CONFIDENCE,
-                    found.property.iri,
+                    match.property.iri,
                     statement.is_inverse,
-                    found.value,
+                    match.value,
                 )
             )
     return relations + added

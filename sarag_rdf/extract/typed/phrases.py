@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from sarag_rdf.extract.entity_types import nearest_type
@@ -167,6 +168,7 @@ _PREPOSITIONS = frozenset(
 )
 
 
+@lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """The stem of an English word, the same for all inflected forms.
 
@@ -204,10 +206,11 @@ def normalize_phrase(phrase: str) -> tuple[Word, ...]:
     ['be', 'born', 'in']
     """
     words = re.findall(r"[^\W_]+(?:[-'\u2019][^\W_]+)*|\*", phrase.lower())
-    return normalize_words([Word(word) for word in words])
+    return normalize_words(tuple(Word(word) for word in words))
 
 
-def normalize_words(words: Sequence[Word]) -> tuple[Word, ...]:
+@lru_cache(maxsize=8192)
+def normalize_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """The same for words in the form of the text."""
     plain = [word for word in words if not is_function_word(word.stem)]
     result: list[Word] = []
@@ -271,7 +274,8 @@ class PhraseMatcher:
     """Finds the property of a schema that a phrase states between two arguments."""
 
     schema: Schema
-    _patterns: dict[str, list[_Pattern]] = field(init=False, repr=False)
+    _patterns: dict[tuple[str, str], list[_Pattern]] = field(init=False, repr=False)
+    """The patterns of all properties by their first and last word."""
     _class_labels: dict[str, str] = field(init=False, repr=False)
     _entity_types: dict[str, frozenset[EntityType]] = field(init=False, repr=False)
 
@@ -279,7 +283,8 @@ class PhraseMatcher:
         self._patterns = {}
         for property_ in self.schema.properties.values():
             for pattern in set(_patterns_of(property_)):
-                self._patterns.setdefault(pattern.words[0], []).append(pattern)
+                ends = pattern.words[0], pattern.words[-1]
+                self._patterns.setdefault(ends, []).append(pattern)
         self._class_labels = {}
         for class_ in self.schema.classes.values():
             for label in (class_.label, *class_.alternatives):
@@ -290,20 +295,27 @@ class PhraseMatcher:
         self, words: Sequence[Word], subject: Argument, object_: Argument
     ) -> PhraseMatch | None:
         """The property that the words state, or None if none fits or several do."""
-        first = next((word.stem for word in words if not word.is_optional), "")
-        patterns = [*self._patterns.get(first, ()), *self._patterns.get(WILDCARD, ())]
-        found = [
+        required = [word.stem for word in words if not word.is_optional]
+        if not required:
+            return None
+        patterns = [
+            pattern
+            for first in (required[0], WILDCARD)
+            for last in (required[-1], WILDCARD)
+            for pattern in self._patterns.get((first, last), ())
+        ]
+        matches = [
             match
             for pattern in patterns
             if _matches(pattern.words, words)
             if (match := self._checked(pattern, subject, object_))
         ]
-        best = max(((m.specificity, m.fit) for m in found), default=None)
+        best = max(((m.specificity, m.fit) for m in matches), default=None)
         if best is None:
             return None
         candidates = {
             (m.property.iri, m.is_inverse and not m.property.is_symmetric): m
-            for m in found
+            for m in matches
             if (m.specificity, m.fit) == best
         }
         if len(candidates) > 1:

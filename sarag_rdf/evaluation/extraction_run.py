@@ -1,0 +1,264 @@
+"""Run an extractor on Text2KGBench and score its statements."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from sarag_rdf.errors import InputError
+from sarag_rdf.evaluation.extraction import ExtractionScores, score_ontology
+from sarag_rdf.evaluation.literal_style import LiteralStyle, forms_of
+from sarag_rdf.evaluation.tables import percent, table
+from sarag_rdf.evaluation.text2kgbench import (
+    BenchmarkOntology,
+    Sentence,
+    Triple,
+    sample_examples,
+)
+from sarag_rdf.extract.spacy.pipeline import load_pipeline
+from sarag_rdf.extract.typed.examples import Example, ExampleStatement
+from sarag_rdf.extract.typed.extractor import Parse, Scorer, StatementExtractor, Vectors
+from sarag_rdf.extract.typed.matching import soft_text
+from sarag_rdf.extract.values import XSD, find_values
+from sarag_rdf.ports import Advance, Embedder
+from sarag_rdf.types import Document, Relation, Value
+
+Predictions = Mapping[str, Sequence[Triple]]
+"""Statements by the id of their sentence."""
+
+
+class RelationExtractor(Protocol):
+    """Extracts typed relations from documents; `text` of a relation is its sentence."""
+
+    def relations(self, documents: Sequence[Document]) -> Iterator[list[Relation]]:
+        """The typed relations of each document, in order."""
+
+
+class MakeExtractor(Protocol):
+    """Makes the extractor for one ontology and its examples."""
+
+    def __call__(
+        self, ontology: BenchmarkOntology, examples: Sequence[Example]
+    ) -> RelationExtractor: ...
+
+
+@dataclass(frozen=True)
+class OntologyResult:
+    """The scores of one ontology, and the number of sentences and examples."""
+
+    name: str
+    sentences: int
+    examples: int
+    scores: ExtractionScores
+
+
+def evaluate_extraction(
+    ontologies: Sequence[BenchmarkOntology],
+    make_extractor: MakeExtractor,
+    *,
+    examples_per_property: int = 0,
+    limit: int | None = None,
+    titled: bool = False,
+    seed: int = 0,
+    advance: Advance = lambda done: None,  # noqa: ARG005
+) -> Iterator[OntologyResult]:
+    """Extract from the test sentences of each ontology, and score.
+
+    With `titled` the sentences about one topic (the most frequent gold subject) are one document
+    under its name; each statement is scored in its own sentence.
+    """
+    for ontology in ontologies:
+        sentences = ontology.test[:limit]
+        chosen = sample_examples(ontology, examples_per_property, seed)
+        examples = [example_of(ontology, sentence) for sentence in chosen]
+        extractor = make_extractor(ontology, examples)
+        style = style_of(ontology, chosen)
+        documents = list(_titled(sentences) if titled else _untitled(sentences))
+        predictions: dict[str, list[Triple]] = {}
+        found = extractor.relations([document for document, _ in documents])
+        for (_, members), relations in zip(documents, found, strict=True):
+            for relation in relations:
+                id_ = _sentence_of(relation, members)
+                predictions.setdefault(id_, []).append(triple_of(ontology, relation, style))
+            advance(len(members))
+        titles = {member.id: document.title for document, group in documents for member in group}
+        scores = score_ontology(
+            sentences, predictions, ontology.relations.values(), ontology.concepts, titles
+        )
+        yield OntologyResult(ontology.name, len(sentences), len(examples), scores)
+
+
+def score_predictions(
+    ontologies: Sequence[BenchmarkOntology], folder: Path, limit: int | None = None
+) -> Iterator[OntologyResult]:
+    """Score statements in the files of the benchmark's baselines, ``*NAME_*.jsonl``.
+
+    Each line has the ``id`` of a sentence and ``triples`` of three strings. Raises `InputError` for
+    an ontology without a file.
+    """
+    for ontology in ontologies:
+        name = re.compile(rf"(?:.*\D)?{re.escape(ontology.name)}(?:\W|_).*jsonl")
+        paths = [p for p in sorted(folder.glob("*.jsonl")) if name.fullmatch(p.name)]
+        if not paths:
+            raise InputError(f"no predictions for {ontology.name} in {folder}")
+        rows = [json.loads(line) for line in paths[0].read_text(encoding="utf-8").splitlines()]
+        predictions = {row["id"]: [Triple(*map(str, t)) for t in row["triples"]] for row in rows}
+        sentences = ontology.test[:limit]
+        scores = score_ontology(
+            sentences, predictions, ontology.relations.values(), ontology.concepts
+        )
+        yield OntologyResult(ontology.name, len(sentences), 0, scores)
+
+
+def example_of(ontology: BenchmarkOntology, sentence: Sentence) -> Example:
+    """A sentence of the benchmark as an example in the terms of the schema."""
+    iris = {label: iri for iri, label in ontology.relations.items()}
+    statements = (
+        ExampleStatement(_name(t.subject), iris[t.relation], _name(t.object))
+        for t in sentence.triples
+        if t.relation in iris
+    )
+    return Example(sentence.text, tuple(statements))
+
+
+def style_of(ontology: BenchmarkOntology, sentences: Iterable[Sentence]) -> LiteralStyle:
+    """How the gold objects of these sentences are written."""
+    style = LiteralStyle()
+    iris = {label: iri for iri, label in ontology.relations.items()}
+    for sentence in sentences:
+        values = [span.value for span in find_values(sentence.text)]
+        for triple in sentence.triples:
+            if (iri := iris.get(triple.relation)) is None:
+                continue
+            is_literal = ontology.schema.properties[iri].is_literal
+            name = _name(triple.object)
+            text = Value(name, name, XSD + "string") if is_literal else None
+            for value in values if is_literal else ():
+                if soft_text(value.lexical) == soft_text(name) or any(
+                    form in triple.object for _, form in forms_of(value.text, value)
+                ):
+                    text = value
+                    break
+            style.learn(iri, triple.object, text.text if text else name, text)
+    return style
+
+
+def _name(text: str) -> str:
+    return text.replace("_", " ").strip('"')
+
+
+def triple_of(ontology: BenchmarkOntology, relation: Relation, style: LiteralStyle) -> Triple:
+    """A typed relation in the strings of the benchmark."""
+    object_ = style.write(relation.predicate, relation.object, relation.value)
+    label = ontology.relations.get(relation.predicate, relation.predicate).replace(" ", "_")
+    subject, object_ = (
+        (object_, relation.subject) if relation.inverse else (relation.subject, object_)
+    )
+    return Triple(subject, label, object_, relation.value.text if relation.value else "")
+
+
+def _untitled(sentences: Iterable[Sentence]) -> Iterator[tuple[Document, list[Sentence]]]:
+    for sentence in sentences:
+        text = sentence.text
+        yield Document(sentence.id, sentence.id, "", text, 0, len(text)), [sentence]
+
+
+def _titled(sentences: Iterable[Sentence]) -> Iterator[tuple[Document, list[Sentence]]]:
+    topics: dict[str, list[Sentence]] = {}
+    for sentence in sentences:
+        subjects = Counter(_name(triple.subject) for triple in sentence.triples)
+        topic = subjects.most_common(1)[0][0] if subjects else ""
+        topics.setdefault(topic or sentence.id, []).append(sentence)
+    for topic, members in topics.items():
+        text = "\n\n".join(member.text for member in members)
+        title = "" if topic == members[0].id else topic
+        yield Document(members[0].id, members[0].id, title, text, 0, len(text)), members
+
+
+def _sentence_of(relation: Relation, members: Sequence[Sentence]) -> str:
+    """The id of the sentence of the benchmark that contains the sentence of the relation."""
+    key = " ".join(relation.text.split())
+    containing = (m.id for m in members if key in " ".join(m.text.split()))
+    return next(containing, members[0].id)
+
+
+def report(results: Sequence[OntologyResult], setting: Mapping[str, Any]) -> dict[str, Any]:
+    """Setting, scores of each ontology, and their mean, as JSON values."""
+    return {
+        "setting": dict(setting),
+        "ontologies": {
+            r.name: {"sentences": r.sentences, "examples": r.examples, **asdict(r.scores)}
+            for r in results
+        },
+        "mean": asdict(ExtractionScores.mean([r.scores for r in results])),
+    }
+
+
+_COLUMNS = {
+    "P": "official_precision", "R": "official_recall", "F1": "official_f1",
+    "strict P": "strict_precision", "R ": "strict_recall", "F1 ": "strict_f1",
+    "soft F1": "soft_f1", "conf": "conformance", "inv.s": "invented_subjects",
+    "inv.o": "invented_objects",
+}  # fmt: skip
+
+
+def lines(results: Sequence[OntologyResult], setting: Mapping[str, Any]) -> Iterator[str]:
+    """One table with its setting, in percent."""
+    yield "  ".join(f"{name}: {value}" for name, value in setting.items())
+    yield ""
+    rows = [[r.name, *_cells(r.scores)] for r in results]
+    rows.append(["mean", *_cells(ExtractionScores.mean([r.scores for r in results]))])
+    yield from table(["ontology", *_COLUMNS], rows)
+
+
+def _cells(scores: ExtractionScores) -> list[str]:
+    return [percent(getattr(scores, name)) for name in _COLUMNS.values()]
+
+
+class _TypedExtractor:
+    """Extraction without a language model, with one pipeline for examples and documents."""
+
+    def __init__(self, extractor: StatementExtractor, parse: Parse) -> None:
+        self._extractor = extractor
+        self._parse = parse
+
+    def relations(self, documents: Sequence[Document]) -> Iterator[list[Relation]]:
+        docs = self._parse([document.text for document in documents])
+        for document, doc in zip(documents, docs, strict=True):
+            yield self._extractor.relations(doc, document.title)
+
+
+def typed_extractor(
+    embedder: Embedder,
+    *,
+    threshold: float | None = None,
+    scorers: Path | None = None,
+    with_examples: bool = False,
+) -> MakeExtractor:
+    """Extractors without a language model, for each ontology.
+
+    `scorers` is a folder of scorers that were trained on other ontologies, by the name of the
+    ontology and "examples" or "labels"; by default the packaged scorer is used.
+    """
+    pipeline = load_pipeline()
+    memory = Vectors(embedder)
+
+    def make(ontology: BenchmarkOntology, examples: Sequence[Example]) -> RelationExtractor:
+        kind = "examples" if with_examples else "labels"
+        path = scorers / f"{ontology.suite}_{ontology.name}_{kind}.npz" if scorers else None
+        extractor = StatementExtractor(
+            ontology.schema,
+            memory,
+            examples,
+            pipeline.pipe,
+            threshold=threshold,
+            scorer=Scorer.load(path) if path else None,
+        )
+        return _TypedExtractor(extractor, pipeline.pipe)
+
+    return make

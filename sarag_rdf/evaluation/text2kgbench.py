@@ -1,0 +1,191 @@
+"""Text2KGBench: its ontologies as schemas, and its sentences with their statements.
+
+Mihindukulasooriya, Tiwari, Enguix and Lata: Text2KGBench: A Benchmark for Ontology-Driven Knowledge
+Graph Generation from Text (ISWC 2023). A suite is a folder with ``ontologies``, ``train``, ``test``
+and ``ground_truth``.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
+
+SUITES = ("dbpedia_webnlg", "wikidata_tekgen")
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_DATATYPES = {
+    "string": "string", "number": "decimal", "date": "date", "year": "gYear", "time": "time",
+    "datetime": "dateTime", "boolean": "boolean", "integer": "integer", "url": "anyURI",
+}  # fmt: skip
+"""Ranges of the benchmark that are no classes -> datatypes."""
+_DATE_WORDS = re.compile(r"\b(date|inception|time)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """A statement in the strings of the benchmark.
+
+    `source` is the text of the object in the sentence where it differs from `object`, as that of a
+    normalised date.
+    """
+
+    subject: str
+    relation: str
+    object: str
+    source: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence and the statements that it expresses."""
+
+    id: str
+    text: str
+    triples: tuple[Triple, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkOntology:
+    """One ontology of a suite, with its sentences.
+
+    `name` is as in ``9_astronaut``; `relations` maps the IRI of each property to its label in the
+    benchmark; `concepts` are the labels of the classes.
+    """
+
+    suite: str
+    name: str
+    schema: Schema
+    relations: dict[str, str]
+    concepts: tuple[str, ...]
+    train: tuple[Sentence, ...]
+    test: tuple[Sentence, ...]
+
+
+def read_benchmark(
+    folder: Path, suite: str, names: Sequence[str] | None = None
+) -> list[BenchmarkOntology]:
+    """The ontologies of one suite that are in the folder, in the order of their numbers.
+
+    Raises `InputError` if the folder has no such suite, and `UsageError` for a name that it lacks.
+    """
+    files = sorted(
+        (folder / suite / "ontologies").glob("*_ontology.json"),
+        key=lambda path: int(path.name.partition("_")[0]),
+    )
+    if not files:
+        raise InputError(f"no ontologies in {folder / suite}: give the folder of Text2KGBench")
+    paths = {path.name.removesuffix("_ontology.json"): path for path in files}
+    for name in names or ():
+        if name not in paths:
+            raise UsageError(f"no ontology '{name}' in {suite}: choose of {', '.join(paths)}")
+    return [_read_ontology(folder / suite, name, paths[name]) for name in names or paths]
+
+
+def _read_ontology(folder: Path, name: str, path: Path) -> BenchmarkOntology:
+    content = _read_json(path)
+    schema, relations = schema_of(content)
+    return BenchmarkOntology(
+        folder.name,
+        name,
+        schema,
+        relations,
+        tuple(concept["label"] for concept in content["concepts"]),
+        tuple(_read_sentences(folder / "train" / f"ont_{name}_train.jsonl")),
+        tuple(_read_sentences(folder / "ground_truth" / f"ont_{name}_ground_truth.jsonl")),
+    )
+
+
+def schema_of(content: dict[str, Any]) -> tuple[Schema, dict[str, str]]:
+    """An ontology in the benchmark's JSON as a schema, and the label of each property's IRI.
+
+    IRIs are those of the benchmark's OWL files. Ranges such as ``Date`` and ``number`` become
+    datatypes, and so does the range of "publication date", which has none.
+    """
+    base = f"https://cenguix.github.io/Text2KGBench/{content['id']}/"
+    labels = {concept["qid"]: concept["label"] for concept in content["concepts"]}
+    classes, properties, relations = {}, {}, {}
+
+    def class_iri(qid: str) -> str:
+        iri = f"{base}concepts#{qid}"
+        classes[iri] = OntologyClass(iri, words_of(labels.get(qid, qid)))
+        return iri
+
+    for qid in labels:
+        class_iri(qid)
+    for relation in content["relations"]:
+        iri = f"{base}relations#{relation['pid']}"
+        label, range_ = words_of(relation["label"]), relation["range"]
+        datatype = _DATATYPES.get(range_.lower(), "")
+        if not range_ and _DATE_WORDS.search(label):
+            datatype = "date"
+        ranges = (_XSD + datatype,) if datatype else (class_iri(range_),) if range_ else ()
+        domains = (class_iri(relation["domain"]),) if relation["domain"] else ()
+        relations[iri] = relation["label"]
+        properties[iri] = OntologyProperty(
+            iri, label, domains=domains, ranges=ranges, is_literal=bool(datatype)
+        )
+    return Schema.of(classes.values(), properties.values()), relations
+
+
+def words_of(label: str) -> str:
+    """A label as words: "birthPlace" and "birth_place" as "birth place"."""
+    words = re.sub(
+        r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z0-9])(?=[A-Z][a-z])|(?<=\d)(?=[a-z]{3})", " ", label
+    )
+    words = " ".join(words.replace("_", " ").split())
+    return words if words.isupper() else words.lower()
+
+
+def _read_sentences(path: Path) -> Iterable[Sentence]:
+    """Sentences in the order of the file; training files of TekGen have one statement a line."""
+    merged: dict[str, list[dict[str, Any]]] = {}
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    rows = [json.loads(line) for line in lines if line.strip()]
+    if rows and "triples" in rows[0]:
+        for row in rows:
+            triples = (Triple(t["sub"], t["rel"], t["obj"]) for t in row["triples"])
+            yield Sentence(row["id"], row["sent"], tuple(triples))
+        return
+    for row in rows:
+        merged.setdefault(row["sent"], []).append(row)
+    for text, same in merged.items():
+        triples = (Triple(r["sub_label"], r["rel_label"], r["obj_label"]) for r in same)
+        yield Sentence(same[0]["id"], text, tuple(dict.fromkeys(triples)))
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+
+
+def sample_examples(
+    ontology: BenchmarkOntology, per_property: int, seed: int = 0
+) -> tuple[Sentence, ...]:
+    """Training sentences until each property has `per_property` of them, or no more are left.
+
+    Sentences are visited in a random order that the seed fixes; one is used if a property in it
+    still lacks examples. With `per_property` 0 there are none.
+    """
+    order = list(ontology.train)
+    random.Random(f"{seed} {ontology.name}").shuffle(order)  # noqa: S311
+    counts: Counter[str] = Counter()
+    chosen = []
+    for sentence in order:
+        relations = {triple.relation for triple in sentence.triples}
+        if any(counts[relation] < per_property for relation in relations):
+            counts.update(relations)
+            chosen.append(sentence)
+    return tuple(chosen)

@@ -1,0 +1,113 @@
+"""The words around a candidate: what the sentence says of it.
+
+The *path phrase* has the words between a candidate and the verb that governs it in the dependency
+tree, without names: "was built in" for a place. The *window* has the four words before and after
+the candidate, which is replaced by a word for its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spacy.tokens import Doc, Span, Token
+
+from sarag_rdf.extract.typed.candidates import Candidate, CandidateKind
+
+KIND_WORDS: dict[CandidateKind, str] = {
+    "person": "person",
+    "organization": "organization",
+    "place": "place",
+    "group": "nationality",
+    "work": "title",
+    "name": "something",
+    "noun": "something",
+    "date": "date",
+    "duration": "time",
+    "number": "number",
+    "quantity": "measure",
+    "money": "amount of money",
+    "coordinates": "coordinates",
+    "identifier": "code",
+    "url": "web address",
+}
+"""The word that stands for a candidate of each kind in its window."""
+_WINDOW = 4
+_REACH = 8
+_MAX_STEPS = 6
+_VERBS = ("VERB", "AUX")
+_OF_VERB = frozenset({"prt", "neg", "acomp", "attr", "oprd", "dobj", "agent", "auxpass"})
+_MODIFIERS = frozenset({"amod", "compound", "nmod", "poss", "nummod", "appos"})
+
+
+def path_tokens(doc: Doc, candidate: Candidate) -> list[Token]:
+    """The tokens of the path phrase in the order of the text."""
+    return [doc[index] for index in sorted(_path(doc, candidate))]
+
+
+def path_phrase(doc: Doc, candidate: Candidate) -> str:
+    """The path phrase, or the word "is" if the candidate has no governing words."""
+    return " ".join(token.lower_ for token in path_tokens(doc, candidate)) or "is"
+
+
+def _path(doc: Doc, candidate: Candidate) -> set[int]:
+    words: set[int] = set()
+    token = doc[candidate.head]
+    for _ in range(_MAX_STEPS):
+        head = token.head
+        if head.i == token.i:
+            break
+        if not (token.dep_ == "conj" and head.pos_ not in _VERBS) and not _skip_head_verb(token):
+            words.add(head.i)
+        if head.pos_ in _VERBS:
+            words.update(_words_of_verb(head, token))
+            if head.dep_ not in ("aux", "auxpass", "xcomp"):
+                break
+        if token.dep_ in _MODIFIERS and head.pos_ in ("NOUN", "PROPN"):
+            words.update(child.i for child in head.lefts if child.dep_ in ("amod", "compound"))
+            if head.pos_ == "PROPN":
+                break
+        token = head
+    words.update(_modifiers_before(doc, candidate))
+    span = range(candidate.begin, candidate.end)
+    return {i for i in words if i not in span and _is_common(doc[i])}
+
+
+def _skip_head_verb(token: Token) -> bool:
+    """A verb in a coordination that has its own object does not depend on the first verb."""
+    return token.dep_ == "conj" and token.pos_ == "VERB"
+
+
+def _words_of_verb(verb: Token, below: Token) -> Iterator[int]:
+    for child in verb.children:
+        if child.i != below.i and child.dep_ in _OF_VERB:
+            yield child.i
+            if child.dep_ in ("dobj", "attr"):
+                yield from (c.i for c in child.children if c.dep_ in ("amod", "compound", "prep"))
+
+
+def _modifiers_before(doc: Doc, candidate: Candidate) -> Iterator[int]:
+    """Common nouns directly before the candidate: the "test pilot" of "test pilot Ann Lee"."""
+    index = candidate.begin - 1
+    while index >= 0 and candidate.begin - index <= 3 and doc[index].pos_ in ("NOUN", "ADJ"):
+        yield index
+        index -= 1
+
+
+def _is_common(token: Token) -> bool:
+    return token.pos_ not in ("PROPN", "PUNCT", "SPACE", "DET", "NUM") and not token.ent_type_
+
+
+def window_words(sentence: Span, candidate: Candidate) -> tuple[list[str], list[float]]:
+    """The common words around a candidate and the word for its kind, and the weight of each.
+
+    Nearer words weigh more, and function words less.
+    """
+    doc = sentence.doc
+    before = list(doc[max(sentence.start, candidate.begin - _REACH) : candidate.begin])
+    after = list(doc[candidate.end : min(sentence.end, candidate.end + _REACH)])
+    words, weights = [KIND_WORDS[candidate.kind]], [0.5]
+    for tokens in (before[::-1], after):
+        for token in [t for t in tokens if t.is_alpha and _is_common(t)][:_WINDOW]:
+            words.append(token.lower_)
+            weights.append(0.3 if token.is_stop else 1.0)
+    return words, weights

@@ -1,0 +1,535 @@
+"""Features of candidate statements, for the scorers of objects and of subjects.
+
+All are comparisons of texts by the embedder, or of kinds and positions; none is the identity of a
+name or of a property, so that a scorer that was trained on some ontologies applies to others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc, Span
+
+from sarag_rdf.extract.typed.candidates import ENTITY_KINDS, KINDS, Candidate, find_candidates
+from sarag_rdf.extract.typed.contexts import KIND_WORDS, path_phrase, path_tokens, window_words
+from sarag_rdf.extract.typed.examples import Example, ExampleStatement
+from sarag_rdf.extract.typed.matching import soft_text
+from sarag_rdf.extract.typed.ranges import RANGE_KINDS, RangeKind, is_admitted, range_kind
+from sarag_rdf.ontology.schema import OntologyProperty, Schema
+
+Floats = NDArray[np.float32]
+Embed = Callable[[Sequence[str]], Floats]
+
+_NEIGHBOURS = 7
+_CLASS_WORDS = ("person", "organization, company, team", "place, city, country", "work, film, book")
+_DEPENDENCIES = ("pobj", "dobj", "attr", "appos", "amod", "compound", "conj", "nsubj", "nsubjpass",
+                 "poss", "ROOT", "nummod")  # fmt: skip
+_STOP = frozenset(
+    "is a an the of in at by to and was were has have had for with on as it its".split()
+)
+
+
+@dataclass(frozen=True)
+class SchemaVectors:
+    """The properties of a schema with their vectors; the rows of all arrays are properties."""
+
+    properties: tuple[OntologyProperty, ...]
+    ranges: tuple[RangeKind, ...]
+    labels: Floats
+    full_labels: Floats
+    range_labels: Floats
+    domain_labels: Floats
+    words: tuple[tuple[str, ...], ...]
+    word_vectors: tuple[Floats, ...]
+    class_words: Floats
+    kind_words: Floats
+    domain_shares: Floats
+
+    @classmethod
+    def of(cls, schema: Schema, embed: Embed) -> SchemaVectors:
+        """Vectors of the labels, of "domain label range", and of the single words of labels."""
+        properties = tuple(schema.properties.values())
+        labels = [p.label for p in properties]
+        domains = [_class_label(schema, p.domains) for p in properties]
+        ranges = [_class_label(schema, p.ranges) for p in properties]
+        words = tuple(tuple(w for w in label.split() if w not in _STOP) for label in labels)
+        full = [
+            " ".join(part for part in (d, label, r) if part)
+            for d, label, r in zip(domains, labels, ranges, strict=True)
+        ]
+        counts = {domain: domains.count(domain) / len(domains) for domain in set(domains)}
+        return cls(
+            properties,
+            tuple(range_kind(p) for p in properties),
+            embed(labels),
+            embed(full),
+            embed([r or "thing" for r in ranges]),
+            embed([d or "thing" for d in domains]),
+            words,
+            tuple(embed(list(w) or ["is"]) for w in words),
+            embed(list(_CLASS_WORDS)),
+            embed([KIND_WORDS[kind] for kind in KINDS]),
+            np.array([counts[d] for d in domains], np.float32),
+        )
+
+
+def _class_label(schema: Schema, iris: Iterable[str]) -> str:
+    names = []
+    for iri in iris:
+        known = schema.classes.get(iri)
+        names.append(known.label if known else re.split(r"[#/:]", iri)[-1])
+    return " or ".join(names)
+
+
+@dataclass(frozen=True)
+class SentenceVectors:
+    """The candidates of one sentence with the vectors of their path phrases and windows."""
+
+    sentence: Span
+    candidates: tuple[Candidate, ...]
+    paths: tuple[str, ...]
+    path_vectors: Floats
+    windows: tuple[tuple[str, ...], ...]
+    window_vectors: Floats
+    text_vectors: Floats
+    words: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, sentence: Span, embed: Embed) -> SentenceVectors:
+        """The vectors of a sentence of a parsed text."""
+        doc = sentence.doc
+        candidates = tuple(find_candidates(sentence))
+        paths = tuple(path_phrase(doc, c) for c in candidates)
+        windows = [window_words(sentence, c) for c in candidates]
+        texts = [_common_words(doc, c) for c in candidates]
+        words = tuple(
+            tuple(t.lower_ for t in path_tokens(doc, c) if t.is_alpha and t.lower_ not in _STOP)
+            for c in candidates
+        )
+        return cls(
+            sentence, candidates, paths, embed(paths),
+            tuple(tuple(names) for names, _ in windows), mean_of_words(windows, embed),
+            mean_of_words(texts, embed), words,
+        )  # fmt: skip
+
+
+def _common_words(doc: Doc, candidate: Candidate) -> tuple[list[str], list[float]]:
+    """The words of a candidate that are no names; the last one counts twice."""
+    tokens = [t for t in doc[candidate.begin : candidate.end] if t.is_alpha and t.pos_ != "PROPN"]
+    weights = [1.0] * len(tokens)
+    weights[-1:] = [2.0] * bool(tokens)
+    return [t.lower_ for t in tokens], weights
+
+
+def mean_of_words(phrases: Sequence[tuple[Sequence[str], Sequence[float]]], embed: Embed) -> Floats:
+    """Shape (phrases, d): unit weighted means of the vectors of single words; zero for no words."""
+    vocabulary = sorted({word for words, _ in phrases for word in words})
+    if not vocabulary:
+        return np.zeros((len(phrases), embed(["is"]).shape[1]), np.float32)
+    table = embed(vocabulary)
+    place = {word: row for row, word in enumerate(vocabulary)}
+    result = np.zeros((len(phrases), table.shape[1]), np.float32)
+    for row, (words, weights) in enumerate(phrases):
+        if words:
+            vector = np.array(weights, np.float32) @ table[[place[word] for word in words]]
+            result[row] = vector / max(1e-9, float(np.linalg.norm(vector)))
+    return result
+
+
+@dataclass(frozen=True)
+class ExampleVectors:
+    """The candidates of all examples; `properties` are rows of the schema, or -1 for none."""
+
+    path_vectors: Floats
+    window_vectors: Floats
+    properties: NDArray[np.int64]
+    kinds: NDArray[np.int64]
+    subject_leads: Floats
+    subject_kinds: Floats
+    subject_first: Floats
+    counts: Floats
+
+    @classmethod
+    def of(
+        cls, schema: SchemaVectors, examples: Sequence[Example], docs: Sequence[Doc], embed: Embed
+    ) -> ExampleVectors:
+        """Align the statements of examples with the candidates of their parsed texts."""
+        rows = {p.iri: row for row, p in enumerate(schema.properties)}
+        size = len(rows)
+        paths: list[Floats] = []
+        windows: list[Floats] = []
+        labels: list[int] = []
+        kinds: list[int] = []
+        leads = np.zeros((size, 2), np.float32)
+        subject_kinds = np.zeros((size, len(KINDS)), np.float32)
+        first = np.zeros((size, 2), np.float32)
+        for example, doc in zip(examples, docs, strict=True):
+            for sentence in doc.sents:
+                vectors = SentenceVectors.of(sentence, embed)
+                gold = align(vectors.candidates, example)
+                used = [vectors.candidates[i] for i in gold]
+                for index, candidate in enumerate(vectors.candidates):
+                    own = gold.get(index, ())
+                    if not own and any(candidate.overlaps(other) for other in used):
+                        continue
+                    for statement in own or (None,):
+                        row = rows[statement.property] if statement else -1
+                        paths.append(vectors.path_vectors[index])
+                        windows.append(vectors.window_vectors[index])
+                        labels.append(row)
+                        kinds.append(KINDS.index(candidate.kind))
+                        if statement is None:
+                            continue
+                        key = soft_text(statement.subject)
+                        subject = next(
+                            (
+                                c
+                                for c in vectors.candidates
+                                if c.value is None and soft_text(c.text) == key
+                            ),
+                            None,
+                        )
+                        if subject is not None:
+                            leads[row] += (subject.is_lead, 1)
+                            subject_kinds[row, KINDS.index(subject.kind)] += 1
+                            first[row] += (subject.begin < candidate.begin, 1)
+        width = schema.labels.shape[1]
+        label_array = np.array(labels, np.int64)
+        counts = np.array([(label_array == row).sum() for row in range(size)], np.float32)
+        return cls(
+            np.array(paths, np.float32).reshape(-1, width),
+            np.array(windows, np.float32).reshape(-1, width),
+            label_array,
+            np.array(kinds, np.int64),
+            _share(leads),
+            subject_kinds / np.maximum(1, subject_kinds.sum(axis=1, keepdims=True)),
+            _share(first),
+            counts,
+        )
+
+
+def _share(pairs: Floats) -> Floats:
+    share: Floats = np.where(pairs[:, 1] > 0, pairs[:, 0] / np.maximum(1, pairs[:, 1]), np.nan)
+    return share.astype(np.float32)
+
+
+def align(candidates: Sequence[Candidate], example: Example) -> dict[int, list[ExampleStatement]]:
+    """Index of candidate -> the statements of the example with this object."""
+    aligned: dict[int, list[ExampleStatement]] = {}
+    for statement in example.statements:
+        key = soft_text(statement.object)
+        for index, candidate in enumerate(candidates):
+            keys = {soft_text(candidate.text)}
+            if candidate.value is not None:
+                keys.add(soft_text(candidate.value.lexical))
+            if key in keys:
+                aligned.setdefault(index, []).append(statement)
+    return aligned
+
+
+def admitted(sentence: SentenceVectors, schema: SchemaVectors) -> NDArray[np.bool_]:
+    """Shape (candidates, properties): whether the kind of the candidate fits the range."""
+    table = {(kind, range_): is_admitted(kind, range_) for kind in KINDS for range_ in RANGE_KINDS}
+    return np.array(
+        [[table[c.kind, r] for r in schema.ranges] for c in sentence.candidates], np.bool_
+    ).reshape(len(sentence.candidates), len(schema.properties))
+
+
+def object_features(
+    sentence: SentenceVectors,
+    schema: SchemaVectors,
+    examples: ExampleVectors | None,
+    embed: Embed,
+) -> Floats:
+    """Shape (candidates, properties, features)."""
+    size, width = len(sentence.candidates), len(schema.properties)
+    mask = admitted(sentence, schema)
+    doc = sentence.sentence.doc
+    length = max(1, len(sentence.sentence))
+    own = np.array(
+        [
+            [
+                *(c.kind == kind for kind in KINDS),
+                c.is_lead, c.is_entity, c.is_chunk, c.is_quoted, c.dropped, c.end - c.begin,
+                (c.begin - sentence.sentence.start) / length,
+                *(doc[c.head].dep_ == name for name in _DEPENDENCIES),
+                len(path.split()), length, size,
+            ]
+            for c, path in zip(sentence.candidates, sentence.paths, strict=True)
+        ],
+        np.float32,
+    )  # fmt: skip
+    property_ = np.array(
+        [
+            [*(r == kind for kind in RANGE_KINDS), len(words)]
+            for r, words in zip(schema.ranges, schema.words, strict=True)
+        ],
+        np.float32,
+    )
+    property_ = np.hstack(
+        (property_, schema.range_labels @ schema.class_words.T, schema.domain_shares[:, None])
+    )
+    path_label = sentence.path_vectors @ schema.labels.T
+    path_full = sentence.path_vectors @ schema.full_labels.T
+    window_label = sentence.window_vectors @ schema.labels.T
+    window_full = sentence.window_vectors @ schema.full_labels.T
+    text_range = sentence.text_vectors @ schema.range_labels.T
+    text_label = sentence.text_vectors @ schema.labels.T
+    kind_range = (
+        schema.kind_words[[KINDS.index(c.kind) for c in sentence.candidates]]
+        @ schema.range_labels.T
+    )
+    best_word, stem_path, stem_window = _word_features(sentence, schema, embed)
+    pairs = [
+        path_label, path_full, window_label, window_full, text_range, text_label, kind_range,
+        best_word, stem_path, stem_window,
+    ]  # fmt: skip
+    for matrix in (path_label, window_label, window_full, best_word, stem_window):
+        pairs += _relative(matrix, mask)
+    pairs += _example_features(sentence, schema, examples, mask)
+    features = np.empty((size, width, own.shape[1] + property_.shape[1] + len(pairs)), np.float32)
+    features[:, :, : own.shape[1]] = own[:, None]
+    features[:, :, own.shape[1] : own.shape[1] + property_.shape[1]] = property_[None]
+    features[:, :, own.shape[1] + property_.shape[1] :] = np.stack(pairs, axis=2)
+    return features
+
+
+def _relative(matrix: Floats, mask: NDArray[np.bool_]) -> list[Floats]:
+    """Differences to the best admitted property of the candidate, and candidate of the property."""
+    shown = np.where(mask, matrix, -1)
+    return [matrix - shown.max(axis=1, keepdims=True), matrix - shown.max(axis=0, keepdims=True)]
+
+
+def _stem(word: str) -> str:
+    return word[:5]
+
+
+def _word_features(
+    sentence: SentenceVectors, schema: SchemaVectors, embed: Embed
+) -> tuple[Floats, Floats, Floats]:
+    size, width = len(sentence.candidates), len(schema.properties)
+    best = np.zeros((size, width), np.float32)
+    stem_path = np.zeros((size, width), np.float32)
+    stem_window = np.zeros((size, width), np.float32)
+    vocabulary = sorted({word for words in sentence.words for word in words})
+    label_stems = [{_stem(w) for w in words} for words in schema.words]
+    if vocabulary:
+        vectors = embed(vocabulary)
+        table = np.stack([(vectors @ v.T).max(axis=1) for v in schema.word_vectors], axis=1)
+        place = {word: row for row, word in enumerate(vocabulary)}
+        for index, words in enumerate(sentence.words):
+            if words:
+                best[index] = table[[place[w] for w in words]].max(axis=0)
+    for index, words in enumerate(sentence.words):
+        stems = {_stem(w) for w in words}
+        window = {_stem(w) for w in sentence.windows[index]}
+        for column, label in enumerate(label_stems):
+            if label:
+                stem_path[index, column] = len(stems & label) / len(label)
+                stem_window[index, column] = len(window & label) / len(label)
+    return best, stem_path, stem_window
+
+
+EXAMPLE_FEATURES = 16
+
+
+def _example_features(
+    sentence: SentenceVectors,
+    schema: SchemaVectors,
+    examples: ExampleVectors | None,
+    mask: NDArray[np.bool_],
+) -> list[Floats]:
+    shape = len(sentence.candidates), len(schema.properties)
+    if examples is None or not len(examples.properties):
+        return [np.full(shape, np.nan, np.float32)] * EXAMPLE_FEATURES
+    path = sentence.path_vectors @ examples.path_vectors.T
+    window = sentence.window_vectors @ examples.window_vectors.T
+    both = (path + window) / 2
+    result = []
+    columns = {}
+    for name, matrix in (("path", path), ("window", window), ("both", both)):
+        nearest = np.full(shape, np.nan, np.float32)
+        mean = np.full(shape, np.nan, np.float32)
+        for row in range(shape[1]):
+            own = matrix[:, examples.properties == row]
+            if own.shape[1]:
+                top = -np.sort(-own, axis=1)[:, :3]
+                nearest[:, row], mean[:, row] = top[:, 0], top.mean(axis=1)
+        columns[name] = nearest
+        result += [nearest, mean]
+    none = both[:, examples.properties == -1]
+    without = none.max(axis=1, keepdims=True) if none.shape[1] else np.full((shape[0], 1), np.nan)
+    result.append((columns["both"] - without).astype(np.float32))
+    filled = np.nan_to_num(columns["both"], nan=-1)
+    result += _relative(filled, mask)
+    kinds = np.array([KINDS.index(c.kind) for c in sentence.candidates])
+    same_kind = examples.kinds[None, :] == kinds[:, None]
+    order = np.argsort(-(both + 0.1 * same_kind), axis=1)[:, :_NEIGHBOURS]
+    near = examples.properties[order]
+    weights = np.take_along_axis(both, order, axis=1)
+    votes = np.stack([((near == row) * weights).sum(axis=1) for row in range(shape[1])], axis=1)
+    result.append((votes / np.maximum(1e-6, weights.sum(axis=1, keepdims=True))).astype(np.float32))
+    none_vote = ((near == -1) * weights).sum(axis=1, keepdims=True) / np.maximum(
+        1e-6, weights.sum(axis=1, keepdims=True)
+    )
+    result.append(np.broadcast_to(none_vote, shape).astype(np.float32))
+    share = np.full((len(KINDS), shape[1]), np.nan, np.float32)
+    prior = np.zeros((len(KINDS), shape[1]), np.float32)
+    for row in range(shape[1]):
+        own_kinds = examples.kinds[examples.properties == row]
+        for kind in range(len(KINDS)):
+            same = (own_kinds == kind).sum()
+            if len(own_kinds):
+                share[kind, row] = same / len(own_kinds)
+            prior[kind, row] = same / max(1, (examples.kinds == kind).sum())
+    result += [share[kinds], prior[kinds]]
+    result.append(np.broadcast_to(np.log1p(examples.counts), shape).astype(np.float32))
+    total = max(1.0, float(examples.counts.sum()))
+    density = total / len(examples.properties)
+    result.append(np.full(shape, density, np.float32))
+    result.append(np.broadcast_to(examples.counts / total, shape).astype(np.float32))
+    return result
+
+
+SUBJECT_KINDS = ENTITY_KINDS | {"identifier"}
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """The candidates for the subject of a sentence; the last is the title if there is one."""
+
+    candidates: tuple[Candidate, ...]
+    has_title: bool
+
+    @classmethod
+    def of(cls, sentence: SentenceVectors, title: str) -> Subjects:
+        """All candidates that are names or nouns, and the title."""
+        own = tuple(c for c in sentence.candidates if c.kind in SUBJECT_KINDS)
+        if not title:
+            return cls(own, False)
+        start = sentence.sentence.start
+        return cls((*own, Candidate(start, start, title, "name", start)), True)
+
+
+def subject_features(
+    sentence: SentenceVectors,
+    subjects: Subjects,
+    object_: Candidate,
+    row: int,
+    schema: SchemaVectors,
+    examples: ExampleVectors | None,
+    as_object: Floats,
+) -> Floats:
+    """Shape (subjects, features), for one object and one property.
+
+    `as_object` is the best score of each subject candidate as an object of any property.
+    """
+    doc = sentence.sentence.doc
+    length = max(1, len(sentence.sentence))
+    kinds = [KINDS.index(c.kind) for c in subjects.candidates]
+    domain = schema.domain_labels[row]
+    kind_domain = schema.kind_words[kinds] @ domain
+    domain_class = schema.class_words @ domain
+    object_path = _ancestors(doc, object_.head)
+    names = [c for c in subjects.candidates if c.kind != "noun"]
+    first_name = min((c.begin for c in names), default=0)
+    title = soft_text(subjects.candidates[-1].text) if subjects.has_title else ""
+    clause = _clause_subjects(doc, object_)
+    nearest = doc[clause[0]] if clause else None
+    is_pronoun = nearest is not None and nearest.pos_ == "PRON"
+    is_definite = nearest is not None and nearest.pos_ == "NOUN"
+    rows = []
+    last = len(subjects.candidates) - 1
+    for index, c in enumerate(subjects.candidates):
+        is_title = subjects.has_title and index == last
+        head = doc[c.head]
+        subject_path = _ancestors(doc, c.head)
+        common = next((i for i in subject_path if i in object_path), -1)
+        distance = subject_path.index(common) + object_path.index(common) if common >= 0 else 20
+        low, high = sorted((c.head, object_.head))
+        rows.append(
+            [
+                is_title, subjects.has_title, c.is_lead, c.is_entity, c.is_chunk, c.is_quoted,
+                c.dropped, c.end - c.begin, *(c.kind == kind for kind in KINDS[:7]),
+                (c.begin - sentence.sentence.start) / length,
+                c.begin == first_name, c.begin < object_.begin, abs(c.head - object_.head),
+                sum(t.pos_ in ("VERB", "AUX") for t in doc[low:high]),
+                sum(t.text in (",", ";", ".") for t in doc[low:high]),
+                distance, len(object_path) - 1 if common < 0 else object_path.index(common),
+                head.dep_ in ("nsubj", "nsubjpass"), head.dep_ == "pobj", head.dep_ == "dobj",
+                head.dep_ in ("compound", "amod", "poss"), head.dep_ == "appos",
+                doc[min(c.end, len(doc) - 1)].text in ("'s", "’s"),
+                subjects.has_title and soft_text(c.text) == title,
+                any(c.overlaps(o) and len(o.text) > len(c.text) for o in names),
+                not is_title and c.overlaps(object_), soft_text(c.text) == soft_text(object_.text),
+                *(
+                    not is_title and len(clause) > level and c.begin <= clause[level] < c.end
+                    for level in range(2)
+                ),
+                is_pronoun, is_definite, len(clause),
+                as_object[index], kind_domain[index], float(kind_domain[index] - kind_domain.max()),
+                len(subjects.candidates), *domain_class, schema.domain_shares[row],
+                schema.domain_shares[row] >= schema.domain_shares.max(),
+                *_of_examples(examples, row, c, c.begin < object_.begin),
+                doc[c.begin].text[:1].isupper() and doc[c.end - 1].text.islower(),
+            ]
+        )  # fmt: skip
+    return np.array(rows, np.float32)
+
+
+_RELATIVE = frozenset({"who", "which", "that", "whose", "whom", "where"})
+
+
+def _clause_subjects(doc: Doc, object_: Candidate) -> list[int]:
+    """The subjects of the clauses around an object, innermost first.
+
+    A relative pronoun and the missing subject of a participle are those of the noun before.
+    """
+    subjects: list[int] = []
+    span = range(object_.begin, object_.end)
+    token = doc[object_.head]
+    for _ in range(12):
+        if token.dep_ in ("poss", "appos") or (token.dep_ == "relcl" and token.head.pos_ == "NOUN"):
+            subjects.append(token.head.i)
+        head = token.head
+        if head.i == token.i:
+            break
+        if head.pos_ in ("VERB", "AUX"):
+            own = [c for c in head.children if c.dep_ in ("nsubj", "nsubjpass") and c.i not in span]
+            if own and own[0].lower_ in _RELATIVE:
+                subjects.append(head.head.i)
+            elif own:
+                subjects.append(own[0].i)
+            elif head.dep_ in ("acl", "relcl"):
+                subjects.append(head.head.i)
+        token = head
+    return [i for i in dict.fromkeys(subjects) if i not in span]
+
+
+def _of_examples(
+    examples: ExampleVectors | None, row: int, c: Candidate, is_before: bool
+) -> list[float]:
+    """How often the subjects of the examples of a property are like this one."""
+    if examples is None or not len(examples.properties):
+        return [np.nan] * 6
+    lead, first = float(examples.subject_leads[row]), float(examples.subject_first[row])
+    return [
+        lead,
+        lead if c.is_lead else 1 - lead,
+        first,
+        first if is_before else 1 - first,
+        float(examples.subject_kinds[row, KINDS.index(c.kind)]),
+        float(examples.counts[row]),
+    ]
+
+
+def _ancestors(doc: Doc, index: int) -> list[int]:
+    path, token = [index], doc[index]
+    while token.head.i != token.i and len(path) < 20:
+        token = token.head
+        path.append(token.i)
+    return path

@@ -1,0 +1,71 @@
+"""Gradient-boosted decision trees as arrays, evaluated by NumPy.
+
+Friedman: Greedy function approximation: a gradient boosting machine (2001). Trained elsewhere
+(``benchmarks/train_typed.py``); the library reads the arrays only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_FIELDS = ("feature", "threshold", "left", "right", "value", "missing_left", "leaf")
+
+
+@dataclass(frozen=True)
+class BoostedTrees:
+    """Binary classifier; all arrays but `baseline` have the shape (trees, nodes).
+
+    A row goes to the left child if its feature is at most the threshold; a missing feature (NaN)
+    goes left where `missing_left`. The node 0 is the root.
+    """
+
+    baseline: float
+    feature: NDArray[np.int64]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    value: NDArray[np.float64]
+    missing_left: NDArray[np.bool_]
+    leaf: NDArray[np.bool_]
+
+    def predict(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Probabilities in (0, 1) for rows of shape (n, features)."""
+        total = np.full(len(rows), self.baseline)
+        every = np.arange(len(rows))
+        for tree in range(len(self.feature)):
+            node = np.zeros(len(rows), np.int64)
+            while not self.leaf[tree][node].all():
+                x = rows[every, self.feature[tree][node]]
+                goes_left = np.where(
+                    np.isnan(x), self.missing_left[tree][node], x <= self.threshold[tree][node]
+                )
+                following = np.where(goes_left, self.left[tree][node], self.right[tree][node])
+                node = np.where(self.leaf[tree][node], node, following)
+            total += self.value[tree][node]
+        result: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-total))
+        return result
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """The arrays by name, in small types, for `numpy.savez_compressed`."""
+        small = {"feature": np.uint8, "threshold": np.float64, "left": np.uint8, "right": np.uint8}
+        arrays: dict[str, NDArray[Any]] = {f"{prefix}_baseline": np.array(self.baseline)}
+        for name in _FIELDS:
+            array = getattr(self, name)
+            arrays[f"{prefix}_{name}"] = array.astype(
+                small.get(name, bool if array.dtype == bool else np.float32)
+            )
+        return arrays
+
+    @classmethod
+    def of_arrays(cls, arrays: Any, prefix: str) -> BoostedTrees:
+        """The inverse of `arrays`."""
+        wide = {"feature": np.int64, "left": np.int64, "right": np.int64, "value": np.float64}
+        columns = {}
+        for name in _FIELDS:
+            array = arrays[f"{prefix}_{name}"]
+            columns[name] = array.astype(wide.get(name, array.dtype))
+        return cls(float(arrays[f"{prefix}_baseline"]), **columns)

@@ -1,0 +1,231 @@
+"""Measures of extraction on a benchmark of our own in the format of Text2KGBench."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.evaluation.extraction import ExtractionScores, score_ontology, soft_key, strict_key
+from sarag_rdf.evaluation.extraction_run import (
+    evaluate_extraction,
+    example_of,
+    lines,
+    report,
+    score_predictions,
+)
+from sarag_rdf.evaluation.literal_style import LiteralStyle
+from sarag_rdf.evaluation.text2kgbench import (
+    Sentence,
+    Triple,
+    read_benchmark,
+    sample_examples,
+    words_of,
+)
+from sarag_rdf.types import Relation, Value
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+ONTOLOGY = {
+    "title": "Lighthouse Ontology",
+    "id": "ont_1_lighthouse",
+    "concepts": [
+        {"qid": "Lighthouse", "label": "Lighthouse"},
+        {"qid": "Island", "label": "Island"},
+    ],
+    "relations": [
+        {"pid": "island", "label": "island", "domain": "Lighthouse", "range": "Island"},
+        {"pid": "builtOn", "label": "builtOn", "domain": "Lighthouse", "range": "Date"},
+        {"pid": "towerHeight", "label": "towerHeight", "domain": "Lighthouse", "range": "number"},
+        {"pid": "P1", "label": "closing date", "domain": "", "range": ""},
+    ],
+}
+GULL, TERN, CRANE = "Gull_Light", "Tern_Light", "Crane_Light"
+TRAIN = [
+    (
+        "Gull Light on Mora is 31 metres tall.",
+        [(GULL, "island", "Mora"), (GULL, "towerHeight", "31.0 (metres)")],
+    ),
+    ("Tern Light opened on 4 May 1902.", [(TERN, "builtOn", '"1902-05-04"')]),
+]
+TEST = [
+    (
+        "Crane Light on Ona is 20 metres tall.",
+        [(CRANE, "island", "Ona"), (CRANE, "towerHeight", "20.0 (metres)")],
+    ),
+    ("It opened on 6 June 1911.", [(CRANE, "builtOn", '"1911-06-06"')]),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    suite = tmp_path / "dbpedia_webnlg"
+    for name in ("ontologies", "train", "test", "ground_truth"):
+        (suite / name).mkdir(parents=True)
+    (suite / "ontologies" / "1_lighthouse_ontology.json").write_text(json.dumps(ONTOLOGY))
+    for part, rows in (("train", TRAIN), ("ground_truth", TEST)):
+        content = [
+            {
+                "id": f"ont_1_lighthouse_{part}_{number}",
+                "sent": text,
+                "triples": [dict(zip(("sub", "rel", "obj"), t, strict=True)) for t in triples],
+            }
+            for number, (text, triples) in enumerate(rows, 1)
+        ]
+        path = suite / part / f"ont_1_lighthouse_{part}.jsonl"
+        path.write_text("\n".join(map(json.dumps, content)))
+    return tmp_path
+
+
+def test_ontologies_become_schemas(folder: Path) -> None:
+    (ontology,) = read_benchmark(folder, "dbpedia_webnlg")
+    properties = {p.label: p for p in ontology.schema.properties.values()}
+    assert set(properties) == {"island", "built on", "tower height", "closing date"}
+    assert properties["built on"].ranges == (XSD + "date",)
+    assert properties["tower height"].is_literal
+    assert properties["closing date"].ranges == (XSD + "date",)
+    assert properties["island"].domains == (
+        "https://cenguix.github.io/Text2KGBench/ont_1_lighthouse/concepts#Lighthouse",
+    )
+    assert ontology.relations[properties["built on"].iri] == "builtOn"
+    assert [len(ontology.train), len(ontology.test)] == [2, 2]
+
+
+def test_unknown_suites_and_ontologies_are_errors(folder: Path) -> None:
+    with pytest.raises(InputError, match="no ontologies"):
+        read_benchmark(folder, "wikidata_tekgen")
+    with pytest.raises(UsageError, match="no ontology '2_ship'"):
+        read_benchmark(folder, "dbpedia_webnlg", ["2_ship"])
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        ("birthPlace", "birth place"),
+        ("1stRunwaySurfaceType", "1st runway surface type"),
+        ("LCCN", "LCCN"),
+        ("point in time", "point in time"),
+    ],
+)
+def test_labels_as_words(label: str, words: str) -> None:
+    assert words_of(label) == words
+
+
+def test_examples_cover_each_property(folder: Path) -> None:
+    (ontology,) = read_benchmark(folder, "dbpedia_webnlg")
+    assert sample_examples(ontology, 0) == ()
+    assert len(sample_examples(ontology, 1)) == 2
+    example = example_of(ontology, ontology.train[0])
+    assert [s.object for s in example.statements] == ["Mora", "31.0 (metres)"]
+
+
+def test_measures_worked_by_hand() -> None:
+    """Official: P and R are 1/2 and 0, with means of 1/4. Strict: one of four, of three."""
+    sentences = [
+        Sentence(
+            "1",
+            "Ona has a light.",
+            (Triple("Ona", "has_light", "light"), Triple("Ona", "in", "sea")),
+        ),
+        Sentence("2", "Mora is far.", (Triple("Mora", "distance", "far"),)),
+    ]  # fmt: skip
+    predictions = {
+        "1": [Triple("Ona", "has_light", "light"), Triple("Ona", "in", "Bergen")],
+        "2": [Triple("Mora", "in", "far"), Triple("Ulva", "size", "far")],
+    }
+    scores = score_ontology(sentences, predictions, ["has light", "in"], [])
+    assert scores.official_precision == pytest.approx(0.25)
+    assert scores.official_recall == pytest.approx(0.25)
+    assert scores.official_f1 == pytest.approx(0.25)
+    assert scores.strict_precision == pytest.approx(1 / 4)
+    assert scores.strict_recall == pytest.approx(1 / 3)
+    assert scores.strict_f1 == pytest.approx(2 / 7)
+    assert scores.conformance == pytest.approx((1 + 1 / 2) / 2)
+    assert scores.invented_subjects == pytest.approx((0 + 1 / 2) / 2)
+    assert scores.invented_objects == pytest.approx((1 / 2 + 0) / 2)
+
+
+def test_no_predictions_conform_and_invent_nothing() -> None:
+    scores = score_ontology([Sentence("1", "x", (Triple("a", "b", "c"),))], {}, ["b"], [])
+    assert (scores.official_f1, scores.strict_f1, scores.conformance) == (0, 0, 1)
+
+
+def test_keys_of_statements() -> None:
+    assert strict_key(Triple("Ada_Brook", "birth place", "Wales")) == "adabrookbirthplacewales"
+    gold = Triple("José_(singer)", "runtime", '"94.0"(minutes)')
+    assert soft_key(gold) == soft_key(Triple("Jose", "runtime", "94 minutes"))
+
+
+def test_styles_are_learned_from_examples() -> None:
+    style = LiteralStyle()
+    day = Value("4 May 1902", "1902-05-04", XSD + "date")
+    style.learn("p:opened", '"1902-05-04"', day.text, day)
+    style.learn("p:closed", "04 May 1902", day.text, day)
+    style.learn("p:height", "31.0 (metres)", "31 metres", Value("31 metres", "31", XSD + "integer"))
+    other = Value("June 6, 1911", "1911-06-06", XSD + "date")
+    assert style.write("p:opened", other.text, other) == '"1911-06-06"'
+    assert style.write("p:closed", other.text, other) == "06 June 1911"
+    height = Value("20 m", "20", XSD + "integer")
+    assert style.write("p:height", "20 m", height) == "20.0 (metres)"
+    assert style.write("p:new", "20 m", height) == "20.0 (metres)"
+    assert style.write("p:name", "Ona", None) == "Ona"
+
+
+class Scripted:
+    """Finds what is said of Crane Light."""
+
+    def relations(self, documents):
+        for document in documents:
+            found = []
+            if "20 metres" in document.text:
+                value = Value("20 metres", "20", XSD + "integer")
+                iri = "https://cenguix.github.io/Text2KGBench/ont_1_lighthouse/relations#"
+                found.append(
+                    Relation(
+                        "Crane Light",
+                        "is",
+                        "20 metres",
+                        TEST[0][0],
+                        0.9,
+                        iri + "towerHeight",
+                        False,
+                        value,
+                    )
+                )
+                found.append(
+                    Relation("Ona", "on", "Crane Light", TEST[0][0], 0.9, iri + "island", True)
+                )
+            yield found
+
+
+@pytest.mark.parametrize("titled", [False, True])
+def test_an_extractor_is_scored(folder: Path, titled: bool) -> None:
+    ontologies = read_benchmark(folder, "dbpedia_webnlg")
+    (result,) = evaluate_extraction(
+        ontologies, lambda _, __: Scripted(), examples_per_property=1, titled=titled
+    )
+    assert result.scores.strict_precision == 1
+    assert result.scores.strict_recall == pytest.approx(2 / 3)
+    assert result.scores.invented_objects == 0
+    text = "\n".join(lines([result], {"suite": "dbpedia_webnlg"}))
+    assert "1_lighthouse" in text
+    assert report([result], {})["mean"]["strict_precision"] == 1
+
+
+def test_predictions_in_files_are_scored(folder: Path, tmp_path: Path) -> None:
+    ontologies = read_benchmark(folder, "dbpedia_webnlg")
+    with pytest.raises(InputError, match="no predictions for 1_lighthouse"):
+        list(score_predictions(ontologies, tmp_path))
+    row = {
+        "id": "ont_1_lighthouse_ground_truth_2",
+        "triples": [["Crane Light", "builtOn", '"1911-06-06"']],
+    }
+    (tmp_path / "1_lighthouse_predictions.jsonl").write_text(json.dumps(row))
+    (result,) = score_predictions(ontologies, tmp_path)
+    assert result.scores.official_f1 == pytest.approx(0.5)
+
+
+def test_means_are_over_ontologies() -> None:
+    one, zero = (ExtractionScores(*([number] * 12)) for number in (1.0, 0.0))
+    assert ExtractionScores.mean([one, zero]).strict_f1 == 0.5
