@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sarag_rdf.cli.indexing import base_option
+from sarag_rdf.cli.merge import show_decisions, undo
 from sarag_rdf.cli.options import (
     Decorator,
+    embedder_option,
     expansion_option,
     json_option,
     kg_option,
@@ -19,12 +22,14 @@ from sarag_rdf.cli.options import (
     seconds_option,
     sparql_write_options,
 )
-from sarag_rdf.cli.output import counted, echo_json
+from sarag_rdf.cli.output import counted, echo_json, open_output
 from sarag_rdf.errors import UsageError, one_line
+from sarag_rdf.tables import delimiter_for
 from sarag_rdf.vocab import PREFIXES
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.ontology import OntologyReport
+    from sarag_rdf.kg.phrases import AcceptReport
     from sarag_rdf.ontology.check import OntologyFinding
     from sarag_rdf.ontology.schema import OntologyProperty, Schema
 
@@ -268,4 +273,77 @@ def _show_findings(file: str, findings: Sequence[OntologyFinding]) -> None:
     counts = Counter(finding.severity for finding in findings)
     click.echo(
         f"{file}: {counted(counts['error'], 'error')}, {counted(counts['warning'], 'warning')}"
+    )
+
+
+@command.command(name="suggest", epilog="Example:  sarag ontology suggest -o phrases.tsv --kg kg")
+@kg_option
+@embedder_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the table to this file, tab-separated or .csv. Default: standard output.",
+)
+@click.option(
+    "--most", default=100, show_default=True, type=click.IntRange(1), help="Number of phrases."
+)
+@click.option("--all", "all_", is_flag=True, help="Include phrases that state a property already.")
+@json_option
+def suggest(*, output: Path | None, most: int, all_: bool, as_json: bool, **options: Any) -> int:
+    """Suggest properties for the phrases of relationships, as a table for review.
+
+    The phrases that matter most come first: those of many relationships between many names. The
+    properties are those of the stored ontologies, or of the packaged one if there are none. Edit
+    the columns property and direction, or write no in the column decision; the property none means
+    that a phrase states nothing. Then apply the table with 'sarag ontology accept'.
+    """
+    with open_graph(options) as kg:
+        proposals = kg.phrases.suggest(most=most, all_=all_)
+        if as_json:
+            echo_json([asdict(proposal) for proposal in proposals])
+            return 0
+        table = kg.phrases.review(proposals, delimiter_for(output or Path()))
+    with open_output(output) as stream:
+        stream.write(table.encode())
+    return 0
+
+
+@command.command(name="accept", epilog="Example:  sarag ontology accept phrases.tsv --kg kg")
+@click.argument("table", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@kg_option
+@click.option("--list", "listing", is_flag=True, help="List the decisions about phrases.")
+@click.option("--undo", metavar="WHAT", help="Undo by a phrase, or the IRI of a decision or run.")
+@click.option("--undo-all", is_flag=True, help="Undo all decisions about phrases.")
+@json_option
+def accept(table: Path | None, **options: Any) -> int:
+    """Decide that phrases state properties, by the TABLE of 'sarag ontology suggest'.
+
+    Rows without a property are skipped, and rows with no in the column decision. The statements of
+    all relationships with these phrases are derived; no document is extracted again. Decisions
+    also hold for documents that are indexed later, and can be undone.
+    """
+    is_undo = options["undo"] is not None or options["undo_all"]
+    if (table is not None) + options["listing"] + is_undo != 1:
+        raise UsageError("give a TABLE, or one of --list, --undo, --undo-all")
+    with open_graph(options) as kg:
+        if options["listing"]:
+            show_decisions(kg, kg.phrases.decisions(), options)
+        elif is_undo:
+            undo(kg, options, "phrases")
+        else:
+            assert table is not None  # noqa: S101 - checked above
+            _echo_accepted(kg.phrases.accept(table), as_json=options["as_json"])
+    return 0
+
+
+def _echo_accepted(report: AcceptReport, *, as_json: bool) -> None:
+    if as_json:
+        counts = ("skipped", "stated_before", "stated")
+        numbers = {name: getattr(report, name) for name in counts}
+        echo_json({"accepted": len(report.decisions), **numbers})
+        return
+    click.echo(
+        f"{counted(len(report.decisions), 'phrase')} accepted, {report.skipped} rows skipped; "
+        f"{counted(report.stated, 'relationship')} with a property, {report.stated_before} before"
     )

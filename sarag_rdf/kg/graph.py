@@ -22,6 +22,7 @@ from sarag_rdf.kg import export, fsck, imports, indexing, registry
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.links import Links
 from sarag_rdf.kg.ontology import Ontologies, extractor_of
+from sarag_rdf.kg.phrases import Phrases
 from sarag_rdf.kg.quarantine import Quarantine
 from sarag_rdf.kg.query import run_query
 from sarag_rdf.kg.session import Session
@@ -59,6 +60,7 @@ class KnowledgeGraph:
         self.links = Links(self.session)
         self.identity = Identity(self.session)
         self.ontologies = Ontologies(self.session)
+        self.phrases = Phrases(self.session)
 
     def __enter__(self) -> Self:
         return self

@@ -89,7 +89,7 @@ class Identity:
                     proposal.justification,
                     proposal.confidence,
                     tool=rule,
-                    date=_today(),
+                    date=today(),
                 )
                 for proposal in propose(snapshot.own, rule, nearest, least)
             ]
@@ -140,7 +140,7 @@ class Identity:
                 f"'{name}' and '{other}' are the same name: give the sources in which it names "
                 "another entity, with --in SOURCE --as QUALIFIER"
             )
-        decision = Decision("different", names[0], names[1], note=note, date=_today())
+        decision = Decision("different", names[0], names[1], note=note, date=today())
         with self._session.write(create=False) as reader:
             minter = reader.minter
             merges = Decisions.of(read_decisions(reader), minter).merges
@@ -184,7 +184,7 @@ class Identity:
                     )
             decision = Decision(
                 "variant", normalized, qualifier=qualifier, sources=tuple(sorted(iris)),
-                date=_today(), note=note,
+                date=today(), note=note,
             )  # fmt: skip
             record_decisions(reader, [decision])
         return decision
@@ -206,7 +206,7 @@ class Identity:
             if name == entity:
                 normalized = _normalized(reader, reader.minter.mention_of_entity(entity))
             decisions = [
-                Decision("class", normalized, iri, date=_today(), note=note) for iri in iris
+                Decision("class", normalized, iri, date=today(), note=note) for iri in iris
             ]
             _record_classes(reader, decisions)
             return decisions
@@ -290,7 +290,7 @@ def _class_decision(reader: GraphReader, schema: Schema, row: TableRow) -> Decis
         raise ValueError(f"column {column}: {error}") from error
     return Decision(
         "class", normalize_name(row["name"]), class_, justification=SEMAPV.LexicalMatching.value,
-        rule=row["rule"], date=_today(), note=row["note"],
+        rule=row["rule"], date=today(), note=row["note"],
     )  # fmt: skip
 
 
@@ -394,7 +394,7 @@ def _merges(reader: GraphReader, merges: Sequence[_Merge]) -> list[Decision]:
             )
         merged_into[other] = entity
         name, target = (_normalized(reader, mention) for mention in (other, entity))
-        date = merge.decision.date or _today()
+        date = merge.decision.date or today()
         decisions.append(replace(merge.decision, name=name, other=target, date=date))
     return decisions
 
@@ -450,5 +450,6 @@ def _labels(reader: GraphReader, entities: Sequence[str]) -> dict[str, str]:
     return labels
 
 
-def _today() -> str:
+def today() -> str:
+    """The date in UTC, as in decisions."""
     return datetime.now(UTC).date().isoformat()

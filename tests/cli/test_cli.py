@@ -84,6 +84,7 @@ def test_commands() -> None:
             "mappings",
             "merge",
             "split",
+            "retype",
         ),
         *("serve", "validate", "fsck", "quarantine", "stats", "evaluate"),
     ]

@@ -210,7 +210,5 @@ def test_on_the_command_line(kg: KnowledgeGraph, sarag: Sarag) -> None:
         .complaints[0]
         .startswith("sarag: --rule decides nothing")
     )
-    assert sarag("merge", "--undo-all").complaints == [
-        "sarag: no decision: see  sarag merge --list"
-    ]
+    assert sarag("merge", "--undo-all").complaints == ["sarag: no decision: see sarag merge --list"]
     assert sarag("retype", "--undo-all").out == "2 undone\n"
