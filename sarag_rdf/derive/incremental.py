@@ -383,11 +383,14 @@ def _statement_difference(
     removed = derived(before, old_votes, targets.before)
     added = derived(after, new_votes, targets.after)
     relationships = {statement.relationship for statement in before}
-    affected = {iri(triple.subject) for triple in removed - added} - relationships
+    lost = {iri(triple.subject) for triple in removed - added}
+    affected = lost - relationships
     moved = targets.moved & (targets.before.keys() | decisions.classes.keys())
     affected |= {side[m] for side in (targets.before, targets.after) for m in moved if m in side}
-    if affected:
-        statements = after | retained.statements(entities=affected)
+    if lost or affected:
+        statements = after | retained.statements(
+            entities=affected, relationships=lost & relationships
+        )
         rules = ClassRules.read(reader, properties_of(statements))
         rows = reader.select_provenance_for("entity-mentions", affected)
         names = {mention.value for _, mention in rows}

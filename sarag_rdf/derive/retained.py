@@ -200,18 +200,23 @@ class RetainedEvidence:
         return {(mention.value, ENTITY_CLASS, class_) for mention, class_, _ in rows}
 
     def statements(
-        self, *, mentions: Iterable[str] = (), entities: Iterable[str] = ()
+        self,
+        *,
+        mentions: Iterable[str] = (),
+        entities: Iterable[str] = (),
+        relationships: Iterable[str] = (),
     ) -> set[Statement]:
-        """The statements of relationships with one of these mentions or entities as an end."""
+        """The statements of relationships with one of these ends, and of those given."""
         asked = list(mentions)
         self.require_no_variants(asked)
         reader, decisions = self._reader, self._decisions
-        relationships = {row[0].value for row in self._rows("mention-ends", asked)}
-        relationships |= {
+        wanted = {*relationships}
+        wanted |= {row[0].value for row in self._rows("mention-ends", asked)}
+        wanted |= {
             row[1].value for row in reader.select_provenance_for("typed-of-entities", entities)
         }
         properties: defaultdict[tuple[str, str], dict[str, Term]] = defaultdict(dict)
-        for relationship, property_, value, graph in self._rows("statement-parts", relationships):
+        for relationship, property_, value, graph in self._rows("statement-parts", wanted):
             properties[relationship.value, graph.value][property_.value] = value
         uses = self._name_uses(properties) if decisions.phrases else NameUses()
         result = (
