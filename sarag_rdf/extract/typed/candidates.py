@@ -47,7 +47,7 @@ _BRIDGE = (
 )
 _RUN = re.compile(
     rf"(?<![\w])(?:[A-Z\u00c0-\u00de][\w'’.&/-]*|\d[\w.]*(?=\s[A-Z]))(?:\s{_WORD})*"
-    rf"(?:,?\s{_BRIDGE}\s{_WORD}(?:\s{_WORD})*){{0,2}}(?:\s\([\w\s.,'-]{{1,40}}\))?"
+    rf"(?:,?\s{_BRIDGE}\s{_WORD}(?:\s{_WORD})*){{0,2}}(?:\s\((?!born|n\.|c\.)[^\W\d][\w\s.'-]{{1,30}}\))?"
 )
 _PLACE_PAIR = re.compile(rf"(?<!\w){_WORD}(?:\s{_WORD})*,\s{_WORD}(?:\s{_WORD}){{0,2}}")
 _QUOTED = re.compile(
