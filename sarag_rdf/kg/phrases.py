@@ -273,7 +273,7 @@ def _cells(proposal: PhraseProposal, names: TermNames) -> dict[str, object]:
     }
     cells |= {f"example {number}": text for number, text in enumerate(summary.examples, 1)}
     if suggestions and suggestions[0].confidence >= CERTAIN:
-        first, *suggestions = suggestions
+        first, suggestions = suggestions[0], suggestions[1:]
         cells[_PROPERTY] = names.name(first.property)
         cells[_DIRECTION] = INVERSE if first.is_inverse else FORWARD
         cells["confidence"] = f"{first.confidence:.2f}"
