@@ -73,7 +73,7 @@ class GraphSelection:
 
 def _sort_key(triple: ox.Triple) -> tuple[str, bool, str, str]:
     predicate = triple.predicate
-    return str(triple.subject), predicate != RDF.type, predicate.value, str(triple.object)
+    return iri(triple.subject), predicate != RDF.type, predicate.value, str(triple.object)
 
 
 def _merge_rows(

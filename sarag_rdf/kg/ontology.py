@@ -121,7 +121,7 @@ class Ontologies:
 
     def list(self) -> tuple[StoredOntology, ...]:
         """The ontologies of the graph, by name."""
-        with self._session.read(missing_ok=True) as snapshot:
+        with self._session.read() as snapshot:
             return tuple(stored_ontologies(snapshot.own))
 
     def remove(self, *names: str) -> None:
@@ -167,9 +167,10 @@ def extractor_of(
     if not isinstance(extractor, str):
         return extractor
     if schema is None:
-        ontologies = Ontologies(session)
-        names = [stored.name for stored in ontologies.list() if stored.name != PACKAGED]
-        schema = ontologies.schema(*names) if names else None
+        with session.read(missing_ok=True) as snapshot:
+            names = [stored.name for stored in stored_ontologies(snapshot.own)]
+        own = [name for name in names if name != PACKAGED]
+        schema = Ontologies(session).schema(*own) if own else None
     return session.models.extractor(extractor, schema)
 
 

@@ -15,6 +15,7 @@ from sarag_rdf.kg import registry
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.rdf.shacl.engines import parse_shapes
 from sarag_rdf.resources import ontology_path
+from sarag_rdf.vocab import SARAG
 from tests.command import Sarag
 from tests.sample_graph import nquads
 
@@ -115,6 +116,8 @@ def test_show_report_and_content(sarag: Sarag, indexed: Indexed) -> None:
     content = sarag("quarantine", "show", BAD, "--content")
     found = list(ox.parse(content.out, format=ox.RdfFormat.N_TRIPLES))
     assert WRONG in {getattr(quad.object, "value", "") for quad in found}
+    mentions = {quad.object for quad in found if quad.predicate == SARAG.useOf}
+    assert mentions == {quad.subject for quad in found if quad.object == SARAG.Mention}
     sarag("quarantine", "show", BAD, "--content", "--turtle").fails(2, "mutually exclusive")
 
 

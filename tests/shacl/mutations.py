@@ -10,12 +10,15 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from sarag_rdf.index.evidence import source_quads
 from sarag_rdf.index.plan import chunk
+from sarag_rdf.index.quarantine import with_mentions
 from sarag_rdf.iris import Minter
-from sarag_rdf.types import Extraction, Mention, Method, Relation, Source
+from sarag_rdf.types import Extraction, Mention, Method, Relation, Source, Value
 from sarag_rdf.vocab import RDF, SARAG, SH, SKOS, XSD
 
 Node = NamedNode | BlankNode | Literal
 
+KNOWS, TALL = "https://example.org/people#knows", "https://example.org/people#height"
+HEIGHT = Value("5 feet", "5", XSD.integer.value, "http://qudt.org/vocab/unit/FT")
 ELSEWHERE = NamedNode("https://example.org/elsewhere")
 NOWHERE = NamedNode("https://example.org/nowhere")
 VALUES: dict[str, Node] = {
@@ -53,14 +56,21 @@ def evidence(language: str = "en") -> list[Triple]:
     iri = minter.source(source.key, source.title, source.text)
     found = Extraction(
         (
-            Mention("Ada Lovelace", "person", ("Ada",), ("Ada Lovelace: met Bea.",)),
+            Mention(
+                *("Ada Lovelace", "person", ("Ada",), ("Ada Lovelace: met Bea.",)),
+                classes=("https://example.org/people#Mathematician",),
+            ),
             Mention("Bea", "person"),
+            Mention("1835", "time"),
         ),
-        (Relation("Ada Lovelace", "met", "Bea", confidence=0.5),),
+        (
+            Relation("Ada Lovelace", "stood", "5 feet", predicate=TALL, value=HEIGHT),
+            Relation("Ada Lovelace", "met", "Bea", confidence=0.5, predicate=KNOWS, inverse=True),
+        ),
     )
     method = Method("tests", "none", "0123", {"a": "b"})
     documents = [(document, found) for document in chunk(source, iri, minter)]
-    return [quad.triple for quad in source_quads(minter, source, iri, method, documents)]
+    return with_mentions(source_quads(minter, source, iri, method, documents))
 
 
 def read(text: bytes) -> list[Triple]:

@@ -167,8 +167,15 @@ def _suffixes(chunk: Span) -> Iterator[Candidate]:
     for begin in range(chunk.start, chunk.end - 1):
         for end in range(begin + 1, min(begin + 4, chunk.end)):
             inner = doc[begin:end]
-            if inner[-1].pos_ in _INNER and inner[0].pos_ in _INNER:
+            if inner[-1].pos_ in _INNER and inner[0].pos_ in _INNER and not _is_part(inner):
                 yield from _candidate(inner, _kind(inner), dropped=begin - chunk.start)
+
+
+def _is_part(span: Span) -> bool:
+    """Whether a span is a single word of a longer proper name, such as its first name."""
+    doc = span.doc
+    around = [doc[i] for i in (span.start - 1, span.end) if 0 <= i < len(doc)]
+    return len(span) == 1 and span[0].pos_ == "PROPN" and any(t.pos_ == "PROPN" for t in around)
 
 
 def _runs(doc: Doc, begin: int, text: str) -> Iterator[Candidate]:
@@ -213,6 +220,9 @@ def _candidate(
     dropped: int = 0,
 ) -> Iterator[Candidate]:
     text = " ".join(span.text.split()) if is_quoted else clean_name(span.text)
+    before = span.doc[span.start - 1] if span.start else None
+    if before is not None and before.text == "The" and not before.is_sent_start:
+        text = f"The {text}"
     if not 0 < len(span) <= _MAX_TOKENS or len(text) < 2 or not any(map(str.isalnum, text)):
         return
     if (len(span) == 1 and span[0].pos_ in ("PRON", "DET")) or _splits_word(span):
