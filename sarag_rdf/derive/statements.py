@@ -171,7 +171,7 @@ def _frozen(sets: Mapping[str, set[str]]) -> dict[str, frozenset[str]]:
 
 def _is_named_class(iri: str) -> bool:
     others = (XSD.base, RDF.base, RDFS.base, OWL.base)
-    return "/.well-known/genid/" not in iri and not iri.startswith(others)
+    return "/genid/" not in iri and not iri.startswith(others)
 
 
 def statement_triples(
