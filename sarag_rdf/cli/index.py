@@ -22,7 +22,7 @@ from sarag_rdf.cli.indexing import (
     reading_arguments,
 )
 from sarag_rdf.cli.ontology import echo_added
-from sarag_rdf.cli.options import open_graph, setting
+from sarag_rdf.cli.options import open_graph, setting, shapes_options
 from sarag_rdf.cli.output import counted
 from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import UsageError
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     help="Add an ontology, as 'sarag ontology add' does, and extract its classes and properties. "
     "May be repeated.",
 )
+@shapes_options
 @setting(
     "--stdin-format",
     default="txt",
@@ -62,6 +63,8 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
     pip install 'sarag-rdf[documents]'. Unchanged sources are skipped; a source whose text changed
     is replaced. A file that cannot be read is reported, and the others are indexed.
     """
+    if options["on_violation"] and not options["shapes"]:
+        raise UsageError("--on-violation requires --shapes")
     missing = [str(path) for path in paths if str(path) != "-" and not path.exists()]
     if missing:
         raise UsageError(f"no such file or folder: {', '.join(missing)}")
@@ -92,7 +95,26 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
             echo_discarded(report.discarded)
             echo_counts(kg, options)
             echo_usage(extractor)
+        if options["shapes"] and not is_empty:
+            _check_shapes(kg, options)
     return int(is_empty or (options["strict"] and bool(report.problems)))
+
+
+def _check_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
+    """Validate the statements of the graph; problems go to standard error."""
+    files = options["shapes"]
+    if options["on_violation"] == "quarantine":
+        gate = kg.quarantine().apply_shapes(*files)
+        violations, count = gate.remaining, len(gate.quarantined)
+        if count:
+            note(f"{counted(count, 'statement')} put into quarantine: sarag quarantine statements")
+    else:
+        violations = kg.validate(shapes=files).violations
+    if violations:
+        note(
+            f"{counted(len(violations), 'violation')} of the shapes, such as {violations[0]}: "
+            f"sarag validate --shapes {files[0]}  lists them"
+        )
 
 
 def _add_ontologies(kg: KnowledgeGraph, options: dict[str, Any]) -> None:

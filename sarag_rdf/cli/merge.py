@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.kg.identity import Subject
 
 
 @click.command(name="merge", epilog='Example:  sarag merge "Marie Curie" "Maria Skłodowska"')
@@ -84,7 +83,7 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
     return 0
 
 
-def undo(kg: KnowledgeGraph, options: dict[str, Any], about: Subject = "identity") -> None:
+def undo(kg: KnowledgeGraph, options: dict[str, Any], about: Any = "identity") -> None:
     """Undo the decisions selected by --undo, or all with --undo-all."""
     removed = kg.identity.undo(None if options["undo_all"] else options["undo"], about)
     if options["as_json"]:

@@ -347,3 +347,34 @@ def _echo_accepted(report: AcceptReport, *, as_json: bool) -> None:
         f"{counted(len(report.decisions), 'phrase')} accepted, {report.skipped} rows skipped; "
         f"{counted(report.stated, 'relationship')} with a property, {report.stated_before} before"
     )
+
+
+@command.command(name="induce", epilog="Example:  sarag ontology induce -o corpus.ttl --kg kg")
+@kg_option
+@embedder_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the ontology to this file. Default: standard output.",
+)
+@click.option("--namespace", metavar="IRI", help="Namespace of the terms. Default: BASE/ontology/.")
+@click.option(
+    "--least",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Minimum number of relationships of a property.",
+)
+def induce(*, output: Path | None, namespace: str | None, least: int, **options: Any) -> int:
+    """Propose an ontology from the phrases of the documents, as Turtle to be edited.
+
+    Phrases with similar meaning between arguments of the same types become one property, named
+    after the most frequent one, with example sentences. Edit the file, then add it with 'sarag
+    ontology add'.
+    """
+    with open_graph(options) as kg:
+        turtle = kg.phrases.induce(namespace=namespace or "", least=least)
+    with open_output(output) as stream:
+        stream.write(turtle.encode())
+    return 0

@@ -94,6 +94,26 @@ def _max_reply(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+def shapes_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--shapes and --on-violation."""
+    return _together(
+        [
+            setting(
+                "--shapes",
+                multiple=True,
+                metavar="FILE",
+                help="SHACL shapes (Turtle) for entities and their statements. May be repeated.",
+            ),
+            setting(
+                "--on-violation",
+                type=click.Choice(("report", "quarantine")),
+                help="With --shapes: report violations (default), or put the statements that "
+                "violate shapes into quarantine.",
+            ),
+        ]
+    )(function)
+
+
 def sparql_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """--endpoint and what belongs to it: a live SPARQL endpoint that is read."""
     for decorate in reversed(

@@ -10,8 +10,9 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -29,6 +30,9 @@ from sarag_rdf.types import (
     Stage,
     Step,
 )
+
+if TYPE_CHECKING:
+    from sarag_rdf.kg.gate import GateReport
 
 _LABEL = re.compile(r"\bD\d+\b")
 _SEEDS = 10
@@ -358,6 +362,23 @@ def echo_violations(violations: Sequence[object]) -> None:
     more = len(violations) - _VIOLATIONS
     if more > 0:
         click.echo(f"... and {more} more (--json shows all)")
+
+
+def echo_gate(gate: GateReport, *, as_json: bool = False) -> None:
+    """Print the statements that were put into quarantine, and the violations that remain."""
+    if as_json:
+        echo_json(
+            {
+                "quarantined": [decision.statement for decision in gate.quarantined],
+                "violations": [asdict(violation) for violation in gate.remaining],
+            }
+        )
+        return
+    echo_violations(gate.remaining)
+    click.echo(
+        f"{counted(len(gate.quarantined), 'statement')} put into quarantine, "
+        f"{counted(len(gate.remaining), 'violation')} left"
+    )
 
 
 @contextmanager

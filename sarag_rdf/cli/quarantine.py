@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sarag_rdf.cli.merge import show_decisions
 from sarag_rdf.cli.options import (
     embedder_option,
     embedding_endpoint_options,
@@ -94,6 +95,36 @@ def retry(sources: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
             click.echo(f"{source}: still does not conform")
         click.echo(f"{len(retried.admitted)} added, {len(retried.rejected)} still in quarantine")
     return int(bool(retried.rejected))
+
+
+@command.command(name="statements", epilog="Example:  sarag quarantine statements --kg kg")
+@kg_option
+@click.option(
+    "--release",
+    metavar="WHAT",
+    help="Derive statements again: by the IRI of a subject, a property, a decision or a run.",
+)
+@click.option("--release-all", is_flag=True, help="Derive all statements again.")
+@json_option
+def statements(*, release: str | None, release_all: bool, as_json: bool, **options: Any) -> int:
+    """List the statements that violate shapes of your own, and release them.
+
+    They were put into quarantine by --on-violation quarantine, and are not part of the graph; their
+    relationships are. After a change of the shapes, release the statements and validate again.
+    """
+    if release is not None and release_all:
+        raise UsageError("--release and --release-all are mutually exclusive: give one")
+    with open_graph(options) as kg:
+        quarantine = kg.quarantine()
+        if release is None and not release_all:
+            show_decisions(kg, quarantine.statements(), {"as_json": as_json})
+            return 0
+        released = quarantine.release(release)
+    if as_json:
+        echo_json({"released": [decision.statement for decision in released]})
+    else:
+        click.echo(f"{counted(len(released), 'statement')} released")
+    return 0
 
 
 @command.command(name="drop", epilog="Example:  sarag quarantine drop notes/a.md --kg kg")

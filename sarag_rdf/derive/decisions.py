@@ -12,15 +12,18 @@ from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import NamedTuple
 
+import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Term
-from sarag_rdf.terms import iri, text_of
+from sarag_rdf.terms import iri, iri_or_literal, text_of
 from sarag_rdf.vocab import OWL, RDF, RDFS, SARAG, SEMAPV, SSSOM, TYPE_CLASSES, XSD
 
-Kind = OneOf["merged", "different", "variant", "class", "property", "inverse property"]
+Kind = OneOf[
+    "merged", "different", "variant", "class", "property", "inverse property", "quarantined"
+]
 PROPERTIES: Mapping[Kind, NamedNode] = {
     "merged": SARAG.mergedInto,
     "different": SARAG.keptApartFrom,
@@ -29,13 +32,15 @@ PROPERTIES: Mapping[Kind, NamedNode] = {
     "property": SARAG.impliesProperty,
     "inverse property": SARAG.impliesInverseProperty,
 }
-Subject = OneOf["identity", "classes", "phrases"]
+Subject = OneOf["identity", "classes", "phrases", "statements"]
 SUBJECTS: Mapping[Subject, frozenset[Kind]] = {
     "identity": frozenset(("merged", "different", "variant")),
     "classes": frozenset(("class",)),
     "phrases": frozenset(("property", "inverse property")),
+    "statements": frozenset(("quarantined",)),
 }
-"""What decisions are about (which entity, its classes, what phrases state) -> their kinds."""
+"""What decisions are about (which entity, its classes, what phrases state, single statements) ->
+their kinds."""
 NO_PROPERTY = OWL.bottomObjectProperty.value
 """The property of phrases that state nothing: it holds between no two things."""
 ANY_TYPE = "any"
@@ -64,7 +69,9 @@ class Decision:
     (an IRI), which may be that of an entity type. ``property`` and ``inverse property``: the phrase
     `name` between names of the types `ends` (or `ANY_TYPE`, `VALUE_TYPE`) states the property
     `other` (an IRI), from subject to object or the other way round; with `NO_PROPERTY` it states
-    nothing. `justification` is an IRI of SEMAPV; `rule` is empty for manual decisions.
+    nothing. ``quarantined``: the statement with subject `name`, property `other` (IRIs) and object
+    `qualifier` (an RDF term in N-Triples) is not derived. `justification` is an IRI of SEMAPV;
+    `rule` is empty for manual decisions.
     """
 
     kind: Kind
@@ -88,6 +95,8 @@ class Decision:
             "property": f"{self._phrase}  states  {self.other}",
             "inverse property": f"{self._phrase}  states the inverse of  {self.other}",
         }
+        if self.kind == "quarantined":
+            lines["quarantined"] = f"<{self.name}>  <{self.other}>  {self.qualifier}"
         if self.other == NO_PROPERTY:
             lines["property"] = f"{self._phrase}  states nothing"
         note = f"  {self.note}" if self.note else ""
@@ -96,14 +105,21 @@ class Decision:
     @property
     def is_typing(self) -> bool:
         """Whether the decision is about classes or properties, not about which entity."""
-        return self.kind in ("class", "property", "inverse property")
+        return self.kind in ("class", "property", "inverse property", "quarantined")
+
+    @property
+    def statement(self) -> tuple[str, str, str]:
+        """Subject, property and object (in N-Triples) of a quarantined statement."""
+        return self.name, self.other, self.qualifier
 
     @property
     def _phrase(self) -> str:
         return f"{self.ends[0]} '{self.name}' {self.ends[1]}"
 
     def triple(self, minter: Minter) -> tuple[str, str, str]:
-        """Subject, property and object of the decision itself."""
+        """Subject, property and object of the decision itself, or of a quarantined statement."""
+        if self.kind == "quarantined":
+            return self.statement
         if self.kind == "class":
             return minter.mention(self.name), PROPERTIES[self.kind].value, self.other
         if self.is_typing:
@@ -120,8 +136,13 @@ class Decision:
         return minter.mapping(*self.triple(minter))
 
     def quads(self, minter: Minter) -> list[Quad]:
-        """The quads of the decision and its provenance."""
+        """The quads of the decision and its provenance.
+
+        A quarantined statement is described (by RDF reification), but not stated.
+        """
         graph = NamedNode(minter.decisions_graph)
+        if self.kind == "quarantined":
+            return [Quad(*triple, graph) for triple in self._quarantine_triples(minter)]
         subject, property_, object_ = map(NamedNode, self.triple(minter))
         node = NamedNode(self.iri(minter))
         statements: list[tuple[NamedNode, NamedNode, Term]] = [
@@ -151,6 +172,25 @@ class Decision:
             statements.append((node, SSSOM.mapping_date, Literal(self.date, datatype=XSD.date)))
         return [Quad(s, p, o, graph) for s, p, o in statements]
 
+    def _quarantine_triples(self, minter: Minter) -> Iterator[tuple[NamedNode, NamedNode, Term]]:
+        node = NamedNode(self.iri(minter))
+        yield node, RDF.type, RDF.Statement
+        yield node, RDF.subject, NamedNode(self.name)
+        yield node, RDF.predicate, NamedNode(self.other)
+        yield node, RDF.object, term_of(self.qualifier)
+        if self.rule:
+            yield node, SSSOM.mapping_tool, Literal(self.rule)
+        if self.note:
+            yield node, RDFS.comment, Literal(self.note)
+        if self.date:
+            yield node, SSSOM.mapping_date, Literal(self.date, datatype=XSD.date)
+
+
+def term_of(text: str) -> Term:
+    """The IRI or literal in N-Triples notation."""
+    [quad] = ox.parse(f"<urn:s> <urn:p> {text} .", format=ox.RdfFormat.N_TRIPLES)
+    return iri_or_literal(quad.object)
+
 
 def read_decisions(reader: GraphReader) -> list[Decision]:
     """All decisions of a graph, in a fixed order."""
@@ -163,10 +203,15 @@ def decisions_of(quads: Iterable[Quad]) -> list[Decision]:
         lambda: defaultdict(list)
     )
     for quad in quads:
-        statements[iri(quad.subject)][quad.predicate.value].append(text_of(quad.object))
+        is_term = quad.predicate == RDF.object
+        value = str(quad.object) if is_term else text_of(quad.object)
+        statements[iri(quad.subject)][quad.predicate.value].append(value)
     kinds = {node.value: kind for kind, node in PROPERTIES.items()}
     decisions = []
     for values in statements.values():
+        if RDF.object.value in values:
+            decisions.append(_quarantined(values))
+            continue
         kind = kinds.get(_one(values, OWL.annotatedProperty))
         if kind is not None:
             subject = statements.get(_one(values, OWL.annotatedSource))
@@ -199,6 +244,18 @@ def _decision(
     )
 
 
+def _quarantined(values: Mapping[str, list[str]]) -> Decision:
+    return Decision(
+        "quarantined",
+        _one(values, RDF.subject),
+        _one(values, RDF.predicate),
+        _one(values, RDF.object),
+        rule=_one(values, SSSOM.mapping_tool),
+        date=_one(values, SSSOM.mapping_date),
+        note=_one(values, RDFS.comment),
+    )
+
+
 def _one(values: Mapping[str, list[str]], property_: NamedNode) -> str:
     return min(values.get(property_.value, ()), default="")
 
@@ -221,6 +278,8 @@ class Decisions:
     """Name -> the entity type of its entity"""
     phrases: Mapping[PhraseSignature, tuple[str, bool]] = field(default_factory=dict)
     """Phrase -> (property that it states, whether the other way round)"""
+    quarantined: frozenset[tuple[str, str, str]] = frozenset()
+    """Statements that are not derived: subject, property, and object in N-Triples."""
 
     @classmethod
     def of(cls, decisions: Iterable[Decision], minter: Minter) -> Decisions:
@@ -235,9 +294,12 @@ class Decisions:
         classes: defaultdict[str, set[str]] = defaultdict(set)
         types: dict[str, str] = {}
         phrases: dict[PhraseSignature, tuple[str, bool]] = {}
+        quarantined: set[tuple[str, str, str]] = set()
         for decision in sorted(decisions, key=_order):
-            subject, _, object_ = decision.triple(minter)
-            if decision.kind == "merged":
+            subject, property_, object_ = decision.triple(minter)
+            if decision.kind == "quarantined":
+                quarantined.add((subject, property_, object_))
+            elif decision.kind == "merged":
                 merges.add((subject, object_))
             elif decision.kind == "different":
                 different |= {(subject, object_), (object_, subject)}
@@ -254,13 +316,14 @@ class Decisions:
                     variants.setdefault((object_, minter.source_graph(source)), subject)
         decided = {name: frozenset(iris) for name, iris in classes.items()}
         return cls(
-            frozenset(merges), frozenset(different), variants, bases, decided, types, phrases
-        )
+            frozenset(merges), frozenset(different), variants, bases, decided, types, phrases,
+            frozenset(quarantined),
+        )  # fmt: skip
 
     @property
-    def typing(self) -> tuple[object, object]:
+    def typing(self) -> tuple[object, ...]:
         """The effect on classes and statements."""
-        return self.classes, self.types, self.phrases
+        return self.classes, self.types, self.phrases, self.quarantined
 
     def property_of(
         self, phrase: str, subject_type: str, object_types: Sequence[str]

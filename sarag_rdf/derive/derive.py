@@ -176,9 +176,9 @@ def derive(
     names |= {base: names[variant] for variant, base in decisions.bases.items() if variant in names}
     for mention, entity in refers_to.items():
         triples |= mention_triples(mention, entity, names.get(mention))
-    triples |= statement_triples(evidence.statements, refers_to)
+    triples |= statement_triples(evidence.statements, refers_to, decisions)
     claims = claimed_classes(evidence.votes, refers_to)
-    claims |= implied_classes(evidence.statements, refers_to, rules)
+    claims |= implied_classes(evidence.statements, refers_to, rules, decisions)
     triples |= class_triples(claims, refers_to, decisions)
     return triples | entity_names(evidence.votes, refers_to, decisions)
 

@@ -375,8 +375,9 @@ def _statement_difference(
     def derived(
         statements: set[Statement], votes: Collection[Vote], refers_to: Mapping[str, str]
     ) -> set[Triple]:
-        claims = claimed_classes(votes, refers_to) | implied_classes(statements, refers_to, rules)
-        return statement_triples(statements, refers_to) | class_triples(
+        claims = claimed_classes(votes, refers_to)
+        claims |= implied_classes(statements, refers_to, rules, decisions)
+        return statement_triples(statements, refers_to, decisions) | class_triples(
             claims, refers_to, decisions
         )
 

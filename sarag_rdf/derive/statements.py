@@ -174,10 +174,12 @@ def _is_named_class(iri: str) -> bool:
     return "/.well-known/genid/" not in iri and not iri.startswith(others)
 
 
-def statement_triples(statements: Iterable[Statement], refers_to: Mapping[str, str]) -> set[Triple]:
+def statement_triples(
+    statements: Iterable[Statement], refers_to: Mapping[str, str], decisions: Decisions
+) -> set[Triple]:
     """The statements of entities, and the properties of the relationships that state them."""
     triples: set[Triple] = set()
-    for statement, subject, object_ in _resolved(statements, refers_to):
+    for statement, subject, object_ in _resolved(statements, refers_to, decisions):
         property_ = NamedNode(statement.property)
         triples.add(Triple(subject, property_, object_))
         direction = SARAG.inverseProperty if statement.is_inverse else SARAG.property
@@ -189,28 +191,37 @@ def statement_triples(statements: Iterable[Statement], refers_to: Mapping[str, s
 
 
 def _resolved(
-    statements: Iterable[Statement], refers_to: Mapping[str, str]
+    statements: Iterable[Statement], refers_to: Mapping[str, str], decisions: Decisions
 ) -> Iterator[tuple[Statement, NamedNode, Term]]:
-    """Statements with their subjects and objects, except those with an unknown end or one entity.
+    """Statements with their subjects and objects.
 
-    Two names of one entity, as in "Paris, France" after a merge, state nothing about it.
+    Omitted are those with an unknown end, those in quarantine, and those of one entity: two names
+    of one entity, as in "Paris, France" after a merge, state nothing about it.
     """
     for statement in statements:
         subject = refers_to.get(statement.subject)
         if subject is None:
             continue
+        object_: Term
         if isinstance(statement.object, Literal):
-            yield statement, NamedNode(subject), statement.object
+            object_ = statement.object
         elif refers_to.get(statement.object, subject) != subject:
-            yield statement, NamedNode(subject), NamedNode(refers_to[statement.object])
+            object_ = NamedNode(refers_to[statement.object])
+        else:
+            continue
+        if (subject, statement.property, str(object_)) not in decisions.quarantined:
+            yield statement, NamedNode(subject), object_
 
 
 def implied_classes(
-    statements: Iterable[Statement], refers_to: Mapping[str, str], rules: ClassRules
+    statements: Iterable[Statement],
+    refers_to: Mapping[str, str],
+    rules: ClassRules,
+    decisions: Decisions,
 ) -> set[tuple[str, str]]:
     """(entity, class) pairs that follow from domains and ranges."""
     pairs: set[tuple[str, str]] = set()
-    for statement, subject, object_ in _resolved(statements, refers_to):
+    for statement, subject, object_ in _resolved(statements, refers_to, decisions):
         property_ = statement.property
         pairs |= {(subject.value, class_) for class_ in rules.domains.get(property_, ())}
         if isinstance(object_, NamedNode):

@@ -19,6 +19,7 @@ from sarag_rdf.index.run import IndexReport
 from sarag_rdf.inspect.fsck import FsckReport, stats
 from sarag_rdf.inspect.validate import validate
 from sarag_rdf.kg import export, fsck, imports, indexing, registry
+from sarag_rdf.kg.gate import read_shapes_files, validate_statements
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.links import Links
 from sarag_rdf.kg.ontology import Ontologies, extractor_of
@@ -399,12 +400,17 @@ class KnowledgeGraph:
 
     # Checks
 
-    def validate(self, engine: ShaclEngine | None = None) -> ValidationReport:
+    def validate(
+        self, engine: ShaclEngine | None = None, *, shapes: Sequence[str | Path] = ()
+    ) -> ValidationReport:
         """Validate all data that sarag wrote against ``ontology/shapes.ttl``.
 
-        `engine` is ``shacl``, the default where it is installed, or ``pyshacl``.
+        With `shapes`, Turtle files, validate the traversed graph against these instead. `engine` is
+        ``shacl``, the default where it is installed, or ``pyshacl``.
         """
         with self.session.read() as snapshot:
+            if shapes:
+                return validate_statements(snapshot.own, read_shapes_files(shapes), engine)
             return validate(snapshot.own, engine)
 
     def fsck(self, *, repair: bool = False, progress: Progress = silent) -> FsckReport:

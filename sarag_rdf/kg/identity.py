@@ -262,6 +262,7 @@ _COMMANDS: Mapping[Subject, str] = {
     "identity": "merge",
     "classes": "retype",
     "phrases": "ontology accept",
+    "statements": "quarantine statements",
 }
 
 
@@ -357,6 +358,7 @@ def undo_decisions(reader: GraphReader, what: str | None, about: Subject) -> lis
             what is None
             or decision.iri(reader.minter) in iris
             or decision.rule == what
+            or what in (decision.name, decision.other)
             or not names.isdisjoint((decision.name, decision.other))
         )
     ]

@@ -17,13 +17,20 @@ from sarag_rdf.derive.decisions import (
 )
 from sarag_rdf.derive.phrase_uses import PhraseSummary, summarize_phrases
 from sarag_rdf.errors import UsageError
+from sarag_rdf.extract.typed.induction import (
+    CountedPhrase,
+    InducedProperty,
+    induce_properties,
+    local_names,
+)
 from sarag_rdf.extract.typed.suggestions import PropertySuggester, Suggestion, TypedPhrase
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import phrase_key
+from sarag_rdf.iris import is_iri, phrase_key
 from sarag_rdf.kg.identity import record_decisions, today, undo_decisions
 from sarag_rdf.kg.session import Session
+from sarag_rdf.ontology.induced import ProposedClass, ProposedProperty, write_turtle
 from sarag_rdf.ontology.packaged import common_schema
 from sarag_rdf.ontology.read import schema_of
 from sarag_rdf.ontology.schema import Schema
@@ -34,7 +41,7 @@ from sarag_rdf.vocab import SARAG
 
 MOST = 100
 """Default number of phrases in a table for review."""
-CERTAIN = 0.5
+CERTAIN = 0.6
 """Confidence from which a suggestion is entered in the column for the property."""
 NONE = "none"
 """The word for `NO_PROPERTY` in tables."""
@@ -55,6 +62,14 @@ COLUMNS = (
     *("count", "names", "stated", "example 1", "example 2", "example 3", "note"),
 )
 _TYPES = frozenset((*ENTITY_TYPES, ANY_TYPE, VALUE_TYPE))
+MOST_INDUCED = 2000
+"""Number of phrases from which an ontology is induced, the most important ones."""
+_INDUCED_CLASSES = {
+    "person": "Person",
+    "organization": "Organization",
+    "geopolitical": "Place",
+    "time": "Time",
+}
 _STATING = (SARAG.property, SARAG.inverseProperty)
 
 
@@ -162,6 +177,32 @@ class Phrases:
             skipped = len(rows) - len(decisions)
             return AcceptReport(tuple(decisions.values()), skipped, before, _stating(reader))
 
+    def induce(self, *, namespace: str = "", least: int = 2) -> str:
+        """An ontology proposed from the corpus itself, as Turtle to be edited.
+
+        It has one property for each cluster of phrases with at least `least` relationships, with
+        the phrases, and examples of sentences that state it. Its terms are in `namespace`, by
+        default ``ontology/`` below the base of the graph. Raises `UsageError` for an invalid
+        namespace, and if no phrase is frequent enough.
+        """
+        with self._session.read() as snapshot:
+            reader = snapshot.own
+            meta = read_meta(reader.store)
+            embedder = self._session.models.embedder(meta.embedding_model if meta else "")
+            phrases = [
+                CountedPhrase(*summary.signature, summary.count, summary.examples)
+                for summary in summarize_phrases(reader)[:MOST_INDUCED]
+            ]
+            base = namespace or f"{reader.minter.base}ontology/"
+        if not base.endswith(("#", "/")) or not is_iri(base):
+            raise UsageError(f"invalid namespace '{base}': give an IRI that ends in # or /")
+        properties = induce_properties(phrases, embedder, least=least)
+        if not properties:
+            raise UsageError(
+                f"no phrase has {least} relationships: index more documents, or lower --least"
+            )
+        return _turtle(base, properties)
+
     def decisions(self) -> list[Decision]:
         """All decisions about phrases."""
         with self._session.read() as snapshot:
@@ -174,6 +215,34 @@ class Phrases:
         """
         with self._session.write(create=False) as reader:
             return undo_decisions(reader, what, "phrases")
+
+
+def _turtle(namespace: str, properties: Sequence[InducedProperty]) -> str:
+    def class_name(type_: str) -> str:
+        return _INDUCED_CLASSES.get(type_, "")
+
+    types = {type_ for p in properties for type_ in (p.subject_type, p.object_type)}
+    proposed = [
+        ProposedProperty(
+            name, _label(p, properties), p.phrases, p.inverse_phrases,
+            class_name(p.subject_type), class_name(p.object_type),
+            p.object_type == VALUE_TYPE, p.sentences, p.count,
+        )
+        for name, p in zip(local_names(properties, class_name), properties, strict=True)
+    ]  # fmt: skip
+    classes = [
+        ProposedClass(name, name.lower())
+        for type_, name in _INDUCED_CLASSES.items()
+        if type_ in types
+    ]
+    return write_turtle(namespace, classes, proposed)
+
+
+def _label(property_: InducedProperty, properties: Sequence[InducedProperty]) -> str:
+    """The label, with the types of the arguments if another property has the same label."""
+    if sum(other.label == property_.label for other in properties) == 1:
+        return property_.label
+    return f"{property_.label} ({property_.subject_type}, {property_.object_type})"
 
 
 def _decisions(reader: GraphReader) -> list[Decision]:
@@ -204,7 +273,7 @@ def _cells(proposal: PhraseProposal, names: TermNames) -> dict[str, object]:
     }
     cells |= {f"example {number}": text for number, text in enumerate(summary.examples, 1)}
     if suggestions and suggestions[0].confidence >= CERTAIN:
-        first, *suggestions = suggestions
+        first, suggestions = suggestions[0], suggestions[1:]
         cells[_PROPERTY] = names.name(first.property)
         cells[_DIRECTION] = INVERSE if first.is_inverse else FORWARD
         cells["confidence"] = f"{first.confidence:.2f}"

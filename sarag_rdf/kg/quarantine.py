@@ -1,9 +1,11 @@
-"""The sources in quarantine: list, show, retry, drop."""
+"""The sources and statements in quarantine."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from sarag_rdf.derive.decisions import Decision, read_decisions
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index import retry
@@ -14,12 +16,15 @@ from sarag_rdf.index.quarantine import (
     read_quarantine,
 )
 from sarag_rdf.index.retry import RetryResult
+from sarag_rdf.kg.gate import GateReport, quarantine_statements, read_shapes_files
+from sarag_rdf.kg.identity import undo_decisions
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Progress, silent
+from sarag_rdf.rdf.shacl.engines import Engine
 
 
 class Quarantine:
-    """The sources whose evidence does not conform to the shapes.
+    """The sources whose evidence does not conform to the shapes, and statements of other shapes.
 
     A source is named by its IRI, or by the part of its IRI after ``BASE/source/``: the path of a
     file below the indexed folder. Raises `UsageError` for a name that is not in quarantine.
@@ -56,6 +61,29 @@ class Quarantine:
             iris = _named(reader, sources)
             retry.drop(reader, iris)
             return tuple(iris)
+
+    def statements(self) -> list[Decision]:
+        """The statements in quarantine: decisions that they are not derived."""
+        with self._session.read() as snapshot:
+            return [d for d in read_decisions(snapshot.own) if d.kind == "quarantined"]
+
+    def apply_shapes(self, *files: str | Path, engine: Engine | None = None) -> GateReport:
+        """Put the typed statements that violate the shapes in Turtle files into quarantine.
+
+        See `sarag_rdf.kg.gate`. Raises `InputError` for files that are no shapes.
+        """
+        shapes = read_shapes_files(files)
+        with self._session.write(create=False) as reader:
+            return quarantine_statements(reader, shapes, engine)
+
+    def release(self, what: str | None) -> list[Decision]:
+        """Derive statements in quarantine again: by a subject, property, decision or run.
+
+        All are given as IRIs; None stands for all statements. Raises `UsageError` if there are
+        none.
+        """
+        with self._session.write(create=False) as reader:
+            return undo_decisions(reader, what, "statements")
 
 
 def _named(reader: GraphReader, sources: Sequence[str]) -> list[str]:

@@ -134,6 +134,14 @@ decisions = st.one_of(
     ),
     st.builds(
         Decision,
+        st.just("quarantined"),
+        names.map(lambda name: MINTER.entity_of_mention(MINTER.mention(name))),
+        st.sampled_from((KNOWS, BORN_IN)),
+        names.map(lambda name: f"<{MINTER.entity_of_mention(MINTER.mention(name))}>")
+        | st.just(f'"1900"^^<{XSD.gYear.value}>'),
+    ),
+    st.builds(
+        Decision,
         st.just("variant"),
         names,
         qualifier=st.sampled_from(("first", "second")),

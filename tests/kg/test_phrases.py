@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from pyoxigraph import Quad
+from pyoxigraph import Literal, NamedNode, Quad
 
 import sarag_rdf
 from sarag_rdf.derive.decisions import NO_PROPERTY
@@ -85,12 +85,16 @@ def derived(kg: KnowledgeGraph) -> set[Quad]:
     return graph
 
 
+def last_part(term: object) -> str:
+    """The last part of an IRI, or the value of a literal."""
+    assert isinstance(term, NamedNode | Literal)
+    return re.split(r"[/#]", term.value)[-1]
+
+
 def statements(kg: KnowledgeGraph) -> set[tuple[str, str, str]]:
     """Subject, property and object of the typed statements, by their last parts."""
     return {
-        tuple(  # type: ignore[misc]
-            re.split(r"[/#]", term.value)[-1] for term in (q.subject, q.predicate, q.object)
-        )
+        (last_part(q.subject), last_part(q.predicate), last_part(q.object))
         for q in derived(kg)
         if q.predicate.value.startswith(EX)
     }
@@ -252,3 +256,42 @@ def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -
     assert sarag("ontology", "accept", "missing.tsv").code != 0
     with pytest.raises(UsageError, match="no decision about 'sang'"):
         kg.phrases.undo("sang")
+
+
+def test_an_induced_ontology_is_sound_and_is_used(
+    kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag
+) -> None:
+    kg.ontologies.remove("crafts")
+    assert sarag("ontology", "induce", "-o", "induced.ttl").code == 0
+    assert sarag("ontology", "check", "induced.ttl").out.endswith(": 0 errors, 0 warnings\n")
+    turtle = (tmp_path / "induced.ttl").read_text(encoding="utf-8")
+    assert "# 3 relationships\n:bornIn a owl:ObjectProperty" in turtle
+    kg.ontologies.add(tmp_path / "induced.ttl")
+    schema = kg.ontologies.schema()
+    base = f"{MINTER.base}ontology/"
+    assert {iri.removeprefix(base) for iri in schema.classes} == {"Person", "Place"}
+    assert {iri.removeprefix(base) for iri in schema.properties} == {
+        "bornIn",
+        "bornInPerson",
+        "studiedWith",
+    }
+    born = schema.properties[f"{base}bornIn"]
+    assert (born.domains, born.ranges) == ((f"{base}Person",), (f"{base}Place",))
+    assert born.phrases == ("was born in",)
+    assert "Ada was born in Ulm." in born.examples
+    assert schema.properties[f"{base}bornInPerson"].is_literal
+    path = tmp_path / "phrases.tsv"
+    path.write_text(kg.phrases.review(kg.phrases.suggest()), encoding="utf-8")
+    assert kg.phrases.accept(path).stated == 7
+    assert ("ada", "bornIn", "ulm") in {
+        (last_part(q.subject), last_part(q.predicate), last_part(q.object)) for q in derived(kg)
+    }
+
+
+def test_a_corpus_without_frequent_phrases_gives_no_ontology(kg: KnowledgeGraph) -> None:
+    with pytest.raises(UsageError, match="no phrase has 9 relationships"):
+        kg.phrases.induce(least=9)
+    with pytest.raises(UsageError, match="invalid namespace"):
+        kg.phrases.induce(namespace="https://crafts.example/terms")
+    turtle = kg.phrases.induce(namespace="https://crafts.example/terms#")
+    assert "@prefix : <https://crafts.example/terms#> ." in turtle

@@ -15,6 +15,7 @@ from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.iris import Minter, normalize_name
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.ports import Table
 from sarag_rdf.tables import read_table
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.vocab import SARAG
@@ -79,8 +80,9 @@ def derived(kg: KnowledgeGraph) -> set[Quad]:
 def classes(kg: KnowledgeGraph, name: str) -> set[str]:
     """Local names of the classes of an entity."""
     entity = MINTER.entity(normalize_name(name))
-    rows = kg.query(f"SELECT ?class {{ GRAPH <{MINTER.kg_graph}> {{ <{entity}> a ?class }} }}").rows
-    return {row[0].value.rpartition("#")[2] for row in rows} - {"Entity"}
+    found = kg.query(f"SELECT ?class {{ GRAPH <{MINTER.kg_graph}> {{ <{entity}> a ?class }} }}")
+    assert isinstance(found, Table)
+    return {row[0].value.rpartition("#")[2] for row in found.rows} - {"Entity"}
 
 
 def test_a_decided_type_replaces_that_of_the_documents(kg: KnowledgeGraph) -> None:
