@@ -8,10 +8,12 @@ label.
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from sarag_rdf.extract.typed.candidates import CandidateKind
 from sarag_rdf.ontology.schema import OntologyProperty
+
+if TYPE_CHECKING:
+    from sarag_rdf.extract.typed.candidates import CandidateKind
 
 RangeKind = Literal["date", "duration", "number", "string", "url", "coordinates", "entity", "any"]
 RANGE_KINDS: tuple[RangeKind, ...] = (
