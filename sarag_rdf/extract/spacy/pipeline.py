@@ -56,6 +56,14 @@ class SpacyOptions(Options):
     typed: bool = option(
         True, "Find properties of the ontology in relations; by default of the packaged one."
     )
+    examples: str | None = option(
+        None, "JSONL file of sentences with their statements; requires an ontology."
+    )
+    learned: bool = option(
+        False,
+        "Also extract statements whose phrases the ontology does not list, by a trained scorer; "
+        "implied by examples.",
+    )
 
 
 class SpacyExtractor:
