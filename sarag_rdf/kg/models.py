@@ -100,9 +100,7 @@ class Models:
                 self._llm = registry.make_llm(self._endpoint, self._cache(REPLY_CACHE))
             return self._llm
 
-    def extractor(
-        self, name: str, schema: Schema | None = None, recorded: str = ""
-    ) -> Extractor:
+    def extractor(self, name: str, schema: Schema | None = None, recorded: str = "") -> Extractor:
         """The extractor of that name, which follows a schema if it has classes or properties.
 
         `recorded` is the embedding model of the graph.
