@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sarag_rdf.extract.descriptions import build_descriptions, split_sentences
+from sarag_rdf.extract.descriptions import build_descriptions
 from sarag_rdf.extract.typed.binding import BoundArgument, TextBinder
 from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.extract.typed.ranges import RangeKind, is_admitted, range_kind
@@ -32,6 +32,7 @@ from sarag_rdf.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.ports import Embedder, Matrix
 from sarag_rdf.resources import render_prompt
+from sarag_rdf.sentences import split_sentences
 from sarag_rdf.types import Document, Extraction, Mention, Relation, Value
 
 PROMPT: Final = "statements"
