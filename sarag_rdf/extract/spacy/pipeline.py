@@ -192,7 +192,9 @@ def extraction_of(
     else:
         typed = find_statements(ParsedDocument(doc, coreference), matcher)
         typed_mentions = (
-            replace(m, type=typed.types.get(m.name, m.type), classes=typed.classes.get(m.name, ()))
+            m
+            if m.type == "time"
+            else replace(m, type=typed.types[m.name], classes=typed.classes.get(m.name, ()))
             for m in mentions
         )
         relations = typed_relations(matches, typed.statements)
