@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ from sarag_rdf.evaluation.text2kgbench import (
 )
 from sarag_rdf.kg import registry
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.types import Relation, Value
+from sarag_rdf.types import Document, Relation, Value
 from tests.command import Sarag
 from tests.fault_server import data, playing
 
@@ -180,7 +181,7 @@ def test_styles_are_learned_from_examples() -> None:
 class Scripted:
     """Finds what is said of Crane Light."""
 
-    def relations(self, documents):
+    def relations(self, documents: Sequence[Document]) -> Iterator[list[Relation]]:
         for document in documents:
             found = []
             if "20 metres" in document.text:
@@ -279,3 +280,17 @@ def test_the_command_evaluates_a_language_model(
 def test_means_are_over_ontologies() -> None:
     one, zero = (ExtractionScores(*([number] * 12)) for number in (1.0, 0.0))
     assert ExtractionScores.mean([one, zero]).strict_f1 == 0.5
+
+
+def test_the_command_scores_predictions(sarag: Sarag, folder: Path, tmp_path: Path) -> None:
+    row = {"id": "ont_1_lighthouse_ground_truth_2", "triples": [[CRANE, "builtOn", "6 June"]]}
+    (tmp_path / "ont_1_lighthouse_answers.jsonl").write_text(json.dumps(row))
+    command = ("evaluate", "extraction", "--data", str(folder), "--json", "--extractor")
+    result = sarag(*command, f"predictions:{tmp_path}")
+    assert result.code == 0
+    data = json.loads(result.out)
+    assert data["mean"]["conformance"] == 1
+    assert data["ontologies"]["1_lighthouse"]["sentences"] == 2
+    wrong = sarag(*command, "magic")
+    assert wrong.code != 0
+    assert "no such extractor: 'magic'" in wrong.err

@@ -46,6 +46,7 @@ THRESHOLD = 0.22
 _MIN_OBJECT = 0.08
 _MAX_PAIRS = 14
 _MAX_PROPERTIES = 2
+_MAX_NAME = 8
 
 
 Parse = Callable[[Sequence[str]], Iterable[Doc]]
@@ -231,8 +232,7 @@ def topic_of(vectors: SentenceVectors) -> str:
     """The name at the beginning of a sentence, else its first named entity, else nothing."""
     names = [c for c in vectors.candidates if c.kind != "noun" and c.value is None]
     for group in (
-        [c for c in names if c.is_lead and (c.is_entity or c.is_chunk)],
-        [c for c in names if c.is_lead],
+        [c for c in names if c.is_lead and c.end - c.begin <= _MAX_NAME],
         [c for c in names if c.is_entity][:1],
     ):
         if group:

@@ -334,7 +334,7 @@ def _word_features(
     return best, stem_path, stem_window
 
 
-EXAMPLE_FEATURES = 16
+EXAMPLE_FEATURES = 14
 
 
 def _example_features(
@@ -388,10 +388,6 @@ def _example_features(
             prior[kind, row] = same / max(1, (examples.kinds == kind).sum())
     result += [share[kinds], prior[kinds]]
     result.append(np.broadcast_to(np.log1p(examples.counts), shape).astype(np.float32))
-    total = max(1.0, float(examples.counts.sum()))
-    density = total / len(examples.properties)
-    result.append(np.full(shape, density, np.float32))
-    result.append(np.broadcast_to(examples.counts / total, shape).astype(np.float32))
     return result
 
 
