@@ -85,7 +85,8 @@ def _merge_rows(
 ) -> list[ox.Triple]:
     """The unique, sorted triples of rows that contain all statements about some subjects.
 
-    With `values`, also reifiers. Raises `StoreError` for a blank node, whose label would change from export to export.
+    With `values`, also reifiers. Raises `StoreError` for a blank node, whose label would change
+    from export to export.
     """
     triples_seen: dict[ox.Triple, None] = {}
     entity_graph: dict[ox.Triple, None] = {}
@@ -280,7 +281,7 @@ _VALUES = f"""SELECT DISTINCT ?relationship ?value WHERE {{
 
 def _relationship_values(store: GraphStore) -> Values:
     """The values of relationships, which are in other graphs than the triples that they state."""
-    return {node: value for node, value in store.select(_VALUES, "relationship").rows}
+    return dict(store.select(_VALUES, "relationship").rows)
 
 
 def reifier_triples(triples: Iterable[ox.Triple], values: Values) -> list[ox.Triple]:

@@ -293,6 +293,7 @@ MEASURES = (
     "persons",
     "organizations",
     "geopolitical entities",
+    "temporal entities",
     "other entities",
     "describes links",
     "relatedTo links",

@@ -222,10 +222,10 @@ def expected(sources: Mapping[str, Content]) -> set[Triple]:
     entity = {own: NamedNode(MINTER.entity(other)) for own, other in target.items()}
     triples = set()
     for own, node in entity.items():
-        mention = NamedNode(MINTER.mention(own))
-        triples.add(Triple(mention, SARAG.refersTo, node))
-        triples.add(Triple(mention, RDF.type, SARAG.Mention))
-        triples.add(Triple(mention, SARAG.normalizedName, Literal(own)))
+        node_of_name = NamedNode(MINTER.mention(own))
+        triples.add(Triple(node_of_name, SARAG.refersTo, node))
+        triples.add(Triple(node_of_name, RDF.type, SARAG.Mention))
+        triples.add(Triple(node_of_name, SARAG.normalizedName, Literal(own)))
     for _, _, chunk, extraction in found:
         document = chunk.iri
         parts, whole = TITLES[chunk.title]

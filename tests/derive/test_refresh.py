@@ -87,11 +87,11 @@ def facts(draw: st.DrawFn) -> list[Triple]:
     number = draw(st.integers(1, 2))
     joined = NamedNode(f"{MINTER.base}relationship/{name}-{other}-{number}")
     stated = draw(st.sampled_from(("statedProperty", "statedInverseProperty", "")))
-    property_ = NamedNode(draw(st.sampled_from((KNOWS, BORN_IN))))
+    predicate = NamedNode(draw(st.sampled_from((KNOWS, BORN_IN))))
     year = Literal("1900", datatype=XSD.gYear)
     return [
         *found,
-        *([Triple(joined, SARAG[stated], property_)] if stated else []),
+        *([Triple(joined, SARAG[stated], predicate)] if stated else []),
         *([Triple(joined, SARAG.value, year)] if not draw(st.integers(0, 3)) else []),
         Triple(joined, PROV.wasDerivedFrom, text),
         Triple(joined, SARAG.phrase, Literal(f"phrase {number}", language="en")),
