@@ -285,8 +285,7 @@ _VALUES = f"""SELECT DISTINCT ?relationship ?value WHERE {{
 
 def _relationship_values(store: GraphStore) -> Values:
     """The values of relationships, which are in other graphs than the triples that they state."""
-    rows = store.select(_VALUES, "relationship").rows
-    return dict(row for row in rows)
+    return dict(store.select(_VALUES, "relationship").rows)
 
 
 def reifier_triples(triples: Iterable[ox.Triple], values: Values) -> list[ox.Triple]:
