@@ -12,7 +12,7 @@ from sarag_rdf.errors import EndpointTimeoutError, TruncatedReplyError, UsageErr
 from sarag_rdf.extract.llm import LLMExtractor, LLMOptions, entities_schema, relationships_schema
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement
 from sarag_rdf.extract.typed.model import StatementModel, max_statements
-from sarag_rdf.extract.values import UNIT
+from sarag_rdf.extract.units import UNIT
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
@@ -395,7 +395,7 @@ def test_with_a_real_server_every_statement_conforms(llm_server: str) -> None:
     built = LLMExtractor(
         llm,
         1,
-        LLMOptions(max_tokens=400, examples=1),
+        LLMOptions(max_tokens=400, shots=1),
         schema=SCHEMA,
         embedder=HashEmbedder(),
         examples=EXAMPLES,
