@@ -357,11 +357,11 @@ def test_the_method_names_ontology_examples_and_embedder() -> None:
     built, _ = extractor(examples=EXAMPLES, options=LLMOptions(properties=7))
     method = built.method
     assert method.prompt_hash == prompt_hash("entities", "relationships", "statements")
-    assert method.settings["schema"] == SCHEMA.digest
+    assert method.settings["ontology"] == SCHEMA.digest
     assert method.settings["embedder"] == "hash-64"
-    assert (method.settings["properties"], method.settings["examples"]) == ("7", "4")
+    assert (method.settings["properties"], method.settings["shots"]) == ("7", "4")
     other, _ = extractor(examples=EXAMPLES[:1])
-    assert other.method.settings["example_sentences"] != method.settings["example_sentences"]
+    assert other.method.settings["examples"] != method.settings["examples"]
 
 
 def test_statements_alone_take_one_call() -> None:
