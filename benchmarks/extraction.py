@@ -33,12 +33,12 @@ from typing import Any, Protocol
 
 from sarag_rdf.errors import InputError, SaragError, UsageError
 from sarag_rdf.extract.llm import LLMExtractor, LLMOptions, WordMatcher
-from sarag_rdf.extract.sentences import split_sentences
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.client import endpoint_model
 from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.sentences import split_sentences
 from sarag_rdf.types import Document, Extraction, Method, Usage
 
 NOTE = (

@@ -3,10 +3,12 @@
 Install them beside the project, in an environment for this alone, and run a part::
 
     pip install usearch faiss-cpu pyshacl pyshacl-turbo pyrudof shacl resvg-py cairosvg pebble
-    OPENBLAS_NUM_THREADS=1 python benchmarks/libraries.py vectors --count 100000
-    python benchmarks/libraries.py shacl --sources 1000
-    python benchmarks/libraries.py pictures --folder /tmp/pictures
-    python benchmarks/libraries.py pool
+    python -m benchmarks.libraries vectors --n 100000
+    python -m benchmarks.libraries vectors --n 100000 --embeddings KG/cache/embeddings.sqlite
+    python -m benchmarks.libraries vector-faults --n 20000
+    python -m benchmarks.libraries shacl --sources 1000
+    python -m benchmarks.libraries pictures --folder /tmp/pictures
+    python -m benchmarks.libraries pool
 
 All times are processor time, the best of some runs where a run is short. Only ratios within one
 run say something: other programs share the machine. What follows from the figures is in
@@ -17,11 +19,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import logging
-import os
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,22 +29,18 @@ from concurrent.futures import TimeoutError as PoolTimeout
 from functools import cache
 from itertools import cycle, islice, pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 import pyoxigraph as ox
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks.vectors import made
+from benchmarks.vector_libraries import ENGINES, PHASES, compare, faults, prepare
 from sarag_rdf.index.evidence import source_quads
 from sarag_rdf.index.plan import chunk
 from sarag_rdf.iris import Minter
-from sarag_rdf.ports import Matrix, silent
-from sarag_rdf.rdf.shacl.data import Data
-from sarag_rdf.rdf.shacl.shapes import parse_shapes, validate
+from sarag_rdf.rdf.shacl.engines import parse_shapes, validate
 from sarag_rdf.types import Extraction, Mention, Method, Relation, Source
-from sarag_rdf.vectors.store import FolderVectors
 from tests.shacl.mutations import evidence, mutations, written
 
 ROOT = Path(__file__).parent.parent
@@ -62,219 +57,22 @@ def seconds(do: Callable[[], object], runs: int = 1) -> float:
     return min(times)
 
 
-# ------------------------------------------------------------------------------- Vectors
-
-WIDTH, QUESTIONS, CHANGED = 384, 100, 1000
-
-
-class Engine(Protocol):
-    """An approximate index; vectors are named by numbers."""
-
-    def build(self, matrix: Matrix) -> None: ...
-    def open(self) -> None: ...
-    def nearest(self, question: Matrix, k: int) -> list[int]: ...
-    def change(self, new: Matrix, gone: range) -> None: ...
-
-
-class Ours:
-    """`FolderVectors` with clusters."""
-
-    def __init__(self, folder: Path, count: int) -> None:
-        self.store = FolderVectors(folder, exact_up_to=1)
-        self.count = count
-
-    def build(self, matrix: Matrix) -> None:
-        self.store.save("document", "1", [f"{n:08}" for n in range(len(matrix))], iter([matrix]))
-        self.store.prepare("document", "1", silent)
-
-    def open(self, key: str = "1") -> None:
-        index = self.store.load("document", key)
-        assert index is not None
-        self.index = index
-
-    def nearest(self, question: Matrix, k: int) -> list[int]:
-        return list(map(int, self.index.nearest_rows(question, k)[0]))
-
-    def change(self, new: Matrix, gone: range) -> None:
-        come = [f"{self.count + n:08}" for n in range(len(new))]
-        self.store.update("document", "1", "2", [f"{n:08}" for n in gone], come, [new])
-        self.open("2")
-
-
-class Usearch:
-    """Usearch: HNSW with its defaults, but for `EXPANSION` while searching."""
-
-    EXPANSION = 128
-
-    def __init__(self, folder: Path, count: int) -> None:
-        self.file, self.count = folder / "usearch", count
-
-    def build(self, matrix: Matrix) -> None:
-        from usearch.index import Index
-
-        index = Index(ndim=WIDTH, metric="ip", dtype="f32")
-        index.add(np.arange(len(matrix)), matrix, threads=2)
-        index.save(self.file)
-
-    def open(self) -> None:
-        from usearch.index import Index
-
-        self.index = Index.restore(self.file, view=True)
-        self.index.expansion_search = self.EXPANSION
-
-    def nearest(self, question: Matrix, k: int) -> list[int]:
-        return list(map(int, self.index.search(question, k, threads=1).keys))
-
-    def change(self, new: Matrix, gone: range) -> None:
-        from usearch.index import Index
-
-        index = Index.restore(self.file, view=False)
-        index.add(np.arange(self.count, self.count + len(new)), new, threads=2)
-        index.remove(np.asarray(gone))
-        index.save(self.file)
-        self.open()
-
-
-class Faiss:
-    """Faiss: inverted lists of whole vectors, as many lists and as much looked at as ours."""
-
-    def __init__(self, folder: Path, count: int) -> None:
-        self.file, self.count = folder / "faiss", count
-
-    def build(self, matrix: Matrix) -> None:
-        import faiss
-
-        lists = round(2 * len(matrix) ** 0.5)
-        quantizer = faiss.IndexFlatIP(WIDTH)
-        index = faiss.IndexIVFFlat(quantizer, WIDTH, lists, faiss.METRIC_INNER_PRODUCT)
-        index.cp.max_points_per_centroid = 39
-        index.train(matrix)
-        index.add(matrix)
-        faiss.write_index(index, str(self.file))
-
-    def open(self) -> None:
-        import faiss
-
-        faiss.omp_set_num_threads(1)
-        self.index = faiss.read_index(str(self.file), faiss.IO_FLAG_MMAP)
-        self.index.nprobe = round(0.08 * self.index.nlist)
-
-    def nearest(self, question: Matrix, k: int) -> list[int]:
-        return list(map(int, self.index.search(question[None], k)[1][0]))
-
-    def change(self, new: Matrix, gone: range) -> None:
-        import faiss
-
-        index = faiss.read_index(str(self.file))
-        index.add(new)
-        index.remove_ids(np.asarray(gone))
-        faiss.write_index(index, str(self.file))
-        self.open()
-
-
-ENGINES: dict[str, Callable[[Path, int], Engine]] = {
-    "ours": Ours,
-    "usearch": Usearch,
-    "faiss": Faiss,
-}
-
-
-def data(folder: Path, count: int, kind: str) -> tuple[Matrix, Matrix]:
-    """Vectors and questions: about topics, or with no structure at all."""
-    file = folder / f"{kind}-{count}.npy"
-    if not file.exists():
-        if kind == "topics":
-            matrix = np.concatenate(list(made(count, WIDTH, 1)))
-        else:
-            matrix = np.random.default_rng(1).normal(size=(count, WIDTH)).astype(np.float32)
-            matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
-        np.save(file, matrix)
-    if kind == "topics":
-        return np.load(file), next(made(QUESTIONS + CHANGED, WIDTH, 2))
-    chance = np.random.default_rng(2).normal(size=(QUESTIONS + CHANGED, WIDTH))
-    unit = chance / np.linalg.norm(chance, axis=1, keepdims=True)
-    return np.load(file), unit.astype(np.float32)
-
-
-def measure(name: str, folder: Path, count: int, kind: str) -> dict[str, float]:
-    """Figures of one engine, in a process of its own."""
-    matrix, every = data(folder, count, kind)
-    questions, new = every[:QUESTIONS], every[QUESTIONS:]
-    best = np.argsort(-(questions @ matrix.T), axis=1)[:, :200]
-    with tempfile.TemporaryDirectory(dir=folder) as inner:
-        engine = ENGINES[name](Path(inner), count)
-        figures = {"build s": seconds(lambda: engine.build(matrix))}
-        files = sum(f.stat().st_size for f in Path(inner).rglob("*") if f.is_file())
-        figures["files MB"] = files / 1e6
-        before = anonymous_memory()
-        figures["open ms"] = 1000 * seconds(engine.open)
-        engine.nearest(questions[0], 10)
-        for k in (10, 200):
-            times, shares = [], []
-            for question, wanted in zip(questions, best, strict=True):
-                begin = time.process_time()
-                near = engine.nearest(question, k)
-                times.append(time.process_time() - begin)
-                shares.append(len({*near} & {*wanted[:k].tolist()}) / k)
-            figures[f"ms for {k}"] = 1000 * float(np.median(times))
-            figures[f"recall@{k}"] = float(np.mean(shares))
-        figures["memory MB"] = (anonymous_memory() - before) / 1e6
-        figures["change s"] = seconds(lambda: engine.change(new, range(CHANGED)))
-        assert engine.nearest(new[0], 1)[0] in (count, count - CHANGED)
-    return figures
-
-
-def anonymous_memory() -> int:
-    """Bytes of this process that no file holds."""
-    status = Path("/proc/self/status").read_text()
-    return 1024 * int(re.findall(r"RssAnon:\s*(\d+)", status)[0])
-
-
-def vectors(count: int, kind: str, engines: list[str]) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        data(Path(name), count, kind)
-        for engine in engines:
-            command = [sys.executable, __file__, "engine", engine, name, str(count), kind]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                print(engine, "failed:", done.stderr.strip().splitlines()[-1:])
-                continue
-            row = json.loads(done.stdout.splitlines()[-1])
-            print(
-                f"{count} {kind} {engine:8}",
-                *(f"{k} {v:.4g};" for k, v in row.items()),
-                flush=True,
-            )
-
-
 # --------------------------------------------------------------------------------- SHACL
 
 Finding = tuple[str, str, str]
 SH = "http://www.w3.org/ns/shacl#"
 
 
-def _ours() -> Callable[[bytes], set[Finding]]:
+def _shacl() -> Callable[[bytes], set[Finding]]:
     shapes = parse_shapes(*(path.read_bytes() for path in SHAPES))
 
     def ask(text: bytes) -> set[Finding]:
         triples = [quad.triple for quad in ox.parse(text, format=ox.RdfFormat.N_TRIPLES)]
-        report = validate(shapes, Data(triples))
+        report = validate(shapes, triples, engine="shacl")
         return {
             (v.focus if ":/" in v.focus else "_:", v.path, SH + v.component)
             for v in report.violations
         }
-
-    return ask
-
-
-def _shacl() -> Callable[[bytes], set[Finding]]:
-    import shacl
-
-    shapes = shacl.Shapes.from_turtle(_shapes())
-
-    def ask(text: bytes) -> set[Finding]:
-        results = shapes.validate_turtle(text.decode()).results
-        return {(_iri(r.focus_node), _iri(r.path or ""), r.component_iri) for r in results}
 
     return ask
 
@@ -317,7 +115,6 @@ def _pyshacl() -> Callable[[bytes], set[Finding]]:
 
 
 VALIDATORS = {
-    "ours": _ours,
     "shacl": _shacl,
     "pyshacl-turbo": _turbo,
     "pyrudof": _rudof,
@@ -367,7 +164,7 @@ def sources(count: int) -> Iterator[bytes]:
 
 def shacl(count: int, validators: list[str]) -> None:
     sound = evidence()
-    shapes = parse_shapes(*(path.read_bytes() for path in SHAPES))
+    shapes = [q.triple for path in SHAPES for q in ox.parse(path=path, format=ox.RdfFormat.TURTLE)]
     spoiled = {name: written(triples) for name, triples in mutations(sound, shapes)}
     each = list(sources(count))
     logging.getLogger("rdflib").setLevel(logging.CRITICAL)
@@ -375,13 +172,7 @@ def shacl(count: int, validators: list[str]) -> None:
     print(f"{len(spoiled)} spoiled graphs; {count} sources of {whole.count(b' .')} triples")
     verdicts: dict[str, set[Finding]] = {}
     base: dict[str, float] = {}
-    parsed = [[q.triple for q in ox.parse(t, format=ox.RdfFormat.N_TRIPLES)] for t in each]
-    together = [triple for triples in parsed for triple in triples]
-    memory = seconds(lambda: [validate(shapes, Data(triples)) for triples in parsed], 3)
-    print(f"ours, of triples in memory: one by one {memory:.2f} s, ", end="")
-    print(f"as one graph {seconds(lambda: validate(shapes, Data(together)), 3):.2f} s")
-    print(f"writing the triples as text: {seconds(lambda: [written(t) for t in parsed], 3):.2f} s")
-    for name in dict.fromkeys(["ours", *validators]):
+    for name in dict.fromkeys(["shacl", *validators]):
         ask = VALIDATORS[name]()
         other, failed = [], []
         slow = name in ("pyshacl-turbo", "pyrudof", "pySHACL")
@@ -391,7 +182,7 @@ def shacl(count: int, validators: list[str]) -> None:
             except Exception as error:  # noqa: BLE001
                 failed.append(f"{case}: {error!r}"[:150])
                 continue
-            if name == "ours":
+            if name == "shacl":
                 verdicts[case] = findings
             elif findings != verdicts[case]:
                 other.append(case)
@@ -405,7 +196,7 @@ def shacl(count: int, validators: list[str]) -> None:
             f"({every / base['whole']:5.2f})",
             flush=True,
         )
-        for case in (other[:12] + failed[:3]) * (name != "ours"):
+        for case in (other[:12] + failed[:3]) * (name != "shacl"):
             print("    ", case)
 
 
@@ -472,28 +263,31 @@ def pool() -> None:
 
 
 def main() -> int:
-    if sys.argv[1:2] == ["engine"]:
-        name, folder, count, kind = sys.argv[2:]
-        print(json.dumps(measure(name, Path(folder), int(count), kind)))
-        return 0
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("part", choices=["vectors", "shacl", "pictures", "pool"])
-    parser.add_argument("--count", type=int, default=100_000)
-    parser.add_argument("--kind", choices=["topics", "random"], default="topics")
+    parser.add_argument("part", choices=["vectors", "vector-faults", "shacl", "pictures", "pool"])
+    parser.add_argument("--n", type=int, default=100_000, help="number of vectors")
+    parser.add_argument("--embeddings", type=Path, help="embeddings.sqlite of a graph")
     parser.add_argument("--engines", default=",".join(ENGINES))
+    parser.add_argument("--phases", default=",".join(PHASES))
+    parser.add_argument("--runs", type=int, default=3, help="runs of each search, in turns")
     parser.add_argument("--sources", type=int, default=1000)
     parser.add_argument("--validators", default=",".join(VALIDATORS))
-    parser.add_argument("--folder", type=Path, default=Path("pictures"))
+    parser.add_argument("--folder", type=Path, help="folder for files, which are not deleted")
     parser.add_argument("--svg", type=Path, help="a drawing without a page around it")
     arguments = parser.parse_args()
-    if arguments.part == "vectors":
-        if "OPENBLAS_NUM_THREADS" not in os.environ:
-            print("set OPENBLAS_NUM_THREADS=1: else threads of NumPy wait for each other")
-        vectors(arguments.count, arguments.kind, arguments.engines.split(","))
+    if arguments.part in ("vectors", "vector-faults"):
+        with tempfile.TemporaryDirectory() as scratch:
+            data = (arguments.folder or Path(scratch)).resolve()
+            prepare(data, arguments.n, arguments.embeddings)
+            engines = arguments.engines.split(",")
+            if arguments.part == "vectors":
+                print(compare(engines, data, arguments.phases.split(","), arguments.runs))
+            else:
+                print(faults(engines, data))
     elif arguments.part == "shacl":
         shacl(arguments.sources, arguments.validators.split(","))
     elif arguments.part == "pictures":
-        pictures(arguments.folder, arguments.svg)
+        pictures(arguments.folder or Path("pictures"), arguments.svg)
     else:
         pool()
     return 0

@@ -47,7 +47,7 @@ from sarag_rdf.extract.typed.features import (
     subject_features,
 )
 from sarag_rdf.extract.typed.matching import soft_text
-from sarag_rdf.extract.typed.trees import BoostedTrees
+from sarag_rdf.extract.typed.trees import FIELDS, BoostedTrees
 from sarag_rdf.kg.registry import make_embedder
 
 EXAMPLES = 10
@@ -55,6 +55,9 @@ LIMIT = {"dbpedia_webnlg": 1000, "wikidata_tekgen": 120}
 """Most test sentences of an ontology that are used for training."""
 NEGATIVES = 0.15
 """Share of the pairs without a statement that are used; the others are weighted for them."""
+
+PAIRS = 40_000
+"""An ontology with this number of pairs has weight 1; others by the square root of the ratio."""
 
 
 @dataclass
@@ -141,7 +144,8 @@ def build(
 
 
 def fit(features: np.ndarray, gold: np.ndarray, weights: np.ndarray | None) -> BoostedTrees:
-    """Gradient boosting as arrays."""
+    """Gradient boosting as arrays; features that are missing in all rows are not used."""
+    features = np.where(np.isnan(features).all(axis=0), 0, features)
     model = HistGradientBoostingClassifier(
         max_iter=100, max_leaf_nodes=15, learning_rate=0.1, min_samples_leaf=30,
         l2_regularization=1.0, early_stopping=False, random_state=0,
@@ -169,15 +173,37 @@ def arrays_of(model: HistGradientBoostingClassifier) -> BoostedTrees:
     )  # fmt: skip
 
 
+def mean(first: BoostedTrees, second: BoostedTrees) -> BoostedTrees:
+    """The classifier with the mean of the two log-odds."""
+    size = max(first.feature.shape[1], second.feature.shape[1])
+
+    def joined(name: str) -> np.ndarray:
+        both = [getattr(trees, name) for trees in (first, second)]
+        padded = [np.pad(array, ((0, 0), (0, size - array.shape[1]))) for array in both]
+        return np.concatenate(padded)
+
+    columns = {name: joined(name) for name in FIELDS}
+    columns["value"] = columns["value"] / 2
+    return BoostedTrees((first.baseline + second.baseline) / 2, **columns)
+
+
+def mean_scorer(first: Path, second: Path) -> Scorer:
+    """The means of two saved scorers."""
+    one, two = Scorer.load(first), Scorer.load(second)
+    return Scorer(mean(one.objects, two.objects), mean(one.subjects, two.subjects))
+
+
 def fit_objects(data: Iterable[Data], seed: int = 0) -> BoostedTrees:
     random = np.random.default_rng(seed)
     features, gold, weights = [], [], []
-    for row in (row for d in data for row in d.rows):
-        own = row.gold[row.mask]
-        used = own | (random.random(len(own)) < NEGATIVES)
-        features.append(row.features[used])
-        gold.append(own[used])
-        weights.append(np.where(own[used], 1, 1 / NEGATIVES))
+    for d in data:
+        size = sum(len(row.features) for row in d.rows)
+        for row in d.rows:
+            own = row.gold[row.mask]
+            used = own | (random.random(len(own)) < NEGATIVES)
+            features.append(row.features[used])
+            gold.append(own[used])
+            weights.append(np.where(own[used], 1, 1 / NEGATIVES) * (PAIRS / size) ** 0.5)
     return fit(
         np.concatenate(features).astype(np.float32), np.concatenate(gold), np.concatenate(weights)
     )
@@ -224,7 +250,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--folds", type=int, default=3)
+    parser.add_argument("--folds", type=int, default=8)
     parser.add_argument("--kinds", default="examples,labels")
     parser.add_argument("--package", action="store_true")
     arguments = parser.parse_args()

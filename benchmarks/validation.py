@@ -30,9 +30,9 @@ from sarag_rdf.extract.openie import OpenIEExtractor
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
 from sarag_rdf.index import quarantine, run
 from sarag_rdf.index.plan import read_inputs
-from sarag_rdf.inspect.validate import ENGINES, Engine
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Extractor
+from sarag_rdf.rdf.shacl.engines import ENGINES, Engine
 from sarag_rdf.rdf.shacl.report import ValidationReport
 from sarag_rdf.types import Source
 
@@ -62,7 +62,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         if options.openie:
-            measure(read(options.corpus), OpenIEExtractor(options.openie), ["sarag"])
+            measure(read(options.corpus), OpenIEExtractor(options.openie), ["shacl"])
             return 0
         corpus = read(options.corpus or CORPUS)
         measure(corpus, SpacyExtractor())

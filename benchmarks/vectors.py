@@ -54,9 +54,10 @@ def unit(rows: np.ndarray) -> Matrix:
 
 
 def read(path: Path) -> Matrix:
-    """All vectors of a cache, in an order that is always the same; those of the commonest width."""
+    """All vectors in a cache of embeddings, ordered by key; only those of the most common width."""
     database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    rows = [value for (value,) in database.execute("SELECT value FROM entry ORDER BY key")]
+    values = database.execute("SELECT value FROM kept ORDER BY key")
+    rows = [value[:-4] for (value,) in values]  # without the checksum
     width = int(median(map(len, rows)))
     return np.stack([np.frombuffer(row, np.float32) for row in rows if len(row) == width])
 

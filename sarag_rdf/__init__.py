@@ -75,10 +75,11 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     """
     from sarag_rdf.endpoints import ModelEndpoint
     from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.kg.session import Session
 
     if endpoint == "environment":
         endpoint = ModelEndpoint.from_environment()
-    return KnowledgeGraph(
+    session = Session(
         kg,
         base=base,
         over=over,
@@ -89,3 +90,4 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
         vectors=vectors,
         keep_vectors=keep_vectors,
     )
+    return KnowledgeGraph(session)

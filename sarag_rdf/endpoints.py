@@ -14,14 +14,16 @@ from sarag_rdf.iris import sha256_hex
 from sarag_rdf.redaction import holds_password, masked, remember_url
 
 TIMEOUT = 60.0
-"""Seconds that a request may take by default, as at the Wikidata Query Service."""
+"""Default timeout of a request in seconds, as at the Wikidata Query Service."""
 
 LONGEST = 86_400
-"""Seconds that a request may take at most."""
+"""Maximum timeout of a request, in seconds."""
 MAX_REPLY = 64 << 20
-"""Bytes of an answer at most by default."""
+"""Maximum size of a reply in bytes, by default."""
 LOADING_WAIT = 60.0
-"""Seconds that a model server which is still loading its model is waited for by default."""
+"""Seconds to wait for a model server that is still loading its model, by default."""
+
+_NOT_IN_URL = re.compile(r"[\s<>\"{}|\\^`#]")
 
 GraphKind = Literal["", "sarag", "wikibase", "wikibase-truthy", "skos", "rdf"]
 
@@ -37,7 +39,7 @@ _CONVENTIONS: tuple[tuple[str, str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SparqlEndpoint:
-    """Where an endpoint is, and how it is read.
+    """A SPARQL endpoint: its URLs, its kind of graph, and the limits of requests.
 
     `update_url` and `store_url` (Graph Store Protocol) are for writing; left empty they follow
     from `query_url` where its path is a known one. `kind` names the folder of queries that reads
@@ -60,7 +62,7 @@ class SparqlEndpoint:
             remember_url(url)
         if not 0 < self.timeout <= LONGEST or self.max_reply < 1:
             raise UsageError(
-                f"the timeout of an endpoint is above 0 and at most {LONGEST} seconds, and "
+                f"the timeout of an endpoint must be above 0 and at most {LONGEST} seconds, and "
                 "max_reply at least 1 byte"
             )
 
@@ -85,23 +87,27 @@ class SparqlEndpoint:
         return _cache_root() / "endpoints" / f"{host}-{digest}"
 
 
+def is_http_url(url: str) -> bool:
+    """Whether a URL has the scheme http or https, a host, and a port from 1 to 65535 if any."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def is_url(location: object) -> bool:
-    """Whether a location is an endpoint's URL, and no folder."""
+    """Whether a location is the URL of an endpoint, not a folder."""
     return isinstance(location, str) and re.match(r"https?://", location, re.IGNORECASE) is not None
 
 
 def _check(url: str) -> None:
-    """Raise `UsageError` for what is no URL of an endpoint, or holds a password."""
-    try:
-        parts = urlsplit(url)
-        sound = bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        sound = False
-    if not is_url(url) or not sound or re.search(r"[\s<>\"{}|\\^`#]", url):
-        raise UsageError(f"'{masked(url)}' is no endpoint's URL: give http://HOST/PATH")
+    """Raise `UsageError` for a URL that is not one of an endpoint, or contains a password."""
+    if not is_http_url(url) or _NOT_IN_URL.search(url):
+        raise UsageError(f"not the URL of an endpoint: '{masked(url)}': use http://HOST/PATH")
     if holds_password(url):
         raise UsageError(
-            "an endpoint's URL may hold no password: set SARAG_SPARQL_USER and "
+            "the URL of an endpoint must not contain a password: set SARAG_SPARQL_USER and "
             "SARAG_SPARQL_PASSWORD in the environment"
         )
 
@@ -144,17 +150,19 @@ class ModelEndpoint:
     loading_wait: float = LOADING_WAIT
 
     def __post_init__(self) -> None:
-        """Raises `UsageError` for numbers that cannot be."""
+        """Raises `UsageError` for a number out of range."""
         if not 0 < self.timeout <= LONGEST:
-            raise UsageError(f"timeout of an endpoint is not from 0 to {LONGEST} seconds")
+            raise UsageError(
+                f"timeout of an endpoint must be above 0 and at most {LONGEST} seconds"
+            )
         for name in ("concurrency", "max_reply"):
             if not getattr(self, name) >= 1:
-                raise UsageError(f"{name} of an endpoint is not 1 or more")
+                raise UsageError(f"{name} of an endpoint must be at least 1")
         for name in ("temperature", "price_in", "price_out"):
             if not getattr(self, name) >= 0:
-                raise UsageError(f"{name} of an endpoint is not 0 or more")
+                raise UsageError(f"{name} of an endpoint must be at least 0")
         if not 0 <= self.loading_wait <= LONGEST:
-            raise UsageError(f"loading_wait of an endpoint is not from 0 to {LONGEST} seconds")
+            raise UsageError(f"loading_wait of an endpoint must be between 0 and {LONGEST} seconds")
 
     @classmethod
     def from_environment(cls) -> ModelEndpoint | None:

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -36,15 +35,6 @@ class ReplySizeError(Exception):
     def __init__(self, limit: int) -> None:
         super().__init__(f"more than {limit >> 20} MiB")
         self.limit = limit
-
-
-def is_http_url(url: str) -> bool:
-    """Whether a URL has the scheme http or https, a host, and a port from 1 to 65535 if any."""
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
 
 
 def retry_after(value: str) -> float | None:

@@ -47,6 +47,11 @@ def normalize_name(name: str) -> str:
     return words or " ".join(folded.split())
 
 
+def phrase_key(phrase: str) -> str:
+    """A phrase in the form in which decisions refer to it: case folded, with single spaces."""
+    return " ".join(phrase.casefold().split())
+
+
 def _in_word(character: str) -> bool:
     """Whether a character is a letter, a digit, or a mark as in Devanagari vowel signs."""
     return character.isalnum() or unicodedata.category(character) in ("Mn", "Mc")
@@ -88,9 +93,41 @@ def statement_of(iri: str) -> tuple[str, str, str] | None:
     return subject, property_, object_
 
 
-def _name_code(normalized: str) -> str:
-    raw = hashlib.sha256(normalized.encode("utf-8", "surrogatepass")).digest()
-    return base64.b32encode(raw).decode("ascii").lower()[:20]
+MAX_NAME_SEGMENT = 80
+"""Code points of a name in an IRI; longer names are cut and end in a hash."""
+_NAME_SEGMENT = re.compile(
+    "[0-9a-z_\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd\U00020000-\U0002fffd]+"
+)
+"""Letters, digits and marks that an IRI may contain without percent-encoding (RFC 3987)."""
+
+
+def name_segment(normalized: str) -> str:
+    """The path segment of an IRI for a normalised name, readable and distinct for each name.
+
+    Spaces become underscores: "marie curie" is ``marie_curie``. A name that is too long, or has
+    characters other than letters, digits and marks, is cut at the first of these and ends in a
+    hyphen and a hash; no other segment has a hyphen.
+    """
+    joined = normalized.replace(" ", "_")
+    match = _NAME_SEGMENT.match(joined)
+    readable = match.group() if match and all(map(_in_segment, match.group())) else ""
+    if readable == joined and len(joined) <= MAX_NAME_SEGMENT and "_" not in normalized:
+        return joined
+    return f"{readable[:MAX_NAME_SEGMENT]}-{_short_hash(normalized)}"
+
+
+def _in_segment(character: str) -> bool:
+    return character == "_" or _in_word(character)
+
+
+def _short_hash(text: str) -> str:
+    raw = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return base64.b32encode(raw).decode("ascii").lower()[:16]
+
+
+def use_of(document: str, mention: str) -> str:
+    """The IRI of the use of a name in a document: that of the document, with the name."""
+    return f"{document}#{mention.rpartition('/mention/')[2]}"
 
 
 def is_iri(text: str) -> bool:
@@ -124,23 +161,29 @@ class Minter:
         return cls(base if base.endswith("/") else base + "/")
 
     def mention(self, normalized: str) -> str:
-        return f"{self.base}mention/{_name_code(normalized)}"
+        return f"{self.base}mention/{name_segment(normalized)}"
 
     def variant(self, normalized: str, qualifier: str) -> str:
-        """A name used for another entity, which is distinguished by the qualifier."""
-        code = _name_code("\0".join((normalized, qualifier)))
-        return f"{self.base}mention/{code}"
+        """A name used for another entity, which is distinguished by the qualifier.
+
+        The segment of the name and the percent-encoded qualifier are joined by a tilde, which no
+        name has.
+        """
+        encoded = quote(qualifier, safe="", errors="surrogatepass")
+        if len(encoded) > MAX_NAME_SEGMENT:
+            encoded = f"{encoded[:MAX_NAME_SEGMENT].rpartition('%')[0]}-{_short_hash(qualifier)}"
+        return f"{self.base}mention/{name_segment(normalized)}~{encoded}"
 
     def entity(self, normalized: str) -> str:
-        return f"{self.base}entity/E-{_name_code(normalized)}"
+        return f"{self.base}entity/{name_segment(normalized)}"
 
     def entity_of_mention(self, mention: str) -> str:
         """The entity of a mention, unless an alias assigns it to another."""
-        return f"{self.base}entity/E-{mention.removeprefix(self.base + 'mention/')}"
+        return f"{self.base}entity/{mention.removeprefix(self.base + 'mention/')}"
 
     def mention_of_entity(self, entity: str) -> str:
         """The mention from which the IRI of an entity is derived."""
-        return f"{self.base}mention/{entity.rpartition('E-')[2]}"
+        return f"{self.base}mention/{entity.removeprefix(self.base + 'entity/')}"
 
     def source(self, key: str, title: str, text: str) -> str:
         """The IRI of a source, from its percent-encoded path, or from a hash if it has none."""
@@ -179,6 +222,11 @@ class Minter:
     def mapping(self, subject: str, predicate: str, object_: str) -> str:
         """The node with the provenance of a link."""
         return f"{self.base}mapping/{sha256_hex(subject, predicate, object_)[:32]}"
+
+    def phrase(self, phrase: str, subject_type: str, object_type: str) -> str:
+        """A phrase between names of these types, which decisions are about."""
+        ends = f"{quote(subject_type, safe='')}/{quote(object_type, safe='')}"
+        return f"{self.base}phrase/{ends}/{name_segment(phrase)}"
 
     def run(self, identifier: str) -> str:
         return f"{self.base}run/{identifier}"

@@ -14,7 +14,7 @@ walk:decay=0.25
 >>> WalkOptions(decay=1.0)
 Traceback (most recent call last):
     ...
-sarag_rdf.errors.UsageError: walk: decay must be a number in [0, 1), not 1.0
+sarag_rdf.errors.UsageError: decay of walk must be a number in [0, 1), not 1.0
 """
 
 from __future__ import annotations
@@ -126,7 +126,9 @@ class Option:
         if value is None and self.is_optional:
             return
         if not (self._has_type(value) and self._is_in_range(value)):
-            raise UsageError(f"{strategy}: {self.name} must be {self.allowed}, not {_shown(value)}")
+            raise UsageError(
+                f"{self.name} of {strategy} must be {self.allowed}, not {_shown(value)}"
+            )
 
     def _has_type(self, value: Any) -> bool:
         if self.kind in (bool, str) or isinstance(value, bool):
@@ -188,7 +190,7 @@ class Options:
             preset = given.pop("preset")
             if not isinstance(preset, str) or preset not in cls.presets:
                 raise UsageError(
-                    f"{cls.name}: unknown preset {_shown(preset)}: choose from "
+                    f"unknown preset {_shown(preset)} of {cls.name}: choose from "
                     f"{', '.join(cls.presets)}"
                 )
             given = {**cls.presets[preset], **given}
@@ -202,8 +204,8 @@ class Options:
             if name not in names:
                 known = [*names, "preset"] if cls.presets else names
                 raise UsageError(
-                    f"{cls.name} has no option '{name}': "
-                    + (f"choose from {', '.join(known)}" if known else "it has none")
+                    f"unknown option '{name}' of {cls.name}: "
+                    + (f"choose from {', '.join(known)}" if known else "it has no options")
                 )
 
     def replaced(self, values: Mapping[str, Any]) -> Self:

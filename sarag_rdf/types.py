@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
-EntityType = Literal["person", "organization", "geopolitical", "misc"]
-"""The four types of the SA-RAG paper (appendix B): PERSON, ORGANIZATION, GPE, MISC."""
+EntityType = Literal["person", "organization", "geopolitical", "time", "misc"]
+"""The four types of the SA-RAG paper (appendix B: PERSON, ORGANIZATION, GPE, MISC), and dates."""
 
-ENTITY_TYPES: tuple[EntityType, ...] = ("person", "organization", "geopolitical", "misc")
+ENTITY_TYPES: tuple[EntityType, ...] = ("person", "organization", "geopolitical", "time", "misc")
 
 NodeType = Literal["document", "entity"]
 EdgeKindName = Literal["describes", "about", "related_to", "same_as"]
@@ -26,8 +26,8 @@ class Source:
     """One file, or one record of a JSON, JSONL or CSV file, as text.
 
     `key` is the path relative to the indexed root (with ``#record`` for a record), or empty
-    when the text came from nowhere (standard input, the Python API): its IRI is then made of
-    the content's hash. `title` stands apart from `text`: character offsets count in `text`.
+    if the text has no path (standard input, the Python API): its IRI then contains the hash of
+    its content. `title` is not part of `text`; character offsets refer to `text`.
     """
 
     text: str
@@ -51,13 +51,13 @@ class Document:
 
     @property
     def titled_text(self) -> str:
-        """The title, a line break, the text: what is embedded, displayed and shown to a model."""
+        """The title, a line break, the text: the form that is embedded, displayed and prompted."""
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A named thing in one document: its name, its types, and what the document says of it.
+    """A named entity in one document: its name, types, aliases, and descriptions.
 
     `classes` are IRIs of classes of an ontology.
     """
@@ -86,10 +86,10 @@ class Value:
 class Relation:
     """A relationship between two mentions of one document, in the document's own words.
 
-    `confidence` lies in [0, 1]; 1 means that the extractor states it without reserve. A typed
-    relationship has a `predicate`, the IRI of a property; it states (subject, predicate, object),
-    or, if `inverse`, (object, predicate, subject). With a `value`, the object of the statement is
-    that literal, and `object` is its text in the document, which need not be a mention.
+    `confidence` lies in [0, 1]; 1 is the highest confidence of the extractor. A typed relationship
+    has a `predicate`, the IRI of a property; it states (subject, predicate, object), or, if
+    `inverse`, (object, predicate, subject). With a `value`, the object of the statement is that
+    literal, and `object` is its text in the document, which need not be a mention.
     """
 
     subject: str
@@ -103,7 +103,7 @@ class Relation:
 
     @property
     def sentence(self) -> str:
-        """The textual description of the link (paper 5.3); what is embedded."""
+        """The textual description of the link (paper 5.3), which is embedded."""
         return self.text or f"{self.subject} {self.phrase} {self.object}"
 
 
@@ -121,7 +121,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How extractions were made; the same method gives the same activity IRI (PROV-O)."""
+    """The method of an extraction; equal methods have the same activity IRI (PROV-O)."""
 
     extractor: str
     model: str
@@ -131,7 +131,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What calls to an endpoint cost: counts, and US dollars where prices were given."""
+    """The usage of an endpoint: counts, and the cost in US dollars if prices were given."""
 
     calls: int = 0
     cached_calls: int = 0
@@ -151,7 +151,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked. Sub-questions, budgets and given seeds become fields, not signatures."""
+    """A question. Further inputs of retrieval become fields here, not parameters of retrievers."""
 
     text: str
 
@@ -160,7 +160,7 @@ class Query:
 class Link:
     """A relationship between two entities of the subgraph, weighted by the question.
 
-    `weight` is what activation is multiplied with, in [0, 1]; `similarity` the cosine of the
+    `weight`, in [0, 1], is the factor of activation; `similarity` the cosine of the
     question and the relationship's text, in [-1, 1].
     """
 
@@ -178,7 +178,7 @@ class Seed:
 
     `text` is the description that made an entity a seed, or the document itself, with its
     similarity to the question; it is empty, with similarity 1, for an entity that the question
-    names. `name` and `reason` say the same to a person.
+    names. `name` and `reason` describe the seed to readers.
     """
 
     node: str
@@ -266,8 +266,8 @@ class RankedDocument:
     With sarag `activation` is the sum of its `arrivals`, one a round, and `entity` is that of the
     largest; `chain` leads from a seed to the document, in that round. With sarag-paper `entity` is
     the most activated one that the document describes, `activation` its activation, and `chain`
-    leads to it. An empty entity means that no activation reached the document. `measures` are what
-    the score is made of (with the calibration of the retrieval), `parts` what each adds to it.
+    leads to it. An empty entity means that no activation reached the document. The score
+    is computed from `measures` and the calibration of the retrieval; `parts` are its summands.
     """
 
     document: Document
@@ -284,11 +284,11 @@ class RankedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The outcome of one retrieval: ranked documents and relationships, and how they came.
+    """The result of a retrieval: ranked documents and relationships, with their explanation.
 
     `settings` are the retriever's parameters, `calibration` the numbers that it took from this
     question's similarities and the weights that are fixed: with both, every score can be
-    recomputed. `names` says what nodes and relationships of the explanation are called.
+    recomputed. `names` has the names of nodes and relationships in the explanation.
     """
 
     query: Query
@@ -305,7 +305,7 @@ class Retrieved:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Where a statement comes from: a document, its source, and the offsets in that source."""
+    """The origin of a statement: a document, its source, and offsets in that source."""
 
     document: str
     source: str
@@ -328,7 +328,7 @@ class Excerpt:
 
     @property
     def text(self) -> str:
-        """The spans in their order, with an ellipsis where something between them is left out."""
+        """The spans in their order, with an ellipsis for omitted text between them."""
         text = self.document.text
         parts = [text[begin:end] for begin, end in self.spans]
         gaps = [text[one[1] : two[0]] for one, two in pairwise(self.spans)]
@@ -350,7 +350,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a context, such as what lies so many hops from the question's entities."""
+    """A part of a context, such as the facts within one hop of the question's entities."""
 
     heading: str
     excerpts: Mapping[str, Excerpt]
@@ -359,7 +359,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a model is given; labels (``D1``, ``D2``, ...) are distinct over all sections.
+    """The input of a model; labels (``D1``, ``D2``, ...) are distinct over all sections.
 
     `tokens` is its size as `builder` counted it, without the prompt around it.
     """
@@ -375,7 +375,7 @@ class Context:
 
     @property
     def texts(self) -> Iterator[str]:
-        """Every text that is data and no instruction."""
+        """All texts of the context, which are data and not instructions."""
         for section in self.sections:
             yield from (excerpt.titled_text for excerpt in section.excerpts.values())
             yield from section.relationships
@@ -383,7 +383,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was retrieved for one question or sub-question, and what a model is given of it."""
+    """The retrieval for a question or sub-question, and the context that was built from it."""
 
     retrieved: Retrieved
     context: Context
@@ -391,9 +391,9 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One thing that a reasoner did: a retrieval, a call of the model, or a note.
+    """One step of a reasoner: a retrieval, a call of the model, or a note.
 
-    `name` says what for; `detail` holds plain JSON values, such as the model's reply.
+    `name` is its purpose; `detail` contains plain JSON values, such as the model's reply.
     """
 
     kind: Literal["retrieval", "call", "note"]
@@ -403,12 +403,12 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The outcome of asking.
+    """The answer to a question.
 
     `outcome` is ``answered``; or ``insufficient`` when the model finds no answer in the
-    evidence; or ``evidence`` when no model was asked and only evidence is given. `retrieved` is
-    that of the question itself (of nothing for a reasoner that retrieves nothing); `evidence` is
-    all that models were given, in order, and `trace` all that was done.
+    evidence; or ``evidence`` if there is no model, and only evidence is returned. `retrieved` is
+    that of the question itself (empty for a reasoner without retrieval). `evidence` is the input
+    of all calls and `trace` the list of all steps, in order.
     """
 
     outcome: Literal["answered", "insufficient", "evidence"]

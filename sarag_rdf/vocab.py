@@ -34,7 +34,9 @@ PROV: Final = Namespace("http://www.w3.org/ns/prov#")
 DCTERMS: Final = Namespace("http://purl.org/dc/terms/")
 DCAT: Final = Namespace("http://www.w3.org/ns/dcat#")
 VOID: Final = Namespace("http://rdfs.org/ns/void#")
-SCHEMA: Final = Namespace("http://schema.org/")
+SCHEMA: Final = Namespace("https://schema.org/")
+WIKIBASE_SCHEMA: Final = Namespace("http://schema.org/")
+"""schema.org as in the RDF dumps of Wikibase."""
 SH: Final = Namespace("http://www.w3.org/ns/shacl#")
 FOAF: Final = Namespace("http://xmlns.com/foaf/0.1/")
 SPDX: Final = Namespace("http://spdx.org/rdf/terms#")
@@ -63,6 +65,7 @@ TYPE_CLASSES: Final[dict[str, NamedNode]] = {
     "person": SARAG.Person,
     "organization": SARAG.Organization,
     "geopolitical": SARAG.GeoPoliticalEntity,
+    "time": SARAG.TemporalEntity,
     "misc": SARAG.MiscEntity,
 }
 """`sarag:entityType` of mentions -> class of their entity."""

@@ -7,7 +7,13 @@ import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when the libraries are imported
 
-pytest_plugins = ["tests.ci_skips", "tests.command", "tests.llm_server", "tests.servers"]
+pytest_plugins = [
+    "tests.ci_skips",
+    "tests.command",
+    "tests.llm_server",
+    "tests.servers",
+    "tests.shared_models",
+]
 
 HERE = Path(__file__).parent
 MARKED_FOLDERS = {

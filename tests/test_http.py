@@ -11,12 +11,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from sarag_rdf.endpoints import is_http_url
 from sarag_rdf.http import (
     BoundedClient,
     DeadlineError,
     ReplySizeError,
     download,
-    is_http_url,
     retry_after,
 )
 from tests.fault_server import FaultServer, playing, raw

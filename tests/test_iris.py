@@ -158,7 +158,7 @@ def test_no_part_can_imitate_two(one: list[str], other: list[str]) -> None:
 def test_bases(given_: str, base: str) -> None:
     minter = Minter.for_base(given_)
     assert minter.base == base
-    assert NamedNode(minter.entity("ada")).value.startswith(base + "entity/E-")
+    assert NamedNode(minter.entity("ada")).value.startswith(base + "entity/ada")
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,33 @@ def test_mentions_and_entities_are_named_by_the_name_alone(one: str, other: str)
     assert (MINTER.mention(one) == MINTER.mention(other)) == (one == other)
     assert (MINTER.entity(one) == MINTER.entity(other)) == (one == other)
     assert MINTER.entity_of_mention(MINTER.mention(one)) == MINTER.entity(one)
-    assert re.fullmatch(r".*/mention/[a-z2-7]{20}", MINTER.mention(one))
+    assert NamedNode(MINTER.mention(one)).value.startswith(MINTER.base + "mention/")
+
+
+@pytest.mark.parametrize(
+    ("name", "segment"),
+    [
+        ("Marie Curie", "marie_curie"),
+        ("Apollo 11", "apollo_11"),
+        ("Łódź", "łodz"),
+        ("नई दिल्ली", "नई_दिल्ली"),
+        ("القاهرة", "القاهرة"),
+        ("東京", "東京"),
+        ("???", "-"),
+        ("x " * 60, "x_" * 40 + "-"),
+    ],
+)
+def test_iris_of_names_can_be_read(name: str, segment: str) -> None:
+    iri = MINTER.entity(normalize_name(name))
+    assert iri.startswith(MINTER.base + "entity/" + segment)
+    assert len(iri) <= len(MINTER.base + "entity/") + max(len(segment), 100)
+
+
+def test_a_variant_shows_its_qualifier() -> None:
+    iri = MINTER.variant("warsaw", "in Indiana")
+    assert iri == MINTER.base + "mention/warsaw~in%20Indiana"
+    assert MINTER.variant("warsaw", "In Indiana") != iri
+    assert len({MINTER.variant("warsaw", "x" * n) for n in (79, 80, 81, 82)}) == 4
 
 
 def test_each_kind_has_its_own_place_under_the_base() -> None:

@@ -66,7 +66,7 @@ def test_ranges(name: str, allowed: str, good: list[Any], bad: list[Any]) -> Non
     for value in bad:
         with pytest.raises(UsageError) as raised:
             WalkOptions(**{name: value})
-        assert str(raised.value) == f"walk: {name} must be {allowed}, not {value!r}"
+        assert str(raised.value) == f"{name} of walk must be {allowed}, not {value!r}"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_options_are_values() -> None:
     assert hash(options) == hash(WalkOptions(hops=3))
     assert pickle.loads(pickle.dumps(options)) == options
     assert options.replaced({"back": True}) == WalkOptions(hops=3, back=True)
-    with pytest.raises(UsageError, match="walk has no option 'x': choose from hops, share"):
+    with pytest.raises(UsageError, match="unknown option 'x' of walk: choose from hops, share"):
         options.replaced({"x": 1})
 
 
@@ -127,7 +127,7 @@ def test_presets() -> None:
     assert Spec.parse("walk:preset=far:hops=1").read(WalkOptions) == WalkOptions(hops=1, unit="km")
     with pytest.raises(UsageError) as raised:
         WalkOptions.of({"preset": "near"})
-    assert str(raised.value) == "walk: unknown preset 'near': choose from far"
+    assert str(raised.value) == "unknown preset 'near' of walk: choose from far"
     with pytest.raises(UsageError, match="unknown preset"):
         WalkOptions.of({"preset": ["far"]})
 
@@ -140,7 +140,7 @@ def test_a_strategy_without_options() -> None:
         name = "bare"
 
     assert declared_options(Bare) == ()
-    with pytest.raises(UsageError, match="bare has no option 'preset': it has none"):
+    with pytest.raises(UsageError, match="unknown option 'preset' of bare: it has no options"):
         Bare.of({"preset": "far"})
 
 

@@ -84,7 +84,9 @@ def test_contents(wheel: Path) -> None:
     wanted = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "sarag_rdf").rglob("*")
-        if path.suffix in (".py", ".j2") or path.name == "py.typed" or path.parent.name == "static"
+        if path.suffix in (".py", ".j2", ".ttf")
+        or path.name == "py.typed"
+        or path.parent.name == "static"
     }
     kinds = (("queries", "sarag/*.rq"), ("queries", "examples/*.rq"), ("ontology", "*.ttl"))
     for folder, pattern in kinds:
@@ -94,6 +96,7 @@ def test_contents(wheel: Path) -> None:
     for suffix in (
         "prompts/answer.j2",
         "picture/activation.html.j2",
+        "picture/fonts/DejaVuSans.ttf",
         "serve/static/editor.html",
         "serve/static/editor.js",
         "serve/static/page.css",

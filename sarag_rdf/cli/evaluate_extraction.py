@@ -52,7 +52,7 @@ SUITES = ("dbpedia_webnlg", "wikidata_tekgen")
 @click.option("--titled", is_flag=True, help="Join the sentences about a topic under its name.")
 @click.option(
     "--scorers", type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Folder with scorers that were trained without the ontology, as NAME.npz.",
+    help="Folder of scorers by ontology, trained on other ontologies (benchmarks/train_typed.py).",
 )  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the examples.")
 @click.option(

@@ -26,7 +26,7 @@ from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from sarag_rdf.evaluation.retrieval import Method, Outcome
+    from sarag_rdf.evaluation.retrieval import MethodResults, RetrievalMethod
 
 CURVE = 20
 """The minimum number of ranks that --plot shows."""
@@ -108,26 +108,26 @@ def command(**options: Any) -> None:
         click.echo(line)
 
 
-def _methods(text: str) -> list[Method]:
-    from sarag_rdf.evaluation.retrieval import Method
+def _methods(text: str) -> list[RetrievalMethod]:
+    from sarag_rdf.evaluation.retrieval import RetrievalMethod
     from sarag_rdf.kg.registry import ranking_options
 
     methods = []
     for label in dict.fromkeys(part.strip() for part in text.split(",")):
         try:
-            methods.append(Method(label, ranking_options(label)))
+            methods.append(RetrievalMethod(label, ranking_options(label)))
         except UsageError as error:
             raise UsageError(f"method {label}: {error}") from error
     return methods
 
 
-def _baseline(name: str | None, methods: list[Method]) -> str:
+def _baseline(name: str | None, methods: list[RetrievalMethod]) -> str:
     labels = [method.label for method in methods]
     default = "dense" if "dense" in labels else labels[0]
     return check_baseline(name or default, labels, "--methods")
 
 
-def _draw(outcomes: list[Outcome], curve: range | tuple[()], path: Path) -> None:
+def _draw(outcomes: list[MethodResults], curve: range | tuple[()], path: Path) -> None:
     from sarag_rdf.evaluation.plots import write_recall_plot
     from sarag_rdf.evaluation.statistics import mean
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 WIKIBASE_FORMATS = ("wikibase", "wikibase-json", "quickstatements")
 FORMATS = ("turtle", "trig", "ntriples", "nquads", "jsonld", "rdfxml", *WIKIBASE_FORMATS)
-PARTS = ("documents", "entities", "graphs", "imported")
+PARTS = ("documents", "entities", "ontologies", "graphs", "imported")
 _WIKIBASE_DEFAULTS = {"namespace": "", "flavor": "full", "typed": 0, "properties": None, "over": ()}
 _SYNTAXES = {".ttl": "turtle", ".turtle": "turtle"}
 
@@ -100,6 +100,7 @@ def export_wikibase(
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Default: standard output.")
 @click.option("--documents", is_flag=True, help="Select the source graphs, which hold evidence.")
 @click.option("--entities", is_flag=True, help="Select entities, their names, classes and links.")
+@click.option("--ontologies", is_flag=True, help="Select the ontologies of the graph.")
 @click.option(
     "--graph", "graphs", multiple=True, help="Select a named graph by its IRI; may be repeated."
 )
@@ -110,17 +111,17 @@ def command(output: Path | None, format_: str, **options: Any) -> int:
     """Write the graph or parts of it; the same graph always gives the same bytes.
 
     turtle, ntriples, rdfxml and jsonld contain the union of all graphs; trig and nquads preserve
-    named graphs. --documents, --entities and --graph select parts; without them everything is
-    written except imported graphs. wikibase, wikibase-json and quickstatements contain items and
-    properties, whose numbers are stored in the graph. An existing output file is replaced only
-    after everything has been written.
+    named graphs. --documents, --entities, --ontologies and --graph select parts; without them
+    everything is written except imported graphs. wikibase, wikibase-json and quickstatements
+    contain items and properties, whose numbers are stored in the graph. An existing output file is
+    replaced only after everything has been written.
     """
     refuse_wikibase_options(format_, options)
     parts = {name: options[name] for name in PARTS}
     if format_ in WIKIBASE_FORMATS and (any(parts.values()) or options["rdf12"]):
         raise UsageError(
-            "--documents, --entities, --graph, --imported and --rdf12 apply to the RDF formats, "
-            f"not to {format_}: omit them, or select a part with --over"
+            "--documents, --entities, --ontologies, --graph, --imported and --rdf12 apply to the "
+            f"RDF formats, not to {format_}: omit them, or select a part with --over"
         )
     with open_graph(options) as kg, open_output(output) as stream:
         if format_ in WIKIBASE_FORMATS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,8 +21,14 @@ from sarag_rdf.cli.indexing import (
     quarantine_hint,
     reading_arguments,
 )
+from sarag_rdf.cli.ontology import echo_added
 from sarag_rdf.cli.options import open_graph, setting
+from sarag_rdf.cli.output import counted
+from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import UsageError
+
+if TYPE_CHECKING:
+    from sarag_rdf.kg.graph import KnowledgeGraph
 
 
 @click.command(
@@ -33,6 +39,14 @@ from sarag_rdf.errors import UsageError
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @indexing_options
 @base_option
+@setting(
+    "--ontology",
+    "ontologies",
+    multiple=True,
+    metavar="FILE|URL",
+    help="Add an ontology, as 'sarag ontology add' does, and extract its classes and properties. "
+    "May be repeated.",
+)
 @setting(
     "--stdin-format",
     default="txt",
@@ -53,10 +67,13 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
         raise UsageError(f"no such file or folder: {', '.join(missing)}")
     arguments = {**reading_arguments(options), "stdin_format": options["stdin_format"]}
     with open_graph(options, base=options["base"]) as kg:
-        extractor = extractor_for_index(kg, options)
         if options["dry_run"]:
+            schema = kg.ontologies.schema_with(*options["ontologies"])
+            extractor = extractor_for_index(kg, options, schema=schema)
             echo_plan(kg.plan(paths, extractor=extractor, **arguments), extractor, options)
             return 0
+        _add_ontologies(kg, options)
+        extractor = extractor_for_index(kg, options)
         with indexing_progress(extractor) as progress:
             report = kg.index(paths, extractor=extractor, progress=progress, **arguments)
         echo_problems(report.problems)
@@ -76,3 +93,17 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
             echo_counts(kg, options)
             echo_usage(extractor)
     return int(is_empty or (options["strict"] and bool(report.problems)))
+
+
+def _add_ontologies(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
+    """Add the ontologies of --ontology; with --json, only their problems are printed."""
+    limits = {name: options[name] for name in ("max_expansion", "max_seconds")}
+    for file in options["ontologies"]:
+        report = kg.ontologies.add(file, **limits)
+        if not (report.already and not report.findings):
+            echo_added(report, file, only_problems=options["as_json"])
+        if report.sources and not report.already:
+            note(
+                f"{counted(report.sources, 'source')} indexed with another schema: those that are "
+                "indexed now are extracted again, the others by sarag update"
+            )

@@ -28,6 +28,7 @@ from sarag_rdf.errors import EmptyGraphError, NotAGraphError, UsageError, one_li
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.ontology.schema import Schema
     from sarag_rdf.ports import Extractor, Progress
 
 _READING = (
@@ -107,18 +108,21 @@ def extractor_for_update(kg: KnowledgeGraph, options: dict[str, Any]) -> Extract
     return extractor_for_index(kg, options)
 
 
-def extractor_for_index(kg: KnowledgeGraph, options: dict[str, Any]) -> Extractor:
+def extractor_for_index(
+    kg: KnowledgeGraph, options: dict[str, Any], *, schema: Schema | None = None
+) -> Extractor:
     """That of --extractor, else the graph's own, else `llm` with an endpoint, else `spacy`.
 
     The graph's own takes precedence over `llm`, so that an endpoint that is set for `ask` does not
-    cause everything to be extracted again.
+    cause everything to be extracted again. It follows `schema`, by default that of the ontologies.
     """
-    if options["extractor"]:
-        return kg.extractor(options["extractor"])
-    known = kg.extractors()
-    if len(known) == 1 and next(iter(known)) in ("spacy", "llm"):
-        return kg.extractor(next(iter(known)))
-    return kg.extractor("llm" if endpoint_of(options) else "spacy")
+    name = options["extractor"]
+    if not name:
+        known = kg.extractors()
+        name = next(iter(known)) if len(known) == 1 else ""
+        if name not in ("spacy", "llm"):
+            name = "llm" if endpoint_of(options) else "spacy"
+    return kg.extractor(name, schema=schema)
 
 
 @contextmanager
@@ -127,7 +131,9 @@ def indexing_progress(extractor: Extractor) -> Iterator[Progress]:
     from sarag_rdf.cli.output import progress_bars
 
     method = extractor.method
-    note(f"indexing with {method.extractor} ({method.model})")
+    digest = method.settings.get("ontology", "")
+    schema = f", ontology {digest[:8]}" if digest else ""
+    note(f"indexing with {method.extractor} ({method.model}{schema})")
     with progress_bars() as progress:
         yield progress
 

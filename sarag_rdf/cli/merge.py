@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.kg.identity import Subject
 
 
 @click.command(name="merge", epilog='Example:  sarag merge "Marie Curie" "Maria Skłodowska"')
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     "--accept", type=click.Path(path_type=Path), help="Merge the accepted rows of this table."
 )
 @click.option("--note", default="", help="Reason for the decision, stored with it.")
-@click.option("--list", "listing", is_flag=True, help="List all decisions.")
+@click.option("--list", "listing", is_flag=True, help="List all merges and splits.")
 @click.option(
     "--undo", metavar="WHAT", help="Undo by a name, a rule, or an IRI of a decision or run."
 )
@@ -83,9 +84,9 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
     return 0
 
 
-def undo(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
+def undo(kg: KnowledgeGraph, options: dict[str, Any], about: Subject = "identity") -> None:
     """Undo the decisions selected by --undo, or all with --undo-all."""
-    removed = kg.identity.undo(None if options["undo_all"] else options["undo"])
+    removed = kg.identity.undo(None if options["undo_all"] else options["undo"], about)
     if options["as_json"]:
         echo_json({"undone": [str(decision) for decision in removed]})
     else:

@@ -338,8 +338,12 @@ def show_table(result: Any) -> None:
 
 
 def counted(number: int, noun: str) -> str:
-    """A count with its noun: ``1 row``, ``2 rows``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """A count with its noun: ``1 row``, ``2 rows``, ``2 properties``, ``2 classes``."""
+    if number == 1:
+        return f"{number} {noun}"
+    if noun.endswith("y"):
+        return f"{number} {noun[:-1]}ies"
+    return f"{number} {noun}es" if noun.endswith("s") else f"{number} {noun}s"
 
 
 def echo_json(data: Any) -> None:

@@ -54,7 +54,7 @@ def list_(*, as_json: bool, **options: Any) -> int:
 @kg_option
 @json_option
 @click.option("--turtle", is_flag=True, help="Print the SHACL validation report as Turtle.")
-@click.option("--content", is_flag=True, help="Print the evidence as N-Triples.")
+@click.option("--content", is_flag=True, help="Print the evidence as N-Triples, with its mentions.")
 def show(source: str, *, as_json: bool, turtle: bool, content: bool, **options: Any) -> int:
     """Show the violations of a source in quarantine."""
     if as_json + turtle + content > 1:
@@ -62,7 +62,7 @@ def show(source: str, *, as_json: bool, turtle: bool, content: bool, **options: 
     with open_graph(options) as kg:
         record, detail = kg.quarantine().show(source)
     if turtle or content:
-        click.echo(detail.report if turtle else detail.content, nl=False)
+        click.echo(detail.report if turtle else detail.validated, nl=False)
     elif as_json:
         results = [asdict(violation) for violation in detail.violations]
         echo_json(asdict(record) | {"results": results})

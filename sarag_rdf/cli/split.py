@@ -27,7 +27,7 @@ from sarag_rdf.errors import UsageError
 )
 @click.option("--as", "qualifier", metavar="QUALIFIER", help="Distinguishes the entity in --in.")
 @click.option("--note", default="", help="Reason for the decision, stored with it.")
-@click.option("--list", "listing", is_flag=True, help="List all decisions.")
+@click.option("--list", "listing", is_flag=True, help="List all merges and splits.")
 @click.option("--undo", metavar="WHAT", help="Undo by a name, or the IRI of a decision or run.")
 @click.option("--undo-all", is_flag=True, help="Undo all merges and splits.")
 @json_option

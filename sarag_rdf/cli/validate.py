@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from sarag_rdf.cli.options import json_option, kg_option, open_graph, sparql_options
 from sarag_rdf.cli.output import counted, echo_json, echo_violations
+from sarag_rdf.rdf.shacl.engines import ENGINES, Engine
 
 
 @click.command(name="validate", epilog="Example:  sarag validate --kg kg")
@@ -17,15 +18,13 @@ from sarag_rdf.cli.output import counted, echo_json, echo_violations
 @json_option
 @click.option(
     "--engine",
-    type=click.Choice(["sarag", "pyshacl"]),
-    default="sarag",
-    show_default=True,
-    help="SHACL engine; both give the same report.",
+    type=click.Choice(ENGINES),
+    default=None,
+    show_default="shacl, or pyshacl where shacl is not installed",
+    help="SHACL engine; both report the same violations.",
 )
 @click.option("--turtle", is_flag=True, help="Print the SHACL validation report as Turtle.")
-def command(
-    *, as_json: bool, turtle: bool, engine: Literal["sarag", "pyshacl"], **options: Any
-) -> int:
+def command(*, as_json: bool, turtle: bool, engine: Engine | None, **options: Any) -> int:
     """Validate the whole graph against its SHACL shapes; exit code 1 if it does not conform."""
     with open_graph(options) as kg:
         report = kg.validate(engine)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from sarag_rdf.context.graph_walk import STOP_WORDS
-from sarag_rdf.context.selected import sentence_spans
+from sarag_rdf.sentences import sentence_spans
 
 _WORD = re.compile(r"\w+")
 

@@ -1,15 +1,16 @@
-"""Decisions about names: which refer to the same entity, and which to different ones.
+"""Decisions about names (which entities, of which classes) and phrases (which properties).
 
 A decision is one triple in the decisions graph, with a node that has its provenance in the terms of
-SSSOM. It is about names, so it remains valid when sources are added and deleted.
+SSSOM. It is about names or phrases, so it remains valid when sources are added and deleted.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
+from typing import NamedTuple
 
 from pyoxigraph import Literal, NamedNode, Quad
 
@@ -17,15 +18,40 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Term
 from sarag_rdf.terms import iri, text_of
-from sarag_rdf.vocab import OWL, RDF, RDFS, SARAG, SEMAPV, SSSOM, XSD
+from sarag_rdf.vocab import OWL, RDF, RDFS, SARAG, SEMAPV, SSSOM, TYPE_CLASSES, XSD
 
-Kind = OneOf["merged", "different", "variant"]
+Kind = OneOf["merged", "different", "variant", "class", "property", "inverse property"]
 PROPERTIES: Mapping[Kind, NamedNode] = {
     "merged": SARAG.mergedInto,
     "different": SARAG.keptApartFrom,
     "variant": SARAG.variantOf,
+    "class": SARAG.decidedClass,
+    "property": SARAG.impliesProperty,
+    "inverse property": SARAG.impliesInverseProperty,
 }
+Subject = OneOf["identity", "classes", "phrases"]
+SUBJECTS: Mapping[Subject, frozenset[Kind]] = {
+    "identity": frozenset(("merged", "different", "variant")),
+    "classes": frozenset(("class",)),
+    "phrases": frozenset(("property", "inverse property")),
+}
+"""What decisions are about (which entity, its classes, what phrases state) -> their kinds."""
+NO_PROPERTY = OWL.bottomObjectProperty.value
+"""The property of phrases that state nothing: it holds between no two things."""
+ANY_TYPE = "any"
+"""Entity type in a decision about a phrase: every type, and also no type."""
+VALUE_TYPE = "value"
+"""Entity type in a decision about a phrase: a date or another object with a value, or a literal."""
+_OWN_CLASSES = {node.value: name for name, node in TYPE_CLASSES.items()}
 MANUAL = SEMAPV.ManualMappingCuration.value
+
+
+class PhraseSignature(NamedTuple):
+    """A phrase (as by `phrase_key`) with the entity types of its subject and object."""
+
+    phrase: str
+    subject_type: str
+    object_type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +60,11 @@ class Decision:
 
     ``merged``: `name` refers to the same entity as `other`. ``different``: `name` and `other`
     refer to different entities. ``variant``: in `sources` (IRIs) `name` refers to an entity of its
-    own, identified by `qualifier`. `justification` is an IRI of SEMAPV; `rule` is empty for manual
-    decisions.
+    own, identified by `qualifier`. ``class``: the entity of `name` belongs to the class `other`
+    (an IRI), which may be that of an entity type. ``property`` and ``inverse property``: the phrase
+    `name` between names of the types `ends` (or `ANY_TYPE`, `VALUE_TYPE`) states the property
+    `other` (an IRI), from subject to object or the other way round; with `NO_PROPERTY` it states
+    nothing. `justification` is an IRI of SEMAPV; `rule` is empty for manual decisions.
     """
 
     kind: Kind
@@ -43,6 +72,7 @@ class Decision:
     other: str = ""
     qualifier: str = ""
     sources: tuple[str, ...] = ()
+    ends: tuple[str, str] = ("", "")
     justification: str = MANUAL
     rule: str = ""
     date: str = ""
@@ -54,12 +84,30 @@ class Decision:
             "merged": f"{self.name}  is  {self.other}",
             "different": f"{self.name}  is not  {self.other}",
             "variant": f"{self.name} ({self.qualifier})  in  {', '.join(self.sources)}",
+            "class": f"{self.name}  belongs to  {self.other}",
+            "property": f"{self._phrase}  states  {self.other}",
+            "inverse property": f"{self._phrase}  states the inverse of  {self.other}",
         }
+        if self.other == NO_PROPERTY:
+            lines["property"] = f"{self._phrase}  states nothing"
         note = f"  {self.note}" if self.note else ""
         return f"{lines[self.kind]}  [{self.rule or 'by hand'}, {self.date}]{note}"
 
+    @property
+    def is_typing(self) -> bool:
+        """Whether the decision is about classes or properties, not about which entity."""
+        return self.kind in ("class", "property", "inverse property")
+
+    @property
+    def _phrase(self) -> str:
+        return f"{self.ends[0]} '{self.name}' {self.ends[1]}"
+
     def triple(self, minter: Minter) -> tuple[str, str, str]:
         """Subject, property and object of the decision itself."""
+        if self.kind == "class":
+            return minter.mention(self.name), PROPERTIES[self.kind].value, self.other
+        if self.is_typing:
+            return minter.phrase(self.name, *self.ends), PROPERTIES[self.kind].value, self.other
         ends = minter.mention(self.name), minter.mention(self.other or self.name)
         if self.kind == "variant":
             ends = minter.variant(self.name, self.qualifier), ends[0]
@@ -86,6 +134,12 @@ class Decision:
             (node, SSSOM.subject_label, Literal(self.name)),
             (node, SSSOM.object_label, Literal(self.other or self.name)),
         ]
+        if self.is_typing and self.kind != "class":
+            statements += [
+                (subject, RDF.type, SARAG.Phrase),
+                (subject, SARAG.subjectType, Literal(self.ends[0])),
+                (subject, SARAG.objectType, Literal(self.ends[1])),
+            ]
         statements += [(subject, SARAG.usedIn, NamedNode(source)) for source in self.sources]
         statements += (
             [(subject, SARAG.qualifier, Literal(self.qualifier))] if self.qualifier else []
@@ -121,19 +175,23 @@ def decisions_of(quads: Iterable[Quad]) -> list[Decision]:
 
 
 def _order(decision: Decision) -> tuple[str, ...]:
-    return decision.kind, decision.name, decision.other, decision.qualifier
+    return decision.kind, decision.name, decision.other, decision.qualifier, *decision.ends
 
 
 def _decision(
     kind: Kind, values: Mapping[str, list[str]], subject: Mapping[str, list[str]]
 ) -> Decision:
     is_variant = kind == "variant"
+    other = _one(values, SSSOM.object_label)
+    if kind in ("class", "property", "inverse property"):
+        other = _one(values, OWL.annotatedTarget)
     return Decision(
         kind,
         _one(values, SSSOM.subject_label),
-        "" if is_variant else _one(values, SSSOM.object_label),
+        "" if is_variant else other,
         _one(subject, SARAG.qualifier) if is_variant else "",
         tuple(sorted(subject.get(SARAG.usedIn.value, ()))) if is_variant else (),
+        (_one(subject, SARAG.subjectType), _one(subject, SARAG.objectType)),
         _one(values, SSSOM.mapping_justification),
         _one(values, SSSOM.mapping_tool),
         _one(values, SSSOM.mapping_date),
@@ -146,8 +204,8 @@ def _one(values: Mapping[str, list[str]], property_: NamedNode) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class NameDecisions:
-    """The effect of decisions on name resolution; all names are IRIs of mentions."""
+class Decisions:
+    """The effect of decisions on name resolution and typing; all names are IRIs of mentions."""
 
     merges: frozenset[tuple[str, str]] = frozenset()
     """(name, the name that it is merged into)"""
@@ -157,25 +215,67 @@ class NameDecisions:
     """(name, source graph) -> variant of the name in that graph"""
     bases: Mapping[str, str] = field(default_factory=dict)
     """Variant -> name"""
+    classes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Name -> the classes of its entity, except those of entity types"""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Name -> the entity type of its entity"""
+    phrases: Mapping[PhraseSignature, tuple[str, bool]] = field(default_factory=dict)
+    """Phrase -> (property that it states, whether the other way round)"""
 
     @classmethod
-    def of(cls, decisions: Iterable[Decision], minter: Minter) -> NameDecisions:
-        """Combine decisions; if a name has several variants in a source, the first one counts."""
+    def of(cls, decisions: Iterable[Decision], minter: Minter) -> Decisions:
+        """Combine decisions; if a name has several variants in a source, the first one counts.
+
+        The same holds for a phrase with several properties and a name with several entity types.
+        """
         merges: set[tuple[str, str]] = set()
         different: set[tuple[str, str]] = set()
         variants: dict[tuple[str, str], str] = {}
         bases: dict[str, str] = {}
+        classes: defaultdict[str, set[str]] = defaultdict(set)
+        types: dict[str, str] = {}
+        phrases: dict[PhraseSignature, tuple[str, bool]] = {}
         for decision in sorted(decisions, key=_order):
             subject, _, object_ = decision.triple(minter)
             if decision.kind == "merged":
                 merges.add((subject, object_))
             elif decision.kind == "different":
                 different |= {(subject, object_), (object_, subject)}
+            elif decision.kind == "class" and object_ in _OWN_CLASSES:
+                types.setdefault(subject, _OWN_CLASSES[object_])
+            elif decision.kind == "class":
+                classes[subject].add(object_)
+            elif decision.is_typing:
+                signature = PhraseSignature(decision.name, *decision.ends)
+                phrases.setdefault(signature, (object_, decision.kind == "inverse property"))
             else:
                 bases[subject] = object_
                 for source in decision.sources:
                     variants.setdefault((object_, minter.source_graph(source)), subject)
-        return cls(frozenset(merges), frozenset(different), variants, bases)
+        decided = {name: frozenset(iris) for name, iris in classes.items()}
+        return cls(
+            frozenset(merges), frozenset(different), variants, bases, decided, types, phrases
+        )
+
+    @property
+    def typing(self) -> tuple[object, object]:
+        """The effect on classes and statements."""
+        return self.classes, self.types, self.phrases
+
+    def property_of(
+        self, phrase: str, subject_type: str, object_types: Sequence[str]
+    ) -> tuple[str, bool, str] | None:
+        """The decision about a phrase: (property, whether inverse, type of the object), or None.
+
+        `object_types` are in the order of precedence. Types take precedence over `ANY_TYPE`, which
+        may be decided for the object, the subject, or both.
+        """
+        for subject in (subject_type, ANY_TYPE):
+            for object_ in (*object_types, ANY_TYPE):
+                decided = self.phrases.get(PhraseSignature(phrase, subject, object_))
+                if decided is not None:
+                    return *decided, object_
+        return None
 
     @property
     def variant_names(self) -> set[str]:
@@ -212,7 +312,7 @@ class NameDecisions:
         sole = {root: min(others) for root, others in wanted.items() if len(others) == 1}
         return {root: other for root, other in sole.items() if other not in wanted}
 
-    def changed_mentions(self, other: NameDecisions) -> Iterator[str]:
+    def changed_mentions(self, other: Decisions) -> Iterator[str]:
         """Names in merges and differences that are only in one of the two sets of decisions."""
         for pair in (self.merges ^ other.merges) | (self.different ^ other.different):
             yield from pair

@@ -8,11 +8,23 @@ same graph, in whatever order the sources were added.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
+from sarag_rdf.derive.decisions import Decisions
+from sarag_rdf.derive.statements import (
+    STATEMENT_PROPERTIES,
+    ClassRules,
+    NameUses,
+    Statement,
+    class_triples,
+    implied_classes,
+    mentions_of,
+    statement_of,
+    statement_triples,
+)
 from sarag_rdf.ports import Term
 from sarag_rdf.terms import iri, iri_or_literal
 from sarag_rdf.types import ENTITY_TYPES
@@ -21,7 +33,12 @@ from sarag_rdf.vocab import RDF, RDFS, SARAG, SKOS, TYPE_CLASSES
 ALIAS_MENTION = SARAG.aliasMention.value
 NORMALIZED_NAME = SARAG.normalizedName.value
 NAME, ALIAS, ENTITY_TYPE = SARAG.name.value, SARAG.alias.value, SARAG.entityType.value
-MENTION_PROPERTIES = frozenset({NAME, ALIAS, ENTITY_TYPE, NORMALIZED_NAME, ALIAS_MENTION})
+ENTITY_CLASS, VALUE = SARAG.entityClass.value, SARAG.value.value
+MENTION_PROPERTIES = frozenset(
+    {NAME, ALIAS, ENTITY_TYPE, ENTITY_CLASS, VALUE, NORMALIZED_NAME, ALIAS_MENTION}
+)
+"""Properties of the uses of a name that count as votes on the name."""
+USE_OF = SARAG.useOf.value
 
 _RELATED = SARAG.relatedTo
 _SUBJECT, _OBJECT = SARAG.subject, SARAG.object
@@ -40,9 +57,7 @@ RelationshipEnds = tuple[str, str, str]
 """(relationship, subject mention, object mention)"""
 
 Vote = tuple[str, str, Term]
-"""(mention, property, value): a statement about a name, counted once per source."""
-
-Variant = Callable[[str, str], str]
+"""(mention, property, value): a statement about the uses of a name, counted once per source."""
 
 
 @dataclass(slots=True)
@@ -54,29 +69,36 @@ class SourceEvidence:
     text_mentions: set[TextMention] = field(default_factory=set)
     relationships: set[RelationshipEnds] = field(default_factory=set)
     """Relationships that have both a subject and an object."""
+    statements: set[Statement] = field(default_factory=set)
+    """The statements of typed relationships."""
 
     @classmethod
-    def of(
-        cls,
-        quads: Iterable[Quad],
-        variant: Variant = lambda name, graph: name,  # noqa: ARG005
-    ) -> SourceEvidence:
+    def of(cls, quads: Iterable[Quad], decisions: Decisions | None = None) -> SourceEvidence:
         """The evidence in the quads of source graphs; duplicate quads count once.
 
-        `variant` maps a mention and a source graph to the mention or its variant in that graph.
+        Mentions are replaced by their variants, and phrases typed, as the decisions say.
         """
+        decisions = decisions or Decisions()
+        variant = decisions.variant
         evidence = cls()
-        votes: set[tuple[Vote, str]] = set()
+        relationships: defaultdict[tuple[str, str], dict[str, Term]] = defaultdict(dict)
+        uses: dict[tuple[str, str], str] = {}
+        properties: list[tuple[str, str, str, Term]] = []
         ends: defaultdict[tuple[str, str], tuple[set[str], set[str]]]
         ends = defaultdict(lambda: (set(), set()))
         for quad in quads:
             predicate = quad.predicate.value
-            if predicate in MENTION_PROPERTIES:
+            if predicate in STATEMENT_PROPERTIES:
+                key = iri(quad.subject), iri(quad.graph_name)
+                relationships[key][predicate] = iri_or_literal(quad.object)
+            if predicate == USE_OF:
                 graph = iri(quad.graph_name)
-                value = iri_or_literal(quad.object)
+                uses[iri(quad.subject), graph] = variant(iri(quad.object), graph)
+            elif predicate in MENTION_PROPERTIES:
+                graph, value = iri(quad.graph_name), iri_or_literal(quad.object)
                 if predicate == ALIAS_MENTION:
                     value = NamedNode(variant(value.value, graph))
-                votes.add(((variant(iri(quad.subject), graph), predicate, value), graph))
+                properties.append((iri(quad.subject), graph, predicate, value))
             elif predicate in _TEXT_LINKS:
                 mention = variant(iri(quad.object), iri(quad.graph_name))
                 evidence.text_mentions.add((iri(quad.subject), predicate, mention))
@@ -84,9 +106,18 @@ class SourceEvidence:
                 graph = iri(quad.graph_name)
                 mention = variant(iri(quad.object), graph)
                 ends[iri(quad.subject), graph][_END_PROPERTIES.index(predicate)].add(mention)
+        votes = {
+            ((uses[use, graph], predicate, value), graph)
+            for use, graph, predicate, value in properties
+            if (use, graph) in uses
+        }
         evidence.votes.update(vote for vote, _ in votes)
         for (relationship, _), (subjects, objects) in ends.items():
             evidence.relationships |= {(relationship, s, o) for s in subjects for o in objects}
+        name_uses = NameUses.of(properties)
+        for (relationship, graph), values in relationships.items():
+            statement = statement_of(relationship, graph, values, decisions, name_uses)
+            evidence.statements |= {statement} if statement else set()
         return evidence
 
     @property
@@ -99,6 +130,7 @@ class SourceEvidence:
         """All mentions that occur, with or without votes."""
         names = self.mentions | {alias for _, alias in self.alias_claims}
         names |= {mention for _, _, mention in self.text_mentions}
+        names |= mentions_of(self.statements)
         return names | {mention for _, *ends in self.relationships for mention in ends}
 
     @property
@@ -122,20 +154,42 @@ def alias_claims_in(votes: Iterable[Vote]) -> set[tuple[str, str]]:
     return {(m, value.value) for m, property_, value in votes if property_ == ALIAS_MENTION}
 
 
-def derive(evidence: SourceEvidence, refers_to: Mapping[str, str]) -> set[Triple]:
+def derive(
+    evidence: SourceEvidence,
+    refers_to: Mapping[str, str],
+    rules: ClassRules | None = None,
+    decisions: Decisions | None = None,
+) -> set[Triple]:
     """The triples of the traversed graph that follow from the evidence.
 
     `refers_to` maps every extracted mention to its entity. Links and relationships of other
-    mentions are ignored.
+    mentions are ignored. `rules` are those of the properties of the statements.
     """
+    rules, decisions = rules or ClassRules(), decisions or Decisions()
     triples = text_links(evidence.text_mentions, refers_to) | end_links(
         evidence.relationships, refers_to
     )
     triples |= {
         related_to_triple(*pair) for pair in related_pairs(evidence.relationships, refers_to)
     }
-    triples |= {refers_to_triple(mention, entity) for mention, entity in refers_to.items()}
-    return triples | entity_names(evidence.votes, refers_to)
+    names = normalized_names(evidence.votes)
+    names |= {base: names[variant] for variant, base in decisions.bases.items() if variant in names}
+    for mention, entity in refers_to.items():
+        triples |= mention_triples(mention, entity, names.get(mention))
+    triples |= statement_triples(evidence.statements, refers_to)
+    claims = claimed_classes(evidence.votes, refers_to)
+    claims |= implied_classes(evidence.statements, refers_to, rules)
+    triples |= class_triples(claims, refers_to, decisions)
+    return triples | entity_names(evidence.votes, refers_to, decisions)
+
+
+def claimed_classes(votes: Iterable[Vote], refers_to: Mapping[str, str]) -> set[tuple[str, str]]:
+    """(entity, class) pairs, from the classes that sources give to names."""
+    return {
+        (refers_to[mention], value.value)
+        for mention, property_, value in votes
+        if property_ == ENTITY_CLASS and mention in refers_to
+    }
 
 
 def text_links(text_mentions: Iterable[TextMention], refers_to: Mapping[str, str]) -> set[Triple]:
@@ -175,49 +229,83 @@ def related_to_triple(subject: str, object_: str) -> Triple:
     return _triple(subject, _RELATED, object_)
 
 
-def refers_to_triple(mention: str, entity: str) -> Triple:
-    """The link from a mention to its entity."""
-    return _triple(mention, SARAG.refersTo, entity)
+def mention_triples(mention: str, entity: str, normalized: Literal | None) -> set[Triple]:
+    """A mention, its normalised name, and the link to its entity."""
+    node = NamedNode(mention)
+    triples = {_triple(mention, SARAG.refersTo, entity), Triple(node, RDF.type, SARAG.Mention)}
+    if normalized is not None:
+        triples.add(Triple(node, SARAG.normalizedName, normalized))
+    return triples
+
+
+def normalized_names(votes: Iterable[Vote]) -> dict[str, Literal]:
+    """Mention -> its normalised name, for the mentions with such a vote."""
+    return {
+        mention: value
+        for mention, property_, value in votes
+        if property_ == NORMALIZED_NAME and isinstance(value, Literal)
+    }
 
 
 def _triple(subject: str, predicate: NamedNode, object_: str) -> Triple:
     return Triple(NamedNode(subject), predicate, NamedNode(object_))
 
 
-def entity_names(votes: Mapping[Vote, int], refers_to: Mapping[str, str]) -> set[Triple]:
-    """Labels and classes of entities, from the votes on their mentions.
+def entity_names(
+    votes: Mapping[Vote, int], refers_to: Mapping[str, str], decisions: Decisions
+) -> set[Triple]:
+    """Labels, types and values of entities, from the votes on their mentions.
 
-    The class is the majority type over sources (misc only if there is no other). The preferred
+    The class is that of the type decided for a name of the entity (of several names, first the one
+    that gives the entity its IRI), or else of the majority type over sources (misc only if there is
+    no other). The preferred
     label of each language is the name with most sources, where names of the mention that gives the
     entity its IRI come first.
     """
     names: defaultdict[str, Counter[tuple[bool, Literal]]] = defaultdict(Counter)
     aliases: defaultdict[str, set[Literal]] = defaultdict(set)
     types: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    values: defaultdict[str, set[Literal]] = defaultdict(set)
     for (mention, property_, value), count in votes.items():
         entity = refers_to.get(mention)
         if entity is None or count <= 0:
             continue
         if property_ == NAME and isinstance(value, Literal):
-            own = entity.rpartition("E-")[2] == mention.rpartition("/")[2]
-            names[entity][own, value] += count
+            names[entity][_is_own_name(mention, entity), value] += count
         elif property_ == ALIAS and isinstance(value, Literal):
             aliases[entity].add(value)
         elif property_ == ENTITY_TYPE:
             types[entity][value.value] += count
+        elif property_ == VALUE and isinstance(value, Literal):
+            values[entity].add(value)
+    decided = _decided_types(refers_to, decisions)
     triples: set[Triple] = set()
     for entity, forms in names.items():
         node = NamedNode(entity)
         labels = _preferred_labels(forms)
         triples.add(Triple(node, RDF.type, SARAG.Entity))
-        triples.add(Triple(node, RDF.type, TYPE_CLASSES[_majority(types[entity])]))
+        type_ = decided.get(entity) or _majority(types[entity])
+        triples.add(Triple(node, RDF.type, TYPE_CLASSES[type_]))
         for label in labels.values():
             triples.add(Triple(node, SKOS.prefLabel, label))
             triples.add(Triple(node, RDFS.label, label))
+        triples |= {Triple(node, SARAG.value, value) for value in values[entity]}
         others = {form for _, form in forms} | aliases[entity]
         for label in others - set(labels.values()):
             triples.add(Triple(node, SKOS.altLabel, label))
     return triples
+
+
+def _is_own_name(mention: str, entity: str) -> bool:
+    """Whether a mention gives the entity its IRI."""
+    return entity.rpartition("/")[2] == mention.rpartition("/")[2]
+
+
+def _decided_types(refers_to: Mapping[str, str], decisions: Decisions) -> dict[str, str]:
+    """Entity -> the type that was decided for one of its names."""
+    named = [(name, refers_to[name]) for name in decisions.types if name in refers_to]
+    named.sort(key=lambda pair: (not _is_own_name(*pair), pair[0]))
+    return {entity: decisions.types[name] for name, entity in reversed(named)}
 
 
 def _majority(votes: Counter[str]) -> str:

@@ -7,44 +7,57 @@ that the change affects; `recompute` gives the same result from all evidence.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.derive.decisions import NameDecisions, read_decisions
+from sarag_rdf.derive.decisions import Decisions, read_decisions
 from sarag_rdf.derive.derive import (
     ALIAS,
     ALIAS_MENTION,
+    ENTITY_CLASS,
     ENTITY_TYPE,
     NAME,
     NORMALIZED_NAME,
+    VALUE,
     SourceEvidence,
     Vote,
     alias_claims_in,
+    claimed_classes,
     derive,
     end_links,
     entity_names,
+    mention_triples,
     mentioned_in,
-    refers_to_triple,
+    normalized_names,
     related_pairs,
     related_to_triple,
     text_links,
 )
+from sarag_rdf.derive.resolution import entities, normalized_name_lookup, resolve
 from sarag_rdf.derive.retained import (
-    NameVariantError,
+    NotIncrementalError,
     RetainedEvidence,
     VoteCounts,
     mention_targets,
     still_related,
 )
+from sarag_rdf.derive.statements import (
+    ClassRules,
+    Statement,
+    class_triples,
+    implied_classes,
+    mentions_of,
+    properties_of,
+    statement_triples,
+)
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Change, Term
 from sarag_rdf.terms import iri, iri_or_literal
-from sarag_rdf.vocab import RDF, SKOS, TYPE_CLASSES
+from sarag_rdf.vocab import RDF, SARAG, SKOS, TYPE_CLASSES
 
 _ViewDifference = tuple[set[Triple], set[Triple]]
 """Triples whose support has changed: those that may have lost it, and those that are supported now.
@@ -53,8 +66,6 @@ _RESOLUTION_PROPERTIES = (NORMALIZED_NAME, ALIAS_MENTION)
 """Properties of mentions that determine their entity."""
 VoteChange = tuple[str, Term, int]
 """(property, value, change of the number of sources)"""
-Owners = Mapping[str, frozenset[str]]
-"""Mention -> the other mentions that have it as an alias."""
 
 
 @dataclass(slots=True)
@@ -117,6 +128,11 @@ class EntityNames:
             }
             votes |= {(mention, ENTITY_TYPE, Literal(type_)) for type_ in TYPE_CLASSES}
             votes |= {(mention, p, iri_or_literal(v)) for p in (NAME, ALIAS) for v in labels}
+            votes |= {
+                (mention, VALUE, iri_or_literal(triple.object))
+                for triple in self._triples.get(entity, ())
+                if triple.predicate == SARAG.value
+            }
         return votes
 
     def is_unchanged(self, entity: str, changes: Iterable[VoteChange]) -> bool:
@@ -133,6 +149,8 @@ class EntityNames:
         if property_ == ALIAS:
             is_alternative = self._has(entity, SKOS.altLabel, value)
             return self._has(entity, SKOS.prefLabel, value) or (change > 0 and is_alternative)
+        if property_ == VALUE:
+            return change > 0 and self._has(entity, SARAG.value, value)
         if property_ == ENTITY_TYPE and value.value != "misc" and value.value in TYPE_CLASSES:
             return self._has(entity, RDF.type, TYPE_CLASSES[value.value]) == (change > 0)
         return True
@@ -147,7 +165,7 @@ def refresh(
     drop: Sequence[str],
     insert: Sequence[Quad],
     vote_counts: VoteCounts | None = None,
-    decisions: NameDecisions | None = None,
+    decisions: Decisions | None = None,
 ) -> Change:
     """The change of the traversed graph that follows from a change of source graphs.
 
@@ -156,13 +174,14 @@ def refresh(
     is the writer's cache of counts, which is updated as if the change had been made. `decisions`
     are the decisions after the change, if they change too.
     """
-    known = NameDecisions.of(read_decisions(reader), reader.minter)
+    known = Decisions.of(read_decisions(reader), reader.minter)
     decisions = known if decisions is None else decisions
     quads = (quad for graph in dict.fromkeys(drop) for quad in reader.store.quads(graph))
-    old, new = SourceEvidence.of(quads, known.variant), SourceEvidence.of(insert, decisions.variant)
+    old, new = SourceEvidence.of(quads, known), SourceEvidence.of(insert, decisions)
     vote_counts = VoteCounts() if vote_counts is None else vote_counts
     retained = RetainedEvidence(reader, drop, old, vote_counts, decisions, known.variant_names)
     try:
+        retained.require_same_typing(known)
         retained.require_no_variants(
             old.names | new.names | (decisions.variant_names ^ known.variant_names)
         )
@@ -172,7 +191,7 @@ def refresh(
         removed, added = _view_difference(
             reader, retained, old, new, set(decisions.changed_mentions(known)), decisions
         )
-    except NameVariantError:
+    except NotIncrementalError:
         removed, added = _recompute_difference(reader, drop, insert, decisions)
     vote_counts.update(old, new)
     return _to_change(reader, drop, insert, (removed, added))
@@ -182,14 +201,15 @@ def recompute(
     reader: GraphReader,
     drop: Sequence[str],
     insert: Sequence[Quad],
-    decisions: NameDecisions | None = None,
+    decisions: Decisions | None = None,
 ) -> Change:
     """The same change as `refresh`, computed from all retained evidence.
 
-    The graphs in `drop` are not read, so their content may be invalid.
+    The graphs in `drop`, which may also be ontologies, are not read, so their content may be
+    invalid.
     """
     if decisions is None:
-        decisions = NameDecisions.of(read_decisions(reader), reader.minter)
+        decisions = Decisions.of(read_decisions(reader), reader.minter)
     removed, added = _recompute_difference(reader, drop, insert, decisions)
     if not added:
         return Change((*drop, reader.minter.kg_graph), (), tuple(insert))
@@ -197,7 +217,7 @@ def recompute(
 
 
 def _recompute_difference(
-    reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad], decisions: NameDecisions
+    reader: GraphReader, drop: Sequence[str], insert: Sequence[Quad], decisions: Decisions
 ) -> _ViewDifference:
     removed = {quad.triple for quad in reader.store.quads(reader.minter.kg_graph)}
     return removed, _derive_all(reader, decisions, without=drop, quads=insert)
@@ -221,14 +241,15 @@ def _view_difference(
     old: SourceEvidence,
     new: SourceEvidence,
     changed_decisions: set[str],
-    decisions: NameDecisions,
+    decisions: Decisions,
 ) -> _ViewDifference:
     targets = mention_targets_of_change(reader, retained, old, new, changed_decisions, decisions)
     differences = (
-        _reference_difference(targets),
+        _mention_difference(reader, targets, new),
         _text_difference(retained, targets, old, new),
         _relationship_difference(reader, retained, targets, old, new),
-        _name_difference(reader, retained, targets, old, new),
+        _statement_difference(reader, retained, targets, old, new, decisions),
+        _name_difference(reader, retained, targets, old, new, decisions),
     )
     removed: set[Triple] = set().union(*(difference[0] for difference in differences))
     added: set[Triple] = set().union(*(difference[1] for difference in differences))
@@ -237,25 +258,25 @@ def _view_difference(
 
 def rebuild(reader: GraphReader) -> Change:
     """The change that rebuilds the traversed graph from all evidence and decisions."""
-    decisions = NameDecisions.of(read_decisions(reader), reader.minter)
+    decisions = Decisions.of(read_decisions(reader), reader.minter)
     return Change(drop=(reader.minter.kg_graph,), insert=tuple(traversed_graph(reader, decisions)))
 
 
-def traversed_graph(reader: GraphReader, decisions: NameDecisions) -> list[Quad]:
+def traversed_graph(reader: GraphReader, decisions: Decisions) -> list[Quad]:
     """The traversed graph that follows from all evidence with these decisions."""
     return _in_graph(_derive_all(reader, decisions), NamedNode(reader.minter.kg_graph))
 
 
 def _derive_all(
     reader: GraphReader,
-    decisions: NameDecisions,
+    decisions: Decisions,
     without: Sequence[str] = (),
     quads: Sequence[Quad] = (),
 ) -> set[Triple]:
     """Derive the traversed graph from all evidence except some source graphs, plus `quads`."""
     graphs = [graph.value for (graph,) in reader.select_provenance("source-graphs")]
     unchanged = (q for graph in graphs if graph not in without for q in reader.store.quads(graph))
-    evidence = SourceEvidence.of(chain(unchanged, quads), decisions.variant)
+    evidence = SourceEvidence.of(chain(unchanged, quads), decisions)
     owners: defaultdict[str, set[str]] = defaultdict(set)
     for mention, alias in evidence.alias_claims:
         owners[alias].add(mention)
@@ -266,15 +287,25 @@ def _derive_all(
         name = decisions.bases[variant]
         if variant in targets and name not in roots:
             targets[name] = targets[variant]
-    return derive(evidence, targets)
+    rules = ClassRules.read(reader, properties_of(evidence.statements), without, quads)
+    return derive(evidence, targets, rules, decisions)
 
 
-def _reference_difference(targets: MentionTargets) -> _ViewDifference:
+def _mention_difference(
+    reader: GraphReader, targets: MentionTargets, new: SourceEvidence
+) -> _ViewDifference:
+    """The triples of mentions that are new or removed, or that refer to another entity."""
     moved = targets.moved
-    return (
-        {refers_to_triple(name, targets.before[name]) for name in moved if name in targets.before},
-        {refers_to_triple(name, targets.after[name]) for name in moved if name in targets.after},
-    )
+    rows = reader.select_provenance_for("normalized-names", moved & targets.before.keys())
+    before: dict[str, Literal] = {mention.value: name for mention, name in rows}
+    after = before | normalized_names(new.votes)
+    removed: set[Triple] = set()
+    added: set[Triple] = set()
+    for mention in moved & targets.before.keys():
+        removed |= mention_triples(mention, targets.before[mention], before.get(mention))
+    for mention in moved & targets.after.keys():
+        added |= mention_triples(mention, targets.after[mention], after.get(mention))
+    return removed, added
 
 
 def _text_difference(
@@ -318,12 +349,68 @@ def _relationship_difference(
     )
 
 
+def _statement_difference(
+    reader: GraphReader,
+    retained: RetainedEvidence,
+    targets: MentionTargets,
+    old: SourceEvidence,
+    new: SourceEvidence,
+    decisions: Decisions,
+) -> _ViewDifference:
+    """Statements of entities, and classes of entities in terms of ontologies.
+
+    If an entity may lose a statement or class, all its statements and classes are derived again.
+    """
+    unchanged = retained.statements(mentions=targets.moved)
+    before, after = old.statements | unchanged, new.statements | unchanged
+    rules = ClassRules.read(reader, properties_of(before | after))
+    moved_votes = retained.class_votes(targets.moved)
+    old_votes, new_votes = old.votes.keys() | moved_votes, new.votes.keys() | moved_votes
+    mentions = mentions_of(before | after)
+    mentions |= {m for m, property_, _ in old_votes | new_votes if property_ == ENTITY_CLASS}
+    if not mentions and not decisions.classes:
+        return set(), set()
+    targets.load_targets(mentions | decisions.classes.keys())
+
+    def derived(
+        statements: set[Statement], votes: Collection[Vote], refers_to: Mapping[str, str]
+    ) -> set[Triple]:
+        claims = claimed_classes(votes, refers_to) | implied_classes(statements, refers_to, rules)
+        return statement_triples(statements, refers_to) | class_triples(
+            claims, refers_to, decisions
+        )
+
+    removed = derived(before, old_votes, targets.before)
+    added = derived(after, new_votes, targets.after)
+    relationships = {statement.relationship for statement in before}
+    lost = {iri(triple.subject) for triple in removed - added}
+    affected = lost - relationships
+    moved = targets.moved & (targets.before.keys() | decisions.classes.keys())
+    affected |= {side[m] for side in (targets.before, targets.after) for m in moved if m in side}
+    if lost or affected:
+        statements = after | retained.statements(
+            entities=affected, relationships=lost & relationships
+        )
+        rules = ClassRules.read(reader, properties_of(statements))
+        rows = reader.select_provenance_for("entity-mentions", affected)
+        names = {mention.value for _, mention in rows}
+        targets.load_targets(names | mentions_of(statements))
+        votes = new_votes | retained.class_votes(names)
+        added |= derived(statements, votes, targets.after)
+        removed |= {
+            Triple(entity, RDF.type, class_)
+            for entity, class_ in reader.select_provenance_for("entity-classes", affected)
+        }
+    return removed, added
+
+
 def _name_difference(
     reader: GraphReader,
     retained: RetainedEvidence,
     targets: MentionTargets,
     old: SourceEvidence,
     new: SourceEvidence,
+    decisions: Decisions,
 ) -> _ViewDifference:
     """Labels and classes of the entities whose votes must be counted again."""
     moved = targets.moved
@@ -342,7 +429,8 @@ def _name_difference(
     new_votes += retained.votes(recounted)
     uncertain = votes_to_count(retained_votes + new_votes, more, unchanged | added)
     retained_votes |= retained.count(uncertain)
-    return names.triples(entities), entity_names(retained_votes + new_votes, unchanged | added)
+    added_names = entity_names(retained_votes + new_votes, unchanged | added, decisions)
+    return names.triples(entities), added_names
 
 
 def _in_graph(triples: Iterable[Triple], graph: NamedNode) -> list[Quad]:
@@ -355,7 +443,7 @@ def mention_targets_of_change(
     old: SourceEvidence,
     new: SourceEvidence,
     changed_decisions: set[str],
-    decisions: NameDecisions,
+    decisions: Decisions,
 ) -> MentionTargets:
     """Entities of the mentions in a change, and of all mentions whose entity changes with it."""
     votes = old.votes.keys() ^ new.votes.keys()
@@ -417,7 +505,7 @@ def _resolve_names(
     retained: RetainedEvidence,
     new: SourceEvidence,
     names: set[str],
-    decisions: NameDecisions,
+    decisions: Decisions,
 ) -> dict[str, str]:
     """The resolution of mentions after the change: to themselves, or to one other."""
     owners = retained.owners(names)
@@ -433,18 +521,6 @@ def _resolve_names(
         return new_name(mention) or min((name.value for _, name in rows), default="")
 
     return resolve(sorted(names), decisions.owners(owners), normalized)
-
-
-def entities(minter: Minter, roots: Mapping[str, str], decisions: NameDecisions) -> dict[str, str]:
-    """The entities of mentions, by name resolution (`roots`) and then by the decided merges."""
-    merged = decisions.merge_targets(roots)
-    return {name: minter.entity_of_mention(merged.get(root, root)) for name, root in roots.items()}
-
-
-def normalized_name_lookup(votes: Iterable[Vote]) -> Callable[[str], str]:
-    """Mention -> its normalised name, or empty if the votes do not contain it."""
-    names = {mention: value.value for mention, p, value in votes if p == NORMALIZED_NAME}
-    return lambda mention: names.get(mention, "")
 
 
 def changed_votes(
@@ -476,46 +552,8 @@ def votes_to_count(
     uncertain = {vote for vote in more if not votes.get(vote)}
     for (_, property_, _), group in groups.items():
         unknown = {vote for vote in group if vote in more}
-        if unknown and property_ != ALIAS:
+        if unknown and property_ not in (ALIAS, VALUE, ENTITY_CLASS):
             most = max(unknown, key=votes.__getitem__)
             rest = max((votes[vote] for vote in group if vote != most), default=0)
             uncertain |= unknown if len(unknown) > 1 or votes[most] <= rest else set()
     return uncertain
-
-
-def resolve(
-    mentions: Iterable[str], owners: Owners, normalized: Callable[[str], str]
-) -> dict[str, str]:
-    """Map each mention to the mention that gives its entity: itself, or one other.
-
-    A name that is an alias of exactly one other name resolves to that name; an ambiguous alias
-    resolves to itself. There is one step and no transitive closure: a name whose only owner
-    resolves elsewhere resolves to itself. Two names that are each other's only alias are one
-    entity, that of the longer name (of equally long ones the smaller in code point order).
-
-    `owners` must cover the mentions and their owners; `normalized` returns a mention's normalised
-    name.
-    """
-
-    def preferred(mention: str) -> tuple[int, str]:
-        name = normalized(mention)
-        return -len(name), name
-
-    def sole_owner(mention: str) -> str | None:
-        targets = owners.get(mention, frozenset()) - {mention}
-        return next(iter(targets)) if len(targets) == 1 else None
-
-    mention_targets: dict[str, str] = {}
-    for mention in mentions:
-        owner = sole_owner(mention)
-        if owner is None:
-            mention_targets[mention] = mention
-            continue
-        next_owner = sole_owner(owner)
-        if next_owner is None:
-            mention_targets[mention] = owner
-        elif next_owner == mention:
-            mention_targets[mention] = min(mention, owner, key=preferred)
-        else:
-            mention_targets[mention] = mention
-    return mention_targets

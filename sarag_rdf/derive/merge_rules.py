@@ -13,7 +13,7 @@ from itertools import combinations
 
 from pyoxigraph import Quad
 
-from sarag_rdf.derive.decisions import NameDecisions, read_decisions
+from sarag_rdf.derive.decisions import Decisions, read_decisions
 from sarag_rdf.derive.incremental import traversed_graph
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import normalize_name
@@ -97,7 +97,7 @@ def propose(
     be different are omitted too.
     """
     minter = reader.minter
-    decisions = NameDecisions.of(read_decisions(reader), minter)
+    decisions = Decisions.of(read_decisions(reader), minter)
     graph: Iterable[Quad] = reader.store.quads(minter.kg_graph)
     if decisions.merges:
         graph = traversed_graph(reader, replace(decisions, merges=frozenset()))

@@ -14,16 +14,25 @@ from typing import Any, TypeVar
 
 from pyoxigraph import NamedNode
 
-from sarag_rdf.derive.decisions import NameDecisions
+from sarag_rdf.derive.decisions import Decisions
 from sarag_rdf.derive.derive import (
     ALIAS_MENTION,
+    ENTITY_CLASS,
     RelationshipEnds,
     SourceEvidence,
     TextMention,
     Vote,
 )
+from sarag_rdf.derive.statements import (
+    DOCUMENT,
+    OBJECT,
+    SUBJECT,
+    NameUses,
+    Statement,
+    statement_of,
+)
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import statement_iri
+from sarag_rdf.iris import statement_iri, use_of
 from sarag_rdf.ports import Term
 from sarag_rdf.vocab import SARAG
 
@@ -65,8 +74,12 @@ class VoteCounts:
                     self._counts[vote] += sign * sources
 
 
-class NameVariantError(Exception):
-    """A query affects a name with variants, for which counts over all sources are not valid."""
+class NotIncrementalError(Exception):
+    """The change cannot be computed from the affected evidence alone.
+
+    It affects a name with variants, for which counts over all sources are not valid, or decisions
+    about classes and phrases have changed.
+    """
 
 
 class RetainedEvidence:
@@ -78,7 +91,7 @@ class RetainedEvidence:
         changed: Iterable[str],
         old: SourceEvidence,
         vote_counts: VoteCounts,
-        decisions: NameDecisions,
+        decisions: Decisions,
         variant_names: Iterable[str] = (),
     ) -> None:
         """`variant_names` are names with variants in addition to those in `decisions`."""
@@ -94,9 +107,14 @@ class RetainedEvidence:
         return graph.startswith(self._reader.minter.source_graphs) and graph not in self._changed
 
     def require_no_variants(self, names: Iterable[str]) -> None:
-        """Raise `NameVariantError` if one of the mentions is a variant or has variants."""
+        """Raise `NotIncrementalError` if one of the mentions is a variant or has variants."""
         if self._variant_names and not self._variant_names.isdisjoint(names):
-            raise NameVariantError
+            raise NotIncrementalError
+
+    def require_same_typing(self, before: Decisions) -> None:
+        """Raise `NotIncrementalError` if decisions about classes or phrases have changed."""
+        if self._decisions.typing != before.typing:
+            raise NotIncrementalError
 
     def _rows(self, name: str, iris: Iterable[str]) -> Iterator[_Row]:
         """Rows of an evidence query whose last column is a retained source graph."""
@@ -129,7 +147,8 @@ class RetainedEvidence:
         wanted = sorted(set(votes).difference(known), key=str)
         rows, many = _select_bounded(wanted, self._graphs_stating, lambda row: _vote(row[:3]))
         result = self.count(known)
-        result.update(_vote(row[:3]) for row in rows if self._is_retained(row[3].value))
+        stating = {(_vote(row[:3]), row[3].value) for row in rows}
+        result.update(vote for vote, graph in stating if self._is_retained(graph))
         return result, many
 
     def _graphs_stating(self, votes: Sequence[Vote]) -> Iterable[_Row]:
@@ -174,6 +193,48 @@ class RetainedEvidence:
             (r.value, variant(subject.value, g.value), variant(object_.value, g.value))
             for r, subject, object_, g in result
         }
+
+    def class_votes(self, mentions: Iterable[str]) -> set[Vote]:
+        """The votes of retained sources for classes of an ontology."""
+        rows = self._rows("class-votes", mentions)
+        return {(mention.value, ENTITY_CLASS, class_) for mention, class_, _ in rows}
+
+    def statements(
+        self,
+        *,
+        mentions: Iterable[str] = (),
+        entities: Iterable[str] = (),
+        relationships: Iterable[str] = (),
+    ) -> set[Statement]:
+        """The statements of relationships with one of these ends, and of those given."""
+        asked = list(mentions)
+        self.require_no_variants(asked)
+        reader, decisions = self._reader, self._decisions
+        wanted = {*relationships}
+        wanted |= {row[0].value for row in self._rows("mention-ends", asked)}
+        wanted |= {
+            row[1].value for row in reader.select_provenance_for("typed-of-entities", entities)
+        }
+        properties: defaultdict[tuple[str, str], dict[str, Term]] = defaultdict(dict)
+        for relationship, property_, value, graph in self._rows("statement-parts", wanted):
+            properties[relationship.value, graph.value][property_.value] = value
+        uses = self._name_uses(properties) if decisions.phrases else NameUses()
+        result = (
+            statement_of(relationship, graph, parts, decisions, uses)
+            for (relationship, graph), parts in properties.items()
+        )
+        return {statement for statement in result if statement is not None}
+
+    def _name_uses(self, properties: Mapping[tuple[str, str], Mapping[str, Term]]) -> NameUses:
+        """The types and values of the name uses at the ends of relationships."""
+        iris = {
+            use_of(parts[DOCUMENT].value, parts[end].value)
+            for parts in properties.values()
+            for end in (SUBJECT, OBJECT)
+            if DOCUMENT in parts and end in parts
+        }
+        rows = self._rows("use-types", iris)
+        return NameUses.of((u.value, g.value, p.value, v) for u, p, v, g in rows)
 
 
 def mention_targets(reader: GraphReader, mentions: Iterable[str]) -> dict[str, str]:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from sarag_rdf.errors import InputError
 from sarag_rdf.evaluation.judge import FENCE, count_missing, judge_identity, run_judge
-from sarag_rdf.evaluation.qa import Row
-from sarag_rdf.evaluation.runner import Record, RowFile, key_of
+from sarag_rdf.evaluation.qa import SystemResult
+from sarag_rdf.evaluation.runner import RowFile, StoredRecord, key_of
 from sarag_rdf.evaluation.statistics import paired_interval
 from sarag_rdf.evaluation.tables import interval, percent, table
 from sarag_rdf.fence import fence_for
@@ -32,7 +32,7 @@ class PresentedAnswer:
     answer: str
 
     @classmethod
-    def of(cls, row: Row) -> PresentedAnswer:
+    def of(cls, row: SystemResult) -> PresentedAnswer:
         """The answer of a row, with a uniform text if the system gave none."""
         return cls(row.reasoning, row.answer or _DECLINED)
 
@@ -71,9 +71,9 @@ class AnswerPairs:
 
 def pair_answers(row_file: RowFile, ours: str, theirs: str) -> AnswerPairs:
     """Pairs of the last rows of two systems; raises `InputError` for a system without rows."""
-    found: dict[str, dict[str, tuple[Row, Any]]] = {}
+    found: dict[str, dict[str, tuple[SystemResult, Any]]] = {}
     for record in row_file:
-        row = Row.of(record)
+        row = SystemResult.of(record)
         if row is not None:
             found.setdefault(row.system, {})[row.id] = row, record.get("run")
     for system in (ours, theirs):
@@ -107,7 +107,7 @@ def pair_prompt(order: Comparison) -> str:
 
 def compare_all(
     pairs: Iterable[AnswerPair], llm: LLM, row_file: RowFile, *, threads: int, progress: Progress
-) -> dict[Comparison, Record]:
+) -> dict[Comparison, StoredRecord]:
     """The replies of the judge by order of presentation; identical answers are not judged.
 
     See `sarag_rdf.evaluation.judge.run_judge`.
@@ -150,7 +150,7 @@ def verdict(criterion: str, forth: Mapping[str, str], back: Mapping[str, str]) -
 
 
 def report(
-    found: AnswerPairs, records: Mapping[Comparison, Record], setting: Mapping[str, Any]
+    found: AnswerPairs, records: Mapping[Comparison, StoredRecord], setting: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The settings, rates by criterion as fractions in [0, 1], and a row for each question.
 
@@ -188,7 +188,9 @@ def report(
     }
 
 
-def _verdicts(pair: AnswerPair, records: Mapping[Comparison, Record]) -> dict[str, str | None]:
+def _verdicts(
+    pair: AnswerPair, records: Mapping[Comparison, StoredRecord]
+) -> dict[str, str | None]:
     if pair.order.first == pair.order.second:
         return dict.fromkeys(CRITERIA, "tie")
     forth, back = (records[order]["said"] for order in (pair.order, pair.order.swapped))

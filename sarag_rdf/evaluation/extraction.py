@@ -68,14 +68,10 @@ def score_ontology(
         )
         for sentence in sentences
     ]
-    official = [sum(row[place] for row in rows) / max(1, len(rows)) for place in range(3)]
-    others = [sum(row[place] for row in rows) / max(1, len(rows)) for place in range(3, 6)]
-    return ExtractionScores(
-        *official,
-        *_micro(sentences, predictions, strict_key),
-        *_micro(sentences, predictions, soft_key),
-        *others,
-    )
+    means = [sum(row[place] for row in rows) / max(1, len(rows)) for place in range(6)]
+    strict = _micro(sentences, predictions, strict_key)
+    soft = _micro(sentences, predictions, soft_key)
+    return ExtractionScores(*(*means[:3], *strict, *soft, *means[3:]))
 
 
 def _score_sentence(

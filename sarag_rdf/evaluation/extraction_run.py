@@ -25,7 +25,8 @@ from sarag_rdf.extract.spacy.pipeline import load_pipeline
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement
 from sarag_rdf.extract.typed.extractor import Parse, Scorer, StatementExtractor, Vectors
 from sarag_rdf.extract.typed.matching import soft_text
-from sarag_rdf.extract.values import XSD, find_values
+from sarag_rdf.extract.typed.ranges import range_kind
+from sarag_rdf.extract.values import XSD, find_values, parse_value
 from sarag_rdf.ports import LLM, Advance, Embedder
 from sarag_rdf.types import Document, Relation, Value
 
@@ -133,19 +134,22 @@ def style_of(ontology: BenchmarkOntology, sentences: Iterable[Sentence]) -> Lite
     iris = {label: iri for iri, label in ontology.relations.items()}
     for sentence in sentences:
         values = [span.value for span in find_values(sentence.text)]
+        numbers = [number for value in values if (number := parse_value(value.text, "number"))]
         for triple in sentence.triples:
             if (iri := iris.get(triple.relation)) is None:
                 continue
             is_literal = ontology.schema.properties[iri].is_literal
             name = _name(triple.object)
             text = Value(name, name, XSD + "string") if is_literal else None
-            for value in values if is_literal else ():
+            kind = range_kind(ontology.schema.properties[iri])
+            for value in (numbers if kind == "number" else values) if is_literal else ():
                 if soft_text(value.lexical) == soft_text(name) or any(
                     form in triple.object for _, form in forms_of(value.text, value)
                 ):
                     text = value
                     break
-            style.learn(iri, triple.object, text.text if text else name, text)
+            if kind not in ("number", "date") or text is None or text.text != name:
+                style.learn(iri, triple.object, text.text if text else name, text)
     return style
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from sarag_rdf.evaluation.qa import QUESTION_ERRORS, Row
+from sarag_rdf.evaluation.qa import QUESTION_ERRORS, SystemResult
 from sarag_rdf.evaluation.questions import Question
-from sarag_rdf.evaluation.runner import Record, RowFile, key_of, map_as_completed
+from sarag_rdf.evaluation.runner import RowFile, StoredRecord, key_of, map_as_completed
 from sarag_rdf.evaluation.scores import exact_match, matches, token_f1
 from sarag_rdf.fence import fence_for
 from sarag_rdf.json_schema import boolean, object_of
@@ -91,14 +91,14 @@ def run_judge(
     row_file: RowFile,
     threads: int,
     advance: Callable[[int], None],
-) -> dict[Shown, Record]:
+) -> dict[Shown, StoredRecord]:
     """The replies of a judge; records in `row_file` are reused.
 
     A record has the reply as ``said`` (None without a valid reply, and then the ``problem``) and
     its cost. Raises errors that end a run, as `sarag_rdf.evaluation.qa.ask_all` does.
     """
 
-    def work(shown: Shown) -> Record:
+    def work(shown: Shown) -> StoredRecord:
         try:
             reply = ask(shown)
         except QUESTION_ERRORS as error:
@@ -119,7 +119,7 @@ def run_judge(
     return {shown: record for shown, record in records.items() if record is not None}
 
 
-def _verdict(record: Record) -> Verdict:
+def _verdict(record: StoredRecord) -> Verdict:
     said = record["said"]
     costs = (record[name] for name in _FIELDS[1:])
     return Verdict(None if said is None else said["correct"], *costs)
@@ -127,7 +127,7 @@ def _verdict(record: Record) -> Verdict:
 
 SAMPLE = 20
 """The number of matching answers that are judged as well, to measure agreement."""
-Rows = Mapping[str, Sequence[Row]]
+ResultsBySystem = Mapping[str, Sequence[SystemResult]]
 """Rows by system, one per question, in their order."""
 
 
@@ -140,7 +140,7 @@ class GradedAnswer:
     Reasoning Bottleneck in Graph-RAG", section 5.7).
     """
 
-    row: Row
+    row: SystemResult
     exact: float
     f1: float
     matched: bool
@@ -149,12 +149,12 @@ class GradedAnswer:
     error: str
 
 
-def case_of(question: Question, row: Row) -> Case:
+def case_of(question: Question, row: SystemResult) -> Case:
     """The case of a row."""
     return Case(question.query.text, question.answers, row.answer)
 
 
-def cases_for_judge(questions: Sequence[Question], rows: Rows) -> list[Case]:
+def cases_for_judge(questions: Sequence[Question], rows: ResultsBySystem) -> list[Case]:
     """Distinct answers that match no known answer, and the first `SAMPLE` that do."""
     cases: dict[bool, dict[Case, None]] = {False: {}, True: {}}
     for number, question in enumerate(questions):
@@ -166,13 +166,13 @@ def cases_for_judge(questions: Sequence[Question], rows: Rows) -> list[Case]:
 
 
 def grade_answers(
-    questions: Sequence[Question], rows: Iterable[Row], verdicts: Mapping[Case, Verdict]
+    questions: Sequence[Question], rows: Iterable[SystemResult], verdicts: Mapping[Case, Verdict]
 ) -> list[GradedAnswer]:
     """Grade the rows of a system; a match is correct, regardless of the judge's verdict."""
     return [_mark(question, row, verdicts) for question, row in zip(questions, rows, strict=True)]
 
 
-def _mark(question: Question, row: Row, verdicts: Mapping[Case, Verdict]) -> GradedAnswer:
+def _mark(question: Question, row: SystemResult, verdicts: Mapping[Case, Verdict]) -> GradedAnswer:
     matched = row.outcome == "answered" and matches(row.answer, question.answers)
     verdict = verdicts.get(case_of(question, row)) if row.outcome == "answered" else None
     judged = verdict.correct if verdict else None

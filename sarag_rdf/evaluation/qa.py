@@ -16,7 +16,7 @@ from sarag_rdf.errors import (
     UsageError,
 )
 from sarag_rdf.evaluation.questions import Question
-from sarag_rdf.evaluation.runner import Record, RowFile, key_of, map_as_completed
+from sarag_rdf.evaluation.runner import RowFile, StoredRecord, key_of, map_as_completed
 from sarag_rdf.evaluation.scores import contains_answer
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.options import Spec
@@ -67,7 +67,7 @@ class System:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SystemResult:
     """The result of a system for a question.
 
     `outcome` is ``answered``, ``insufficient`` (with an empty `answer`), or ``failed``, with the
@@ -93,14 +93,14 @@ class Row:
     notes: Mapping[str, bool] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, record: Record | None) -> Row | None:
+    def of(cls, record: StoredRecord | None) -> SystemResult | None:
         """The row in a record of a `RowFile`; None for another kind of record."""
         if record is None or not record.keys() >= set(FIELDS):
             return None
         return cls(**{name: record[name] for name in FIELDS}, notes=record.get("notes", {}))
 
 
-FIELDS = tuple(part.name for part in fields(Row) if part.name != "notes")
+FIELDS = tuple(part.name for part in fields(SystemResult) if part.name != "notes")
 """The required fields of a stored row."""
 
 
@@ -113,7 +113,7 @@ def ask_all(
     *,
     threads: int,
     progress: Progress,
-) -> dict[str, list[Row]]:
+) -> dict[str, list[SystemResult]]:
     """Rows by system, one per question, in their order; rows in `row_file` are reused.
 
     All systems run on a question before the next one. `configuration` is everything else that
@@ -126,7 +126,7 @@ def ask_all(
         for question in questions
         for system in systems
     }
-    found = {pair: Row.of(row_file.get(key, FIELDS)) for pair, key in keys.items()}
+    found = {pair: SystemResult.of(row_file.get(key, FIELDS)) for pair, key in keys.items()}
     jobs = [
         (system, question)
         for question in questions
@@ -134,7 +134,7 @@ def ask_all(
         if found[system.label, question.id] is None
     ]
 
-    def work(job: tuple[System, Question]) -> Row:
+    def work(job: tuple[System, Question]) -> SystemResult:
         return _ask(*job, meter)
 
     run = key_of(configuration)
@@ -156,7 +156,7 @@ def _identity(question: Question) -> list[Any]:
     return [question.id, question.query.text, list(question.answers)]
 
 
-def _ask(system: System, question: Question, meter: Meter) -> Row:
+def _ask(system: System, question: Question, meter: Meter) -> SystemResult:
     account = meter.open()
     begin = perf_counter()
     text = reasoning = problem = ""
@@ -174,7 +174,7 @@ def _ask(system: System, question: Question, meter: Meter) -> Row:
     seconds = perf_counter() - begin + account.saved
     contexts = [evidence.context for evidence in account.evidence]
     usage = account.usage
-    return Row(
+    return SystemResult(
         system.label, question.id, question.query.text, outcome, text, reasoning, problem,
         covered=contains_answer(
             question.answers, (text for context in contexts for text in context.texts)

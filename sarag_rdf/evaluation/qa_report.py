@@ -7,7 +7,7 @@ from statistics import fmean, median
 from typing import Any
 
 from sarag_rdf.evaluation.corpus import Corpus
-from sarag_rdf.evaluation.judge import Case, GradedAnswer, Rows, Verdict, grade_answers
+from sarag_rdf.evaluation.judge import Case, GradedAnswer, ResultsBySystem, Verdict, grade_answers
 from sarag_rdf.evaluation.problems import problem_lines
 from sarag_rdf.evaluation.questions import Question, QuestionFile
 from sarag_rdf.evaluation.scores import matches
@@ -53,7 +53,7 @@ def setting(
 
 def report(
     questions: Sequence[Question],
-    rows: Rows,
+    rows: ResultsBySystem,
     verdicts: Mapping[Case, Verdict] | None,
     setting: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def report(
     }
 
 
-def timings(rows: Rows, at_a_time: int) -> dict[str, Any]:
+def timings(rows: ResultsBySystem, at_a_time: int) -> dict[str, Any]:
     """Seconds per question by system, median and mean, and the number of concurrent questions."""
     times = {label: [row.seconds for row in found] for label, found in rows.items()}
     return {

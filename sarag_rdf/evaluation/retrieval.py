@@ -22,7 +22,7 @@ DEPTH = 100
 _WARM_UP = question_of("Which of these passages comes first?")
 
 
-class Graph(Protocol):
+class RetrievalGraph(Protocol):
     """The part of `sarag_rdf.kg.graph.KnowledgeGraph` that an evaluation uses."""
 
     def retriever(self, retriever: RetrieverOptions, /) -> Retriever: ...
@@ -31,7 +31,7 @@ class Graph(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class RetrievalMethod:
     """The options of a retriever, and the label under which its results are reported."""
 
     label: str
@@ -43,7 +43,7 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RetrievalResult:
     """The result of a method for a question.
 
     `ranks` are those of the supporting passages, from 1, None if not retrieved. `figures` are
@@ -58,11 +58,11 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class MethodResults:
     """The rows of a method, one per question, in their order."""
 
     method: str
-    rows: tuple[Row, ...]
+    rows: tuple[RetrievalResult, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +79,13 @@ class Cutoffs:
 
 
 def evaluate(
-    kg: Graph,
+    kg: RetrievalGraph,
     corpus: Corpus,
     questions: Sequence[JudgedQuestion],
-    methods: Sequence[Method],
+    methods: Sequence[RetrievalMethod],
     cutoffs: Cutoffs,
     progress: Progress,
-) -> tuple[list[float], list[Outcome]]:
+) -> tuple[list[float], list[MethodResults]]:
     """The encoding time of each question in milliseconds, and the outcome of each method."""
     retrievers = [
         (
@@ -102,7 +102,7 @@ def evaluate(
 
 
 def _encoding_times(
-    kg: Graph, questions: Sequence[JudgedQuestion], progress: Progress
+    kg: RetrievalGraph, questions: Sequence[JudgedQuestion], progress: Progress
 ) -> list[float]:
     """Milliseconds to embed each question, one by one and without the cache.
 
@@ -124,14 +124,14 @@ def _encoding_times(
 
 
 def _ask(
-    kg: Graph,
+    kg: RetrievalGraph,
     corpus: Corpus,
     questions: Sequence[JudgedQuestion],
-    method: Method,
+    method: RetrievalMethod,
     retrievers: tuple[Retriever, Retriever],
     cutoffs: Cutoffs,
     progress: Progress,
-) -> Outcome:
+) -> MethodResults:
     """Run a method on every question, after a warm-up.
 
     The first retriever, with the largest k as its limit, is timed; the second retrieves enough
@@ -155,16 +155,20 @@ def _ask(
     supporting = [judged.supporting for judged in questions]
     found_figures = figures(supporting, rankings, cutoffs.ks)
     rows = [
-        Row(support_ranks(passages, ranking), count, {**found, **covers}, time)
+        RetrievalResult(support_ranks(passages, ranking), count, {**found, **covers}, time)
         for passages, ranking, count, found, covers, time in zip(
             supporting, rankings, returned, found_figures, covered, times, strict=True
         )
     ]
-    return Outcome(method.label, tuple(rows))
+    return MethodResults(method.label, tuple(rows))
 
 
 def _coverage(
-    kg: Graph, method: Method, question: Question, documents: list[Document], cutoffs: Cutoffs
+    kg: RetrievalGraph,
+    method: RetrievalMethod,
+    question: Question,
+    documents: list[Document],
+    cutoffs: Cutoffs,
 ) -> dict[str, float]:
     """``coverage@T`` by token budget; retrieves more documents until the largest is filled."""
     if not question.has_answer or not cutoffs.tokens:

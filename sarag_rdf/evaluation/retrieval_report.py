@@ -9,7 +9,7 @@ from typing import Any
 from sarag_rdf.evaluation.corpus import Corpus
 from sarag_rdf.evaluation.problems import JudgedQuestion
 from sarag_rdf.evaluation.questions import QuestionFile
-from sarag_rdf.evaluation.retrieval import Cutoffs, Outcome, Row
+from sarag_rdf.evaluation.retrieval import Cutoffs, MethodResults, RetrievalResult
 from sarag_rdf.evaluation.statistics import mean, paired_interval
 
 _DIGITS = 6
@@ -52,7 +52,7 @@ def setting(
 def report(
     corpus: Corpus,
     questions: Sequence[JudgedQuestion],
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[MethodResults],
     cutoffs: Cutoffs,
     setting: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def report(
     }
 
 
-def timings(encoding: Sequence[float], outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def timings(encoding: Sequence[float], outcomes: Sequence[MethodResults]) -> dict[str, Any]:
     """Milliseconds per question, median and mean: for encoding, and for each retrieval without it.
 
     `ratio` is the median retrieval time divided by the median encoding time.
@@ -109,12 +109,14 @@ def _times(values: Sequence[float]) -> dict[str, float]:
     return {"median": round(median(values), 3), "mean": round(fmean(values), 3)}
 
 
-def _means(rows: Sequence[Row], cutoffs: Cutoffs) -> dict[str, float | None]:
+def _means(rows: Sequence[RetrievalResult], cutoffs: Cutoffs) -> dict[str, float | None]:
     every = [row.figures for row in rows]
     return {name: _rounded(mean(every, name)) for name in measure_names(cutoffs)}
 
 
-def _difference(ours: Outcome, base: Outcome, cutoffs: Cutoffs, seed: int) -> dict[str, Any]:
+def _difference(
+    ours: MethodResults, base: MethodResults, cutoffs: Cutoffs, seed: int
+) -> dict[str, Any]:
     found: dict[str, Any] = {"baseline": base.method}
     for name in compared_measures(cutoffs):
         pairs = [
@@ -132,9 +134,9 @@ def _difference(ours: Outcome, base: Outcome, cutoffs: Cutoffs, seed: int) -> di
 
 
 def _by_hops(
-    questions: Sequence[JudgedQuestion], outcome: Outcome, cutoffs: Cutoffs
+    questions: Sequence[JudgedQuestion], outcome: MethodResults, cutoffs: Cutoffs
 ) -> dict[str, dict[str, float | None]]:
-    rows: dict[int, list[Row]] = {}
+    rows: dict[int, list[RetrievalResult]] = {}
     for judged, row in zip(questions, outcome.rows, strict=True):
         if judged.supporting:
             rows.setdefault(len(judged.supporting), []).append(row)
@@ -144,7 +146,7 @@ def _by_hops(
     }
 
 
-def _row(row: Row, cutoffs: Cutoffs) -> dict[str, Any]:
+def _row(row: RetrievalResult, cutoffs: Cutoffs) -> dict[str, Any]:
     covered = {str(t): row.figures.get(f"coverage@{t}") for t in cutoffs.tokens}
     return {
         "ranks": list(row.ranks),

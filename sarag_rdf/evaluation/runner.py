@@ -72,7 +72,7 @@ def _available(
 
 _BEGIN = b'{"key": "'
 
-Record = dict[str, Any]
+StoredRecord = dict[str, Any]
 
 
 def key_of(*parts: Any) -> str:
@@ -90,7 +90,7 @@ class RowFile:
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
         self._file: BinaryIO | None = None
-        self._records: dict[str, Record] = {}
+        self._records: dict[str, StoredRecord] = {}
         if path is not None and path.exists():
             for record in _read(path):
                 self._records[record["key"]] = record
@@ -102,16 +102,16 @@ class RowFile:
         if self._file is not None:
             self._file.close()
 
-    def __iter__(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[StoredRecord]:
         """The last record of each key, in the order of the first occurrence of the keys."""
         return iter(list(self._records.values()))
 
-    def get(self, key: str, fields: Iterable[str]) -> Record | None:
+    def get(self, key: str, fields: Iterable[str]) -> StoredRecord | None:
         """The last record of a key, if it exists and has these fields."""
         record = self._records.get(key, {})
         return record if record.keys() >= {"key", *fields} else None
 
-    def put(self, key: str, record: Record) -> Record:
+    def put(self, key: str, record: StoredRecord) -> StoredRecord:
         """Store a record under a key; it is on disk when this returns. Raises OSError."""
         stored = {"key": key, **record}
         if self._path is not None:
@@ -133,7 +133,7 @@ def _open_for_append(path: Path) -> BinaryIO:
     return file
 
 
-def _read(path: Path) -> Iterator[Record]:
+def _read(path: Path) -> Iterator[StoredRecord]:
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:

@@ -19,6 +19,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.export.rdf import ExportParts, prefixes_under, select_graphs, sorted_triples
 from sarag_rdf.graph.metadata import CURATED_PROPERTIES, with_curated_revision
+from sarag_rdf.graph.ontologies import stored_ontologies
 from sarag_rdf.graph.parts import COMPLETE, LINKS, imported_graphs
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.iris import namespace, sha256_hex
@@ -28,7 +29,7 @@ from sarag_rdf.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, X
 
 _MEDIA_TYPE = "https://www.iana.org/assignments/media-types/"
 _PROTOCOL = NamedNode("https://www.w3.org/TR/sparql11-protocol/")
-Pair = tuple[NamedNode, Term]
+PropertyValue = tuple[NamedNode, Term]
 
 
 def describe(reader: GraphReader, dumps: Sequence[Dump] = (), endpoint: str = "") -> bytes:
@@ -65,7 +66,7 @@ class Description:
         subject, type_first = str(triple.subject), triple.predicate != RDF.type
         return triple.subject != self.node, subject, type_first, str(triple)
 
-    def _add(self, subject: NamedNode, *pairs: Pair) -> None:
+    def _add(self, subject: NamedNode, *pairs: PropertyValue) -> None:
         self._triples |= {Triple(subject, predicate, value) for predicate, value in pairs}
 
     def _part(self, *path: str) -> NamedNode:
@@ -131,7 +132,7 @@ class Description:
             )
 
     def subsets(self) -> None:
-        """Subsets: evidence, traversed graph, links, each imported graph."""
+        """Subsets: evidence, traversed graph, links, each ontology, each imported graph."""
         minter = self._reader.minter
         subsets = {
             "evidence": ("Evidence: what the sources say", ExportParts(documents=True)),
@@ -143,6 +144,9 @@ class Description:
             if names.issuperset(parts.graphs):
                 node = self._subset(self._part("subset", name), title)
                 self._add_figures(node, self._count(parts))
+        for ontology in stored_ontologies(self._reader):
+            node = self._subset(NamedNode(ontology.graph), f"Ontology: {ontology.name}")
+            self._add(node, (VOID.triples, _count(ontology.triples)))
         for imported in imported_graphs(self._reader):
             if imported.state == COMPLETE:
                 node = self._subset(NamedNode(imported.iri), f"Imported: {imported.name}")
@@ -195,7 +199,7 @@ class Description:
     def _runs(self) -> str:
         return self._reader.minter.runs_graph
 
-    def _activity(self, node: NamedNode, statements: Iterable[Pair]) -> None:
+    def _activity(self, node: NamedNode, statements: Iterable[PropertyValue]) -> None:
         self._add(self.node, (PROV.wasGeneratedBy, node))
         self._add(node, (RDF.type, PROV.Activity), *statements)
 
@@ -234,7 +238,7 @@ class Description:
         )
 
 
-def _distribution(dump: Dump, url: NamedNode) -> Iterator[Pair]:
+def _distribution(dump: Dump, url: NamedNode) -> Iterator[PropertyValue]:
     yield RDF.type, DCAT.Distribution
     yield DCAT.downloadURL, url
     yield DCAT.accessURL, url

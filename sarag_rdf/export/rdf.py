@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -39,8 +40,13 @@ _PREFIX_NAMES = (
 )
 """The first path segments of IRIs below the base; each is also the name of a prefix."""
 
-Row = tuple[Any, Any, Any, Any]
+_REIFIED = frozenset({SARAG.subject, SARAG.object, SARAG.property, SARAG.inverseProperty})
+"""Properties of relationships that determine the triples that they reify."""
+
+QuadRow = tuple[Any, Any, Any, Any]
 """(subject, predicate, object, graph)"""
+Values = Mapping[Any, Any]
+"""Relationship -> the literal that it states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +54,15 @@ class ExportParts:
     """The parts of a graph to export; by default all graphs that are not imported.
 
     `documents` selects the source graphs, `entities` the statements of the traversed graph about
-    entities, `graphs` single graphs by IRI; `imported` adds all imported graphs.
+    entities, `ontologies` the graphs of ontologies, `graphs` single graphs by IRI; `imported` adds
+    all imported graphs.
     """
 
     documents: bool = False
     entities: bool = False
     graphs: Sequence[str] = ()
     imported: bool = False
+    ontologies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +79,15 @@ class GraphSelection:
 
 def _sort_key(triple: ox.Triple) -> tuple[str, bool, str, str]:
     predicate = triple.predicate
-    return str(triple.subject), predicate != RDF.type, predicate.value, str(triple.object)
+    return iri(triple.subject), predicate != RDF.type, predicate.value, str(triple.object)
 
 
 def _merge_rows(
-    rows: Iterable[Row], selection: GraphSelection | None, *, rdf12: bool
+    rows: Iterable[QuadRow], selection: GraphSelection | None, values: Values | None
 ) -> list[ox.Triple]:
     """The unique, sorted triples of rows that contain all statements about some subjects.
 
-    Raises `StoreError` for a blank node, whose label would change from export to export.
+    With `values`, also reifiers. Raises `StoreError` for a blank node, whose label would change from export to export.
     """
     triples_seen: dict[ox.Triple, None] = {}
     entity_graph: dict[ox.Triple, None] = {}
@@ -92,8 +100,8 @@ def _merge_rows(
                 else triples_seen
             )
             into[ox.Triple(subject, predicate, iri_or_literal(value))] = None
-    if rdf12:
-        triples_seen |= dict.fromkeys(reifier_triples([*triples_seen, *entity_graph]))
+    if values is not None:
+        triples_seen |= dict.fromkeys(reifier_triples([*triples_seen, *entity_graph], values))
     if entity_graph:
         triples_seen |= dict.fromkeys(select_entity_triples(list(entity_graph)))
     return sorted(triples_seen, key=_sort_key)
@@ -107,7 +115,7 @@ def _list_subjects(store: GraphStore, graphs: Sequence[str] | None) -> list[str]
     return sorted(subjects)
 
 
-def _rows_by_subject(store: GraphStore, graphs: Sequence[str] | None) -> Iterator[list[Row]]:
+def _rows_by_subject(store: GraphStore, graphs: Sequence[str] | None) -> Iterator[list[QuadRow]]:
     """Yield all rows of batches of subjects; for several `graphs`, also from other graphs."""
     subjects = iter(_list_subjects(store, graphs))
     only = ox.NamedNode(graphs[0]) if graphs is not None and len(graphs) == 1 else None
@@ -121,26 +129,28 @@ def sorted_triples(
     store: GraphStore, selection: GraphSelection | None = None, *, rdf12: bool = False
 ) -> Iterator[ox.Triple]:
     """The unique triples of the selected graphs, by default of all, in a fixed order."""
+    values = _relationship_values(store) if rdf12 else None
     for rows in _rows_by_subject(store, selection.graphs if selection else None):
-        yield from _merge_rows(rows, selection, rdf12=rdf12)
+        yield from _merge_rows(rows, selection, values)
 
 
 def sorted_quads(
     store: GraphStore, selection: GraphSelection | None = None, *, rdf12: bool = False
 ) -> Iterator[ox.Quad]:
     """The quads of the selected graphs, by default of all, graph by graph in a fixed order."""
+    values = _relationship_values(store) if rdf12 else None
     for graph in selection.graphs if selection else graph_names(store):
         name = ox.NamedNode(graph)
         for rows in _graph_rows(store, graph):
-            for triple in _merge_rows(rows, selection, rdf12=rdf12):
+            for triple in _merge_rows(rows, selection, values):
                 yield ox.Quad(triple.subject, triple.predicate, triple.object, name)
 
 
-def _graph_rows(store: GraphStore, graph: str) -> Iterator[list[Row]]:
+def _graph_rows(store: GraphStore, graph: str) -> Iterator[list[QuadRow]]:
     """The rows of one graph, in one batch if it is small."""
     name = ox.NamedNode(graph)
     quads = islice(store.quads(graph), _MAX_SORTED_QUADS + 1)
-    rows: list[Row] = [(q.subject, q.predicate, q.object, name) for q in quads]
+    rows: list[QuadRow] = [(q.subject, q.predicate, q.object, name) for q in quads]
     return iter([rows]) if len(rows) <= _MAX_SORTED_QUADS else _rows_by_subject(store, [graph])
 
 
@@ -218,7 +228,9 @@ def select_graphs(store: GraphStore, minter: Minter, parts: ExportParts) -> Grap
     wanted = set(_check_names(parts.graphs, names))
     if parts.documents:
         wanted.update(name for name in names if name.startswith(minter.source_graphs))
-    if not (parts.documents or parts.entities or parts.graphs):
+    if parts.ontologies:
+        wanted.update(name for name in names if name.startswith(minter.ontology_graphs))
+    if not (parts.documents or parts.entities or parts.ontologies or parts.graphs):
         wanted.update(set(names).difference(imported))
     if parts.imported:
         wanted.update(imported)
@@ -265,23 +277,43 @@ def check_rdf12(format_: str, *, traversed: bool) -> None:
         )
 
 
-def reifier_triples(triples: Iterable[ox.Triple]) -> list[ox.Triple]:
-    """``<relationship> rdf:reifies <<( subject sarag:relatedTo object )>>`` for each relationship.
+_VALUES = f"""SELECT DISTINCT ?relationship ?value WHERE {{
+  GRAPH ?g {{ ?relationship {SARAG.value} ?value ; {SARAG.valueText} ?text }}
+}}"""
 
-    `triples` must contain all statements about their subjects.
+
+def _relationship_values(store: GraphStore) -> Values:
+    """The values of relationships, which are in other graphs than the triples that they state."""
+    return {node: value for node, value in store.select(_VALUES, "relationship").rows}
+
+
+def reifier_triples(triples: Iterable[ox.Triple], values: Values) -> list[ox.Triple]:
+    """``<relationship> rdf:reifies <<( subject property object )>>`` for each relationship.
+
+    The property is sarag:relatedTo; a typed relationship also reifies its statement, with a value
+    or an entity as object. `triples` must contain all statements about their subjects, and `values`
+    the values of relationships.
     """
-    subjects: dict[Any, Any] = {}
-    objects: dict[Any, Any] = {}
+    parts: defaultdict[Any, dict[Any, Any]] = defaultdict(dict)
     for triple in triples:
-        if triple.predicate == SARAG.subject:
-            subjects[triple.subject] = triple.object
-        elif triple.predicate == SARAG.object:
-            objects[triple.subject] = triple.object
-    return [
-        ox.Triple(node, RDF.reifies, ox.Triple(subject, SARAG.relatedTo, objects[node]))
-        for node, subject in subjects.items()
-        if node in objects
-    ]
+        if triple.predicate in _REIFIED:
+            parts[triple.subject][triple.predicate] = triple.object
+    reified: list[ox.Triple] = []
+    for node, part in parts.items():
+        subject, object_ = part.get(SARAG.subject), part.get(SARAG.object)
+        property_, inverse = part.get(SARAG.property), part.get(SARAG.inverseProperty)
+        value = values.get(node, object_)
+        candidates = (
+            (subject, SARAG.relatedTo, object_),
+            (subject, property_, value),
+            (object_, inverse, subject),
+        )
+        reified += [
+            ox.Triple(node, RDF.reifies, ox.Triple(*terms))
+            for terms in candidates
+            if None not in terms
+        ]
+    return reified
 
 
 _Statement = TypeVar("_Statement", ox.Triple, ox.Quad)

@@ -21,16 +21,17 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.errors import ExtractionFormatError, InputError
-from sarag_rdf.extract.names import lead_name, short_names_of_person, strip_disambiguation
-from sarag_rdf.extract.sentences import (
+from sarag_rdf.extract.descriptions import (
     MAX_SENTENCES,
     build_descriptions,
     sentences_with_name,
-    split_sentences,
 )
+from sarag_rdf.extract.names import lead_name, short_names_of_person, strip_disambiguation
+from sarag_rdf.extract.values import parse_value
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.options import Options
-from sarag_rdf.types import Document, Extraction, Mention, Method, Relation
+from sarag_rdf.sentences import split_sentences
+from sarag_rdf.types import Document, EntityType, Extraction, Mention, Method, Relation
 
 Triple = tuple[str, str, str]
 
@@ -219,7 +220,8 @@ def _extraction(
             about = sentences[:MAX_SENTENCES]
             others = (strip_disambiguation(name), *short_names)
             aliases = tuple(dict.fromkeys(other for other in others if other and other != name))
-        mentions.append(Mention(name, "misc", aliases, build_descriptions(name, about)))
+        type_: EntityType = "time" if name != title and parse_value(name, "date") else "misc"
+        mentions.append(Mention(name, type_, aliases, build_descriptions(name, about)))
     relations = dict.fromkeys(
         Relation(names[normalize_name(subject)], phrase, names[normalize_name(object_)])
         for subject, phrase, object_ in triples

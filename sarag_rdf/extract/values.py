@@ -14,6 +14,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
+from sarag_rdf.extract.units import CODES, CURRENCY, CURRENCY_WORDS, SYMBOLS, UNIT, UNIT_IRIS
 from sarag_rdf.types import Value
 
 ValueKind = Literal[
@@ -26,10 +27,6 @@ VALUE_KINDS: tuple[ValueKind, ...] = (
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 WKT = "http://www.opengis.net/ont/geosparql#wktLiteral"
-UNIT = "http://qudt.org/vocab/unit/"
-"""Namespace of the units of QUDT 2.1."""
-CURRENCY = "http://qudt.org/vocab/currency/"
-"""Namespace of the currencies of QUDT 2.1; local names are ISO 4217 codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,82 +291,9 @@ def _lexical_decimal(number: Decimal) -> str:
 
 # Quantities
 
-_UNIT_NAMES: dict[str, str] = {
-    "KiloM": "km|kilometre|kilometres|kilometer|kilometers",
-    "M": "m|metre|metres|meter|meters",
-    "CentiM": "cm|centimetre|centimetres|centimeter|centimeters",
-    "MilliM": "mm|millimetre|millimetres|millimeter|millimeters",
-    "FT": "ft|foot|feet",
-    "IN": "in|inch|inches",
-    "YD": "yd|yard|yards",
-    "MI": "mi|mile|miles",
-    "MI_N": "nmi|nautical mile|nautical miles",
-    "LY": "ly|light-year|light-years|light year|light years",
-    "AU": "au|AU|astronomical unit|astronomical units",
-    "PARSEC": "parsec|parsecs",
-    "KiloM2": "km²|km2|sq km|square kilometre|square kilometres|square kilometer|square kilometers",
-    "M2": "m²|m2|sq m|square metre|square metres|square meter|square meters",
-    "FT2": "ft²|sq ft|square foot|square feet",
-    "MI2": "sq mi|square mile|square miles",
-    "HA": "ha|hectare|hectares",
-    "AC": "acre|acres",
-    "M3": "m³|m3|cubic metre|cubic metres|cubic meter|cubic meters",
-    "KiloM3": "km³|cubic kilometre|cubic kilometres|cubic kilometer|cubic kilometers",
-    "CentiM3": "cc|cm³|cm3|cubic centimetre|cubic centimetres|cubic centimeters",
-    "L": "l|L|litre|litres|liter|liters",
-    "MilliL": "ml|millilitre|millilitres|milliliter|milliliters",
-    "GAL_US": "gallon|gallons",
-    "KiloGM": "kg|kilogram|kilograms|kilo|kilos",
-    "GM": "g|gram|grams|gramme|grammes",
-    "MilliGM": "mg|milligram|milligrams",
-    "TONNE": "t|tonne|tonnes|metric ton|metric tons",
-    "LB": "lb|lbs|pound|pounds",
-    "OZ": "oz|ounce|ounces",
-    "DEG_C": "°C|degrees Celsius|degree Celsius",
-    "DEG_F": "°F|degrees Fahrenheit|degree Fahrenheit",
-    "K": "K|kelvin|kelvins",
-    "W": "W|watt|watts",
-    "KiloW": "kW|kilowatt|kilowatts",
-    "MegaW": "MW|megawatt|megawatts",
-    "GigaW": "GW|gigawatt|gigawatts",
-    "HP": "hp|horsepower",
-    "V": "V|volt|volts",
-    "HZ": "Hz|hertz",
-    "KiloHZ": "kHz|kilohertz",
-    "MegaHZ": "MHz|megahertz",
-    "GigaHZ": "GHz|gigahertz",
-    "N": "N|newton|newtons",
-    "KiloN": "kN|kilonewton|kilonewtons",
-    "J": "J|joule|joules",
-    "KiloCAL": "kcal|kilocalorie|kilocalories",
-    "PA": "Pa|pascal|pascals",
-    "BAR": "bar",
-    "KiloM-PER-HR": "km/h|kph|kmh|kilometres per hour|kilometers per hour",
-    "KiloM-PER-SEC": "km/s|kilometres per second|kilometers per second",
-    "MI-PER-HR": "mph|miles per hour",
-    "M-PER-SEC": "m/s|metres per second|meters per second",
-    "KN": "kn|knot|knots",
-    "BYTE": "byte|bytes",
-    "KiloBYTE": "kB|KB|kilobyte|kilobytes",
-    "MegaBYTE": "MB|megabyte|megabytes",
-    "GigaBYTE": "GB|gigabyte|gigabytes",
-    "TeraBYTE": "TB|terabyte|terabytes",
-    "PERCENT": "%|percent|per cent",
-    "SEC": "s|sec|second|seconds",
-    "MIN": "min|mins|minute|minutes",
-    "HR": "h|hr|hrs|hour|hours",
-    "DAY": "day|days",
-    "WK": "week|weeks",
-    "MO": "month|months",
-    "YR": "year|years",
-}
-"""Local names of units in QUDT -> their names in English."""
-_UNIT_IRIS = {
-    name: UNIT + local for local, names in _UNIT_NAMES.items() for name in names.split("|")
-}
 _AMBIGUOUS_UNITS = frozenset({"in", "m", "l", "L", "t", "g", "s", "h", "K", "V", "N", "J", "W"})
 """Units of one or two letters that are read only directly after digits or one space."""
-_UNIT = "|".join(re.escape(name) for name in sorted(_UNIT_IRIS, key=len, reverse=True))
+_UNIT = "|".join(re.escape(name) for name in sorted(UNIT_IRIS, key=len, reverse=True))
 _QUANTITY = re.compile(
     rf"{_NUMBER_START}(?:(?P<number>{_SIGN}{_DIGITS}){_SCALE}|(?P<words>{_NUMBER_WORDS.pattern}))"
     rf"(?P<gap>[\s\u00a0-]?)(?P<unit>{_UNIT})(?![\w²³])",
@@ -398,7 +322,7 @@ def _quantities(text: str) -> Iterator[tuple[int, int, Value]]:
             continue
         if match["unit"] in _AMBIGUOUS_UNITS and match["words"]:
             continue
-        unit = _UNIT_IRIS[match["unit"]]
+        unit = UNIT_IRIS[match["unit"]]
         if match["words"]:
             number = _read_number_words(match["words"])
             if number is not None:
@@ -481,24 +405,8 @@ def _lexical_duration(parts: list[re.Match[str]]) -> tuple[str, str] | None:
 
 # Money
 
-_SYMBOLS = {
-    "US$": "USD", "A$": "AUD", "C$": "CAD", "HK$": "HKD", "NZ$": "NZD", "$": "USD", "£": "GBP",
-    "€": "EUR", "¥": "JPY", "₹": "INR", "₩": "KRW", "₽": "RUB", "₺": "TRY", "₪": "ILS",
-}  # fmt: skip
-_CODES = (
-    "USD EUR GBP JPY CHF CAD AUD NZD CNY INR RUB BRL MXN SEK NOK DKK PLN CZK HUF TRY ZAR KRW SGD "
-    "HKD ILS THB IDR MYR PHP AED SAR EGP"
-).split()
-_CURRENCY_WORDS = {
-    "dollar": "USD", "dollars": "USD", "US dollar": "USD", "US dollars": "USD", "euro": "EUR",
-    "euros": "EUR", "pounds sterling": "GBP", "British pounds": "GBP", "yen": "JPY",
-    "Japanese yen": "JPY", "Swiss franc": "CHF", "Swiss francs": "CHF", "rupees": "INR",
-    "Indian rupees": "INR", "Canadian dollars": "CAD", "Australian dollars": "AUD",
-    "Swedish kronor": "SEK", "Norwegian kroner": "NOK", "Danish kroner": "DKK",
-    "zloty": "PLN", "rubles": "RUB", "roubles": "RUB", "yuan": "CNY", "won": "KRW",
-}  # fmt: skip
-_BEFORE = "|".join(map(re.escape, (*sorted(_SYMBOLS, key=len, reverse=True), *_CODES)))
-_AFTER = "|".join((*sorted(_CURRENCY_WORDS, key=len, reverse=True), "€", "£", *_CODES))
+_BEFORE = "|".join(map(re.escape, (*sorted(SYMBOLS, key=len, reverse=True), *CODES)))
+_AFTER = "|".join((*sorted(CURRENCY_WORDS, key=len, reverse=True), "€", "£", *CODES))
 _MONEY = re.compile(
     rf"(?<!\w)(?P<before>{_BEFORE})\s?(?P<number>{_DIGITS})"
     r"(?:[\s-]?(?P<scale>thousand|million|billion|trillion|bn|m|k)\b)?(?![\w])(?![.,]\d)"
@@ -511,7 +419,7 @@ _MONEY = re.compile(
 def _money(text: str) -> Iterator[tuple[int, int, Value]]:
     for match in _MONEY.finditer(text):
         name = match["before"] or match["after"]
-        code = _SYMBOLS.get(name) or _CURRENCY_WORDS.get(name) or name
+        code = SYMBOLS.get(name) or CURRENCY_WORDS.get(name) or name
         digits, scale = match["number"] or match["number2"], match["scale"] or match["scale2"]
         if name == "won" and not re.match(r"[\s]*(?:[.,;)]|$)", text[match.end() :]):
             continue

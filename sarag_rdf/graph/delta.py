@@ -78,7 +78,7 @@ class Journal:
                 return
             if graph.startswith(minter.source_graphs):
                 self._add_quads(minter, store.quads(graph))
-            elif not graph.startswith(minter.quarantine_graphs):
+            elif not graph.startswith((minter.quarantine_graphs, minter.ontology_graphs)):
                 self._is_usable = False
         self._add_quads(minter, change.delete)
         self._add_quads(minter, change.insert)

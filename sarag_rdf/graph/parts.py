@@ -64,15 +64,20 @@ def select_parts(reader: GraphReader, over: Sequence[str] = ()) -> GraphReader:
     return replace(reader, over=tuple(parts))
 
 
-def dataset_graphs(reader: GraphReader, over: Sequence[str] = ()) -> list[str]:
-    """The named graphs of the parts in `over`, sorted: the default graph of a query over them.
+def default_graphs(reader: GraphReader, over: Sequence[str] = ()) -> list[str] | None:
+    """The named graphs, sorted, whose union is the default graph of a query over some parts.
 
-    The default is the part of the documents: all graphs that were not imported, including links,
-    decisions, metadata and runs. The links are also included with several imported graphs. Raises
-    `UsageError` for an unknown name.
+    None means all named graphs, over whose union a query is far faster: `over` names all parts, or
+    `reader` reads a graph that sarag did not write. The default is the part of the documents: all
+    graphs that were not imported, including links, decisions, metadata and runs. The links are
+    also included with several imported graphs. Raises `UsageError` for an unknown name.
     """
+    if reader.over is not None:
+        return None
     imported = {i.name: i for i in imported_graphs(reader)}
     names = _part_names(over or [DOCUMENTS], imported)
+    if {DOCUMENTS, *imported}.issubset(names):
+        return None
     graphs = {imported[name].graph for name in names if name != DOCUMENTS}
     if len(names) > 1:
         graphs.add(reader.minter.links_graph)
@@ -80,15 +85,6 @@ def dataset_graphs(reader: GraphReader, over: Sequence[str] = ()) -> list[str]:
         others = {i.graph for i in imported.values()}
         graphs.update(graph for graph in reader.store.graphs() if graph not in others)
     return sorted(graphs)
-
-
-def covers_all_graphs(reader: GraphReader, over: Sequence[str] = ()) -> bool:
-    """Whether `dataset_graphs` returns all graphs: a query over their union is far faster.
-
-    Raises `UsageError` for an unknown name.
-    """
-    imported = {i.name: i for i in imported_graphs(reader)}
-    return {DOCUMENTS, *imported}.issubset(_part_names(over or [DOCUMENTS], imported))
 
 
 def _part_names(over: Sequence[str], imported: dict[str, Imported]) -> list[str]:

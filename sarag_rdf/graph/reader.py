@@ -74,6 +74,7 @@ class GraphReader:
             "decisions": self.minter.decisions_graph,
             "all": self.minter.graphs,
             "sources": self.minter.source_graphs,
+            "ontologies": self.minter.ontology_graphs,
         }
         return Part(DOCUMENTS, "sarag", graphs, self.store)
 

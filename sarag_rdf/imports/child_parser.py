@@ -1,55 +1,20 @@
-"""Parses untrusted RDF files in a child process, which streams N-Triples or N-Quads back."""
+"""Parses RDF files of imports in a child process, which streams N-Triples back."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
-from typing import IO, Final, ParamSpec, TypeVar
+from typing import IO
 
 import pyoxigraph as ox
 
 from sarag_rdf.errors import InputError
-from sarag_rdf.imports.files import READ_ERRORS, InputFile, PositionProgress, unpacked
 from sarag_rdf.imports.options import ImportOptions, triples_of
-from sarag_rdf.imports.rdf_files import RdfReadOptions, read_quads, read_triples
 from sarag_rdf.ports import GraphStore, Progress
-from sarag_rdf.sandbox import EndedError, Limits, half_of_memory, stream
-
-BLOCK: Final = 20_000
-"""Statements per message of the child process."""
-_Item = TypeVar("_Item")
-_Arguments = ParamSpec("_Arguments")
-
-
-@dataclass(frozen=True, slots=True)
-class StatementBlock:
-    """Statements as N-Triples or N-Quads, and the number of bytes of the file read so far."""
-
-    data: bytes
-    count: int
-    position: int
-    predicates: frozenset[str] = frozenset()
-
-
-def run_in_child(
-    file: InputFile,
-    seconds: float,
-    function: Callable[_Arguments, Iterator[_Item]],
-    *arguments: _Arguments.args,
-    **named: _Arguments.kwargs,
-) -> Iterator[_Item]:
-    """Yield the items of `function`, run in a child process with a time limit for each item.
-
-    Raises `InputError` for a file on which the child process is killed.
-    """
-    limits = Limits(seconds, half_of_memory())
-    try:
-        yield from stream(function, limits, *arguments, **named)
-    except EndedError as error:
-        remedy = "raise --max-seconds, or " if error.by_time else ""
-        raise InputError(f"{file.name} {error}: {remedy}convert it to N-Triples") from error
+from sarag_rdf.rdf.child_parser import BLOCK, StatementBlock, run_in_child, triple_blocks
+from sarag_rdf.rdf.files import READ_ERRORS, InputFile, PositionProgress, unpacked
+from sarag_rdf.rdf.parse import RdfReadOptions, read_triples
 
 
 def parse_triples(
@@ -59,32 +24,12 @@ def parse_triples(
     yield from run_in_child(file, options.max_seconds, _triples, file, options, genid, size)
 
 
-def parse_quads(
-    file: InputFile, options: RdfReadOptions, seconds: float
-) -> Iterator[tuple[ox.Quad, int]]:
-    """The quads of `read_quads`, each with the number of bytes of the file read so far."""
-    for block in run_in_child(file, seconds, _quads, file, options):
-        for quad in ox.parse(block.data, format=ox.RdfFormat.N_QUADS):
-            yield quad, block.position
-
-
 def _triples(
     file: InputFile, options: ImportOptions, genid: str, size: int
 ) -> Iterator[StatementBlock]:
     place = [0]
     triples = triples_of(file, options, genid, lambda position: place.__setitem__(0, position))
-    while batch := list(islice(triples, size)):
-        data = ox.serialize(batch, format=ox.RdfFormat.N_TRIPLES) or b""
-        used = frozenset(triple.predicate.value for triple in batch)
-        yield StatementBlock(data, len(batch), place[0], used)
-
-
-def _quads(file: InputFile, options: RdfReadOptions) -> Iterator[StatementBlock]:
-    with unpacked(file) as (content, raw):
-        quads = read_quads(file, content, options)
-        while batch := list(islice(quads, BLOCK)):
-            data = ox.serialize(batch, format=ox.RdfFormat.N_QUADS) or b""
-            yield StatementBlock(data, len(batch), raw.tell())
+    yield from triple_blocks(triples, size, lambda: place[0])
 
 
 SLICE = 1 << 25

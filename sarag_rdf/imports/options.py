@@ -9,16 +9,14 @@ from pyoxigraph import Triple
 
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import UsageError
-from sarag_rdf.imports.files import InputFile, unpacked
-from sarag_rdf.imports.rdf_files import RdfReadOptions, read_triples
 from sarag_rdf.iris import is_iri
+from sarag_rdf.rdf.child_parser import MAX_SECONDS
+from sarag_rdf.rdf.files import InputFile, unpacked
+from sarag_rdf.rdf.parse import RdfReadOptions, read_triples
 from sarag_rdf.wikibase.dump import read_entities
 from sarag_rdf.wikibase.model import Entity, grouped_snaks, statements
 from sarag_rdf.wikibase.rdf import entity_triples, property_triples
 from sarag_rdf.wikibase.vocabulary import WIKIDATA, Vocabulary
-
-MAX_SECONDS = 120.0
-"""Default time limit until the next statement of a file, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

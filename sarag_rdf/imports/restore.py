@@ -9,12 +9,11 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.imports.child_parser import parse_quads
-from sarag_rdf.imports.files import InputFile, PositionProgress, input_file
-from sarag_rdf.imports.options import MAX_SECONDS
-from sarag_rdf.imports.rdf_files import RdfReadOptions, rdf_format
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Change, GraphStore, Progress, silent
+from sarag_rdf.rdf.child_parser import MAX_SECONDS, parse_quads
+from sarag_rdf.rdf.files import InputFile, PositionProgress, input_file
+from sarag_rdf.rdf.parse import RdfReadOptions, rdf_format
 from sarag_rdf.terms import text_of
 from sarag_rdf.vocab import SARAG
 
@@ -89,7 +88,7 @@ def restore(
                     yield quad
 
         store.load(data())
-    restored = _without_missing(store, metadata)
+    restored = _without_missing(store, metadata, Minter(base).ontology_graphs)
     store.apply(Change(insert=tuple(restored)))
     return count - len(metadata) + len(restored)
 
@@ -108,13 +107,22 @@ def _clear(store: GraphStore) -> None:
         store.apply(Change(drop=tuple(sorted(graphs))))
 
 
-def _without_missing(store: GraphStore, meta: list[Quad]) -> list[Quad]:
-    """The metadata without imported graphs that are not in the export."""
+def _is_empty(store: GraphStore, graph: str) -> bool:
+    return next(iter(store.quads(graph)), None) is None
+
+
+def _without_missing(store: GraphStore, meta: list[Quad], ontologies: str) -> list[Quad]:
+    """The metadata without imported graphs and ontologies that are not in the export."""
     missing = {
         quad.subject
         for quad in meta
-        if quad.predicate == SARAG.graph
-        and next(iter(store.quads(str(getattr(quad.object, "value", "")))), None) is None
+        if quad.predicate == SARAG.graph and _is_empty(store, text_of(quad.object))
+    }
+    missing |= {
+        quad.subject
+        for quad in meta
+        if text_of(quad.subject).startswith(ontologies) and quad.predicate == SARAG.sha256
+        if _is_empty(store, text_of(quad.subject))
     }
     return [quad for quad in meta if quad.subject not in missing]
 

@@ -12,8 +12,7 @@ from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
-from sarag_rdf.imports.child_parser import BLOCK, is_line_based, load_lines, parse_triples
-from sarag_rdf.imports.files import InputFile, PositionProgress, input_file
+from sarag_rdf.imports.child_parser import is_line_based, load_lines, parse_triples
 from sarag_rdf.imports.options import ImportOptions
 from sarag_rdf.imports.profile import (
     KINDS,
@@ -23,6 +22,8 @@ from sarag_rdf.imports.profile import (
     used_properties,
 )
 from sarag_rdf.ports import Change, GraphStore, Progress, Term, silent
+from sarag_rdf.rdf.child_parser import BLOCK
+from sarag_rdf.rdf.files import InputFile, PositionProgress, input_file
 from sarag_rdf.resources import query_file
 from sarag_rdf.vocab import DCTERMS, RDF, SARAG, VOID, XSD
 

@@ -14,9 +14,11 @@ from sarag_rdf.derive.retained import VoteCounts
 from sarag_rdf.graph.metadata import end_time, now, with_revision
 from sarag_rdf.graph.parts import dangling_links
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.index.evidence import extraction_iri
 from sarag_rdf.index.quarantine import read_quarantine
 from sarag_rdf.ports import Change, Progress, Term, silent
 from sarag_rdf.terms import iri
+from sarag_rdf.types import Method
 from sarag_rdf.vocab import DCAT, OWL, PROV, RDF, SARAG, VOID
 
 
@@ -25,7 +27,8 @@ class Writer:
     """Commits the changes of one run; each commit changes the revision, and records the run."""
 
     reader: GraphReader
-    extraction: str = ""
+    method: Method | None = None
+    """How the sources of the run are extracted."""
     _run: NamedNode = field(init=False)
     _started: Literal | None = field(init=False, default=None)
     _vote_counts: VoteCounts = field(init=False, default_factory=VoteCounts)
@@ -34,7 +37,10 @@ class Writer:
         self._run = NamedNode(self.reader.minter.run(str(uuid.uuid4())))
 
     def write_metadata(self, embedding_model: str) -> None:
-        """Write the description of the graph and its embedding model, unless it is up to date."""
+        """Write the description of the graph and its embedding model, unless it is up to date.
+
+        An empty `embedding_model` is not recorded: that of a graph without documents is unknown.
+        """
         node = NamedNode(self.reader.minter.knowledge_graph)
         wanted = {
             self._meta(node, RDF.type, SARAG.KnowledgeGraph),
@@ -42,8 +48,9 @@ class Writer:
             self._meta(node, RDF.type, VOID.Dataset),
             self._meta(node, SARAG.baseIRI, Literal(self.reader.minter.base)),
             self._meta(node, VOID.uriSpace, Literal(self.reader.minter.base)),
-            self._meta(node, SARAG.embeddingModel, Literal(embedding_model)),
         }
+        if embedding_model:
+            wanted.add(self._meta(node, SARAG.embeddingModel, Literal(embedding_model)))
         old = set(self.reader.store.quads(self.reader.minter.meta_graph))
         stale = {q for q in old - wanted if q.predicate == SARAG.embeddingModel}
         if wanted - old:
@@ -112,14 +119,16 @@ class Writer:
     ) -> list[Quad]:
         quads = [self._runs(PROV.used, NamedNode(source)) for source in sources]
         quads += [self._runs(PROV.invalidated, NamedNode(source)) for source in removed]
+        if self.method is not None:
+            minter = self.reader.minter
+            iris = [extraction_iri(minter, source, self.method) for source in sources]
+            quads += [self._runs(PROV.wasInformedBy, NamedNode(iri)) for iri in iris]
         if self._started is None:
             quads += [
                 self._runs(RDF.type, SARAG.Run),
                 self._runs(RDF.type, PROV.Activity),
                 self._runs(PROV.startedAtTime, started),
             ]
-            if self.extraction:
-                quads.append(self._runs(PROV.wasInformedBy, NamedNode(self.extraction)))
         return quads
 
 

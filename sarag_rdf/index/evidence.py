@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from decimal import Decimal
 
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.extract.names import lead_name, names_in_title, strip_disambiguation
-from sarag_rdf.iris import Minter, normalize_name
+from sarag_rdf.extract.values import parse_value
+from sarag_rdf.iris import Minter, normalize_name, use_of
 from sarag_rdf.ports import Term
 from sarag_rdf.redaction import redacted
-from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
-from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, XSD
+from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source, Value
+from sarag_rdf.vocab import DCTERMS, PROV, RDF, RDFS, SARAG, XSD
 
-EVIDENCE_RULES = "3"
+EVIDENCE_RULES = "4"
 """Version of the rules that turn extractions into evidence: normalisation of names, names in
 titles, topics of documents, identity of relationships. It is part of every method, so that sources
 are extracted again when the rules change."""
+
+MAX_LABEL = 100
+"""Characters of a label of a document, description or relationship."""
 
 Pair = tuple[NamedNode, Term]
 
@@ -41,10 +45,23 @@ def _index(value: int) -> Literal:
     return Literal(str(value), datatype=XSD.integer)
 
 
+def _literal(value: Value) -> Literal:
+    return Literal(value.lexical, datatype=NamedNode(value.datatype))
+
+
 def _confidence(value: float) -> Literal:
     """A canonical xsd:decimal with at most four places."""
     text = format(Decimal(str(round(value, 4))), "f")
     return Literal(text if "." in text else text + ".0", datatype=XSD.decimal)
+
+
+def shortened(text: str) -> str:
+    """A text on one line with at most `MAX_LABEL` characters, cut between words if possible."""
+    line = " ".join(text.split())
+    if len(line) <= MAX_LABEL:
+        return line
+    head, _, _ = line[:MAX_LABEL].rpartition(" ")
+    return (head if len(head) > MAX_LABEL // 2 else line[: MAX_LABEL - 1]) + "\u2026"
 
 
 class SourceGraph:
@@ -59,7 +76,7 @@ class SourceGraph:
         self._source = source
         self._iri = NamedNode(source_iri)
         self._graph = NamedNode(minter.source_graph(source_iri))
-        self._extraction = NamedNode(extraction_iri(minter, method))
+        self._extraction = NamedNode(extraction_iri(minter, source_iri, method))
         self._language = source.language
         self.relationships = 0
         self.discarded: Counter[str] = Counter()
@@ -78,6 +95,9 @@ class SourceGraph:
 
     def _text(self, value: str) -> Literal:
         return Literal(value, language=self._language)
+
+    def _label(self, value: str) -> Pair:
+        return RDFS.label, self._text(shortened(value))
 
     def _add_source(self) -> None:
         source = self._source
@@ -119,6 +139,7 @@ class SourceGraph:
         )
         if document.title:
             self._add(node, (DCTERMS.title, self._text(document.title)))
+        self._add(node, self._label(document.titled_text))
         for name in map(normalize_name, names_in_title(document.title)):
             if name:
                 self._add(node, (SARAG.titleMention, self._mention(name)))
@@ -130,7 +151,7 @@ class SourceGraph:
         names = {normalize_name(m.name) for m in extraction.mentions} - {""}
         relations: dict[str, Relation] = {}
         for relation in extraction.relations:
-            if not {normalize_name(relation.subject), normalize_name(relation.object)} <= names:
+            if not _mentioned_ends(relation) <= names:
                 self.discarded["relationships between names that were not extracted"] += 1
                 continue
             iri = self._relationship(node, relation)
@@ -139,7 +160,7 @@ class SourceGraph:
             if relation.confidence > other.confidence:
                 relations[iri] = relation
         for iri, relation in relations.items():
-            self._add_relation(NamedNode(iri), node, relation)
+            self._add_relation(NamedNode(iri), node, relation, names)
         self.relationships += len(relations)
         self.discarded = +self.discarded
 
@@ -152,57 +173,79 @@ class SourceGraph:
             self.discarded["mentions without a name"] += 1
             return
         iri = self._minter.mention(normalized)
-        node = NamedNode(iri)
+        node, use = NamedNode(iri), NamedNode(use_of(document.value, iri))
         self._add(document, (SARAG.mentions, node))
         self._add(
-            node,
-            (RDF.type, SARAG.Mention),
+            use,
+            (RDF.type, SARAG.NameUse),
+            (SARAG.useOf, node),
+            (PROV.wasDerivedFrom, document),
             (SARAG.name, self._text(mention.name)),
             (SARAG.normalizedName, _string(normalized)),
             (SARAG.entityType, _string(mention.type)),
+            *((SARAG.entityClass, NamedNode(class_)) for class_ in mention.classes),
         )
+        date = parse_value(mention.name, "date") if mention.type == "time" else None
+        if date is not None:
+            self._add(use, (SARAG.value, _literal(date)))
         for alias in mention.aliases:
             other = normalize_name(alias)
             if other:
-                self._add(node, (SARAG.alias, self._text(alias)))
+                self._add(use, (SARAG.alias, self._text(alias)))
             if other and other != normalized:
-                self._add(node, (SARAG.aliasMention, self._mention(other)))
+                self._add(use, (SARAG.aliasMention, self._mention(other)))
         for text in mention.descriptions or (mention.name,):
             description = NamedNode(self._minter.description(iri, text, document.value))
             self._add(
                 description,
                 (RDF.type, SARAG.Description),
+                self._label(f"{mention.name}: {text}"),
                 (SARAG.text, self._text(text)),
                 (SARAG.descriptionOf, node),
                 (PROV.wasDerivedFrom, document),
                 (PROV.wasGeneratedBy, self._extraction),
             )
 
-    def _ends(self, relation: Relation) -> tuple[NamedNode, NamedNode]:
-        return (
-            self._mention(normalize_name(relation.subject)),
-            self._mention(normalize_name(relation.object)),
-        )
-
     def _relationship(self, document: NamedNode, relation: Relation) -> str:
-        subject, object_ = self._ends(relation)
+        subject, object_ = map(normalize_name, (relation.subject, relation.object))
         return self._minter.relationship(
-            subject.value, relation.phrase, object_.value, relation.sentence, document.value
-        )
+            self._minter.mention(subject), relation.phrase, self._minter.mention(object_),
+            relation.sentence, document.value,
+        )  # fmt: skip
 
-    def _add_relation(self, node: NamedNode, document: NamedNode, relation: Relation) -> None:
-        subject, object_ = self._ends(relation)
+    def _add_relation(
+        self, node: NamedNode, document: NamedNode, relation: Relation, names: Container[str]
+    ) -> None:
         self._add(
             node,
             (RDF.type, SARAG.Relationship),
-            (SARAG.subjectMention, subject),
-            (SARAG.objectMention, object_),
+            self._label(f"{relation.subject} {relation.phrase} {relation.object}"),
+            (SARAG.subjectMention, self._mention(normalize_name(relation.subject))),
             (SARAG.text, self._text(relation.sentence)),
             (SARAG.phrase, self._text(relation.phrase)),
             (SARAG.confidence, _confidence(relation.confidence)),
             (PROV.wasDerivedFrom, document),
             (PROV.wasGeneratedBy, self._extraction),
         )
+        object_ = normalize_name(relation.object)
+        if object_ in names:
+            self._add(node, (SARAG.objectMention, self._mention(object_)))
+        if relation.predicate:
+            stated = SARAG.statedInverseProperty if relation.inverse else SARAG.statedProperty
+            self._add(node, (stated, NamedNode(relation.predicate)))
+        if relation.value is not None:
+            self._add_value(node, relation.value)
+
+    def _add_value(self, node: NamedNode, value: Value) -> None:
+        self._add(node, (SARAG.value, _literal(value)), (SARAG.valueText, self._text(value.text)))
+        if value.unit:
+            self._add(node, (SARAG.unit, NamedNode(value.unit)))
+
+
+def _mentioned_ends(relation: Relation) -> set[str]:
+    """The normalised names of a relation that must be among the mentions."""
+    ends = (relation.subject,) if relation.value else (relation.subject, relation.object)
+    return set(map(normalize_name, ends))
 
 
 def topic_of(document: Document, extraction: Extraction) -> str:
@@ -228,10 +271,10 @@ def _settings_text(method: Method) -> str:
     return "; ".join(f"{key}={value}" for key, value in sorted(settings.items()))
 
 
-def extraction_iri(minter: Minter, method: Method) -> str:
-    """IRI of the extraction activity, from extractor, model, prompt, settings and rules version."""
+def extraction_iri(minter: Minter, source_iri: str, method: Method) -> str:
+    """IRI of the extraction of a source, from its method (with the version of the rules)."""
     return minter.extraction(
-        method.extractor, method.model, method.prompt_hash, _settings_text(method)
+        source_iri, method.extractor, method.model, method.prompt_hash, _settings_text(method)
     )
 
 

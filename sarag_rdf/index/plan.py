@@ -102,7 +102,6 @@ def plan(
     """
     sizes = {"words": str(words), "overlap": str(overlap)}
     method = replace(method, settings={**method.settings, **sizes})
-    extraction = extraction_iri(reader.minter, method)
     quarantine = read_quarantine(reader)
     todo: dict[str, PlannedSource] = {}
     states: dict[str, SourceState] = {}
@@ -118,7 +117,7 @@ def plan(
         elif isinstance(item, Duplicate):
             duplicates += 1
         else:
-            state = state_of(item, extraction)
+            state = state_of(item, extraction_iri(reader.minter, iri, method))
             duplicates += iri not in states and texts.setdefault(state[0], iri) != iri
             known |= {iri} if indexed else set()
             if iri in states and states[iri] == state:

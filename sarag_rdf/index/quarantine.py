@@ -12,9 +12,8 @@ from sarag_rdf.errors import StoreError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Term
-from sarag_rdf.rdf.shacl.data import Data
+from sarag_rdf.rdf.shacl.engines import read_shapes, validate
 from sarag_rdf.rdf.shacl.report import ValidationReport, Violation, violations_of
-from sarag_rdf.rdf.shacl.shapes import read_shapes, validate
 from sarag_rdf.read import InputProblem
 from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, XSD
 
@@ -46,6 +45,14 @@ class QuarantinedContent:
 
     report: str
     content: str
+
+    @property
+    def validated(self) -> str:
+        """The evidence with the classes of its mentions (N-Triples), as it was validated.
+
+        Raises `StoreError` if the content is not valid N-Triples.
+        """
+        return _ntriples(with_mentions(_parse(self.content, "content")))
 
     @property
     def violations(self) -> tuple[Violation, ...]:
@@ -112,7 +119,7 @@ def quarantine_quads(
         (PROV.generatedAtTime, when),
         (SARAG.violations, count),
         (SARAG.report, Literal(report.turtle)),
-        (SARAG.content, Literal(_ntriples(evidence))),
+        (SARAG.content, Literal(_ntriples(quad.triple for quad in evidence))),
     ]
     if title:
         pairs.append((DCTERMS.title, Literal(title, language=language)))
@@ -125,13 +132,17 @@ def evidence_of(minter: Minter, source: str, content: str) -> list[Quad]:
     Raises `StoreError` if it is not valid N-Triples.
     """
     graph = NamedNode(minter.source_graph(source))
+    return [
+        Quad(triple.subject, triple.predicate, triple.object, graph)
+        for triple in _parse(content, f"content of {source}")
+    ]
+
+
+def _parse(content: str, name: str) -> list[Triple]:
     try:
-        return [
-            Quad(triple.subject, triple.predicate, triple.object, graph)
-            for triple in ox.parse(content, format=ox.RdfFormat.N_TRIPLES)
-        ]
+        return [quad.triple for quad in ox.parse(content, format=ox.RdfFormat.N_TRIPLES)]
     except SyntaxError as error:
-        raise _damaged(f"content of {source}", error) from error
+        raise _damaged(name, error) from error
 
 
 def _damaged(what: str, reason: object) -> StoreError:
@@ -141,16 +152,27 @@ def _damaged(what: str, reason: object) -> StoreError:
     )
 
 
-def _ntriples(evidence: Iterable[Quad]) -> str:
-    return "".join(sorted({f"{quad.triple} .\n" for quad in evidence}))
+def _ntriples(triples: Iterable[Triple]) -> str:
+    return "".join(sorted({f"{triple} .\n" for triple in triples}))
 
 
 SHAPES = ("shapes.ttl", "evidence-shapes.ttl")
 
 
 def validate_evidence(evidence: Iterable[Quad | Triple]) -> ValidationReport:
-    """Validate one source graph on its own."""
-    return validate(read_shapes(*SHAPES), Data(evidence))
+    """Validate one source graph on its own, with the mentions that it uses."""
+    return validate(read_shapes(*SHAPES), with_mentions(evidence))
+
+
+def with_mentions(evidence: Iterable[Quad | Triple]) -> list[Triple]:
+    """The triples of a source graph, and the class of each mention that its name uses are of.
+
+    The class is derived into the traversed graph.
+    """
+    triples = [Triple(s.subject, s.predicate, s.object) for s in evidence]
+    mentions = dict.fromkeys(t.object for t in triples if t.predicate == SARAG.useOf)
+    triples += [Triple(m, RDF.type, SARAG.Mention) for m in mentions if isinstance(m, NamedNode)]
+    return triples
 
 
 def quarantine_problem(

@@ -79,7 +79,7 @@ def run(
     have been committed. Deletions come last. Progress counts committed documents.
     """
     report = initial_report(plan)
-    writer = Writer(reader, extraction_iri(reader.minter, plan.method))
+    writer = Writer(reader, plan.method)
     if plan.settled:
         writer.release([reader.minter.quarantine_graph(iri) for iri in plan.settled])
     batch: list[tuple[PlannedSource, _Extractions]] = []
@@ -152,7 +152,7 @@ def _commit(
 ) -> None:
     """Write valid evidence into the graph, and invalid evidence into quarantine, in one step."""
     minter = writer.reader.minter
-    extraction, when = extraction_iri(minter, method), now()
+    when = now()
     written: list[PlannedSource] = []
     drop: list[str] = []
     insert: list[Quad] = []
@@ -172,7 +172,7 @@ def _commit(
             drop += [minter.source_graph(planned.iri)] if planned.known else []
             _count(report, planned, raw, graph)
         else:
-            state = state_of(planned.source, extraction)
+            state = state_of(planned.source, extraction_iri(minter, planned.iri, method))
             quarantine += quarantine_quads(minter, planned.iri, state, quads, validation, when)
             report.quarantined += 1
             report.problems.append(

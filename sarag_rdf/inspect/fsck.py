@@ -9,6 +9,7 @@ import numpy as np
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.graph.metadata import read_meta
+from sarag_rdf.graph.ontologies import stored_ontologies
 from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, imported_graphs
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import texts_of
@@ -114,7 +115,7 @@ def check_parts(
     sources: Collection[str],
     quarantined: Collection[str],
 ) -> Iterator[Finding]:
-    """Check that source graphs match their sources, imports are complete, links do not dangle.
+    """Check source graphs against their sources, and imports, ontologies and links.
 
     `sources` are the IRIs of all sources in the graph, `quarantined` of those in quarantine.
     """
@@ -141,6 +142,14 @@ def check_parts(
     for graph in sorted(existing - {imported.graph for imported in imports}):
         if graph.startswith(minter.imported_graphs):
             yield Finding("orphans", f"<{graph}> is not a known import", _drop_command(graph))
+    ontologies = {ontology.graph: ontology.name for ontology in stored_ontologies(reader)}
+    for graph in sorted(ontologies.keys() - existing):
+        name = ontologies[graph]
+        remedy = f"sarag ontology remove {name}"
+        yield Finding("ontologies", f"the triples of '{name}' are missing", remedy)
+    for graph in sorted(existing - ontologies.keys()):
+        if graph.startswith(minter.ontology_graphs):
+            yield Finding("orphans", f"<{graph}> is not a known ontology", _drop_command(graph))
     for entity in dangling_link_subjects(reader):
         message = f"dangling link: <{entity}> is not an entity"
         yield Finding("links", message, f"sarag link --undo {entity}")
@@ -172,7 +181,10 @@ def foreign_graphs(reader: GraphReader, graphs: Iterable[GraphSize]) -> Iterator
         *(minter.kg_graph, minter.meta_graph, minter.runs_graph),
         *(minter.links_graph, minter.decisions_graph, minter.numbers_graph),
     }
-    prefixes = (minter.source_graphs, minter.quarantine_graphs, minter.imported_graphs)
+    prefixes = (
+        *(minter.source_graphs, minter.quarantine_graphs),
+        *(minter.imported_graphs, minter.ontology_graphs),
+    )
     for size in graphs:
         if size.graph in used or size.graph.startswith(prefixes):
             continue

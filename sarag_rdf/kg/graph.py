@@ -8,28 +8,28 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from sarag_rdf.compression import MAX_EXPANSION
-from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
-from sarag_rdf.imports.options import MAX_SECONDS, ImportOptions
+from sarag_rdf.imports.options import ImportOptions
 from sarag_rdf.imports.run import ImportReport
 from sarag_rdf.index.plan import Inputs, Plan
 from sarag_rdf.index.run import IndexReport
 from sarag_rdf.inspect.fsck import FsckReport, stats
-from sarag_rdf.inspect.validate import Engine as ShaclEngine
 from sarag_rdf.inspect.validate import validate
 from sarag_rdf.kg import export, fsck, imports, indexing, registry
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.links import Links
+from sarag_rdf.kg.ontology import Ontologies, extractor_of
+from sarag_rdf.kg.phrases import Phrases
 from sarag_rdf.kg.quarantine import Quarantine
 from sarag_rdf.kg.query import run_query
 from sarag_rdf.kg.session import Session
+from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import Options
 from sarag_rdf.ports import (
     LLM,
-    ChooseVectors,
     Embedder,
     Extractor,
     Gather,
@@ -40,46 +40,27 @@ from sarag_rdf.ports import (
     Triples,
     silent,
 )
+from sarag_rdf.rdf.child_parser import MAX_SECONDS
+from sarag_rdf.rdf.shacl.engines import Engine as ShaclEngine
 from sarag_rdf.rdf.shacl.report import ValidationReport
 from sarag_rdf.retrieve.question import question_of
-from sarag_rdf.retrieve.view import Engine
 from sarag_rdf.types import Answer, Retrieved
 
 
 class KnowledgeGraph:
     """A graph in a folder, in memory, or behind a SPARQL endpoint; use it in a ``with`` block.
 
-    Reading takes a snapshot, which a writer elsewhere may overtake. Methods that change the graph
-    lock it while they run. All methods raise errors of `sarag_rdf.errors`.
+    `sarag_rdf.open` opens one. Reading takes a snapshot, which a writer elsewhere may overtake.
+    Methods that change the graph lock it while they run. All methods raise errors of
+    `sarag_rdf.errors`.
     """
 
-    def __init__(
-        self,
-        location: str | Path | SparqlEndpoint | None,
-        *,
-        base: str | None = None,
-        over: Sequence[str] = (),
-        embedder: str | Embedder | None = None,
-        endpoint: ModelEndpoint | None = None,
-        llm: LLM | None = None,
-        engine: Engine = "auto",
-        vectors: ChooseVectors | None = None,
-        keep_vectors: bool = True,
-    ) -> None:
-        """See `sarag_rdf.open`."""
-        self.session = Session(
-            location,
-            base=base,
-            over=over,
-            embedder=embedder,
-            endpoint=endpoint,
-            llm=llm,
-            engine=engine,
-            vectors=vectors,
-            keep_vectors=keep_vectors,
-        )
+    def __init__(self, session: Session) -> None:
+        self.session = session
         self.links = Links(self.session)
         self.identity = Identity(self.session)
+        self.ontologies = Ontologies(self.session)
+        self.phrases = Phrases(self.session)
 
     def __enter__(self) -> Self:
         return self
@@ -371,9 +352,9 @@ class KnowledgeGraph:
         """The language model that answers and extracts."""
         return self.session.models.llm()
 
-    def extractor(self, extractor: str | Extractor) -> Extractor:
-        """The extractor of that name."""
-        return self.session.models.extractor(extractor)
+    def extractor(self, extractor: str | Extractor, *, schema: Schema | None = None) -> Extractor:
+        """The extractor of that name; it follows `schema`, by default that of the ontologies."""
+        return extractor_of(self.session, extractor, schema)
 
     # Export and description
 
@@ -418,10 +399,10 @@ class KnowledgeGraph:
 
     # Checks
 
-    def validate(self, engine: ShaclEngine = "sarag") -> ValidationReport:
+    def validate(self, engine: ShaclEngine | None = None) -> ValidationReport:
         """Validate all data that sarag wrote against ``ontology/shapes.ttl``.
 
-        `engine` is ``sarag`` or, to cross-check, ``pyshacl``.
+        `engine` is ``shacl``, the default where it is installed, or ``pyshacl``.
         """
         with self.session.read() as snapshot:
             return validate(snapshot.own, engine)

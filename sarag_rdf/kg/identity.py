@@ -1,8 +1,8 @@
-"""Merges and splits of entities: decisions on which names refer to the same entity."""
+"""Decisions about entities: which names refer to the same entity, and its classes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -11,35 +11,48 @@ from pathlib import Path
 from pyoxigraph import NamedNode
 
 from sarag_rdf.arrays import find, rows_of
-from sarag_rdf.derive.decisions import Decision, NameDecisions, read_decisions
+from sarag_rdf.derive.decisions import (
+    SUBJECTS,
+    Decision,
+    Decisions,
+    Subject,
+    read_decisions,
+)
 from sarag_rdf.derive.incremental import refresh
 from sarag_rdf.derive.merge_rules import NEAR, RULES, propose
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.metadata import now, run_quads, with_revision
+from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.sync import IndexedSources
-from sarag_rdf.iris import normalize_name
+from sarag_rdf.iris import normalize_name, phrase_key
+from sarag_rdf.kg.class_rules import CLASS_IN_NAME, ClassProposal, class_table, propose_classes
 from sarag_rdf.kg.session import Session, Snapshot
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.link.sssom import read_table, review_table
+from sarag_rdf.ontology.read import schema_of
+from sarag_rdf.ontology.schema import Schema
+from sarag_rdf.ontology.terms import TermNames
+from sarag_rdf.tables import DECISION, TableRow, raise_for_rows
+from sarag_rdf.tables import read_table as read_review_table
 from sarag_rdf.terms import iri
-from sarag_rdf.vocab import PROV
+from sarag_rdf.vocab import PROV, SEMAPV, TYPE_CLASSES
 
 _NEAREST = 50
 """Nearest entities that the rule ``near`` looks at first."""
 
 
 class Identity:
-    """Decisions on the identity of entities: merges and splits, which can be undone."""
+    """Decisions about entities: merges, splits and classes, which can be undone."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def decisions(self) -> list[Decision]:
-        """All decisions."""
+    def decisions(self, about: Subject = "identity") -> list[Decision]:
+        """The decisions about identity (merges and splits), classes or phrases."""
         with self._session.read() as snapshot:
-            return read_decisions(snapshot.own)
+            return [d for d in read_decisions(snapshot.own) if d.kind in SUBJECTS[about]]
 
     def iris(self, decisions: Sequence[Decision]) -> list[str]:
         """IRIs of decisions, in their order."""
@@ -76,7 +89,7 @@ class Identity:
                     proposal.justification,
                     proposal.confidence,
                     tool=rule,
-                    date=_today(),
+                    date=today(),
                 )
                 for proposal in propose(snapshot.own, rule, nearest, least)
             ]
@@ -108,7 +121,7 @@ class Identity:
             if row.is_link and row.predicate == EXACT
         ]
         with self._session.write(create=False) as reader:
-            merged = NameDecisions.of(read_decisions(reader), reader.minter).merges
+            merged = Decisions.of(read_decisions(reader), reader.minter).merges
             mention = reader.minter.mention_of_entity
             new = {
                 pair: merge
@@ -127,10 +140,10 @@ class Identity:
                 f"'{name}' and '{other}' are the same name: give the sources in which it names "
                 "another entity, with --in SOURCE --as QUALIFIER"
             )
-        decision = Decision("different", names[0], names[1], note=note, date=_today())
+        decision = Decision("different", names[0], names[1], note=note, date=today())
         with self._session.write(create=False) as reader:
             minter = reader.minter
-            merges = NameDecisions.of(read_decisions(reader), minter).merges
+            merges = Decisions.of(read_decisions(reader), minter).merges
             pair = minter.mention(names[0]), minter.mention(names[1])
             if pair in merges or pair[::-1] in merges:
                 raise UsageError(
@@ -171,36 +184,121 @@ class Identity:
                     )
             decision = Decision(
                 "variant", normalized, qualifier=qualifier, sources=tuple(sorted(iris)),
-                date=_today(), note=note,
+                date=today(), note=note,
             )  # fmt: skip
             record_decisions(reader, [decision])
         return decision
 
-    def undo(self, what: str | None) -> list[Decision]:
+    def retype(self, name: str, *classes: str, note: str = "") -> list[Decision]:
+        """Decide the classes of an entity, instead of those that follow from the documents.
+
+        The entity is named by its IRI or a name. Each class is one of `ENTITY_TYPES`, or the IRI,
+        prefixed name or label of a class of the stored ontologies. Earlier decisions about the
+        classes of the same name are replaced. Raises `UsageError` for an unknown entity or class,
+        and for several entity types.
+        """
+        if not classes:
+            raise UsageError("give the class of the entity: see  sarag ontology show")
+        with self._session.write(create=False) as reader:
+            iris = _classes_named(_schema(reader), classes)
+            entity = _entity(reader, name)
+            normalized = normalize_name(name)
+            if name == entity:
+                normalized = _normalized(reader, reader.minter.mention_of_entity(entity))
+            decisions = [
+                Decision("class", normalized, iri, date=today(), note=note) for iri in iris
+            ]
+            _record_classes(reader, decisions)
+            return decisions
+
+    def class_proposals(self, rule: str = CLASS_IN_NAME) -> list[ClassProposal]:
+        """Classes that a rule proposes for entities, for review.
+
+        The rule ``class-in-name`` proposes the class whose label is the head of the name of an
+        entity ("Lund University"). Raises `UsageError` for an unknown rule.
+        """
+        if rule != CLASS_IN_NAME:
+            raise UsageError(f"unknown rule '{rule}': the only rule is {CLASS_IN_NAME}")
+        with self._session.read() as snapshot:
+            return propose_classes(snapshot.own, _schema(snapshot.own))
+
+    def class_review(self, proposals: Sequence[ClassProposal], delimiter: str = "\t") -> str:
+        """Proposals as a table for `retype_rows`, with a column `decision` for ``accept``."""
+        with self._session.read() as snapshot:
+            return class_table(proposals, _schema(snapshot.own), delimiter)
+
+    def retype_rows(self, path: Path) -> list[Decision]:
+        """Decide the classes in the accepted rows of a table for review.
+
+        Raises `InputError` with the row and column of an unknown name or class, and then decides
+        nothing.
+        """
+        rows = read_review_table(path, (DECISION, "name", "class"))
+        with self._session.write(create=False) as reader:
+            schema = _schema(reader)
+            decisions: list[Decision] = []
+            errors: list[str] = []
+            for row in rows:
+                try:
+                    if row.decision():
+                        decisions.append(_class_decision(reader, schema, row))
+                except ValueError as error:
+                    errors.append(f"row {row.number}, {error}")
+            raise_for_rows(path, errors)
+            _record_classes(reader, decisions)
+            return decisions
+
+    def undo(self, what: str | None, about: Subject = "identity") -> list[Decision]:
         """Undo decisions: one by its IRI, those of a run or a rule, or about a name; None for all.
 
-        Raises `UsageError` if there are none.
+        Only decisions about `about` are undone, by default merges and splits. Raises `UsageError`
+        if there are none.
         """
-        if what is not None and not what.strip():
-            raise UsageError(
-                "give a name, a rule or an IRI to undo, or --undo-all for all decisions"
-            )
         with self._session.write(create=False) as reader:
-            iris = {what, *decisions_of_run(reader, what or "")}
-            name = normalize_name(what or "")
-            undone = [
-                decision
-                for decision in read_decisions(reader)
-                if what is None
-                or decision.iri(reader.minter) in iris
-                or decision.rule == what
-                or name in (decision.name, decision.other)
-            ]
-            if not undone:
-                about = "" if what is None else f" about '{what}'"
-                raise UsageError(f"no decision{about}: see  sarag merge --list")
-            record_decisions(reader, [], undone)
-            return undone
+            return undo_decisions(reader, what, about)
+
+
+_COMMANDS: Mapping[Subject, str] = {
+    "identity": "merge",
+    "classes": "retype",
+    "phrases": "ontology accept",
+}
+
+
+def _schema(reader: GraphReader) -> Schema:
+    return schema_of(ontology_triples(reader))
+
+
+def _classes_named(schema: Schema, classes: Sequence[str]) -> list[str]:
+    """IRIs of classes, each once; raises `UsageError` for unknown ones and for several types."""
+    names = TermNames("class", schema.classes)
+    own = {TYPE_CLASSES[name].value for name in classes if name in TYPE_CLASSES}
+    if len(own) > 1:
+        raise UsageError("an entity has one entity type: give one of " + ", ".join(TYPE_CLASSES))
+    others = (names.resolve(name) for name in classes if name not in TYPE_CLASSES)
+    return list(dict.fromkeys([*own, *others]))
+
+
+def _class_decision(reader: GraphReader, schema: Schema, row: TableRow) -> Decision:
+    """The decision in a row; raises `ValueError` with the column of an unknown name or class."""
+    column = "name"
+    try:
+        _entity(reader, row["name"])
+        column = "class"
+        [class_] = _classes_named(schema, [row["class"]])
+    except UsageError as error:
+        raise ValueError(f"column {column}: {error}") from error
+    return Decision(
+        "class", normalize_name(row["name"]), class_, justification=SEMAPV.LexicalMatching.value,
+        rule=row["rule"], date=today(), note=row["note"],
+    )  # fmt: skip
+
+
+def _record_classes(reader: GraphReader, decisions: Sequence[Decision]) -> None:
+    """Record decisions about classes, instead of earlier ones about the same names."""
+    names = {decision.name for decision in decisions}
+    replaced = [d for d in read_decisions(reader) if d.kind == "class" and d.name in names]
+    record_decisions(reader, decisions, replaced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +327,10 @@ def record_decisions(
     old = set(reader.store.quads(minter.decisions_graph))
     if quads == old:
         return
-    change = refresh(reader, (), (), decisions=NameDecisions.of(decisions, minter))
+    change = refresh(reader, (), (), decisions=Decisions.of(decisions, minter))
     provenance = [(PROV.invalidated, NamedNode(node)) for node in sorted(removed - new.keys())]
     provenance += [(PROV.generated, NamedNode(node)) for node in sorted(new)]
-    what = "names told to be of one thing, or of two" if new else "decisions about names undone"
+    what = "decisions added" if new else "decisions undone"
     run = run_quads(reader, what, started, provenance)
     change = replace(
         change,
@@ -240,6 +338,33 @@ def record_decisions(
         insert=(*change.insert, *sorted(quads - old, key=str), *run),
     )
     reader.store.apply(with_revision(reader, change))
+
+
+def undo_decisions(reader: GraphReader, what: str | None, about: Subject) -> list[Decision]:
+    """Undo decisions by a name, phrase, rule, run or IRI; None for all about this subject.
+
+    Raises `UsageError` if there are none.
+    """
+    if what is not None and not what.strip():
+        raise UsageError("give a name, a rule or an IRI to undo, or --undo-all for all decisions")
+    iris = {what, *decisions_of_run(reader, what or "")}
+    names = {normalize_name(what or ""), phrase_key(what or "")}
+    undone = [
+        decision
+        for decision in read_decisions(reader)
+        if decision.kind in SUBJECTS[about]
+        and (
+            what is None
+            or decision.iri(reader.minter) in iris
+            or decision.rule == what
+            or not names.isdisjoint((decision.name, decision.other))
+        )
+    ]
+    if not undone:
+        named = "" if what is None else f" about '{what}'"
+        raise UsageError(f"no decision{named}: see  sarag {_COMMANDS[about]} --list")
+    record_decisions(reader, [], undone)
+    return undone
 
 
 def decisions_of_run(reader: GraphReader, run: str) -> set[str]:
@@ -250,7 +375,7 @@ def decisions_of_run(reader: GraphReader, run: str) -> set[str]:
 
 def _merges(reader: GraphReader, merges: Sequence[_Merge]) -> list[Decision]:
     """The decisions for merges; raises `UsageError` if one contradicts another decision."""
-    decided = NameDecisions.of(read_decisions(reader), reader.minter)
+    decided = Decisions.of(read_decisions(reader), reader.minter)
     merged_into = dict(decided.merges)
     decisions = []
     for merge in merges:
@@ -269,7 +394,7 @@ def _merges(reader: GraphReader, merges: Sequence[_Merge]) -> list[Decision]:
             )
         merged_into[other] = entity
         name, target = (_normalized(reader, mention) for mention in (other, entity))
-        date = merge.decision.date or _today()
+        date = merge.decision.date or today()
         decisions.append(replace(merge.decision, name=name, other=target, date=date))
     return decisions
 
@@ -325,5 +450,6 @@ def _labels(reader: GraphReader, entities: Sequence[str]) -> dict[str, str]:
     return labels
 
 
-def _today() -> str:
+def today() -> str:
+    """The date in UTC, as in decisions."""
     return datetime.now(UTC).date().isoformat()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.imports import restore as restoring
 from sarag_rdf.imports import run
-from sarag_rdf.imports.options import MAX_SECONDS, ImportOptions
+from sarag_rdf.imports.options import ImportOptions
 from sarag_rdf.imports.run import ImportReport
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Progress
+from sarag_rdf.rdf.child_parser import MAX_SECONDS
 
 
 def import_graph(

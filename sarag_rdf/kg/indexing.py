@@ -23,6 +23,7 @@ from sarag_rdf.index.run import IndexReport
 from sarag_rdf.index.sync import IndexedSources
 from sarag_rdf.index.sync import plan_sync as plan_folder
 from sarag_rdf.index.sync import plan_update as plan_changed
+from sarag_rdf.kg.ontology import extractor_of
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Extractor, Progress
 from sarag_rdf.types import Method
@@ -96,7 +97,7 @@ def plan(
     session: Session, make: MakePlan, extractor: str | Extractor, *, create: bool = True
 ) -> Plan:
     """The plan that `index` would carry out now."""
-    method = session.models.extractor(extractor).method
+    method = extractor_of(session, extractor).method
     with session.read(missing_ok=create, latest=True) as snapshot:
         return make(snapshot.reader if create else snapshot.own, method)
 
@@ -114,7 +115,7 @@ def index(
     A graph that does not exist is created if there is something to index; without `create` it
     raises `NotAGraphError`. Raises `InputError` for a plan that has to be confirmed.
     """
-    loaded = session.models.extractor(extractor)
+    loaded = extractor_of(session, extractor)
     first: Plan | None = None
     if create and not session.location.exists():
         with session.read(missing_ok=True, latest=True) as snapshot:

@@ -11,6 +11,7 @@ from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.models.questions import QuestionEmbedder
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
+from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ports import LLM, Embedder, Extractor
 
 EMBEDDING_CACHE = "embeddings.sqlite"
@@ -99,12 +100,21 @@ class Models:
                 self._llm = registry.make_llm(self._endpoint, self._cache(REPLY_CACHE))
             return self._llm
 
-    def extractor(self, extractor: str | Extractor) -> Extractor:
-        """The extractor of that name, or the one given."""
-        if not isinstance(extractor, str):
-            return extractor
+    def extractor(
+        self, name: str, schema: Schema | None = None, *, recorded: str = ""
+    ) -> Extractor:
+        """The extractor of that name, which follows a schema if it has classes or properties.
+
+        `recorded` is the name of the embedder of the graph.
+        """
         concurrency = self._endpoint.concurrency if self._endpoint else 4
-        return registry.make_extractor(extractor, self.llm, concurrency=concurrency)
+        return registry.make_extractor(
+            name,
+            self.llm,
+            concurrency=concurrency,
+            schema=schema,
+            embedder=lambda: self.embedder(recorded),
+        )
 
     def close(self) -> None:
         """Close the file of the embedding cache; the next use opens it again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sarag_rdf.graph.parts import covers_all_graphs, dataset_graphs
+from sarag_rdf.graph.parts import default_graphs
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Table, Triples
 
@@ -19,9 +19,8 @@ def run_query(
     if not allow_service:
         refuse_network(traits)
     with session.read() as snapshot:
-        reader, over = snapshot.reader, over or session.over
+        store = snapshot.reader.store
         if traits.names_dataset:
-            return reader.store.query(text)
-        if reader.over is not None or covers_all_graphs(reader, over):
-            return reader.store.query(text, union=True)
-        return reader.store.query(text, default_graphs=dataset_graphs(reader, over))
+            return store.query(text)
+        graphs = default_graphs(snapshot.reader, over or session.over)
+        return store.query(text, union=graphs is None, default_graphs=graphs)

@@ -22,6 +22,7 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
+from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import Options, RetrieverOptions, Spec, declared_options
 from sarag_rdf.ports import (
     LLM,
@@ -160,16 +161,27 @@ def make_embedder(name: str | None, endpoint: ModelEndpoint | None) -> Embedder:
 
 
 def make_extractor(
-    chosen: str | Options, llm: Callable[[], LLM], *, concurrency: int = 4
+    chosen: str | Options,
+    llm: Callable[[], LLM],
+    *,
+    concurrency: int = 4,
+    schema: Schema | None = None,
+    embedder: Callable[[], Embedder] | None = None,
 ) -> Extractor:
-    """An extractor: ``spacy`` or ``llm`` with options, or ``openie:FILE``."""
+    """An extractor: ``spacy`` or ``llm`` with options, or ``openie:FILE``.
+
+    The first two follow a `schema` that has classes or properties. With an `embedder`, the prompts
+    of ``llm`` have only the properties that are nearest to the text.
+    """
+    schema = schema if schema and (schema.classes or schema.properties) else None
     if isinstance(chosen, str) and chosen.startswith("openie:"):
         return OpenIEExtractor(Path(chosen.removeprefix("openie:")))
     options = options_of("extractor", chosen)
     if options.name == "spacy":
-        return SpacyExtractor(options)
+        return SpacyExtractor(options, schema)
     if options.name == "llm":
-        return LLMExtractor(llm(), concurrency, options)
+        model = embedder() if schema and embedder else None
+        return LLMExtractor(llm(), concurrency, options, schema, embedder=model)
     raise UsageError("openie needs a file: write openie:FILE")
 
 

@@ -51,7 +51,7 @@ MIN_CHARACTER_COSINE, MIN_EMBEDDING_COSINE = 0.6, 0.75
 MAX_DESCRIPTIONS = 3
 """Descriptions of an entity that are used, the first in alphabetical order."""
 
-Pair = tuple[str, str]
+IriPair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,8 @@ def candidates(
     return _select_best(selected, options.per_entity)
 
 
-def _equal_names(own_index: EntityIndex, target_index: EntityIndex) -> dict[Pair, NameMatch]:
-    result: dict[Pair, NameMatch] = {}
+def _equal_names(own_index: EntityIndex, target_index: EntityIndex) -> dict[IriPair, NameMatch]:
+    result: dict[IriPair, NameMatch] = {}
     for name, entities in own_index.by_name.items():
         for item, item_prefers in target_index.by_name.get(name, {}).items():
             for entity, prefers in entities.items():
@@ -147,15 +147,15 @@ def _equal_names(own_index: EntityIndex, target_index: EntityIndex) -> dict[Pair
 def _similar_names(
     own_index: EntityIndex,
     target_index: EntityIndex,
-    equal: Mapping[Pair, NameMatch],
+    equal: Mapping[IriPair, NameMatch],
     options: CandidateOptions,
     embedder: Callable[[], Embedder],
-) -> dict[Pair, NameMatch]:
+) -> dict[IriPair, NameMatch]:
     """Similar preferred names of items, for entities without an equal name."""
     matched = {entity for entity, _ in equal}
     names = [n for n, bearers in own_index.by_name.items() if not matched.issuperset(bearers)]
     others = [n for n, bearers in target_index.by_name.items() if any(bearers.values())]
-    result: dict[Pair, NameMatch] = {}
+    result: dict[IriPair, NameMatch] = {}
     find = by_characters if options.near == "characters" else by_embedding(embedder())
     for row, column, cosine in find(names, others, options.per_entity):
         for entity in own_index.by_name[names[row]].keys() - matched:
@@ -171,9 +171,9 @@ def _text_cosines(
     target: GraphReader,
     own_index: EntityIndex,
     target_index: EntityIndex,
-    pairs: list[Pair],
+    pairs: list[IriPair],
     embedder: Callable[[], Embedder],
-) -> dict[Pair, float]:
+) -> dict[IriPair, float]:
     """Cosines of the descriptions of pairs where both have one."""
     here = descriptions(own, {a for a, _ in pairs}, own_index.by_name) if pairs else {}
     there = descriptions(target, {b for _, b in pairs}, target_index.by_name) if here else {}
@@ -190,11 +190,11 @@ def _text_cosines(
 
 
 def _score(
-    pair: Pair,
+    pair: IriPair,
     names: NameMatch,
     own_index: EntityIndex,
     target_index: EntityIndex,
-    texts: Mapping[Pair, float],
+    texts: Mapping[IriPair, float],
     options: CandidateOptions,
 ) -> Match:
     entity, item = pair
@@ -220,7 +220,7 @@ def _score(
     )
 
 
-def _select_best(scored: Mapping[Pair, Match], per_entity: int) -> list[Match]:
+def _select_best(scored: Mapping[IriPair, Match], per_entity: int) -> list[Match]:
     """The best candidates of each entity, with the reasons against proposing them."""
     of_entity: defaultdict[str, list[Match]] = defaultdict(list)
     of_item: defaultdict[str, list[float]] = defaultdict(list)

@@ -29,7 +29,7 @@ from sarag_rdf.ports import LLM, Embedder, Matrix, Reply, Vector
 from sarag_rdf.redaction import redacted_data
 from sarag_rdf.types import Usage
 
-Progress = Callable[[int], None]
+OnEmbedded = Callable[[int], None]
 """Called with the number of texts that were done since the last call."""
 
 
@@ -62,7 +62,7 @@ class CachedEmbedder:
     def name(self) -> str:
         return self._embedder.name
 
-    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> Matrix:
+    def embed(self, texts: Sequence[str], progress: OnEmbedded | None = None) -> Matrix:
         """Embed texts, each distinct one once; what is done is kept if the rest is interrupted."""
         keys = [self._key(text) for text in texts]
         found = self._found(dict.fromkeys(keys))

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 import openai
 
-from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY
+from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY, is_http_url
 from sarag_rdf.errors import (
     ContextTooLongError,
     EndpointAuthError,
@@ -25,7 +25,7 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.http import BoundedClient, DeadlineError, ReplySizeError, is_http_url, retry_after
+from sarag_rdf.http import BoundedClient, DeadlineError, ReplySizeError, retry_after
 from sarag_rdf.redaction import (
     MASK,
     holds_password,
@@ -58,11 +58,11 @@ def endpoint_key(given: str | None = None) -> str:
 
 
 def check_base_url(base_url: str) -> None:
-    """Raise `UsageError` for what is no URL of an endpoint, or holds a password."""
+    """Raise `UsageError` for a URL that is not one of an endpoint, or contains a password."""
     if holds_password(base_url):
         raise UsageError(
-            "an endpoint's URL may hold no password: set SARAG_API_KEY in the environment, or "
-            "OPENAI_API_KEY"
+            "the URL of an endpoint must not contain a password: set SARAG_API_KEY in the "
+            "environment, or OPENAI_API_KEY"
         )
     if not is_http_url(base_url):
         raise _no_base_url(base_url)
@@ -71,8 +71,7 @@ def check_base_url(base_url: str) -> None:
 def _no_base_url(text: str) -> UsageError:
     return UsageError(
         f"'{public_origin(masked(text))}' cannot be the base URL of an endpoint: give one that "
-        "begins with "
-        "http:// or https://, for example http://127.0.0.1:8080/v1"
+        "begins with http:// or https://, for example http://127.0.0.1:8080/v1"
     )
 
 

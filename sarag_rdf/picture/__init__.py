@@ -1,1 +1,1 @@
-"""Pictures of one retrieval: an HTML page and a PNG."""
+"""Pictures of one retrieval: an HTML page, an SVG and a PNG, from one drawing (`graph.svg.j2`)."""

@@ -232,15 +232,16 @@ def _outside(box: Points, width: float, height: float) -> float:
 
 _NARROW = frozenset("iIjl.,:;'|!() ftr[]-/")
 _WIDE = frozenset("mwMW@%")
+_NOT_XML = frozenset("\ufffe\uffff")
 _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def clean(text: str) -> str:
-    """Make a text printable: no control, direction-control or surrogate code points, one line."""
+    """Make a text printable: one line, without controls and characters that XML lacks."""
     kept = []
     for character in text:
         category = unicodedata.category(character)
-        if category == "Cs":
+        if category == "Cs" or character in _NOT_XML:
             kept.append("\ufffd")
         elif category == "Cc":
             kept.append(" ")

@@ -21,7 +21,7 @@ from sarag_rdf.ports import Table, Triples
 from sarag_rdf.vocab import PREFIXES, XSD
 
 RESULT_FORMATS = ("table", "csv", "tsv", "json", "turtle", "ntriples")
-Row = Sequence[Any]
+Solution = Sequence[Any]
 """The terms of a solution; None for an unbound variable."""
 _XML_HEADER = '<?xml version="1.0"?>\n<sparql xmlns="http://www.w3.org/2005/sparql-results#">'
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -105,7 +105,9 @@ def encode_footer(format_: str) -> bytes:
     return {"json": b"\n]}}\n", "xml": b"</results></sparql>\n"}.get(format_, b"")
 
 
-def encode_rows(variables: Sequence[str], rows: Iterable[Row], format_: str) -> Iterator[bytes]:
+def encode_rows(
+    variables: Sequence[str], rows: Iterable[Solution], format_: str
+) -> Iterator[bytes]:
     """The bytes of each row."""
     if format_ == "json":
         separator = "\n"
@@ -144,7 +146,7 @@ def _tsv_term(term: Any) -> str:
     return str(term).replace("\t", "\\t")
 
 
-def _json_row(keys: Sequence[str], row: Row) -> str:
+def _json_row(keys: Sequence[str], row: Solution) -> str:
     """A row with its encoded keys; this is where a large result spends most of its time."""
     cells = (
         key + _json_cell(term) for key, term in zip(keys, row, strict=True) if term is not None
@@ -178,7 +180,7 @@ def _json_term(term: Any) -> dict[str, Any]:
     return literal
 
 
-def _xml_row(variables: Sequence[str], row: Row) -> str:
+def _xml_row(variables: Sequence[str], row: Solution) -> str:
     cells = (
         f"<binding name={quoteattr(name)}>{_xml_term(term)}</binding>"
         for name, term in zip(variables, row, strict=True)

@@ -1,4 +1,4 @@
-"""What every strategy does: gathers evidence, calls the model, keeps account, and answers."""
+"""The steps shared by all reasoners: gather evidence, call the model, record usage, answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sarag_rdf.types import (
 )
 
 INSUFFICIENT: Final = "insufficient information"
-"""What `Answer.text` is when the evidence does not settle the question."""
+"""The text of an `Answer` if the evidence is not sufficient."""
 NO_DOCUMENT: Final = "No document was found, or none fits the budget."
 NOTHING: Final = Context(())
 _FENCE = 8
@@ -38,7 +38,7 @@ _ABSTENTIONS = {
 
 
 def final_properties(context: Context) -> dict[str, Any]:
-    """How a reply ends that answers from `context`: whether, what, and on what it rests."""
+    """The last properties of a reply: sufficiency, answer, and citations of the context."""
     labels = list(context.excerpts)
     cited = {"citations": array_of(one_of(labels), 2 * len(labels))}
     return {
@@ -49,7 +49,7 @@ def final_properties(context: Context) -> dict[str, Any]:
 
 
 def abstains(text: str) -> bool:
-    """Whether an answer says that there is none."""
+    """Whether the text of an answer states that there is no answer."""
     return normalize_name(text.strip(" .!\"'")) in _ABSTENTIONS
 
 
@@ -117,7 +117,7 @@ class Conversation:
         citations: Sequence[Citation] = (),
         sufficient: bool = True,
     ) -> Answer:
-        """The outcome, with all that led to it."""
+        """The answer, with its evidence, usage and trace."""
         bare = " ".join(text.split())
         answered = sufficient and not abstains(bare)
         return Answer(
@@ -132,7 +132,7 @@ class Conversation:
         )
 
     def answer_from(self, reply: Mapping[str, Any], context: Context, reasoning: str) -> Answer:
-        """The outcome that a reply with `final_properties` gives."""
+        """The answer of a reply with `final_properties`."""
         excerpts = context.excerpts
         return self.answer(
             reply["final_answer"],
@@ -151,7 +151,7 @@ class Conversation:
 def from_evidence(
     query: Query, gather: Gather, llm: LLM, step: Callable[[Conversation, Context], Answer]
 ) -> Answer:
-    """Retrieve once, and answer by `step`; no call is made if nothing is found."""
+    """Retrieve once, and answer by `step`; no call is made without documents."""
     talk = Conversation(query, gather, llm)
     context = talk.gather().context
     if not context.excerpts:
@@ -159,13 +159,13 @@ def from_evidence(
     return step(talk, context)
 
 
-def told(facts: Sequence[Mapping[str, str]]) -> str:
-    """Questions with their answers, a line each."""
+def format_facts(facts: Sequence[Mapping[str, str]]) -> str:
+    """Questions with their answers, one line each."""
     return "\n".join(f"{fact['question']} {fact['answer']}" for fact in facts)
 
 
 def prompt_text(prompt: str, question: str, context: Context, **values: Any) -> str:
-    """Render ``prompts/<prompt>.j2`` with all that is data behind a fence."""
+    """Render ``prompts/<prompt>.j2`` with all data inside a fence."""
     given = [text for value in values.values() for text in _strings(value)]
     return render_prompt(
         prompt,
@@ -176,8 +176,8 @@ def prompt_text(prompt: str, question: str, context: Context, **values: Any) -> 
     )
 
 
-def holding(answer: str, context: Context) -> list[Citation]:
-    """Citations of the excerpts in which an answer stands word for word."""
+def citations_of(answer: str, context: Context) -> list[Citation]:
+    """Citations of the excerpts that contain an answer word for word."""
     wanted = f" {normalize_name(answer)} "
     return [
         excerpt.citation

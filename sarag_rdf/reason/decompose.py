@@ -16,7 +16,7 @@ from sarag_rdf.reason.conversation import (
     NOTHING,
     Conversation,
     abstains,
-    told,
+    format_facts,
 )
 from sarag_rdf.reason.single import brief_answer, looked_up, reasoned_answer
 from sarag_rdf.types import Answer, Citation, Context, Excerpt, Query, Section
@@ -50,7 +50,7 @@ class DecomposeOptions(Options):
 
 
 class Decompose:
-    """Splits the question, answers the sub-questions in order, then the whole.
+    """Splits the question, answers the sub-questions in order, then the whole question.
 
     Each sub-question, with the answers that it refers to in the place of its references, is
     retrieved for and answered briefly. The whole is answered from evidence for the question and
@@ -80,7 +80,7 @@ class Decompose:
             answers.append("" if abstains(answer) else answer)
             citations += cited
         if self._options.chain and answers:
-            return talk.answer(answers[-1], reasoning=told(facts), citations=citations)
+            return talk.answer(answers[-1], reasoning=format_facts(facts), citations=citations)
         context = talk.gather().context
         if self._options.merge and len(questions) > 1:
             asked = substituted(questions[-1], answers)
@@ -100,9 +100,9 @@ class Decompose:
 
 
 def chain_of(questions: Sequence[str], whole: str) -> list[str]:
-    """Sub-questions that can be asked: each once, none empty, none that is the whole too early.
+    """The valid sub-questions: no duplicates, none empty, and the whole question only at the end.
 
-    References are to the questions that are left.
+    References are renumbered to the remaining questions.
 
     >>> chain_of(["Who is it?", "Who is it?", "Where was #1 born?"], "Where was it born?")
     ['Who is it?', 'Where was #1 born?']
@@ -127,7 +127,7 @@ def chain_of(questions: Sequence[str], whole: str) -> list[str]:
 
 
 def substituted(question: str, answers: Sequence[str]) -> str:
-    """A question with ``#1`` replaced by the first answer, or by nothing where there is none.
+    """A question with ``#1`` replaced by the first answer, or by nothing if there is none.
 
     >>> substituted("When did #2 join #1?", ["Ulm", "Ada"])
     'When did Ada join Ulm?'
@@ -141,7 +141,7 @@ def substituted(question: str, answers: Sequence[str]) -> str:
 
 
 def joined(first: Context, second: Context) -> Context:
-    """Both contexts as one, relabelled; a document of both is shown once, with all its spans."""
+    """Both contexts merged and relabelled; a document in both appears once, with all its spans."""
     shown: dict[str, set[tuple[int, int]]] = {}
     for excerpt in (*first.excerpts.values(), *second.excerpts.values()):
         shown.setdefault(excerpt.document.iri, set()).update(excerpt.spans)

@@ -15,8 +15,8 @@ from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     Conversation,
     final_properties,
+    format_facts,
     from_evidence,
-    told,
 )
 from sarag_rdf.types import Answer, Context, Query
 
@@ -50,4 +50,4 @@ def generic_cot_answer(talk: Conversation, context: Context, *, max_tokens: int 
     step = object_of(question=string(200), answer=string(200))
     schema = object_of(steps=array_of(step, STEPS, min_items=1), **final_properties(context))
     reply = talk.call("generic_cot", schema, context=context, max_tokens=max_tokens)
-    return talk.answer_from(reply, context, told(reply["steps"]))
+    return talk.answer_from(reply, context, format_facts(reply["steps"]))

@@ -1,4 +1,4 @@
-"""Runs plain-word patterns on the graph: links names, matches predicates, binds variables."""
+"""Evaluates patterns in plain words: links names, matches predicates, binds variables."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sarag_rdf.iris import normalize_name
 from sarag_rdf.network.edges import Rows
 from sarag_rdf.network.kinds import ABOUT, RELATED_TO
 from sarag_rdf.ports import Table
-from sarag_rdf.reason.patterns import Pattern, PatternQuery, Term
+from sarag_rdf.reason.patterns import Pattern, PatternQuery, PatternTerm
 from sarag_rdf.resources import render_query
 from sarag_rdf.retrieve.view import GraphView
 
 NEAREST = 5
-"""Entities of the nearest names that a name may be linked to, beside those of that very name."""
+"""Maximum number of entities with similar names, beside those with exactly that name."""
 
 
 class Grounder:
@@ -33,7 +33,7 @@ class Grounder:
         self._view = view
 
     def ground(self, query: PatternQuery) -> Grounding:
-        """Link, match and bind; raises what the store and the embedder raise."""
+        """Link, match and bind; raises the errors of the store and the embedder."""
         terms = {end for p in query.patterns for end in (p.subject, p.object)}
         linked = {t: self._linked(t.text) for t in sorted(terms, key=str) if not t.is_variable}
         every = tuple(link for links in linked.values() for link in links)
@@ -50,7 +50,7 @@ class Grounder:
         return Grounding(every, bindings, problem, sparql, True)
 
     def _linked(self, name: str) -> tuple[Linked, ...]:
-        """Entities of this name or alias, and those of near names with a word in common."""
+        """Entities with this name or alias, and with similar names that share a word with it."""
         view = self._view
         key = normalize_name(name)
         exact = view.names.entities([key]).get(key, {})
@@ -73,37 +73,37 @@ def _words(name: str) -> set[str]:
 
 
 RELATIONSHIPS = 30
-"""Relationships that a pattern may match: those whose texts are nearest to it."""
+"""Maximum number of relationships that a pattern matches: those with the nearest texts."""
 ROWS = 5000
-"""Rows of bindings that are read at most."""
+"""Maximum number of rows of bindings."""
 SHOWN = 10
-"""Bindings that are given, the best for each value of what is asked for."""
+"""Maximum number of bindings returned, one for each value of the selected variable."""
 
 
 class PatternMatch:
-    """One query: what its terms may be (entities by IRI), what its patterns match."""
+    """One query: the entities of its terms by IRI, and the relationships of its patterns."""
 
     def __init__(
-        self, view: GraphView, query: PatternQuery, linked: Mapping[Term, Sequence[Linked]]
+        self, view: GraphView, query: PatternQuery, linked: Mapping[PatternTerm, Sequence[Linked]]
     ) -> None:
         self._view, self._query, self._linked = view, query, linked
-        self._known: dict[Term, set[str]] = {
+        self._known: dict[PatternTerm, set[str]] = {
             term: {link.entity for link in links} for term, links in linked.items()
         }
         self._matched: dict[int, dict[str, float]] = {}
-        self._same: dict[Term, set[tuple[str, str]]] = {}
+        self._same: dict[PatternTerm, set[tuple[str, str]]] = {}
 
     @cached_property
-    def _numbers(self) -> dict[Term, int]:
+    def _numbers(self) -> dict[PatternTerm, int]:
         """Term -> number in the names of its columns: ``v1``, and ``e1_0`` in pattern 0."""
         return {term: number for number, term in enumerate(self._uses)}
 
     @cached_property
-    def _uses(self) -> Counter[Term]:
+    def _uses(self) -> Counter[PatternTerm]:
         return Counter(end for p in self._query.patterns for end in (p.subject, p.object))
 
     def match(self) -> str:
-        """Find the relationships of each pattern, the best known first; or say what fails."""
+        """Find relationships for each pattern, most constrained first, or return the problem."""
         patterns = self._query.patterns
         while len(self._matched) < len(patterns):
             number = max(
@@ -125,7 +125,7 @@ class PatternMatch:
         return ""
 
     def _near(self, pattern: Pattern) -> dict[str, tuple[float, tuple[str, str]]]:
-        """The nearest relationships that touch what is known: similarity and ends."""
+        """The nearest relationships with a known end: their similarities and ends."""
         network, view = self._view.network, self._view
         known = [end for end in _ends_of(pattern) if end in self._known]
         names = [end for end in known if not end.is_variable]
@@ -147,7 +147,7 @@ class PatternMatch:
         }
 
     def _touching(self, entities: set[str]) -> Rows:
-        """Relationships that have an end among these, or whose document is about one of them."""
+        """Relationships with one of these entities as an end, or as the topic of their document."""
         network = self._view.network
         rows = rows_of(network.entities, sorted(entities))
         topics = np.unique(network[ABOUT].source[network.incoming(ABOUT, rows)])
@@ -158,7 +158,7 @@ class PatternMatch:
         return np.union1d(incident, of_documents)
 
     def _standing_for(self, entities: Iterable[str]) -> list[tuple[str, str]]:
-        """(thing, entity): each entity itself, and what parts of its name between commas name."""
+        """(entity, related entity): each itself, and those named by parts of its name at commas."""
         wanted = sorted(set(entities))
         labels = entity_labels(self._view.reader, wanted)
         parts = {e: [p.strip() for p in labels[e][0].split(",")] for e in wanted}
@@ -176,9 +176,9 @@ class PatternMatch:
         return pairs
 
     def sparql(self) -> str:
-        """The query that joins what was matched."""
+        """The SPARQL query that joins the matched relationships."""
 
-        def end(term: Term, pattern: int) -> dict[str, Any]:
+        def end(term: PatternTerm, pattern: int) -> dict[str, Any]:
             given = sorted(link.entity for link in self._linked.get(term, ()))
             same = sorted(self._same.get(term, ()))
             return {
@@ -204,12 +204,12 @@ class PatternMatch:
         )
 
     def bindings(self, sparql: str) -> tuple[Binding, ...]:
-        """Run it; the best solution for each value of what is asked for, the best first."""
+        """Run the query: the best solution for each value of the selected variable, best first."""
         result = self._view.reader.store.query(sparql)
         if not isinstance(result, Table):
             raise StoreError("a SELECT query was expected")
         nearness = {k.entity: k.similarity for links in self._linked.values() for k in links}
-        asked = Term(self._query.select, is_variable=True)
+        asked = PatternTerm(self._query.select, is_variable=True)
         first = next(n for n, p in enumerate(self._query.patterns) if asked in _ends_of(p))
         own = {
             f"v{self._numbers[asked]}",
@@ -262,19 +262,19 @@ class PatternMatch:
         )
 
 
-def _ends_of(pattern: Pattern) -> tuple[Term, Term]:
+def _ends_of(pattern: Pattern) -> tuple[PatternTerm, PatternTerm]:
     return pattern.subject, pattern.object
 
 
 def _said(pattern: Pattern) -> str:
-    """A pattern as the words that a relationship's text is compared with."""
+    """The words of a pattern, to be compared with the texts of relationships."""
     ends = ["" if e.is_variable else e.text for e in (pattern.subject, pattern.object)]
     return " ".join(f"{ends[0]} {pattern.predicate} {ends[1]}".split())
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """An entity that a name stands for; `similarity` is 1 for its very name or alias."""
+    """An entity that a name refers to; `similarity` is 1 for its exact name or alias."""
 
     name: str
     entity: str
@@ -294,7 +294,7 @@ class Support:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """One solution: entity and name of each variable, and what supports each pattern.
+    """One solution: the entity and name of each variable, and the support of each pattern.
 
     `score` is the mean of the similarities of patterns with the texts of their relationships and
     of names with those of their entities.
@@ -309,9 +309,9 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Grounding:
-    """How far a query came: linked if every name is an entity, bound if there are bindings.
+    """The result of a query: linked if every name is an entity, bound if there are bindings.
 
-    `problem` says what failed; `sparql` is what was run.
+    `problem` is the reason of a failure; `sparql` is the query that was run.
     """
 
     linked: tuple[Linked, ...] = ()

@@ -1,7 +1,7 @@
-"""Queries of a few triple patterns in plain words, as models write them, read into a structure.
+"""Parses queries of a few triple patterns in plain words, as language models write them.
 
 The form is that of SPARQL with names in the place of IRIs: ``SELECT ?answer WHERE { ?lake name
-"Lake Orrin" . ?lake "located in" ?answer }``. What models add to it is tolerated: prefixes before
+"Lake Orrin" . ?lake "located in" ?answer }``. Additions of models are accepted: prefixes before
 colons, camel case, underscores, missing quotation marks, ``;`` between predicates of one subject.
 """
 
@@ -11,11 +11,11 @@ import re
 from dataclasses import dataclass
 
 MOST = 4
-"""Patterns that are read: the first ones; small models may repeat themselves without end."""
+"""Maximum number of patterns; further ones are ignored, as small models may repeat themselves."""
 NAMING = frozenset(
     {"name", "named", "label", "called", "is called", "is named", "has name", "title", "titled"}
 )
-"""Predicates that say what a variable is called."""
+"""Predicates whose object is the name of a variable."""
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<variable>[?$]\w+)
@@ -33,12 +33,12 @@ _SELECT = re.compile(r"(?is)\bselect\b(.*?)(?:\bwhere\b|\{)")
 
 
 class PatternError(ValueError):
-    """The text is no query of triple patterns; the message says what is wrong with it."""
+    """The text is not a query of triple patterns; the message states the problem."""
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
-    """A variable by its name, or a name in plain words."""
+class PatternTerm:
+    """A variable, or a name in plain words."""
 
     text: str
     is_variable: bool = False
@@ -48,14 +48,14 @@ class Term:
 class Pattern:
     """Subject, predicate in plain words, object."""
 
-    subject: Term
+    subject: PatternTerm
     predicate: str
-    object: Term
+    object: PatternTerm
 
 
 @dataclass(frozen=True, slots=True)
 class PatternQuery:
-    """What is asked for, what is known of it, and what variables are called."""
+    """The selected variable, the triple patterns, and the names of variables."""
 
     select: str
     patterns: tuple[Pattern, ...]
@@ -68,9 +68,9 @@ class PatternQuery:
 
 
 def parse_patterns(text: str) -> PatternQuery:
-    """Read a query, the first `MOST` of its distinct patterns; raises `PatternError`.
+    """Parse a query, up to the first `MOST` distinct patterns; raises `PatternError`.
 
-    A pattern that names a variable puts the name in its place everywhere.
+    A pattern that names a variable replaces it by the name in all patterns.
 
     >>> query = parse_patterns('SELECT ?b WHERE { ?a name "Lake Orrin" . ?a locatedIn ?b . }')
     >>> [(p.subject.text, p.predicate, p.object.text) for p in query.patterns], query.select
@@ -85,7 +85,7 @@ def parse_patterns(text: str) -> PatternQuery:
         if not triple.object.is_variable
     }
 
-    def named(term: Term) -> Term:
+    def named(term: PatternTerm) -> PatternTerm:
         return names.get(term.text, term) if term.is_variable else term
 
     every = dict.fromkeys(
@@ -110,10 +110,10 @@ def _body(text: str) -> str:
 
 def _triples(body: str) -> list[Pattern]:
     triples: list[Pattern] = []
-    terms: list[Term] = []
-    subject: Term | None = None
+    terms: list[PatternTerm] = []
+    subject: PatternTerm | None = None
     for term in [*_terms(body), "."]:
-        if isinstance(term, Term):
+        if isinstance(term, PatternTerm):
             terms.append(term)
             continue
         if terms:
@@ -124,10 +124,10 @@ def _triples(body: str) -> list[Pattern]:
     return triples
 
 
-def _triple(terms: list[Term]) -> Pattern:
+def _triple(terms: list[PatternTerm]) -> Pattern:
     """The first and the last term are the ends; the words between them are the predicate."""
     if len(terms) < 3:
-        raise PatternError(f"'{' '.join(term.text for term in terms)}' is no triple")
+        raise PatternError(f"'{' '.join(term.text for term in terms)}' is not a triple")
     first, *middle, last = terms
     if any(term.is_variable for term in middle):
         raise PatternError(
@@ -135,12 +135,12 @@ def _triple(terms: list[Term]) -> Pattern:
         )
     predicate = " ".join(_plain(term.text) for term in middle).strip().casefold()
     if not predicate:
-        raise PatternError(f"there is no predicate between '{first.text}' and '{last.text}'")
+        raise PatternError(f"no predicate between '{first.text}' and '{last.text}'")
     return Pattern(first, " ".join(predicate.split()), last)
 
 
-def _terms(body: str) -> list[Term | str]:
-    found: list[Term | str] = []
+def _terms(body: str) -> list[PatternTerm | str]:
+    found: list[PatternTerm | str] = []
     place = 0
     while match := _TOKEN.match(body, place):
         if match.end() == place:
@@ -150,11 +150,11 @@ def _terms(body: str) -> list[Term | str]:
         if kind == "mark":
             found.append(value)
         elif kind == "variable":
-            found.append(Term(value[1:], is_variable=True))
+            found.append(PatternTerm(value[1:], is_variable=True))
         elif kind in ("double", "single"):
-            found.append(Term(" ".join(re.sub(r"\\(.)", r"\1", value).split())))
+            found.append(PatternTerm(" ".join(re.sub(r"\\(.)", r"\1", value).split())))
         else:
-            found.append(Term(_plain(value)))
+            found.append(PatternTerm(_plain(value)))
     if body[place:].strip():
         raise PatternError(f"it cannot be read from '{body[place:].strip()[:30]}' on")
     return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sarag_rdf.json_schema import object_of, string
 from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import Conversation, told
+from sarag_rdf.reason.conversation import Conversation, format_facts
 from sarag_rdf.reason.single import looked_up
 from sarag_rdf.types import Answer, Citation, Query
 
@@ -29,7 +29,7 @@ class SelfAskOptions(Options):
 class SelfAsk:
     """At most `steps` follow-up questions, two calls each, and a call for the answer.
 
-    It ends early with an answer, or with a follow-up question that is empty or was asked before.
+    Stops early at an answer, or at a follow-up question that is empty or repeated.
     """
 
     options = SelfAskOptions
@@ -59,4 +59,4 @@ class SelfAsk:
             found, cited = looked_up(talk, follow_up)
             citations += cited
             facts.append({"question": follow_up, "answer": found})
-        return talk.answer(final, reasoning=told(facts), citations=citations)
+        return talk.answer(final, reasoning=format_facts(facts), citations=citations)

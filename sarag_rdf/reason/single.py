@@ -17,9 +17,9 @@ from sarag_rdf.reason.conversation import (
     NOTHING,
     Conversation,
     abstains,
+    citations_of,
     final_properties,
     from_evidence,
-    holding,
 )
 from sarag_rdf.types import Answer, Citation, Context, Query
 
@@ -43,7 +43,7 @@ class Single:
         self._options = options or SingleOptions()
 
     def answer(self, query: Query) -> Answer:
-        """No call is made without documents. A brief answer cites where it stands."""
+        """No call is made without documents. A brief answer cites the excerpts that contain it."""
         reasoned = partial(reasoned_answer, max_tokens=self._options.max_tokens)
         step = brief_answer if self._options.brief else reasoned
         return from_evidence(query, self._gather, self._llm, step)
@@ -56,7 +56,7 @@ def reasoned_answer(
     *,
     max_tokens: int = 1024,
 ) -> Answer:
-    """A call for reasoning, the answer, and the documents that it rests on."""
+    """A call for reasoning, the answer, and citations of its documents."""
     schema = object_of(reasoning=string(2000), **final_properties(context))
     reply = talk.call("answer", schema, context=context, max_tokens=max_tokens, facts=facts)
     return talk.answer_from(reply, context, reply["reasoning"])
@@ -65,9 +65,9 @@ def reasoned_answer(
 def brief_answer(
     talk: Conversation, context: Context, facts: Sequence[dict[str, str]] = ()
 ) -> Answer:
-    """A call for the bare answer alone; it cites the excerpts in which it stands word for word."""
+    """A call for the bare answer alone; it cites the excerpts that contain it word for word."""
     text = brief_text(talk, context, facts)
-    return talk.answer(text, citations=holding(text, context))
+    return talk.answer(text, citations=citations_of(text, context))
 
 
 def brief_text(
@@ -86,11 +86,10 @@ def brief_text(
 
 
 def looked_up(talk: Conversation, question: str) -> tuple[str, list[Citation]]:
-    """Retrieve for a sub-question, answer it briefly, and cite where the answer stands.
+    """Retrieve for a sub-question, answer it briefly, and cite excerpts with the answer.
 
-    The answer is `INSUFFICIENT` where nothing is asked or found, and no citation goes with an
-    abstention.
+    The answer is `INSUFFICIENT` for an empty question or context. An abstention has no citations.
     """
     context = talk.gather(question).context if question else NOTHING
     answer = brief_text(talk, context, question=question) if context.excerpts else INSUFFICIENT
-    return answer, [] if abstains(answer) else holding(answer, context)
+    return answer, [] if abstains(answer) else citations_of(answer, context)

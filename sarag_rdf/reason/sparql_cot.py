@@ -42,7 +42,7 @@ class SparqlCot:
 
 
 def sparql_cot_answer(talk: Conversation, context: Context, *, max_tokens: int = 1024) -> Answer:
-    """The call, and what it gives."""
+    """Call the model, and answer from its reply."""
     reply = sparql_cot_reply(talk, context, max_tokens=max_tokens)
     return talk.answer_from(reply, context, query_and_bindings(reply))
 

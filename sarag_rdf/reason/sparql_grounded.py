@@ -1,7 +1,8 @@
-"""SPARQL chain of thought that is run on the graph: the model's patterns meet what is stored.
+"""SPARQL chain of thought that is run on the graph: the model's patterns are matched with it.
 
-Grown from "The Reasoning Bottleneck in Graph-RAG" (section 3.1), where the query is a way of
-thinking alone. Here it is read, linked and executed; what it binds is evidence, with provenance.
+Extends "The Reasoning Bottleneck in Graph-RAG" (section 3.1), where the query only
+guides the reasoning. Here it is parsed, linked and executed; its bindings are evidence, with
+provenance.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from sarag_rdf.reason.sparql_cot import query_and_bindings, sparql_cot_reply
 from sarag_rdf.types import Answer, Context, Query
 
 GIVEN = 5
-"""Bindings that are handed back to the model at most."""
+"""Maximum number of bindings shown to the model."""
 
 
 class Grounds(Protocol):
-    """What runs queries: `sarag_rdf.reason.grounding.Grounder`."""
+    """Evaluates queries; see `sarag_rdf.reason.grounding.Grounder`."""
 
     def ground(self, query: PatternQuery) -> Grounding: ...
 
@@ -43,7 +44,7 @@ class SparqlGroundedOptions(Options):
 
 
 class SparqlGrounded:
-    """One call as in sparql-cot; and a second where the graph does not confirm its answer.
+    """One call as in sparql-cot, and a second if the graph does not confirm its answer.
 
     The trace has a note ``grounding`` that says whether the query was parsed, linked and bound,
     what failed, and whether a binding agrees with the model's own answer. Where nothing is bound
@@ -76,7 +77,7 @@ class SparqlGrounded:
     def _grounded(
         self, talk: Conversation, reply: Mapping[str, Any]
     ) -> tuple[Sequence[Binding], bool]:
-        """What the query binds, and whether one of the values is the model's answer."""
+        """The bindings of the query, and whether one of the values is the model's answer."""
         parsed = True
         try:
             grounding = self._grounder.ground(parse_patterns(reply["query"]))
@@ -113,7 +114,7 @@ class SparqlGrounded:
         reply: Mapping[str, Any],
         bindings: Sequence[Binding],
     ) -> Answer:
-        """A second call that sees the bindings, each with the sentences that support it."""
+        """A second call with the bindings, each with the sentences that support it."""
         rows = [
             {"value": binding.value, "support": [support.text for support in binding.support]}
             for binding in bindings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sarag_rdf.network.kinds import ABOUT, DESCRIBES
@@ -10,9 +10,6 @@ from sarag_rdf.network.spreading import Contributions, Round
 from sarag_rdf.types import Arrival, Step
 
 Chain = tuple[Step, ...]
-
-
-# ------------------------------------------------------------------- Rounds of documents
 
 
 def arrivals(rounds: Sequence[Round], document: int) -> tuple[Arrival, ...]:
@@ -178,24 +175,3 @@ def _from_document(round_: Round, entity: int, without: int) -> tuple[int, float
         return -1, 0.0
     document = int(sources[best])
     return document, float(round_.outgoing[document])
-
-
-# --------------------------------------------------------------------- Steps one by one
-
-
-def chain_through(node: str, steps: Mapping[str, Sequence[Step]], seeds: Iterable[str]) -> Chain:
-    """Steps from a seed to a node, each the largest of those before the next one.
-
-    `steps` maps each node to the steps that lead to it. The chain to a seed is empty.
-    """
-    starts = frozenset(seeds)
-    chain: list[Step] = []
-    before = float("inf")
-    while node not in starts:
-        earlier = [step for step in steps.get(node, ()) if step.round < before]
-        if not earlier:
-            return ()
-        best = min(earlier, key=lambda s: (-s.amount, s.round, s.origin, s.relationship))
-        chain.append(best)
-        node, before = best.origin, best.round
-    return tuple(reversed(chain))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,7 +14,7 @@ import numpy as np
 from sarag_rdf.arrays import rows_of
 from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO, SAME_AS
 from sarag_rdf.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
-from sarag_rdf.retrieve.chains import chain_through
+from sarag_rdf.retrieve.chains import Chain
 from sarag_rdf.retrieve.explanation import Explanation, ScoredDocument, retrieved
 from sarag_rdf.retrieve.neighbourhood import (
     identities_of,
@@ -103,7 +105,7 @@ class SaragPaper:
         joined = [(RELATED_TO.name, k.relationship, k.subject, k.object, k.weight) for k in links]
         joined += [(SAME_AS.name, SAME_AS.predicate, names[s], names[o], 1.0) for s, o in identical]
         starts = frozenset(seed.node for seed in seeds)
-        activation, steps = spread_paper(both_ways(joined), starts)
+        activation, transfers = spread_paper(both_ways(joined), starts)
         activated = frozenset(e for e, a in activation.items() if a > options.tau_a)
         relationships = sorted(
             (
@@ -113,11 +115,9 @@ class SaragPaper:
             ),
             key=lambda k: (-k.similarity, k.relationship),
         )
-        to_node: defaultdict[str, list[Step]] = defaultdict(list)
-        for passed in steps:
-            to_node[passed.target].append(passed)
         reached = {entity: amount for entity, amount in activation.items() if amount > 0.0}
-        chains = {entity: chain_through(entity, to_node, starts) for entity in reached}
+        maxima = running_maxima(transfers)
+        chains = {entity: strongest_chain(entity, maxima, starts) for entity in reached}
         best: dict[str, tuple[float, str]] = {}
         describing = step.incoming(DESCRIBES, rows_of(iris.entities, sorted(activated)))
         for row, contributor in describing.pairs().tolist():
@@ -184,18 +184,35 @@ def both_ways(
     return {entity: sorted(several) for entity, several in outgoing.items()}
 
 
+class Transfer(NamedTuple):
+    """Activation passed between two entities; the fields are those of `Step`.
+
+    A walk makes very many transfers, of which chains contain few. A tuple takes a fraction of the
+    time of a `Step`.
+    """
+
+    round: int
+    origin: str
+    target: str
+    relationship: str
+    weight: float
+    amount: float
+    activation: float
+    kind: EdgeKindName
+
+
 def spread_paper(
     edges: Mapping[str, Sequence[WeightedEdge]], seeds: Iterable[str]
-) -> tuple[dict[str, float], list[Step]]:
+) -> tuple[dict[str, float], list[Transfer]]:
     """Algorithm 1 with its order fixed: seeds ascending, outgoing edges in the order given.
 
     Each seed in turn is set to 1, and a breadth-first walk from it adds to every target ``weight
     * activation of the node``, bounded by 1; `visited` is reset for each seed, so that a node
-    fires again. Returns the activation of all nodes that were reached, in [0, 1], and every step,
-    numbered from 0. The result depends on the order, which is therefore part of it.
+    fires again. Returns the activation of all nodes that were reached, in [0, 1], and every
+    transfer, numbered from 0. The result depends on the order, which is therefore part of it.
     """
     activation: dict[str, float] = {}
-    steps: list[Step] = []
+    transfers: list[Transfer] = []
     for seed in sorted(set(seeds)):
         activation[seed] = 1.0
         visited: set[str] = set()
@@ -207,21 +224,45 @@ def spread_paper(
             visited.add(node)
             for target, relationship, weight, kind in edges.get(node, ()):
                 amount = weight * activation[node]
-                activation[target] = min(1.0, activation.get(target, 0.0) + amount)
-                steps.append(
-                    Step(
-                        len(steps),
-                        node,
-                        target,
-                        relationship,
-                        weight,
-                        amount,
-                        activation[target],
-                        kind,
-                        "entity",
-                        "entity",
+                activation[target] = total = min(1.0, activation.get(target, 0.0) + amount)
+                transfers.append(
+                    Transfer(
+                        len(transfers), node, target, relationship, weight, amount, total, kind
                     )
                 )
                 if target not in visited:
                     queue.append(target)
-    return activation, steps
+    return activation, transfers
+
+
+def running_maxima(transfers: Iterable[Transfer]) -> dict[str, list[Transfer]]:
+    """The transfers to each entity that are larger than all earlier ones to it, in order.
+
+    The last one before a given round is the largest before that round, and the first of equals.
+    """
+    maxima: defaultdict[str, list[Transfer]] = defaultdict(list)
+    for transfer in transfers:
+        earlier = maxima[transfer.target]
+        if not earlier or transfer.amount > earlier[-1].amount:
+            earlier.append(transfer)
+    return dict(maxima)
+
+
+def strongest_chain(
+    entity: str, maxima: Mapping[str, Sequence[Transfer]], seeds: Collection[str]
+) -> Chain:
+    """Steps from a seed to an entity, each the largest of those before the next one.
+
+    `maxima` are those of `running_maxima`. The chain to a seed is empty.
+    """
+    chain: list[Step] = []
+    before = sys.maxsize
+    while entity not in seeds:
+        several = maxima.get(entity, ())
+        place = bisect_left(several, before, key=lambda transfer: transfer.round)
+        if not place:
+            return ()
+        largest = several[place - 1]
+        chain.append(Step(*largest, "entity", "entity"))
+        entity, before = largest.origin, largest.round
+    return tuple(reversed(chain))

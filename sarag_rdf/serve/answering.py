@@ -21,7 +21,7 @@ from sarag_rdf.errors import (
 )
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
-from sarag_rdf.serve.jobs import ErrorReply, QuestionJob, Reply, RequestError
+from sarag_rdf.serve.jobs import ErrorReply, JobReply, QuestionJob, RequestError
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import Fingerprint, fingerprint
 from sarag_rdf.serve.spool import Spool
@@ -47,11 +47,11 @@ class QuestionExecutor:
         with suppress(SaragError, OSError):  # reported by the first question
             self._current_graph()
 
-    def answer(self, job: QuestionJob) -> Reply | ErrorReply:
+    def answer(self, job: QuestionJob) -> JobReply | ErrorReply:
         """The result as JSON, or the error as JSON with its status."""
         return catch_errors(lambda: self._reply(job))
 
-    def _reply(self, job: QuestionJob) -> Reply:
+    def _reply(self, job: QuestionJob) -> JobReply:
         try:
             result = self._run(job)
         except SaragError as error:
@@ -59,7 +59,7 @@ class QuestionExecutor:
         with Spool(self._folder) as spool:
             spool.write(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode())
             head, path = spool.finish()
-            return Reply(200, JSON, head, path)
+            return JobReply(200, JSON, head, path)
 
     def _run(self, job: QuestionJob) -> dict[str, Any]:
         kg = self._current_graph()
@@ -84,12 +84,12 @@ def answer_questions(
     run_jobs(pipe, folder, QuestionExecutor(Path(folder), settings, open_graph).answer)
 
 
-def error_reply(error: SaragError) -> Reply:
+def error_reply(error: SaragError) -> JobReply:
     """An error as JSON, with a machine-readable code and a message."""
     status, code = _status(error)
     headers = dict(error.headers) if isinstance(error, RequestError) else {}
     data = {"error": {"code": code, "message": one_line(str(error))}}
-    return Reply(status, JSON, json.dumps(data, ensure_ascii=False).encode(), headers=headers)
+    return JobReply(status, JSON, json.dumps(data, ensure_ascii=False).encode(), headers=headers)
 
 
 def _status(error: SaragError) -> tuple[int, str]:

@@ -8,9 +8,9 @@ from typing import Any
 import pyoxigraph as ox
 
 from sarag_rdf.serve.http import RDF_TYPES, content_type, negotiate
-from sarag_rdf.serve.jobs import DescribeJob, Reply
+from sarag_rdf.serve.jobs import DescribeJob, JobReply
 from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import Fingerprint, Snapshot
+from sarag_rdf.serve.snapshot import Fingerprint, StoreSnapshot
 from sarag_rdf.vocab import DCTERMS, PREFIXES, RDF, SARAG, VOID, XSD, Namespace
 
 SD = Namespace("http://www.w3.org/ns/sparql-service-description#")
@@ -24,7 +24,7 @@ _COUNTS = "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g ORDE
 _counts_cache: dict[Fingerprint | None, list[tuple[Any, int]]] = {}
 
 
-def describe(snapshot: Snapshot, job: DescribeJob, settings: ServeSettings) -> Reply:
+def describe(snapshot: StoreSnapshot, job: DescribeJob, settings: ServeSettings) -> JobReply:
     """The description in the requested format."""
     media_type = negotiate(job.accept, RDF_TYPES)
     graphs = _graphs(snapshot)
@@ -33,10 +33,10 @@ def describe(snapshot: Snapshot, job: DescribeJob, settings: ServeSettings) -> R
     triples += _dataset(snapshot, job.endpoint, graphs, union=union)
     prefixes = {**PREFIXES, "sd": SD.base, "formats": FORMATS.base}
     data = ox.serialize(triples, format=RDF_TYPES[media_type], prefixes=prefixes)
-    return Reply(200, content_type(media_type), data or b"")
+    return JobReply(200, content_type(media_type), data or b"")
 
 
-def _graphs(snapshot: Snapshot) -> list[tuple[Any, int]]:
+def _graphs(snapshot: StoreSnapshot) -> list[tuple[Any, int]]:
     """Named graphs with their sizes, cached for the current state of the store."""
     store, key = snapshot.store(), snapshot.fingerprint
     if key not in _counts_cache:
@@ -69,7 +69,7 @@ def _service(endpoint: str, settings: ServeSettings, *, union: bool) -> Iterator
 
 
 def _dataset(
-    snapshot: Snapshot, endpoint: str, graphs: list[tuple[Any, int]], *, union: bool
+    snapshot: StoreSnapshot, endpoint: str, graphs: list[tuple[Any, int]], *, union: bool
 ) -> Iterator[ox.Triple]:
     dataset = ox.NamedNode(endpoint + "#dataset")
     default = ox.NamedNode(endpoint + "#default-graph")

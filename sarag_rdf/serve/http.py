@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from sarag_rdf.errors import one_line
-from sarag_rdf.serve.jobs import Reply, RequestError
+from sarag_rdf.serve.jobs import JobReply, RequestError
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.spool import CHUNK
 
@@ -193,7 +193,7 @@ def error_response(_: Request, error: Exception) -> Response:
     return PlainTextResponse(f"{one_line(str(error))}\n", error.status, dict(error.headers))
 
 
-def to_response(reply: Reply) -> Response:
+def to_response(reply: JobReply) -> Response:
     """The response for a worker's reply; its file is unlinked as soon as it is open."""
     headers = {"Vary": "Accept", **reply.headers}
     if reply.media_type:

@@ -92,7 +92,7 @@ Job = ReadJob | UpdateJob | WriteGraphJob
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class JobReply:
     """A response; the body is `head`, followed by the content of the file at `path`, if any."""
 
     status: int

@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.serve.jobs import ErrorReply, Reply, RequestError
+from sarag_rdf.serve.jobs import ErrorReply, JobReply, RequestError
 from sarag_rdf.serve.spool import remove_spools
 
 Target = Callable[..., None]
@@ -42,7 +42,7 @@ class _WorkerProcess:
             self._pipe = pipe
         return self._pipe
 
-    async def run(self, job: object, seconds: float) -> Reply | ErrorReply | None:
+    async def run(self, job: object, seconds: float) -> JobReply | ErrorReply | None:
         """The reply to a job; None if the process died. Raises `TimeoutError`."""
         pipe = self.start()
         try:
@@ -50,7 +50,7 @@ class _WorkerProcess:
                 await _receive(pipe, _STARTUP_TIMEOUT)
                 self._ready = True
             pipe.send((job, seconds))
-            reply: Reply | ErrorReply = await _receive(pipe, seconds)
+            reply: JobReply | ErrorReply = await _receive(pipe, seconds)
         except (EOFError, OSError) as error:
             if isinstance(error, TimeoutError):
                 raise
@@ -65,7 +65,7 @@ class _WorkerProcess:
             reply = await _receive(self._pipe, seconds)
         except (EOFError, OSError):
             return False
-        if isinstance(reply, Reply) and reply.path:
+        if isinstance(reply, JobReply) and reply.path:
             Path(reply.path).unlink(missing_ok=True)
         return True
 
@@ -121,7 +121,7 @@ class WorkerPool:
         for worker in () if lazy else self._idle:
             worker.start()
 
-    async def run(self, job: object, client: str = "") -> Reply:
+    async def run(self, job: object, client: str = "") -> JobReply:
         """The reply to a job. Raises `RequestError`: that of the job, 503 or 504.
 
         If the task is cancelled, the job is stopped as well.

@@ -119,7 +119,7 @@ def _retriever(values: Mapping[str, Any]) -> RetrieverOptions:
         return replace(options, limit=DEFAULT_LIMIT)
     if options.limit > MAX_LIMIT:
         raise RequestError(
-            400, f"{spec.name}: limit must be at most {MAX_LIMIT}, not {options.limit}"
+            400, f"limit of {spec.name} must be at most {MAX_LIMIT}, not {options.limit}"
         )
     return options
 

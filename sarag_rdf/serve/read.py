@@ -19,9 +19,9 @@ from sarag_rdf.rdf.query_guard import inspect_query, refuse_network
 from sarag_rdf.rdf.results import encode_boolean, encode_footer, encode_header, encode_rows
 from sarag_rdf.rdf.sparql_tokens import undeclared_prefix
 from sarag_rdf.serve.http import RDF_TYPES, RESULT_TYPES, content_type, negotiate
-from sarag_rdf.serve.jobs import QueryJob, ReadGraphJob, Reply, RequestError
+from sarag_rdf.serve.jobs import JobReply, QueryJob, ReadGraphJob, RequestError
 from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import Snapshot
+from sarag_rdf.serve.snapshot import StoreSnapshot
 from sarag_rdf.serve.spool import Spool
 from sarag_rdf.vocab import PREFIXES
 
@@ -48,13 +48,15 @@ class Limited(Iterable[_Item]):
         self.truncated = next(self._items, None) is not None
 
 
-def run_query(snapshot: Snapshot, job: QueryJob, settings: ServeSettings, spool: Spool) -> Reply:
+def run_query(
+    snapshot: StoreSnapshot, job: QueryJob, settings: ServeSettings, spool: Spool
+) -> JobReply:
     """The reply to a query; raises `RequestError`, `StoreError`."""
     result = _evaluate(snapshot, job, settings)
     if isinstance(result, ox.QueryBoolean):
         media_type = negotiate(job.accept, RESULT_TYPES)
         data = encode_boolean(bool(result), RESULT_TYPES[media_type])
-        return Reply(200, content_type(media_type), data)
+        return JobReply(200, content_type(media_type), data)
     if isinstance(result, ox.QueryTriples):
         return _triples(result, job, settings, spool)
     return _rows(result, job, settings, spool)
@@ -69,7 +71,7 @@ def evaluation_error(error: Exception, sparql: str = "") -> RequestError:
     return RequestError(400, f"evaluation failed: {text}")
 
 
-def _evaluate(snapshot: Snapshot, job: QueryJob, settings: ServeSettings) -> Any:
+def _evaluate(snapshot: StoreSnapshot, job: QueryJob, settings: ServeSettings) -> Any:
     """The dataset of the request overrides that of the query (SPARQL 1.1 Protocol, 2.1.4).
 
     If neither names one, the default graph is the union of parts of the graph.
@@ -103,7 +105,7 @@ def _evaluate(snapshot: Snapshot, job: QueryJob, settings: ServeSettings) -> Any
 
 def _rows(
     solutions: ox.QuerySolutions, job: QueryJob, settings: ServeSettings, spool: Spool
-) -> Reply:
+) -> JobReply:
     media_type = negotiate(job.accept, RESULT_TYPES)
     format_ = RESULT_TYPES[media_type]
     variables = [variable.value for variable in solutions.variables]
@@ -113,18 +115,18 @@ def _rows(
     head = encode_header(variables, format_, job.help_url if limited.truncated else "")
     rest, path = spool.finish()
     headers = _limit_headers(settings, limited.truncated)
-    return Reply(200, content_type(media_type), head + rest, path, headers)
+    return JobReply(200, content_type(media_type), head + rest, path, headers)
 
 
 def _triples(
     triples: ox.QueryTriples, job: QueryJob, settings: ServeSettings, spool: Spool
-) -> Reply:
+) -> JobReply:
     media_type = negotiate(job.accept, RDF_TYPES)
     limited = Limited(_iterate(triples), settings.max_rows)
     write_triples(limited, media_type, spool)
     data, path = spool.finish()
     headers = _limit_headers(settings, limited.truncated)
-    return Reply(200, content_type(media_type), data, path, headers)
+    return JobReply(200, content_type(media_type), data, path, headers)
 
 
 def _iterate(results: Iterator[_Item]) -> Iterator[_Item]:
@@ -146,7 +148,9 @@ def graph_exists(store: ox.Store, graph: str | None) -> bool:
     return graph is None or store.contains_named_graph(ox.NamedNode(graph))
 
 
-def read_graph(store: ox.Store, job: ReadGraphJob, settings: ServeSettings, spool: Spool) -> Reply:
+def read_graph(
+    store: ox.Store, job: ReadGraphJob, settings: ServeSettings, spool: Spool
+) -> JobReply:
     """All triples of a graph, without a row limit; raises `RequestError` (404, 406)."""
     media_type = negotiate(job.accept, RDF_TYPES)
     if not graph_exists(store, job.graph):
@@ -156,7 +160,7 @@ def read_graph(store: ox.Store, job: ReadGraphJob, settings: ServeSettings, spoo
     triples = map(unskolemizer.triple, _graph_triples(store, job.graph, union=settings.union))
     write_triples(triples, media_type, spool)
     data, path = spool.finish()
-    return Reply(200, content_type(media_type), data, path)
+    return JobReply(200, content_type(media_type), data, path)
 
 
 def _graph_triples(store: ox.Store, graph: str | None, *, union: bool) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.parts import covers_all_graphs, dataset_graphs
+from sarag_rdf.graph.parts import default_graphs
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.rdf.dataset import DefaultGraphUnion
@@ -36,7 +36,7 @@ def fingerprint(store: Path) -> Fingerprint:
     return frozenset(files)
 
 
-class Snapshot:
+class StoreSnapshot:
     """A store opened for reading, and reopened when it has changed."""
 
     def __init__(self, folder: Path) -> None:
@@ -65,7 +65,7 @@ class Snapshot:
 
     def covers_all_graphs(self, over: Sequence[str]) -> bool:
         """Whether `over` names all parts of the graph; raises `UsageError` for an unknown name."""
-        return self._graphs(self.store(), over) is None
+        return self._default_graphs(self.store(), over) is None
 
     def resolve(self, text: str, over: Sequence[str]) -> tuple[ox.Store, dict[str, Any]]:
         """The store to query, and the union of the parts in `over` as the default graph.
@@ -74,25 +74,22 @@ class Snapshot:
         `StoreError`, or `UsageError` for an unknown name.
         """
         store = self.store()
-        graphs = self._graphs(store, over)
+        graphs = self._default_graphs(store, over)
         if graphs is None:
             return store, {"use_default_graph_as_union": True}
         return self._union.resolve(store, text, graphs)
 
-    def _graphs(self, store: ox.Store, over: Sequence[str]) -> list[str] | None:
-        """The named graphs of the parts in `over`, None for all; the last result is cached.
+    def _default_graphs(self, store: ox.Store, over: Sequence[str]) -> list[str] | None:
+        """`default_graphs` of the parts in `over`; the last result is cached.
 
-        A store without metadata has no parts.
+        A store without metadata has no parts: all its graphs are queried.
         """
         parts = frozenset(over)
         if self._dataset is None or self._dataset[0] != parts:
             port = OxigraphStore(store, writable=False)
             meta = read_meta(port)
             reader = GraphReader(port, Minter(meta.base)) if meta else None
-            graphs = None
-            if reader is not None and not covers_all_graphs(reader, over):
-                graphs = dataset_graphs(reader, over)
-            self._dataset = parts, graphs
+            self._dataset = parts, default_graphs(reader, over) if reader else None
         return self._dataset[1]
 
     def close(self) -> None:

@@ -20,17 +20,17 @@ from sarag_rdf.serve.describe import describe
 from sarag_rdf.serve.jobs import (
     ErrorReply,
     Job,
+    JobReply,
     QueryJob,
     ReadGraphJob,
     ReadJob,
-    Reply,
     RequestError,
     UpdateJob,
     WriteGraphJob,
 )
 from sarag_rdf.serve.read import read_graph, run_query
 from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import Snapshot, fingerprint
+from sarag_rdf.serve.snapshot import StoreSnapshot, fingerprint
 from sarag_rdf.serve.spool import Spool
 from sarag_rdf.serve.write import update, write_graph
 
@@ -39,15 +39,15 @@ READY = "ready"
 _GRACE = 10.0
 """Seconds after the time limit of a job at which the process kills itself."""
 
-Handler = Callable[[Any], Reply | ErrorReply]
+Handler = Callable[[Any], JobReply | ErrorReply]
 """Runs a job; must not raise."""
 
 
 def run_sparql_jobs(pipe: Connection, folder: str, settings: ServeSettings) -> None:
     """Run queries, updates and graph store operations until the pipe is closed."""
-    snapshot = Snapshot(settings.store)
+    snapshot = StoreSnapshot(settings.store)
 
-    def handle(job: Job) -> Reply | ErrorReply:
+    def handle(job: Job) -> JobReply | ErrorReply:
         reply = catch_errors(lambda: _run(job, settings, snapshot, Path(folder)))
         if isinstance(job, UpdateJob | WriteGraphJob):
             remove_holder(settings.folder)
@@ -81,7 +81,7 @@ def run_jobs(pipe: Connection, folder: str, handle: Handler) -> None:
             return
 
 
-def catch_errors(run: Callable[[], Reply]) -> Reply | ErrorReply:
+def catch_errors(run: Callable[[], JobReply]) -> JobReply | ErrorReply:
     """The result of `run`, with any exception turned into an `ErrorReply`."""
     try:
         return run()
@@ -114,7 +114,7 @@ def _set_alarm(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _run(job: Job, settings: ServeSettings, snapshot: Snapshot, folder: Path) -> Reply:
+def _run(job: Job, settings: ServeSettings, snapshot: StoreSnapshot, folder: Path) -> JobReply:
     if isinstance(job, UpdateJob):
         return update(job, settings)
     if isinstance(job, WriteGraphJob):
@@ -128,7 +128,7 @@ def _run(job: Job, settings: ServeSettings, snapshot: Snapshot, folder: Path) ->
     return _read(job, settings, snapshot, folder)
 
 
-def _read(job: ReadJob, settings: ServeSettings, snapshot: Snapshot, folder: Path) -> Reply:
+def _read(job: ReadJob, settings: ServeSettings, snapshot: StoreSnapshot, folder: Path) -> JobReply:
     with Spool(folder) as spool:
         if isinstance(job, QueryJob):
             return run_query(snapshot, job, settings, spool)

@@ -13,7 +13,7 @@ from typing import IO, TypeVar, cast
 
 import pyoxigraph as ox
 
-from sarag_rdf.derive.decisions import NameDecisions, decisions_of
+from sarag_rdf.derive.decisions import Decisions, decisions_of
 from sarag_rdf.derive.incremental import recompute, refresh
 from sarag_rdf.errors import InputError, QueryError, SaragError
 from sarag_rdf.graph.metadata import read_meta, with_revision
@@ -24,13 +24,12 @@ from sarag_rdf.iris import Minter
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Change
 from sarag_rdf.rdf.oxigraph import OxigraphStore, open_store
-from sarag_rdf.rdf.shacl.data import Data
-from sarag_rdf.rdf.shacl.shapes import read_shapes, validate
+from sarag_rdf.rdf.shacl.engines import read_shapes, validate
 from sarag_rdf.rdf.update_guard import UpdateTraits, inspect_update, is_plain, with_dataset
 from sarag_rdf.rdf.writer_lock import COPY
 from sarag_rdf.safe_xml import PlainXml
 from sarag_rdf.serve.http import RDF_TYPES
-from sarag_rdf.serve.jobs import Payload, Reply, RequestError, UpdateJob, WriteGraphJob
+from sarag_rdf.serve.jobs import JobReply, Payload, RequestError, UpdateJob, WriteGraphJob
 from sarag_rdf.serve.read import evaluation_error, graph_exists
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.terms import DEEPEST_TERM, is_deep, text_of
@@ -43,7 +42,7 @@ _DEFAULT_IS_UNION = (
 _TOO_DEEP = f"nests triple terms more than {DEEPEST_TERM} deep"
 
 
-def update(job: UpdateJob, settings: ServeSettings) -> Reply:
+def update(job: UpdateJob, settings: ServeSettings) -> JobReply:
     """Run an update; raises `RequestError`, `StoreError`.
 
     The update runs on a copy of the store, and its effects there are validated, so that security
@@ -69,10 +68,10 @@ def update(job: UpdateJob, settings: ServeSettings) -> Reply:
         if settings.union and None in difference.inserted:
             raise RequestError(400, _DEFAULT_IS_UNION)
         repair.write(difference)
-    return Reply(204)
+    return JobReply(204)
 
 
-def write_graph(job: WriteGraphJob, settings: ServeSettings) -> Reply:
+def write_graph(job: WriteGraphJob, settings: ServeSettings) -> JobReply:
     """Replace, extend or drop one graph; raises `RequestError`, `StoreError`."""
     if job.graph is None and settings.union:
         raise RequestError(409, _DEFAULT_IS_UNION)
@@ -85,7 +84,7 @@ def write_graph(job: WriteGraphJob, settings: ServeSettings) -> Reply:
         old = set(quads_in(store.engine, job.graph))
         new = {"replace": parsed, "merge": old | parsed, "drop": set[ox.Quad]()}[job.action]
         repair.write(_difference(job, existed, old, new))
-    return Reply(204 if existed else 201)
+    return JobReply(204 if existed else 201)
 
 
 def _difference(
@@ -189,8 +188,9 @@ class InvariantRepair:
             if self._is_managed(graph):
                 raise RequestError(
                     403,
-                    f"{graph} is managed by sarag (derived data, metadata or an import): write to "
-                    "the graph of a source or to a graph of your own, or import it again",
+                    f"{graph} is managed by sarag (derived data, metadata, an import or an "
+                    "ontology): write to the graph of a source or to a graph of your own, or "
+                    "import it again",
                 )
 
     def write(self, difference: Difference) -> None:
@@ -252,7 +252,7 @@ class InvariantRepair:
         try:
             if is_reset or minter.decisions_graph in difference.graphs:
                 decisions = decisions_of(self._content(difference, minter.decisions_graph))
-                decided = NameDecisions.of(decisions, minter)
+                decided = Decisions.of(decisions, minter)
                 derived = recompute(self._reader, tuple(sources), evidence, decided)
             elif sources:
                 derived = self._refresh(tuple(sources), evidence)
@@ -288,11 +288,14 @@ class InvariantRepair:
         return [*self._skolemizer.quads(unchanged), *self._inserted(difference, graph)]
 
     def _is_managed(self, graph: str) -> bool:
-        """Whether only the library may write a graph: derived data, metadata, or an import."""
+        """Whether only the library may write a graph.
+
+        These are derived data, metadata, imported graphs and ontologies.
+        """
         minter = self._minter
         return minter is not None and (
             graph in (minter.kg_graph, minter.meta_graph)
-            or graph.startswith(minter.imported_graphs)
+            or graph.startswith((minter.imported_graphs, minter.ontology_graphs))
         )
 
     def _is_source(self, graph: str) -> bool:
@@ -301,8 +304,8 @@ class InvariantRepair:
     def _is_reset(self, difference: Difference) -> bool:
         """Whether a write clears all managed graphs at once, as ``CLEAR ALL`` does.
 
-        In that case the metadata is kept, except that of imported graphs, and the traversed graph
-        is derived from the remaining evidence.
+        In that case the metadata is kept, except that of imported graphs and ontologies, and the
+        traversed graph is derived from the remaining evidence.
         """
         graphs = self._store.engine.named_graphs()
         names = {graph.value for graph in graphs if isinstance(graph, ox.NamedNode)}
@@ -313,10 +316,15 @@ class InvariantRepair:
         return next(quads_in(self._store.engine, graph), None) is None
 
     def _import_metadata(self) -> list[ox.Quad]:
-        """The metadata of imported graphs."""
-        metadata = list(quads_in(self._store.engine, self._reader.minter.meta_graph))
+        """The metadata of imported graphs and of ontologies."""
+        minter = self._reader.minter
+        metadata = list(quads_in(self._store.engine, minter.meta_graph))
         imports = {quad.subject for quad in metadata if quad.predicate == SARAG.graph}
-        return [quad for quad in metadata if quad.subject in imports]
+        return [
+            quad
+            for quad in metadata
+            if quad.subject in imports or text_of(quad.subject).startswith(minter.ontology_graphs)
+        ]
 
     def _check_source(self, graph: str, content: Sequence[ox.Quad]) -> Sequence[ox.Quad]:
         """Return the content of a source graph; raises `RequestError` (409) if it is invalid."""
@@ -335,7 +343,7 @@ class InvariantRepair:
         """Raise `RequestError` (409) if a graph that belongs to the knowledge graph is invalid."""
         if self._minter is None or not graph.startswith(self._minter.graphs):
             return
-        report = validate(read_shapes("shapes.ttl"), Data(self._content(difference, graph)))
+        report = validate(read_shapes("shapes.ttl"), self._content(difference, graph))
         if not report.conforms:
             raise _conformance_error(graph, str(report.violations[0]))
 
@@ -361,7 +369,7 @@ def _conformance_error(graph: str, violation: str) -> RequestError:
     return RequestError(409, f"nothing was written: {graph} would not conform: {violation}")
 
 
-Graph = str | None
+GraphName = str | None
 """The IRI of a graph; None for the default graph."""
 
 
@@ -374,19 +382,19 @@ class Difference:
     that are new; a graph may exist without quads.
     """
 
-    deleted: dict[Graph, set[ox.Quad]] = field(default_factory=dict)
-    inserted: dict[Graph, set[ox.Quad]] = field(default_factory=dict)
+    deleted: dict[GraphName, set[ox.Quad]] = field(default_factory=dict)
+    inserted: dict[GraphName, set[ox.Quad]] = field(default_factory=dict)
     cleared: set[str] = field(default_factory=set)
     dropped: set[str] = field(default_factory=set)
     created: set[str] = field(default_factory=set)
 
     @property
-    def graphs(self) -> list[Graph]:
+    def graphs(self) -> list[GraphName]:
         """The graphs whose quads differ, the default graph first."""
         names = {*self.deleted, *self.inserted, *self.cleared}
         return sorted(names, key=lambda graph: graph or "")
 
-    def add(self, graph: Graph, deleted: set[ox.Quad], inserted: set[ox.Quad]) -> None:
+    def add(self, graph: GraphName, deleted: set[ox.Quad], inserted: set[ox.Quad]) -> None:
         """Add the difference of a graph, which may be empty."""
         self.deleted.update({graph: deleted} if deleted else {})
         self.inserted.update({graph: inserted} if inserted else {})
@@ -413,7 +421,7 @@ def compare(old: ox.Store, new: ox.Store, graphs: Iterable[str] | None = None) -
     return difference
 
 
-def quads_in(store: ox.Store, graph: Graph) -> Iterator[ox.Quad]:
+def quads_in(store: ox.Store, graph: GraphName) -> Iterator[ox.Quad]:
     """The quads of one graph."""
     name = ox.DefaultGraph() if graph is None else ox.NamedNode(graph)
     return store.quads_for_pattern(None, None, None, name)

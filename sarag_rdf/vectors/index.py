@@ -206,7 +206,6 @@ class UnclusteredIndex(ExactIndex):
         return super()._scored_in(vector, parts)
 
 
-Vectors = NDArray[np.float32]
 RowNumbers = NDArray[np.int64]
 
 CLUSTER_SAMPLE = 30
@@ -226,7 +225,7 @@ class Clusters:
     `centres` has a unit vector per cluster.
     """
 
-    centres: Vectors
+    centres: Matrix
     starts: RowNumbers
 
     @property
@@ -248,7 +247,7 @@ class Clusters:
             raise ValueError("clusters overlap")
         return cls(centres, starts)
 
-    def near(self, vector: Vectors, k: int) -> list[slice]:
+    def near(self, vector: Matrix, k: int) -> list[slice]:
         """The ranges of the nearest clusters, which are searched for the `k` nearest."""
         order = np.argsort(-(self.centres @ vector), kind="stable")
         starts, ends = self.starts[:-1][order], self.starts[1:][order]
@@ -259,7 +258,7 @@ class Clusters:
 
 
 def build_clusters(
-    matrix: Vectors, rows: RowNumbers, advance: Callable[[int], None]
+    matrix: Matrix, rows: RowNumbers, advance: Callable[[int], None]
 ) -> tuple[Clusters, RowNumbers]:
     """Cluster rows of a matrix by spherical k-means; the clusters, and the rows in their order.
 
@@ -276,7 +275,7 @@ def build_clusters(
     return Clusters(centres, narrow(starts)), rows[order]
 
 
-def _centres(matrix: Vectors, rows: RowNumbers) -> Vectors:
+def _centres(matrix: Matrix, rows: RowNumbers) -> Matrix:
     generator = np.random.default_rng(0)
     count = min(len(rows), max(1, round(2 * math.sqrt(len(rows)))))
     size = min(len(rows), CLUSTER_SAMPLE * count)
@@ -294,5 +293,5 @@ def _centres(matrix: Vectors, rows: RowNumbers) -> Vectors:
     return centres
 
 
-def _nearest(vectors: Vectors, centres: Vectors) -> RowNumbers:
+def _nearest(vectors: Matrix, centres: Matrix) -> RowNumbers:
     return np.asarray(np.argmax(vectors @ centres.T, axis=1), dtype=np.int64)

@@ -44,7 +44,7 @@ _SAME = frozenset(
     {"http://www.w3.org/2004/02/skos/core#exactMatch", "http://www.w3.org/2002/07/owl#sameAs"}
 )
 
-Row = tuple[Any, ...]
+SolutionRow = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,10 @@ class ExportContents:
 class EntityRows:
     """The rows of the queries about one entity."""
 
-    labels: list[Row] = field(default_factory=list)
+    labels: list[SolutionRow] = field(default_factory=list)
     names: list[Literal] = field(default_factory=list)
     descriptions: list[Literal] = field(default_factory=list)
-    statements: list[Row] = field(default_factory=list)
+    statements: list[SolutionRow] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +269,8 @@ class ItemBuilder:
             snak = model.item_snak(self._id(INSTANCE_OF), self.numbers[class_])
             yield model.statement(self.numbers[name], (name, class_), snak)
 
-    def _relations(self, name: str, rows: Iterable[Row]) -> Iterator[model.Statement]:
-        groups: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    def _relations(self, name: str, rows: Iterable[SolutionRow]) -> Iterator[model.Statement]:
+        groups: defaultdict[tuple[str, str, str], list[SolutionRow]] = defaultdict(list)
         for row in rows:
             relationship, _, object_, property_, *_ = row
             target = iri(object_)
@@ -283,7 +283,7 @@ class ItemBuilder:
         for key, target, relationship in order:
             yield self._relation(name, key, target, relationship, groups[key, target, relationship])
 
-    def _properties(self, row: Row) -> Iterator[str]:
+    def _properties(self, row: SolutionRow) -> Iterator[str]:
         """Keys of the specific properties of a statement."""
         if row[3] is not None:
             yield iri(row[3])
@@ -293,7 +293,7 @@ class ItemBuilder:
                 yield phrase_key(self.minter, canonical)
 
     def _relation(
-        self, name: str, key: str, target: str, relationship: str, rows: list[Row]
+        self, name: str, key: str, target: str, relationship: str, rows: list[SolutionRow]
     ) -> model.Statement:
         qualifiers: list[model.Snak] = []
         references = []
@@ -410,7 +410,7 @@ class _Phrases:
         self._statements: defaultdict[str, set[str]] = defaultdict(set)
         self._spellings: defaultdict[str, Counter[Literal]] = defaultdict(Counter)
 
-    def add(self, row: Row) -> None:
+    def add(self, row: SolutionRow) -> None:
         canonical = canonical_phrase(row[4].value)
         self._statements[canonical].add(iri(row[0]))
         self._spellings[canonical][row[4]] += 1

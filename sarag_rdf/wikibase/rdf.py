@@ -10,7 +10,7 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.errors import InputError
-from sarag_rdf.vocab import OWL, RDF, SCHEMA, XSD
+from sarag_rdf.vocab import OWL, RDF, WIKIBASE_SCHEMA, XSD
 from sarag_rdf.wikibase.model import Entity, Json, mapping, statements
 from sarag_rdf.wikibase.statements import full_triples, page_triples, text_triples, truthy_triples
 from sarag_rdf.wikibase.vocabulary import CC, WIKIBASE, Vocabulary
@@ -71,14 +71,16 @@ def document_triples(
 ) -> Iterator[Triple]:
     """The document about an entity: revision, date, counts, and optionally a licence."""
     node = vocabulary.document(id_)
-    yield Triple(node, RDF.type, SCHEMA.Dataset)
-    yield Triple(node, SCHEMA.about, vocabulary.thing(id_))
+    yield Triple(node, RDF.type, WIKIBASE_SCHEMA.Dataset)
+    yield Triple(node, WIKIBASE_SCHEMA.about, vocabulary.thing(id_))
     if license_:
         yield from _format(node, license_)
     if data.get("lastrevid") is not None:
-        yield Triple(node, SCHEMA.version, _integer(data["lastrevid"]))
+        yield Triple(node, WIKIBASE_SCHEMA.version, _integer(data["lastrevid"]))
     if data.get("modified"):
-        yield Triple(node, SCHEMA.dateModified, Literal(data["modified"], datatype=XSD.dateTime))
+        yield Triple(
+            node, WIKIBASE_SCHEMA.dateModified, Literal(data["modified"], datatype=XSD.dateTime)
+        )
     if data.get("type") == "item" and "claims" in data:
         groups = [group for _, group in statements(data)]
         claims = [statement for group in groups for statement in group]
@@ -95,7 +97,7 @@ def _integer(value: int) -> Literal:
 def _format(node: NamedNode, license_: str) -> Iterator[Triple]:
     if license_:
         yield Triple(node, CC.license, NamedNode(license_))
-    yield Triple(node, SCHEMA.softwareVersion, Literal(FORMAT_VERSION))
+    yield Triple(node, WIKIBASE_SCHEMA.softwareVersion, Literal(FORMAT_VERSION))
 
 
 def dump_header(
@@ -103,11 +105,11 @@ def dump_header(
 ) -> Iterator[Triple]:
     """The metadata of a dump; `dump` is its node, by default the node common to all dumps."""
     node = dump or WIKIBASE.Dump
-    yield Triple(node, RDF.type, SCHEMA.Dataset)
+    yield Triple(node, RDF.type, WIKIBASE_SCHEMA.Dataset)
     yield Triple(node, RDF.type, OWL.Ontology)
     yield from _format(node, license_)
     if modified:
-        yield Triple(node, SCHEMA.dateModified, Literal(modified, datatype=XSD.dateTime))
+        yield Triple(node, WIKIBASE_SCHEMA.dateModified, Literal(modified, datatype=XSD.dateTime))
     yield Triple(node, OWL.imports, _ONTOLOGY)
 
 

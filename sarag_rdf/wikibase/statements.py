@@ -10,7 +10,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.errors import InputError
 from sarag_rdf.ports import Term
-from sarag_rdf.vocab import PROV, RDF, RDFS, SCHEMA, SKOS
+from sarag_rdf.vocab import PROV, RDF, RDFS, SKOS, WIKIBASE_SCHEMA
 from sarag_rdf.wikibase.model import (
     Json,
     best_ranked,
@@ -153,7 +153,7 @@ def _deep_triples(
         yield Triple(value_node[0], WIKIBASE.quantityNormalized, normal)
 
 
-LABELS: Final = (RDFS.label, SKOS.prefLabel, SCHEMA.name)
+LABELS: Final = (RDFS.label, SKOS.prefLabel, WIKIBASE_SCHEMA.name)
 """The properties of every label."""
 
 
@@ -165,7 +165,7 @@ def text_triples(entity: NamedNode, data: Json) -> Iterator[Triple]:
             yield Triple(entity, predicate, literal)
     for description in mapping(data, "descriptions").values():
         literal = text_literal(description["value"], description["language"])
-        yield Triple(entity, SCHEMA.description, literal)
+        yield Triple(entity, WIKIBASE_SCHEMA.description, literal)
     for aliases in mapping(data, "aliases").values():
         for alias in aliases:
             yield Triple(entity, SKOS.altLabel, text_literal(alias["value"], alias["language"]))
@@ -183,11 +183,11 @@ def _page(vocabulary: Vocabulary, entity: NamedNode, site: Site, link: Json) -> 
     page, wiki = iri_of(site.page(link["title"])), iri_of(site.iri)
     if not isinstance(page, NamedNode) or not isinstance(wiki, NamedNode):
         return
-    yield Triple(page, RDF.type, SCHEMA.Article)
-    yield Triple(page, SCHEMA.about, entity)
-    yield Triple(page, SCHEMA.inLanguage, Literal(site.language))
-    yield Triple(page, SCHEMA.isPartOf, wiki)
-    yield Triple(page, SCHEMA.name, text_literal(link["title"], site.language))
+    yield Triple(page, RDF.type, WIKIBASE_SCHEMA.Article)
+    yield Triple(page, WIKIBASE_SCHEMA.about, entity)
+    yield Triple(page, WIKIBASE_SCHEMA.inLanguage, Literal(site.language))
+    yield Triple(page, WIKIBASE_SCHEMA.isPartOf, wiki)
+    yield Triple(page, WIKIBASE_SCHEMA.name, text_literal(link["title"], site.language))
     for badge in link.get("badges", ()):
         yield Triple(page, WIKIBASE.badge, vocabulary.thing(badge))
     yield Triple(wiki, WIKIBASE.wikiGroup, Literal(site.group))

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from pyoxigraph import NamedNode
 
 from sarag_rdf.iris import sha256_hex
-from sarag_rdf.vocab import Namespace
+from sarag_rdf.vocab import WIKIBASE_SCHEMA, Namespace
 
 _GROUPS = {
     "wikibooks": "wikibooks",
@@ -197,5 +197,6 @@ class Vocabulary:
             "wdref": f"{self.top}reference/",
             "wdv": f"{self.top}value/",
             "wikibase": WIKIBASE.base,
+            "schema": WIKIBASE_SCHEMA.base,
             **{prefix: base + path for prefix, path in PREDICATES.items()},
         }

@@ -73,6 +73,7 @@ def test_commands() -> None:
             "delete",
             "sync",
             "import",
+            "ontology",
             "search",
             "ask",
             "strategies",
@@ -83,6 +84,7 @@ def test_commands() -> None:
             "mappings",
             "merge",
             "split",
+            "retype",
         ),
         *("serve", "validate", "fsck", "quarantine", "stats", "evaluate"),
     ]
@@ -638,7 +640,7 @@ def test_blank_node(sarag: Sarag, kg: Path) -> None:
     graph = ox.NamedNode(BASE + "graph/kg")
     insert(kg, ox.Quad(ox.BlankNode(), kind, SARAG.Person, graph))
     sarag("export").fails(1, "invalid term in the graph: _:", "not an IRI")
-    for engine in ("sarag", "pyshacl"):
+    for engine in ("shacl", "pyshacl"):
         done = sarag("validate", "--engine", engine)
         assert (done.code, done.err) == (1, "")
         assert "it may not be a blank node" in done.out

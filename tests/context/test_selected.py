@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sarag_rdf.context.selected import Selected, SelectedOptions, sentence_spans
+from sarag_rdf.context.selected import Selected, SelectedOptions
 from sarag_rdf.errors import UsageError
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Matrix
+from sarag_rdf.sentences import sentence_spans
 from sarag_rdf.types import Context, RankedDocument
 from sarag_rdf.vectors.bm25 import Bm25Index
 from tests.context.sample import found, found_for, words
@@ -113,7 +114,7 @@ def test_documents_beyond_the_first_are_not_read() -> None:
         found_for("What?", A, B)
     )
     assert embedder.texts == ["What?", "A: Aa bb.", "A: Cc dd."]
-    with pytest.raises(UsageError, match="selected: documents must be an integer between 1 and"):
+    with pytest.raises(UsageError, match="documents of selected must be an integer between 1 and"):
         Selected(words, embedder, LastWins, SelectedOptions(documents=0))
 
 

@@ -11,12 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.derive.incremental import rebuild, refresh, resolve
+from sarag_rdf.derive.incremental import rebuild, refresh
+from sarag_rdf.derive.resolution import resolve
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.evidence import source_quads
 from sarag_rdf.iris import Minter, normalize_name
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.types import Document, EntityType, Extraction, Mention, Method, Relation, Source
+from sarag_rdf.types import (
+    Document,
+    EntityType,
+    Extraction,
+    Mention,
+    Method,
+    Relation,
+    Source,
+    Value,
+)
 from sarag_rdf.vocab import RDF, RDFS, SARAG, SKOS, XSD
 
 MINTER = Minter()
@@ -34,6 +44,13 @@ class RemainingEvidence:
         self.store = OxigraphStore.in_memory()
         self.reader = GraphReader(self.store, MINTER)
         self.sources: dict[str, Content] = {}
+        ontology = NamedNode(MINTER.ontology_graph("test"))
+        axioms = [(RDFS.domain, DOMAINS), (RDFS.range, RANGES)]
+        self.store.load(
+            Quad(NamedNode(property_), axiom, NamedNode(class_), ontology)
+            for axiom, classes in axioms
+            for property_, class_ in classes.items()
+        )
 
     def change(self, contents: Mapping[str, Content | None]) -> None:
         """Add or replace sources, or remove those whose content is None, in one step."""
@@ -104,20 +121,36 @@ TITLES = {
 
 forms = st.sampled_from(FORMS)
 types: st.SearchStrategy[EntityType] = st.sampled_from(("person", "organization", "misc"))
+CITY, PERSON, SINGER = (f"https://example.com/{name}" for name in ("City", "Person", "Singer"))
+KNOWS, BORN_IN, BORN_ON = (f"https://example.com/{name}" for name in ("knows", "bornIn", "bornOn"))
+DOMAINS = {KNOWS: PERSON, BORN_IN: PERSON, BORN_ON: PERSON}
+RANGES = {KNOWS: PERSON, BORN_IN: CITY}
 mentions = st.builds(
     Mention,
     forms,
     types,
     st.lists(forms, max_size=2).map(tuple),
     st.lists(st.sampled_from(("one thing", "another")), max_size=1).map(tuple),
+    st.lists(st.sampled_from((SINGER, CITY)), max_size=1).map(tuple),
 )
+values = st.sampled_from(("1900", "1901")).map(lambda y: Value(f"in {y}", y, XSD.gYear.value))
 
 
 @st.composite
 def extractions(draw: st.DrawFn) -> Extraction:
     found = draw(st.lists(mentions, min_size=1, max_size=3))
     names = st.sampled_from([mention.name for mention in found])
-    relations = st.builds(Relation, names, st.sampled_from(("knows", "is like")), names)
+    phrases = st.sampled_from(("knows", "is like"))
+    predicates = st.sampled_from(("", KNOWS, BORN_IN))
+    relations = st.one_of(
+        st.builds(Relation, names, phrases, names, predicate=predicates, inverse=st.booleans()),
+        values.flatmap(
+            lambda value: st.builds(
+                Relation, names, st.just("was born"), st.just(value.text),
+                predicate=st.sampled_from(("", BORN_ON)), value=st.just(value),
+            )
+        ),
+    )  # fmt: skip
     return Extraction(tuple(found), tuple(draw(st.lists(relations, max_size=2))))
 
 
@@ -187,9 +220,12 @@ def expected(sources: Mapping[str, Content]) -> set[Triple]:
             elif owners[owner] == {own}:
                 target[own] = max(own, owner, key=lambda n: (len(n), [-ord(c) for c in n]))
     entity = {own: NamedNode(MINTER.entity(other)) for own, other in target.items()}
-    triples = {
-        Triple(NamedNode(MINTER.mention(own)), SARAG.refersTo, node) for own, node in entity.items()
-    }
+    triples = set()
+    for own, node in entity.items():
+        named = NamedNode(MINTER.mention(own))
+        triples.add(Triple(named, SARAG.refersTo, node))
+        triples.add(Triple(named, RDF.type, SARAG.Mention))
+        triples.add(Triple(named, SARAG.normalizedName, Literal(own)))
     for _, _, chunk, extraction in found:
         document = chunk.iri
         parts, whole = TITLES[chunk.title]
@@ -205,14 +241,36 @@ def expected(sources: Mapping[str, Content]) -> set[Triple]:
                 description = MINTER.description(MINTER.mention(own), text, document)
                 triples.add(Triple(NamedNode(description), SARAG.describes, entity[own]))
             triples.add(Triple(NamedNode(document), SARAG.describes, entity[own]))
+            triples |= {Triple(entity[own], RDF.type, NamedNode(c)) for c in mention.classes}
+        seen = set()
         for r in extraction.relations:
-            ends = name[r.subject], name[r.object]
+            ends = name[r.subject], name.get(r.object, r.object)
             iris = [MINTER.mention(end) for end in ends]
             relationship = MINTER.relationship(iris[0], r.phrase, iris[1], r.sentence, document)
-            node = NamedNode(relationship)
-            triples.add(Triple(node, SARAG.subject, entity[ends[0]]))
-            triples.add(Triple(node, SARAG.object, entity[ends[1]]))
-            triples.add(Triple(entity[ends[0]], SARAG.relatedTo, entity[ends[1]]))
+            if relationship in seen:
+                continue
+            seen.add(relationship)
+            node, first = NamedNode(relationship), entity[ends[0]]
+            if r.value is None:
+                second = entity[ends[1]]
+                triples.add(Triple(node, SARAG.subject, first))
+                triples.add(Triple(node, SARAG.object, second))
+                triples.add(Triple(first, SARAG.relatedTo, second))
+                typed = r.predicate and first != second
+                if r.predicate and r.inverse:
+                    first, second = second, first
+                statement = Triple(first, NamedNode(r.predicate or "x:"), second)
+            else:
+                literal = Literal(r.value.lexical, datatype=XSD.gYear)
+                typed = bool(r.predicate)
+                statement = Triple(first, NamedNode(r.predicate or "x:"), literal)
+                triples |= {Triple(node, SARAG.subject, first)} if typed else set()
+            if typed:
+                triples.add(Triple(first, RDF.type, NamedNode(DOMAINS[r.predicate])))
+                if r.value is None:
+                    triples.add(Triple(second, RDF.type, NamedNode(RANGES[r.predicate])))
+                direction = SARAG.inverseProperty if r.inverse else SARAG.property
+                triples |= {statement, Triple(node, direction, statement.predicate)}
     classes = {"person": SARAG.Person, "organization": SARAG.Organization, "misc": SARAG.MiscEntity}
     for winner in set(target.values()):
         node = NamedNode(MINTER.entity(winner))
@@ -404,7 +462,8 @@ def test_what_another_source_supports_stays_when_one_goes() -> None:
     assert (f"<{documents['a']}>", "ann") not in kept.pairs(SARAG.describes)
 
     kept.change({"b": None})
-    assert not set(kept.store.quads())
+    ontology = NamedNode(MINTER.ontology_graph("test"))
+    assert {quad.graph_name for quad in kept.store.quads()} == {ontology}
 
 
 def test_a_title_names_what_it_says_as_a_whole_once_another_document_mentions_it() -> None:

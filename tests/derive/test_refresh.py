@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 
 from sarag_rdf.derive import retained
-from sarag_rdf.derive.decisions import Decision, read_decisions
+from sarag_rdf.derive.decisions import (
+    ANY_TYPE,
+    NO_PROPERTY,
+    VALUE_TYPE,
+    Decision,
+    read_decisions,
+)
 from sarag_rdf.derive.incremental import rebuild, refresh
 from sarag_rdf.derive.retained import VoteCounts
 from sarag_rdf.graph.reader import GraphReader
@@ -23,8 +29,18 @@ from sarag_rdf.ports import Table
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.resources import query_file
 from sarag_rdf.types import Mention, Relation
-from sarag_rdf.vocab import SARAG
-from tests.derive.test_derive import Content, quads, said
+from sarag_rdf.vocab import PROV, RDFS, SARAG, XSD
+from tests.derive.test_derive import (
+    BORN_IN,
+    CITY,
+    DOMAINS,
+    KNOWS,
+    PERSON,
+    RANGES,
+    Content,
+    quads,
+    said,
+)
 
 MINTER = Minter()
 
@@ -35,6 +51,12 @@ def graph_of(source: str) -> str:
 
 # ------------------------------------------------------------------------ Raw evidence
 
+AXIOMS = tuple(
+    Quad(NamedNode(p), axiom, NamedNode(c), NamedNode(MINTER.ontology_graph("test")))
+    for axiom, classes in ((RDFS.domain, DOMAINS), (RDFS.range, RANGES))
+    for p, c in classes.items()
+)
+OWN_CLASSES = (SARAG.Person.value, SARAG.GeoPoliticalEntity.value)
 NAMES = tuple("abcdef")
 names = st.sampled_from(NAMES)
 labels = st.builds(
@@ -50,26 +72,38 @@ def mention(name: str) -> NamedNode:
 def facts(draw: st.DrawFn) -> list[Triple]:
     """What can stand in a source's graph, with and without all that makes it complete."""
     name, other = draw(names), draw(names)
-    node = mention(name)
+    text = NamedNode(f"{MINTER.base}doc/{draw(st.integers(1, 2))}")
+    node, use = mention(name), NamedNode(f"{text.value}#{name}")
     kind = draw(st.sampled_from(("name", "name", "alias", "type", "use", "use", "joined")))
-    mentioned = Triple(node, SARAG.normalizedName, Literal(name))
+    mentioned = Triple(use, SARAG.normalizedName, Literal(name))
     found = [mentioned] if draw(st.integers(0, 5)) else []
+    found += [Triple(use, SARAG.useOf, node)] if draw(st.integers(0, 9)) else []
     if kind == "name":
-        return [*found, Triple(node, SARAG.name, draw(labels))]
+        return [*found, Triple(use, SARAG.name, draw(labels))]
     if kind == "alias":
-        found += [Triple(node, SARAG.alias, draw(labels))] if draw(st.booleans()) else []
-        return [*found, Triple(node, SARAG.aliasMention, mention(other))]
+        found += [Triple(use, SARAG.alias, draw(labels))] if draw(st.booleans()) else []
+        return [*found, Triple(use, SARAG.aliasMention, mention(other))]
     if kind == "type":
         type_ = draw(st.sampled_from(("person", "organization", "misc")))
-        return [*found, Triple(node, SARAG.entityType, Literal(type_))]
+        class_ = NamedNode(draw(st.sampled_from((CITY, PERSON))))
+        classes = [Triple(use, SARAG.entityClass, class_)] if draw(st.booleans()) else []
+        dated = Triple(use, SARAG.value, Literal("1800", datatype=XSD.gYear))
+        values = [dated] if draw(st.booleans()) else []
+        return [*found, Triple(use, SARAG.entityType, Literal(type_)), *classes, *values]
     if kind == "use":
         property_ = draw(st.sampled_from(("mentions", "titleMention", "topicMention")))
-        text = NamedNode(f"{MINTER.base}doc/{draw(st.integers(1, 2))}")
         return [*found, Triple(text, SARAG[property_], node)]
     number = draw(st.integers(1, 2))
     joined = NamedNode(f"{MINTER.base}relationship/{name}-{other}-{number}")
+    stated = draw(st.sampled_from(("statedProperty", "statedInverseProperty", "")))
+    predicate = NamedNode(draw(st.sampled_from((KNOWS, BORN_IN))))
+    year = Literal("1900", datatype=XSD.gYear)
     return [
         *found,
+        *([Triple(joined, SARAG[stated], predicate)] if stated else []),
+        *([Triple(joined, SARAG.value, year)] if not draw(st.integers(0, 3)) else []),
+        Triple(joined, PROV.wasDerivedFrom, text),
+        Triple(joined, SARAG.phrase, Literal(f"phrase {number}", language="en")),
         Triple(joined, SARAG.subjectMention, node),
         Triple(joined, SARAG.objectMention, mention(other)),
     ]
@@ -87,6 +121,17 @@ decisions = st.one_of(
     st.builds(Decision, st.just("merged"), names, names),
     st.builds(Decision, st.just("merged"), names, names),
     st.builds(Decision, st.just("different"), names, names),
+    st.builds(Decision, st.just("class"), names, st.sampled_from((CITY, PERSON, *OWN_CLASSES))),
+    st.builds(
+        Decision,
+        st.sampled_from(("property", "inverse property")),
+        st.sampled_from(("phrase 1", "phrase 2")),
+        st.sampled_from((KNOWS, BORN_IN, NO_PROPERTY)),
+        ends=st.tuples(
+            st.sampled_from(("person", "organization", "misc", "", ANY_TYPE)),
+            st.sampled_from(("person", "organization", "misc", "", ANY_TYPE, VALUE_TYPE)),
+        ),
+    ),
     st.builds(
         Decision,
         st.just("variant"),
@@ -139,6 +184,7 @@ def test_a_refreshed_graph_is_the_rebuilt_one(bound: int, monkeypatch: pytest.Mo
     @given(st.lists(steps, max_size=9), st.booleans(), st.sampled_from((OxigraphStore, Shared)))
     def check(history: list[Step], remembers: bool, kind: type[OxigraphStore]) -> None:
         reader = GraphReader(kind.in_memory(), MINTER)
+        reader.store.load(AXIOMS)
         vote_counts = VoteCounts() if remembers else None
         for step in history:
             step_of(reader, step, vote_counts)
@@ -154,12 +200,16 @@ def test_a_refreshed_graph_is_the_rebuilt_one(bound: int, monkeypatch: pytest.Mo
 
 def test_names_part_although_one_of_them_is_brought_back_by_a_decision() -> None:
     reader = GraphReader(OxigraphStore.in_memory(), MINTER)
-    named = [Triple(mention(name), SARAG.normalizedName, Literal(name)) for name in "abc"]
-    spoken = [Triple(mention(name), SARAG.name, Literal(name, language="en")) for name in "abc"]
-    claim = Triple(mention("c"), SARAG.aliasMention, mention("a"))
+    uses = {name: NamedNode(f"{MINTER.base}doc/1#{name}") for name in "abc"}
+    named = [Triple(use, SARAG.normalizedName, Literal(name)) for name, use in uses.items()]
+    named += [Triple(use, SARAG.useOf, mention(name)) for name, use in uses.items()]
+    spoken = [Triple(u, SARAG.name, Literal(name, language="en")) for name, u in uses.items()]
+    other = NamedNode(f"{MINTER.base}doc/2#c")
+    claim = [Triple(other, SARAG.useOf, mention("c"))]
+    claim.append(Triple(other, SARAG.aliasMention, mention("a")))
     history: tuple[Step, ...] = (
         {"x": named + spoken},
-        {"w": [claim]},  # c is the only one that gives a as an alias: a refers to what c does
+        {"w": claim},  # c is the only one that gives a as an alias: a refers to what c does
         ([Decision("merged", "a", "b")], set()),  # so both are b
         {"w": None},  # a still is b, but c is not
     )

@@ -46,14 +46,21 @@ ONTOLOGY = {
         {"pid": "P1", "label": "closing date", "domain": "", "range": ""},
     ],
 }
+GULL, TERN, CRANE = "Gull_Light", "Tern_Light", "Crane_Light"
 TRAIN = [
-    ("Gull Light on Mora is 31 metres tall.", [("Gull_Light", "island", "Mora"), ("Gull_Light", "towerHeight", "31.0 (metres)")]),
-    ("Tern Light opened on 4 May 1902.", [("Tern_Light", "builtOn", '"1902-05-04"')]),
-]  # fmt: skip
+    (
+        "Gull Light on Mora is 31 metres tall.",
+        [(GULL, "island", "Mora"), (GULL, "towerHeight", "31.0 (metres)")],
+    ),
+    ("Tern Light opened on 4 May 1902.", [(TERN, "builtOn", '"1902-05-04"')]),
+]
 TEST = [
-    ("Crane Light on Ona is 20 metres tall.", [("Crane_Light", "island", "Ona"), ("Crane_Light", "towerHeight", "20.0 (metres)")]),
-    ("It opened on 6 June 1911.", [("Crane_Light", "builtOn", '"1911-06-06"')]),
-]  # fmt: skip
+    (
+        "Crane Light on Ona is 20 metres tall.",
+        [(CRANE, "island", "Ona"), (CRANE, "towerHeight", "20.0 (metres)")],
+    ),
+    ("It opened on 6 June 1911.", [(CRANE, "builtOn", '"1911-06-06"')]),
+]
 
 
 @pytest.fixture
@@ -121,7 +128,11 @@ def test_examples_cover_each_property(folder: Path) -> None:
 def test_measures_worked_by_hand() -> None:
     """Official: P and R are 1/2 and 0, with means of 1/4. Strict: one of four, of three."""
     sentences = [
-        Sentence("1", "Ona has a light.", (Triple("Ona", "has_light", "light"), Triple("Ona", "in", "sea"))),
+        Sentence(
+            "1",
+            "Ona has a light.",
+            (Triple("Ona", "has_light", "light"), Triple("Ona", "in", "sea")),
+        ),
         Sentence("2", "Mora is far.", (Triple("Mora", "distance", "far"),)),
     ]  # fmt: skip
     predictions = {

@@ -16,6 +16,7 @@ from sarag_rdf.evaluation.tables import WIDTH
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options
+from sarag_rdf.kg.session import Session
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.options import Spec
 from sarag_rdf.ports import Matrix
@@ -247,7 +248,7 @@ def test_chunks_of_one_passage(evaluate: Evaluate, tmp_path: Path) -> None:
     text = " ".join(f"Linz{n} is near Wels{n}." for n in range(400))
     write(tmp_path / "corpus.json", [*CORPUS, {"title": "Linz", "text": text}])
     data = evaluate.json("--kg", "kg")
-    with KnowledgeGraph("kg", embedder=HashEmbedder()) as kg:
+    with KnowledgeGraph(Session("kg", embedder=HashEmbedder())) as kg:
         assert kg.stats()["documents"] > kg.stats()["sources"] == 10
     assert data["setting"]["trouble"]["documents_of_no_passage"] == 0
     assert data["setting"]["trouble"]["passages_not_in_graph"] == 0
@@ -263,7 +264,7 @@ def test_options_of_a_method() -> None:
 
 def test_coverage_agrees_with_the_words_of_the_documents(evaluate: Evaluate) -> None:
     evaluate("--kg", "kg")
-    with KnowledgeGraph("kg", embedder=HashEmbedder()) as kg:
+    with KnowledgeGraph(Session("kg", embedder=HashEmbedder())) as kg:
         documents = [found.document for found in kg.search("the Danube", limit=9).documents]
     place = next(i for i, d in enumerate(documents) if "Danube" in d.titled_text)
     assert words_to_answer(["danube"], documents) == sum(map(count_words, documents[: place + 1]))
@@ -402,7 +403,10 @@ def test_an_extraction_file(evaluate: Evaluate, tmp_path: Path) -> None:
         (["--methods", "other"], ["unknown retriever 'other'", "sarag", "fixed"]),
         (["--methods", "sarag,"], ["unknown retriever ''"]),
         (["--methods", "sarag:gain"], ["'sarag:gain'", "NAME:KEY=VALUE"]),
-        (["--methods", "sarag:gain=-1"], ["method sarag:gain=-1", "gain must be a number between"]),
+        (
+            ["--methods", "sarag:gain=-1"],
+            ["method sarag:gain=-1", "gain of sarag must be a number between"],
+        ),
         (["--baseline", "dense"], ["--baseline dense", "sarag"]),
         (["--json", "nowhere/a.json"], ["nowhere/a.json"]),
         (["--plot", "."], ["."]),

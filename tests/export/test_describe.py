@@ -220,7 +220,7 @@ def test_vocabularies_examples_and_provenance(kg: KnowledgeGraph) -> None:
     }
     examples = {str(e) for e in graph.objects(DATASET, VOID.exampleResource)}
     assert len(examples) == 3
-    assert all(e.startswith(MINTER.base + "entity/E-") for e in examples)
+    assert all(e.startswith(MINTER.base + "entity/") for e in examples)
     activities = set(graph.objects(DATASET, PROV.wasGeneratedBy))
     runs = {a for a in activities if (a, RDF.type, URIRef(SARAG.Run.value)) in graph}
     (extraction,) = activities - runs

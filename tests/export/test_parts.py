@@ -192,4 +192,4 @@ def test_command_line(sarag: Sarag, folder: Path) -> None:
     sarag("export", "--kg", folder, "--graph", "https://example.org/no").fails(2, "no such graph")
     sarag("export", "--kg", folder, "--rdf12", "--format", "rdfxml").fails(2, "does not support")
     turtle = sarag("export", "--kg", folder, "--rdf12")
-    assert "<<( entity:E-" in turtle.out
+    assert "<<( entity:ada sarag:relatedTo entity:" in turtle.out

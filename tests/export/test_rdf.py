@@ -114,7 +114,12 @@ def test_subjects_are_sorted_and_types_come_first(store: OxigraphStore) -> None:
     assert {first[subject] for subject in typed} == {RDF.type}
 
 
-def test_every_triple_once(store: OxigraphStore, quads: list[ox.Quad]) -> None:
+def test_every_triple_once(quads: list[ox.Quad]) -> None:
+    """Also those that are in two graphs, as an imported graph may have them."""
+    imported = ox.NamedNode(BASE + "graph/external/copy")
+    copies = [ox.Quad(q.subject, q.predicate, q.object, imported) for q in quads[::5]]
+    quads = [*quads, *dict.fromkeys(copies)]
+    store = filled(quads)
     triples = list(sorted_triples(store))
     assert len(triples) == len(set(triples)) == len(union(quads)) < len(quads)
     found = list(sorted_quads(store))
@@ -192,7 +197,7 @@ def test_prefixes_are_readable(files: dict[str, Path], format_: str) -> None:
     for word in ("sarag:text", "skos:prefLabel", "prov:wasDerivedFrom", "dcterms:title"):
         assert word in body
     if format_ != "rdfxml":
-        assert re.search(r"^\s*entity:E-\w+ a sarag:\w+", body, re.MULTILINE)
+        assert re.search(r"^\s*entity:[a-z]\w+ a sarag:\w+", body, re.MULTILINE)
         assert "<https://w3id.org/" not in body
 
 

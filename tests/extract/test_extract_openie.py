@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sarag_rdf.errors import ExtractionFormatError, InputError
+from sarag_rdf.extract.descriptions import build_descriptions, sentences_with_name
 from sarag_rdf.extract.openie import OpenIEExtractor
-from sarag_rdf.extract.sentences import build_descriptions, sentences_with_name, split_sentences
 from sarag_rdf.ports import Extractor
 from sarag_rdf.types import Document, Extraction, Mention
 
@@ -214,29 +214,6 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent\.json cannot be read: No such file"):
         OpenIEExtractor(tmp_path / "absent.json")
-
-
-@pytest.mark.parametrize(
-    ("text", "sentences"),
-    [
-        (
-            "One is here. Two is there!  Is it? Yes",
-            ["One is here.", "Two is there!", "Is it?", "Yes"],
-        ),
-        (
-            "Dr. J. R. Brook lives in the U.S. now. He rows.",
-            ["Dr. J. R. Brook lives in the U.S. now.", "He rows."],
-        ),
-        ("It cost 3.5 pounds, i.e. little. Good.", ["It cost 3.5 pounds, i.e. little.", "Good."]),
-        ('He said "Go." She went.', ['He said "Go."', "She went."]),
-        ("A heading\n\nA line\nbroken.", ["A heading", "A line broken."]),
-        ("これは本です。あれはペンです。", ["これは本です。", "あれはペンです。"]),
-        ("ما هذا؟ هذا كتاب.", ["ما هذا؟", "هذا كتاب."]),
-        (" \n\n ", []),
-    ],
-)
-def test_sentences(text: str, sentences: list[str]) -> None:
-    assert split_sentences(text) == sentences
 
 
 def test_a_sentence_names_whole_words_only() -> None:

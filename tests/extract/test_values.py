@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sarag_rdf.extract.units import CURRENCY, UNIT
 from sarag_rdf.extract.values import (
-    CURRENCY,
-    UNIT,
     VALUE_KINDS,
     WKT,
     XSD,

@@ -89,6 +89,24 @@ def test_every_serialisation_gives_the_same(
     assert all(str(node).startswith("<https://example.org/kg/genid/") for node in skolem)
 
 
+@pytest.mark.parametrize("suffix", ["ttl", "nt", "rdf", "jsonld"])
+def test_nodes_without_a_label_have_the_same_iri_in_every_import(
+    kg: KnowledgeGraph, tmp_path: Path, suffix: str
+) -> None:
+    """The parser gives them a random label each time."""
+    path = tmp_path / f"ships.{suffix}"
+    format_ = ox.RdfFormat.from_extension(suffix)
+    assert format_ is not None
+    if suffix == "ttl":
+        written(path, TURTLE)
+    else:
+        ox.serialize(ox.parse(TURTLE, format=ox.RdfFormat.TURTLE), str(path), format_)
+    kg.import_graph(path, "rdf", name="once")
+    kg.import_graph(path, "rdf", name="twice")
+    assert triples(tmp_path, "once") == triples(tmp_path, "twice")
+    assert len(triples(tmp_path, "once")) == 7
+
+
 @pytest.mark.parametrize(("suffix", "pack"), [("gz", gzip), ("bz2", bz2), ("xz", lzma)])
 def test_packed_files(kg: KnowledgeGraph, tmp_path: Path, suffix: str, pack: object) -> None:
     data = pack.compress(TURTLE.encode())  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.errors import UsageError
-from sarag_rdf.graph.parts import dataset_graphs
+from sarag_rdf.graph.parts import default_graphs
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -129,14 +129,16 @@ def test_what_is_written_later_is_seen() -> None:
 def test_the_graphs_of_the_documents(folder: Path) -> None:
     store = OxigraphStore.open(folder / "store")
     reader = GraphReader(store, MINTER)
-    own = dataset_graphs(reader)
+    own = default_graphs(reader)
+    assert own is not None
     assert {MINTER.kg_graph, MINTER.meta_graph, MINTER.runs_graph} <= set(own)
     assert sum(graph.startswith(MINTER.source_graphs) for graph in own) == SOURCES
     assert not any(graph.startswith(MINTER.imported_graphs) for graph in own)
     boats, tools = map(MINTER.imported_graph, ("boats", "tools"))
-    assert dataset_graphs(reader, ["boats"]) == [boats]
-    assert dataset_graphs(reader, ["boats", "tools"]) == [boats, tools, MINTER.links_graph]
-    assert set(dataset_graphs(reader, ["all"])) == {*own, boats, tools, MINTER.links_graph}
+    assert default_graphs(reader, ["boats"]) == [boats]
+    assert default_graphs(reader, ["boats", "tools"]) == [boats, tools, MINTER.links_graph]
+    assert default_graphs(reader, ["all"]) is None
+    assert set(store.graphs()) == {*own, boats, tools}
 
 
 def test_an_unknown_part_is_refused(kg: KnowledgeGraph) -> None:

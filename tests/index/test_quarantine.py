@@ -30,6 +30,7 @@ from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.rdf.shacl.engines import parse_shapes
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.vocab import DCTERMS, RDF, SARAG
 
@@ -325,7 +326,7 @@ def test_what_conforms_by_now_joins_without_being_extracted(
         kg.index([BAD, ADA], extractor=extractor)
         assert kg.quarantine().retry().rejected == (IRI,)
         with monkeypatch.context() as patch:
-            patch.setattr(quarantine, "read_shapes", lambda *names: ())
+            patch.setattr(quarantine, "read_shapes", lambda *names: parse_shapes())
             retried = kg.quarantine().retry()
             clean.index([BAD, ADA], extractor=extractor)
         assert (retried.admitted, retried.rejected) == ((IRI,), ())
@@ -344,7 +345,7 @@ def test_a_retry_replaces_the_older_version(monkeypatch: pytest.MonkeyPatch) -> 
         kg.index([BAD], extractor=Meetings())
         kg.index([other], extractor=too_sure())
         with monkeypatch.context() as patch:
-            patch.setattr(quarantine, "read_shapes", lambda *names: ())
+            patch.setattr(quarantine, "read_shapes", lambda *names: parse_shapes())
             assert kg.quarantine().retry(["people/cid.txt"]).admitted == (IRI,)
             clean.index([other], extractor=too_sure())
         assert without_records(quads(kg)) == without_records(quads(clean))
@@ -491,5 +492,5 @@ def test_validation_leaves_out_imported_graphs_and_quarantine(tmp_path: Path) ->
 
 
 def test_an_engine_that_does_not_exist_is_refused() -> None:
-    with opened() as kg, pytest.raises(UsageError, match="use one of sarag, pyshacl"):
+    with opened() as kg, pytest.raises(UsageError, match="use one of shacl, pyshacl"):
         kg.validate("nothing")  # type: ignore[arg-type]

@@ -75,91 +75,94 @@ def test_names_are_checked_without_a_model_too(options: dict[str, Any]) -> None:
     [
         (
             {"reasoner": "cot:brief=true"},
-            "cot has no option 'brief': choose from steps, max_tokens",
+            "unknown option 'brief' of cot: choose from steps, max_tokens",
         ),
         (
             {"reasoner": "self-ask:most=2"},
-            "self-ask has no option 'most': choose from steps, max_tokens",
+            "unknown option 'most' of self-ask: choose from steps, max_tokens",
         ),
         (
             {"reasoner": "single:llm=x"},
-            "single has no option 'llm': choose from brief, max_tokens",
+            "unknown option 'llm' of single: choose from brief, max_tokens",
         ),
         (
             {"reasoner": "cot:steps=two"},
-            "cot: steps must be an integer between 1 and 10, not 'two'",
+            "steps of cot must be an integer between 1 and 10, not 'two'",
         ),
         (
             {"reasoner": "cot:steps=2.5"},
-            "cot: steps must be an integer between 1 and 10, not '2.5'",
+            "steps of cot must be an integer between 1 and 10, not '2.5'",
         ),
         (
             {"reasoner": "cot:steps=true"},
-            "cot: steps must be an integer between 1 and 10, not 'true'",
+            "steps of cot must be an integer between 1 and 10, not 'true'",
         ),
-        ({"reasoner": "single:brief=yes"}, "single: brief must be true or false, not 'yes'"),
-        ({"reasoner": "single:brief=2"}, "single: brief must be true or false, not '2'"),
-        ({"reasoner": "cot:steps=0"}, "cot: steps must be an integer between 1 and 10, not 0"),
+        ({"reasoner": "single:brief=yes"}, "brief of single must be true or false, not 'yes'"),
+        ({"reasoner": "single:brief=2"}, "brief of single must be true or false, not '2'"),
+        ({"reasoner": "cot:steps=0"}, "steps of cot must be an integer between 1 and 10, not 0"),
         (
             {"context": "whole:hops=2"},
-            "whole has no option 'hops': choose from budget, documents, relationships",
+            "unknown option 'hops' of whole: choose from budget, documents, relationships",
         ),
         (
             {"context": "selected:count=2"},
-            "selected has no option 'count': choose from budget, documents",
+            "unknown option 'count' of selected: choose from budget, documents",
         ),
         (
             {"context": "graph-walk:view=2"},
-            "graph-walk has no option 'view': choose from budget, hops, documents",
+            "unknown option 'view' of graph-walk: choose from budget, hops, documents",
         ),
         (
             {"context": "whole:budget=all"},
-            "whole: budget must be an integer between 1 and 1000000, not 'all'",
+            "budget of whole must be an integer between 1 and 1000000, not 'all'",
         ),
         (
             {"context": "whole:budget=0"},
-            "whole: budget must be an integer between 1 and 1000000, not 0",
+            "budget of whole must be an integer between 1 and 1000000, not 0",
         ),
-        ({"budget": 0}, "whole: budget must be an integer between 1 and 1000000, not 0"),
-        ({"n": 10**9}, "sarag: n must be an integer between 1 and 10, not 1000000000"),
+        ({"budget": 0}, "budget of whole must be an integer between 1 and 1000000, not 0"),
+        ({"n": 10**9}, "n of sarag must be an integer between 1 and 10, not 1000000000"),
         (
             {"k": 10**4000},
-            f"sarag: k must be an integer between 0 and 1000, not 1{59 * '0'}...",
+            f"k of sarag must be an integer between 0 and 1000, not 1{59 * '0'}...",
         ),
         (
             {"gain": float("inf")},
-            "sarag: gain must be a number between 0 and 1000, not inf",
+            "gain of sarag must be a number between 0 and 1000, not inf",
         ),
-        ({"c": float("nan")}, "sarag: c must be a number in [0, 1), not nan"),
-        ({"limit": 0}, "sarag: limit must be an integer of at least 1, not 0"),
+        ({"c": float("nan")}, "c of sarag must be a number in [0, 1), not nan"),
+        ({"limit": 0}, "limit of sarag must be an integer of at least 1, not 0"),
         (
             {"retriever": "khop", "n": 11},
-            "khop: n must be an integer between 0 and 10, not 11",
+            "n of khop must be an integer between 0 and 10, not 11",
         ),
         (
             {"retriever": "sarag-paper:n=11"},
-            "sarag-paper: n must be an integer between 0 and 10, not 11",
+            "n of sarag-paper must be an integer between 0 and 10, not 11",
         ),
         (
             {"retriever": "rrf", "k": 10**5000},
-            "rrf: k must be an integer between 0 and 1000, not an integer of 16610 bits",
+            "k of rrf must be an integer between 0 and 1000, not an integer of 16610 bits",
         ),
         (
             {"context": "graph-walk:hops=1000000000"},
-            "graph-walk: hops must be an integer between 0 and 10, not 1000000000",
+            "hops of graph-walk must be an integer between 0 and 10, not 1000000000",
         ),
         (
             {"reasoner": "decompose:most=11"},
-            "decompose: most must be an integer between 1 and 10, not 11",
+            "most of decompose must be an integer between 1 and 10, not 11",
         ),
-        ({"budget": 10**7}, "whole: budget must be an integer between 1 and 1000000, not 10000000"),
+        (
+            {"budget": 10**7},
+            "budget of whole must be an integer between 1 and 1000000, not 10000000",
+        ),
         (
             {"retriever": "sarag-paper:preset=hotpot"},
-            "sarag-paper: unknown preset 'hotpot': choose from musique, 2wiki",
+            "unknown preset 'hotpot' of sarag-paper: choose from musique, 2wiki",
         ),
         (
             {"retriever": "dense", "kind": 1},
-            "dense has no option 'kind': choose from limit",
+            "unknown option 'kind' of dense: choose from limit",
         ),
     ],
 )
@@ -200,7 +203,7 @@ def test_no_two_strategies_share_a_name() -> None:
 @pytest.mark.parametrize("name", REASONERS)
 def test_no_reasoner_lists_its_parts_as_options(kg: KnowledgeGraph, name: str) -> None:
     message = problem(kg, reasoner=f"{name}:colour=red")
-    assert message.startswith(f"{name} has no option 'colour': choose from ")
+    assert message.startswith(f"unknown option 'colour' of {name}: choose from ")
     assert "max_tokens" in message
     assert not {"gather", "llm", "self", "grounder"} & set(message.replace(",", "").split())
 
@@ -208,7 +211,7 @@ def test_no_reasoner_lists_its_parts_as_options(kg: KnowledgeGraph, name: str) -
 @pytest.mark.parametrize("name", CONTEXTS)
 def test_every_context_has_a_budget(kg: KnowledgeGraph, name: str) -> None:
     message = problem(kg, context=f"{name}:colour=red")
-    assert message.startswith(f"{name} has no option 'colour': choose from budget, ")
+    assert message.startswith(f"unknown option 'colour' of {name}: choose from budget, ")
     assert not {"count", "reader", "embedder"} & set(message.replace(",", "").split())
 
 
@@ -221,10 +224,10 @@ def test_a_tokenizer_that_does_not_exist(kg: KnowledgeGraph, tmp_path: Path) -> 
     ("arguments", "words"),
     [
         (["--reasoner", "oracle"], ["unknown reasoner 'oracle'", "single, cot"]),
-        (["--reasoner", "cot:x=1"], ["cot has no option 'x'", "steps, max_tokens"]),
+        (["--reasoner", "cot:x=1"], ["unknown option 'x' of cot", "steps, max_tokens"]),
         (["--context", "short"], ["unknown context 'short'", "whole, selected"]),
         (["--context", "whole:"], ["cannot read 'whole:'"]),
-        (["--context", "selected:budget=x"], ["selected: budget must be an integer"]),
+        (["--context", "selected:budget=x"], ["budget of selected must be an integer"]),
         (["--context", "graph-walk", "--budget", "0"], ["--budget"]),
     ],
 )
@@ -240,6 +243,13 @@ def test_mistakes_on_the_command_line_are_one_line(
     monkeypatch.setattr("sarag_rdf.kg.registry.make_embedder", lambda *_: HashEmbedder())
     model = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
     sarag("ask", QUESTION, *model, *arguments).fails(2, *words)
+
+
+def test_a_mistake_names_the_program_once(sarag: Sarag, tmp_path: Path) -> None:
+    make_graph(tmp_path / "kg")
+    done = sarag("search", QUESTION, "--retriever", "sarag:c=5", "--kg", tmp_path / "kg")
+    done.fails(2, "c of sarag must be a number in [0, 1), not 5.0")
+    assert done.err.count("sarag:") == 1
 
 
 # ------------------------------------------------------------------------------ Meaning
@@ -301,7 +311,7 @@ def test_options_arrive_where_they_belong(
     ],
 )
 def test_numbers_of_endpoints_that_cannot_be(wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=f"^{next(iter(wrong))} of an endpoint is not"):
+    with pytest.raises(UsageError, match=f"^{next(iter(wrong))} of an endpoint must be"):
         ModelEndpoint("http://127.0.0.1/v1", **wrong)
     for name in wrong.keys() & {"timeout", "max_reply"}:
         with pytest.raises(UsageError, match=name):

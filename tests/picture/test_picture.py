@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import re
 import struct
 import warnings
@@ -10,17 +9,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import resvg_py
 
-from sarag_rdf.errors import MissingDependencyError, UsageError
+from sarag_rdf.errors import UsageError
 from sarag_rdf.picture.geometry import Label, Wish, clean, fit, place_labels, text_width, wrap
 from sarag_rdf.picture.html import activation_html
 from sarag_rdf.picture.layout import SQUARE, Picture, lay_out
 from sarag_rdf.picture.png import write_activation_png
 from sarag_rdf.picture.selection import KINDS
+from sarag_rdf.picture.svg import activation_svg
+from sarag_rdf.resources import font_files
 from sarag_rdf.types import Retrieved, Subgraph
 from tests.picture.chromium import DARK, Page, open_browser
 from tests.picture.picture_sample import (
@@ -34,6 +36,8 @@ from tests.picture.picture_sample import (
     step,
     through_documents,
 )
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 # What is drawn
 
@@ -202,7 +206,7 @@ def test_documents_without_entities_are_drawn_too() -> None:
 
 
 def test_text_is_cleaned_measured_and_wrapped() -> None:
-    assert clean("a\x00\n b\ud800\u202e") == "a b\ufffd"
+    assert clean("a\x00\n b\ud800\u202e\uffff") == "a b\ufffd\ufffd"
     assert text_width("東京", 10) == 20
     assert wrap("Nobel Prize in Physics", 110, 11, 2) == ("Nobel Prize", "in Physics")
     lines = wrap("東京大学" * 20, 80, 10, 2)
@@ -266,19 +270,40 @@ def test_the_png_of_an_empty_or_hostile_retrieval(given: Retrieved, tmp_path: Pa
     png_size(tmp_path / "a.png")
 
 
-def test_without_matplotlib_the_error_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    real = builtins.__import__
+def test_the_png_is_the_drawing_of_the_page() -> None:
+    """The page and the SVG, which the PNG renders, have the same elements at the same places."""
 
-    def without(name: str, *rest: Any) -> Any:
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *rest)
+    def drawing(text: str) -> list[str]:
+        return re.findall(r'<g id="[nld]\d+".*?</g>', text, flags=re.DOTALL)
 
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'sarag-rdf\[plot\]'"):
-        write_activation_png(retrieval(), tmp_path / "a.png")
+    svg = activation_svg(retrieval())
+    assert svg == activation_svg(retrieval())
+    assert drawing(svg) == drawing(activation_html(retrieval()))
+    assert len(drawing(svg)) > 40
+
+
+@pytest.mark.parametrize("given", [retrieval(), through_documents(), empty(), hostile()])
+def test_the_svg_is_well_formed_and_needs_nothing_else(given: Retrieved) -> None:
+    svg = activation_svg(given)
+    root = ElementTree.fromstring(svg)
+    assert root.tag == f"{SVG}svg"
+    assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {
+        *("svg", "style", "rect", "g", "path", "circle", "text", "tspan", "title", "defs"),
+        "marker",
+    }
+    assert "var(--" not in "".join(style.text or "" for style in root.iter(f"{SVG}style"))
+    assert not re.search(r"@import|url\((?!#)|href", ElementTree.tostring(root[0], "unicode"))
+
+
+def test_text_is_rendered_without_fonts_of_the_machine() -> None:
+    def without_fonts(svg: str) -> bytes:
+        return resvg_py.svg_to_bytes(
+            svg_string=svg, font_files=[str(p) for p in font_files()], skip_system_fonts=True
+        )
+
+    svg = activation_svg(retrieval())
+    assert [path.name for path in font_files()] == ["DejaVuSans-Bold.ttf", "DejaVuSans.ttf"]
+    assert without_fonts(svg) != without_fonts(re.sub(r"<text.*?</text>", "", svg, flags=re.DOTALL))
 
 
 # The page in a browser

@@ -99,7 +99,7 @@ def test_as_many_steps_as_it_may_take() -> None:
     llm = QueuedLLM([last(answer_possible=True, final_answer="Ulm")])
     assert Cot(Library(), llm, CotOptions(steps=1)).answer(QUERY).text == "Ulm"
     assert len(llm.calls) == 1
-    with pytest.raises(UsageError, match="cot: steps must be an integer between 1 and 10, not 0"):
+    with pytest.raises(UsageError, match="steps of cot must be an integer between 1 and 10, not 0"):
         Cot(Library(), llm, CotOptions(steps=0))
 
 

@@ -60,7 +60,7 @@ def test_what_is_read(text: str, select: str, patterns: list[str]) -> None:
     ("text", "problem"),
     [
         ("", "no pattern"),
-        ("hello", "no triple"),
+        ("hello", "not a triple"),
         ("SELECT ?a WHERE { ?x ?p ?a }", "holds a variable"),
         ('SELECT ?a WHERE { "A" "knows" "B" }', "no variable"),
         ('SELECT ?a WHERE { ?a name "Ulm" }', "no pattern"),

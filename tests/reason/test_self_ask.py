@@ -76,7 +76,7 @@ def test_the_last_call_must_answer() -> None:
     notice = "No further follow-up question can be looked up"
     assert [notice in prompt for prompt in llm.prompts] == [False, False, True]
     with pytest.raises(
-        UsageError, match="self-ask: steps must be an integer between 1 and 10, not 0"
+        UsageError, match="steps of self-ask must be an integer between 1 and 10, not 0"
     ):
         SelfAsk(Library(), llm, SelfAskOptions(steps=0))
 

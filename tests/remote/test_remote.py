@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from sarag_rdf.endpoints import SparqlEndpoint, is_url
+from sarag_rdf.errors import UsageError
 from tests.command import Sarag
 
 
@@ -48,6 +50,21 @@ def test_what_is_named_counts_before_what_is_usual() -> None:
 )
 def test_what_is_a_url(location: object, wanted: bool) -> None:
     assert is_url(location) is wanted
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://h/x", "http:///x", "http://h:0/", "http://h:99999/", "http://h/a b", "http://h/#x"],
+)
+def test_a_bad_url_is_refused(url: str) -> None:
+    message = f"not the URL of an endpoint: '{url}': use http://HOST/PATH"
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        SparqlEndpoint(url)
+
+
+def test_a_password_in_a_url_is_refused() -> None:
+    with pytest.raises(UsageError, match="must not contain a password: set SARAG_SPARQL_USER"):
+        SparqlEndpoint("http://ann:secret@h/x")
 
 
 def test_caches_are_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

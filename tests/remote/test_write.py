@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -13,10 +14,12 @@ import sarag_rdf
 from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import RemoteDownError, RemoteStoreError, StoreError, UsageError
 from sarag_rdf.graph.metadata import with_revision
+from sarag_rdf.graph.ontologies import StoredOntology
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.repair import repair
 from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ports import Change, GraphStore
 from sarag_rdf.rdf import sparql_endpoint
 from sarag_rdf.rdf.oxigraph import OxigraphStore
@@ -25,6 +28,7 @@ from sarag_rdf.types import Source
 from sarag_rdf.vocab import SARAG
 from tests.command import ROOT, Sarag
 from tests.fault_server import FaultServer, Play, failure, playing, relay
+from tests.ontology.museum import MUSEUM
 from tests.sample_graph import (
     BASE,
     SOURCES,
@@ -253,3 +257,25 @@ def test_a_broken_graph_stays_marked_until_it_is_repaired(
     assert not repair(reader)
     assert len(with_revision(reader, Change()).insert) == 1
     assert list(store.quads(reader.minter.kg_graph))
+
+
+def test_ontologies_behind_an_endpoint_are_those_of_a_folder(
+    remote: SparqlEndpoint, tmp_path: Path
+) -> None:
+    path = tmp_path / "museum.ttl"
+    path.write_text(MUSEUM, encoding="utf-8")
+    make_graph(tmp_path / "kg")
+    index(remote, SOURCES)
+    schemas: list[Schema] = []
+    stored: list[StoredOntology] = []
+    for location in (tmp_path / "kg", remote):
+        with sarag_rdf.open(location, embedder=HashEmbedder(), endpoint=None) as kg:
+            kg.ontologies.add(path)
+            schemas.append(kg.ontologies.schema())
+            stored += kg.ontologies.list()
+    assert len(schemas[0].properties) == 6
+    assert schemas[0].digest == schemas[1].digest
+    assert replace(stored[0], added="") == replace(stored[1], added="")
+    with sarag_rdf.open(remote, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.ontologies.remove("museum")
+        assert kg.ontologies.list() == ()

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sarag_rdf.retrieve.sarag_paper import WeightedEdge, both_ways, rescale, spread_paper
+from sarag_rdf.retrieve.sarag_paper import (
+    Transfer,
+    WeightedEdge,
+    both_ways,
+    rescale,
+    running_maxima,
+    spread_paper,
+    strongest_chain,
+)
 
 Links = list[tuple[str, str, str, float]]
 
@@ -226,3 +234,45 @@ def test_it_is_the_printed_algorithm(
         after = {min(1.0, value + step.amount) for value in before[step.target]}
         assert step.activation in after
         before[step.target] = {step.activation} | ({1.0} & before[step.target])
+
+
+# ------------------------------------------------------------------------------- Chains
+
+
+def exhaustive_chain(node: str, transfers: list[Transfer], seeds: set[str]) -> list[int]:
+    """The rounds of a chain by its definition: all transfers to each node are searched."""
+    rounds: list[int] = []
+    while node not in seeds:
+        before = rounds[0] if rounds else len(transfers)
+        earlier = [t for t in transfers if t.target == node and t.round < before]
+        best = min(earlier, key=lambda transfer: (-transfer.amount, transfer.round))
+        rounds.insert(0, best.round)
+        node = best.origin
+    return rounds
+
+
+def test_a_chain_takes_the_largest_transfer_before_the_next() -> None:
+    # c gets .25 from b in round 2, when the largest transfer to b was that of round 0.
+    _, transfers = spread_paper(edges_of(CHAIN), ["a"])
+    chain = strongest_chain("c", running_maxima(transfers), {"a"})
+    assert [(step.origin, step.target, step.amount) for step in chain] == [
+        ("a", "b", 0.5),
+        ("b", "c", 0.25),
+    ]
+    assert strongest_chain("a", running_maxima(transfers), {"a"}) == ()
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(nodes, nodes, st.sampled_from([0.25, 0.5, 0.7, 1.0])), max_size=14),
+    st.sets(nodes, min_size=1, max_size=3),
+)
+def test_chains_are_those_of_an_exhaustive_search(
+    drawn: list[tuple[str, str, float]], seeds: set[str]
+) -> None:
+    links = [(f"link{n:02}", s, o, w) for n, (s, o, w) in enumerate(drawn)]
+    activation, transfers = spread_paper(edges_of(links), seeds)
+    maxima = running_maxima(transfers)
+    for node in activation:
+        chain = strongest_chain(node, maxima, seeds)
+        assert [step.round for step in chain] == exhaustive_chain(node, transfers, seeds)

@@ -86,14 +86,14 @@ def lines(kg: Path) -> set[str]:
     return {str(quad) for quad in quads_of(kg) if "revision" not in quad.predicate.value}
 
 
-def is_in_order(kg: Path, endpoint: dict[str, str]) -> None:
-    """Fsck finds nothing, nothing is left in the folder, and a search by command works."""
-    done = run_sarag("fsck", "--kg", kg, cwd=kg.parent, env=endpoint)
-    assert done.code == 0, done
+def is_in_order(kg: Path) -> None:
+    """Fsck finds nothing, nothing is left in the folder, and a search works."""
+    with sarag_rdf.open(kg, embedder=ModelEndpoint(), endpoint=None) as graph:
+        assert graph.fsck().findings == ()
     assert not list(kg.glob(f"{COPY}*"))
     assert not (kg / UNFINISHED_WRITE).exists()
-    done = run_sarag("search", "Who taught Ada?", "--kg", kg, cwd=kg.parent, env=endpoint)
-    assert done.code == 0, done
+    with sarag_rdf.open(kg, embedder=ModelEndpoint(), endpoint=None) as graph:
+        assert graph.search("Who taught Ada?").documents
 
 
 # ------------------------------------------------------------------------ Protected graphs
@@ -117,6 +117,7 @@ def test_protected_graphs_are_told_by_what_changes_and_not_by_the_text(
         f"WHERE {{ GRAPH ?g {{ ?s a <{S}Entity> ; ?p ?o }} }}",
         f"COPY <{OTHER}> TO <{KG}>",
         f"INSERT DATA {{ GRAPH <{BASE}graph/external/mine> {{ {triple} }} }}",
+        f"INSERT DATA {{ GRAPH <{BASE}graph/ontology/mine> {{ {triple} }} }}",
     ]
     assert put(server, OTHER, f"{triple} .").status == 201
     before = lines(kg)
@@ -183,9 +184,7 @@ def _bricks() -> dict[str, Callable[[str], str]]:
     }
 
 
-def test_what_cannot_be_searched_afterwards_is_refused(
-    server: Running, kg: Path, endpoint: dict[str, str]
-) -> None:
+def test_what_cannot_be_searched_afterwards_is_refused(server: Running, kg: Path) -> None:
     graph = source_graph(kg, "Boris taught Ada")
     before = lines(kg)
     for name, text in _bricks().items():
@@ -196,7 +195,7 @@ def test_what_cannot_be_searched_afterwards_is_refused(
     found = server.ask("GET", QUESTION)
     assert found.status == 200, found
     assert "Boris taught Ada" in found.text
-    is_in_order(kg, endpoint)
+    is_in_order(kg)
 
 
 def _strange() -> dict[str, str]:
@@ -224,9 +223,7 @@ def _strange() -> dict[str, str]:
     }
 
 
-def test_a_graph_of_ones_own_may_hold_anything(
-    server: Running, kg: Path, endpoint: dict[str, str]
-) -> None:
+def test_a_graph_of_ones_own_may_hold_anything(server: Running, kg: Path) -> None:
     there = sorted({iri(quad.subject) for quad in quads_of(kg) if "/doc/" in str(quad.subject)})
     wanted = server.ask("GET", QUESTION).json()
     for number, (name, triples) in enumerate(_strange().items()):
@@ -238,7 +235,7 @@ def test_a_graph_of_ones_own_may_hold_anything(
         assert got.status == 200, (name, got)
         assert got.json() == wanted, name
         assert server.ask("GET", "/ask?q=Who+taught+Ada%3F").status == 200, name
-    is_in_order(kg, endpoint)
+    is_in_order(kg)
     with sarag_rdf.open(kg, embedder=ModelEndpoint(), endpoint=None) as graph:
         assert graph.stats()["sources"] == 3
 
@@ -340,7 +337,7 @@ def test_readers_see_one_revision_while_others_write(
     assert len(searched) > 4
     assert [got for got in searched if got.status != 200] == []
     assert lines(kg) == before
-    is_in_order(kg, endpoint)
+    is_in_order(kg)
 
 
 @pytest.mark.fault
@@ -368,7 +365,7 @@ def test_a_server_that_is_killed_while_writing_loses_nothing(
         _is_derived(kg)
     with serving(kg, "--writable", env=endpoint) as server:
         assert server.update(f"CLEAR SILENT GRAPH <{OTHER}>").status == 204
-    is_in_order(kg, endpoint)
+    is_in_order(kg)
 
 
 def _kill_while_writing(server: Running, texts: Iterator[str], seconds: float) -> None:
@@ -430,7 +427,7 @@ def test_an_unfinished_write_is_healed_by_whoever_opens_the_graph(
             if how == "update":
                 assert server.update(f"CLEAR SILENT GRAPH <{OTHER}>").status == 204
     _is_derived(kg)
-    is_in_order(kg, endpoint)
+    is_in_order(kg)
 
 
 def test_an_unfinished_write_that_conforms_to_nothing_is_dropped_with_a_warning(
@@ -445,7 +442,7 @@ def test_an_unfinished_write_that_conforms_to_nothing_is_dropped_with_a_warning(
     assert "index its files again" in done.err
     assert graph not in _contents(kg)
     assert len(_contents(kg)) == 2
-    is_in_order(kg, endpoint)
+    is_in_order(kg)
 
 
 # ------------------------------------------------------------------------- Blank nodes
@@ -465,9 +462,7 @@ def test_only_iris_of_our_own_become_blank_nodes_again(server: Running) -> None:
 # ------------------------------------------------------- The description and a clean slate
 
 
-def test_a_clean_slate_can_be_filled_in_the_same_update(
-    server: Running, kg: Path, endpoint: dict[str, str]
-) -> None:
+def test_a_clean_slate_can_be_filled_in_the_same_update(server: Running, kg: Path) -> None:
     contents = _contents(kg)
     graph = source_graph(kg, "Boris taught Ada")
     text = f"CLEAR ALL ; INSERT DATA {{ GRAPH <{graph}> {{ {contents[graph]} }} }}"
@@ -477,7 +472,19 @@ def test_a_clean_slate_can_be_filled_in_the_same_update(
     got = server.update(f"CLEAR ALL ; INSERT DATA {{ GRAPH <{KG}> {{ {contents[graph]} }} }}")
     got.is_line(403, KG)
     assert set(_contents(kg)) == {graph}
-    is_in_order(kg, endpoint)
+    is_in_order(kg)
+
+
+def test_a_clean_slate_has_no_ontology(server: Running, kg: Path, tmp_path: Path) -> None:
+    path = tmp_path / "museum.ttl"
+    path.write_text("<http://m.example/A> a <http://www.w3.org/2002/07/owl#Class> .")
+    with sarag_rdf.open(kg, embedder=ModelEndpoint(), endpoint=None) as graph:
+        stored = graph.ontologies.add(path)
+        server.update(f"CLEAR GRAPH <{stored.graph}>").is_line(403, stored.graph, "an ontology")
+        assert server.update("CLEAR ALL").status == 204
+        graph.reload()
+        assert graph.ontologies.list() == ()
+        assert graph.fsck().in_order
 
 
 def test_no_update_stores_terms_that_are_too_deep(kg: Path, endpoint: dict[str, str]) -> None:

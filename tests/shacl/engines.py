@@ -1,4 +1,4 @@
-"""Three SHACL engines that are asked the same: ours, pySHACL and rdf-validate-shacl."""
+"""Three SHACL engines that are asked the same: shacl, pySHACL and rdf-validate-shacl."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from pyshacl import validate as pyshacl_validate
 from pyshacl.errors import ReportableRuntimeError
 from rdflib.namespace import SH
 
-from sarag_rdf.rdf.shacl.data import Data
-from sarag_rdf.rdf.shacl.shapes import Shape, parse_shapes, validate
+from sarag_rdf.rdf.shacl.engines import Shapes, parse_shapes, validate
 
 ROOT = Path(__file__).parent.parent.parent
 SHAPES = (ROOT / "ontology" / "shapes.ttl",)
@@ -50,7 +49,7 @@ for (const file of files) {
 
 def ours(shapes: Sequence[Path], data: bytes) -> Counter[Finding]:
     triples = (q.triple for q in ox.parse(data, format=ox.RdfFormat.TURTLE))
-    report = validate(_parsed(tuple(shapes)), Data(triples))
+    report = validate(_parsed(tuple(shapes)), triples, engine="shacl")
     found = list(ox.parse(report.turtle, format=ox.RdfFormat.TURTLE))
     by_result: dict[object, dict[str, object]] = {}
     for quad in found:
@@ -69,7 +68,7 @@ def ours(shapes: Sequence[Path], data: bytes) -> Counter[Finding]:
 
 
 @cache
-def _parsed(shapes: tuple[Path, ...]) -> tuple[Shape, ...]:
+def _parsed(shapes: tuple[Path, ...]) -> Shapes:
     return parse_shapes(*(path.read_bytes() for path in shapes))
 
 

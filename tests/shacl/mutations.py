@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 import pyoxigraph as ox
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from sarag_rdf.index.evidence import source_quads
 from sarag_rdf.index.plan import chunk
+from sarag_rdf.index.quarantine import with_mentions
 from sarag_rdf.iris import Minter
-from sarag_rdf.rdf.shacl.shapes import Shape
-from sarag_rdf.types import Extraction, Mention, Method, Relation, Source
-from sarag_rdf.vocab import RDF, SARAG, SKOS, XSD
+from sarag_rdf.types import Extraction, Mention, Method, Relation, Source, Value
+from sarag_rdf.vocab import RDF, SARAG, SH, SKOS, XSD
 
 Node = NamedNode | BlankNode | Literal
 
+KNOWS, TALL = "https://example.org/people#knows", "https://example.org/people#height"
+HEIGHT = Value("5 feet", "5", XSD.integer.value, "http://qudt.org/vocab/unit/FT")
 ELSEWHERE = NamedNode("https://example.org/elsewhere")
 NOWHERE = NamedNode("https://example.org/nowhere")
 VALUES: dict[str, Node] = {
@@ -54,14 +56,21 @@ def evidence(language: str = "en") -> list[Triple]:
     iri = minter.source(source.key, source.title, source.text)
     found = Extraction(
         (
-            Mention("Ada Lovelace", "person", ("Ada",), ("Ada Lovelace: met Bea.",)),
+            Mention(
+                *("Ada Lovelace", "person", ("Ada",), ("Ada Lovelace: met Bea.",)),
+                classes=("https://example.org/people#Mathematician",),
+            ),
             Mention("Bea", "person"),
+            Mention("1835", "time"),
         ),
-        (Relation("Ada Lovelace", "met", "Bea", confidence=0.5),),
+        (
+            Relation("Ada Lovelace", "stood", "5 feet", predicate=TALL, value=HEIGHT),
+            Relation("Ada Lovelace", "met", "Bea", confidence=0.5, predicate=KNOWS, inverse=True),
+        ),
     )
     method = Method("tests", "none", "0123", {"a": "b"})
     documents = [(document, found) for document in chunk(source, iri, minter)]
-    return [quad.triple for quad in source_quads(minter, source, iri, method, documents)]
+    return with_mentions(source_quads(minter, source, iri, method, documents))
 
 
 def read(text: bytes) -> list[Triple]:
@@ -72,15 +81,21 @@ def written(triples: list[Triple]) -> bytes:
     return "".join(f"{triple} .\n" for triple in triples).encode()
 
 
-def mutations(triples: list[Triple], shapes: Iterable[Shape]) -> Iterator[tuple[str, list[Triple]]]:
+def mutations(
+    triples: list[Triple], shapes: Sequence[Triple]
+) -> Iterator[tuple[str, list[Triple]]]:
     """Name and graph: the first node of each class, spoiled in one property or as a whole.
 
     The properties are those that it has, and those that shapes ask of its class.
     """
     asked: defaultdict[Node | Triple, list[NamedNode]] = defaultdict(list)
-    for shape in shapes:
-        for class_ in shape.classes:
-            asked[class_] += [inner.path for inner in shape.properties if inner.path]
+    paths: dict[object, object] = {t.subject: t.object for t in shapes if t.predicate == SH.path}
+    inner = [(t.subject, paths[t.object]) for t in shapes if t.predicate == SH.property]
+    for target in shapes:
+        if target.predicate == SH.targetClass:
+            for shape, asked_path in inner:
+                if shape == target.subject and isinstance(asked_path, NamedNode):
+                    asked[target.object].append(asked_path)
     classes = {t.object: t.subject for t in reversed(triples) if t.predicate == RDF.type}
     for class_, node in classes.items():
         name = str(class_).rpartition("#")[2].strip(">")

@@ -88,6 +88,9 @@ def resolve_coreference(
         links.link(normalize_name(alias.alias), normalize_name(alias.name))
     for short, long in _short_forms(mention_spans, types, normalize_name(title)):
         links.link(short, long)
+    for part in _surname_parts(title) if types[topic_key] == "person" else ():
+        if part in types and types[part] != "geopolitical":
+            links.link(part, topic_key)
     if title and (full := _full_name_of_topic(mention_spans, types, topic_key)):
         links.link(full, topic_key)
 
@@ -117,6 +120,8 @@ def resolve_coreference(
         clusters[topic], type=_topic_type(doc, types[topic_key], clusters[topic])
     )
     pronouns = dict(_pronouns(doc, resolved, clusters[topic]))
+    pronouns |= dict(_objects(doc, resolved, clusters[topic], pronouns))
+    pronouns |= dict(_definite_nouns(doc, resolved, clusters[topic], pronouns))
     return CoreferenceResult(topic, clusters, resolved, pronouns)
 
 
@@ -214,13 +219,24 @@ def _short_forms(
             and len(parts) > len(words)
             and (
                 (len(words) == 1 and words[0] == parts[-1])
-                or (len(words) == 1 and words[0] == parts[0] and type_ == "person")
+                or (
+                    len(words) == 1
+                    and words[0] == parts[0]
+                    and (type_ == "person" or (type_ == "organization" and long == title_key))
+                )
                 or (len(words) > 1 and (words[0], words[-1]) == (parts[0], parts[-1]))
+                or (len(words) > 1 and words == parts[-len(words) :])
             )
         ]
         long_form = title_key if title_key in longer else longer[0] if len(longer) == 1 else ""
         if types.get(long_form) == "person":
             yield key, long_form
+
+
+def _surname_parts(title: str) -> tuple[str, ...]:
+    """The keys of the parts of a hyphenated surname: "Irène Joliot-Curie" is also "Joliot"."""
+    surname = title.split()[-1] if title.split() else ""
+    return tuple(map(normalize_name, surname.split("-"))) if "-" in surname else ()
 
 
 def _strip_endings(key: str, endings: frozenset[str]) -> list[str]:
@@ -278,6 +294,70 @@ def _pronouns(
             yield token.i, topic.name
 
 
+def _objects(
+    doc: Doc,
+    mention_spans: tuple[MentionSpan, ...],
+    topic: CoreferenceCluster,
+    pronouns: Mapping[int, str],
+) -> Iterator[tuple[int, str]]:
+    """Yield "him", "her" and "it" as objects that refer to the topic.
+
+    The topic must be the last subject before the clause, and the subject of the clause another one.
+    """
+    if topic.type == "person":
+        genders = {_GENDER[doc[i].lower_] for i in pronouns if doc[i].lower_ in _GENDER}
+        forms = {"him"} if genders == {"he"} else {"her"} if genders == {"she"} else frozenset()
+    else:
+        forms = {"it"}
+    names = {i: s.name for s in mention_spans for i in range(s.begin, s.end)} | dict(pronouns)
+    for token in doc:
+        if token.lower_ not in forms or token.dep_ not in _OBJECTS or token.head.pos_ != "VERB":
+            continue
+        own = [child for child in token.head.children if child.dep_ in SUBJECTS]
+        before = [
+            other
+            for other in doc[: own[0].left_edge.i if own else 0]
+            if other.dep_ in SUBJECTS and other.tag_ not in ("WDT", "WP")
+        ]
+        if own and before and names.get(own[0].i) != topic.name == names.get(before[-1].i):
+            yield token.i, topic.name
+
+
+def _definite_nouns(
+    doc: Doc,
+    mention_spans: tuple[MentionSpan, ...],
+    topic: CoreferenceCluster,
+    pronouns: Mapping[int, str],
+) -> Iterator[tuple[int, str]]:
+    """Yield "the city" where the text says that its topic is a city, or the name of the topic does.
+
+    The noun must have no other modifier, and no other name may contain it.
+    """
+    if topic.type == "person":
+        return
+    names = {i: s.name for s in mention_spans for i in range(s.begin, s.end)} | dict(pronouns)
+    kinds = {strip_disambiguation(topic.name).split(",")[0].split()[-1].lower()}
+    for token in doc:
+        is_subject = token.dep_ in SUBJECTS and names.get(token.i) == topic.name
+        if is_subject and token.head.lower_ in ("is", "was"):
+            for noun in token.head.children:
+                if noun.dep_ == "attr" and noun.pos_ == "NOUN":
+                    kinds |= {other.lower_ for other in (noun, *noun.conjuncts)}
+    others = {
+        word for s in mention_spans if s.name != topic.name for word in s.name.lower().split()
+    }
+    for token in doc:
+        if token.dep_ in ("attr", "appos", "conj", "oprd") or token.i in names:
+            continue
+        if token.lower_ in kinds - others:
+            left, right = list(token.lefts), list(token.rights)
+            if [child.lower_ for child in left] == ["the"] and not any(
+                child.dep_ in ("prep", "relcl", "acl", "appos") for child in right
+            ):
+                yield token.i, topic.name
+
+
+_OBJECTS = ("dobj", "dative")
 _ACRONYM = re.compile(r"\s*\(\s*(?:the |or )?[\"'\u201c]?([A-Z][\w.&/-]{1,9}?)[\"'\u201d]?\s*[),;]")
 _KNOWN_AS = re.compile(
     r"\s*(?:\([^()]*\))?[\s,(]*(?:(?:is|was|are|were) )?(?:"

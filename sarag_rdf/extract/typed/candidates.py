@@ -25,7 +25,7 @@ KINDS: tuple[CandidateKind, ...] = (
     "person", "organization", "place", "group", "work", "name", "noun",
     "date", "duration", "number", "quantity", "money", "coordinates", "identifier", "url",
 )  # fmt: skip
-ENTITY_KINDS = frozenset(KINDS[:7])
+ENTITY_KINDS: frozenset[CandidateKind] = frozenset(KINDS[:7])
 
 _LABELS: dict[str, CandidateKind] = {
     "PERSON": "person",
@@ -47,7 +47,7 @@ _BRIDGE = (
 )
 _RUN = re.compile(
     rf"(?<![\w])(?:[A-Z\u00c0-\u00de][\w'’.&/-]*|\d[\w.]*(?=\s[A-Z]))(?:\s{_WORD})*"
-    rf"(?:,?\s{_BRIDGE}\s{_WORD}(?:\s{_WORD})*){{0,2}}(?:\s\([\w\s.,'-]{{1,40}}\))?"
+    rf"(?:,?\s{_BRIDGE}\s{_WORD}(?:\s{_WORD})*){{0,2}}(?:\s\((?!born|n\.|c\.)[^\W\d][\w\s.'-]{{1,30}}\))?"
 )
 _PLACE_PAIR = re.compile(rf"(?<!\w){_WORD}(?:\s{_WORD})*,\s{_WORD}(?:\s{_WORD}){{0,2}}")
 _QUOTED = re.compile(
@@ -145,12 +145,13 @@ def _all(sentence: Span) -> Iterator[Candidate]:
     for match in _RUN.finditer(text):
         yield from _runs(doc, offset + match.start(), match[0])
     for match in _PLACE_PAIR.finditer(text):
-        span = doc.char_span(offset + match.start(), offset + match.end())
+        end = match.start() + len(match[0].rstrip(".,'’"))
+        span = doc.char_span(offset + match.start(), offset + end)
         if span is not None:
             yield from _candidate(span, "name")
     for match in _QUOTED.finditer(text):
         group = "double" if match["double"] else "single"
-        span = doc.char_span(*(offset + place for place in match.span(group)))
+        span = doc.char_span(offset + match.start(group), offset + match.end(group))
         if span is not None:
             yield from _candidate(span, "work", is_quoted=True)
     yield from _lead(sentence)
@@ -166,8 +167,15 @@ def _suffixes(chunk: Span) -> Iterator[Candidate]:
     for begin in range(chunk.start, chunk.end - 1):
         for end in range(begin + 1, min(begin + 4, chunk.end)):
             inner = doc[begin:end]
-            if inner[-1].pos_ in _INNER and inner[0].pos_ in _INNER:
+            if inner[-1].pos_ in _INNER and inner[0].pos_ in _INNER and not _is_part(inner):
                 yield from _candidate(inner, _kind(inner), dropped=begin - chunk.start)
+
+
+def _is_part(span: Span) -> bool:
+    """Whether a span is a single word of a longer proper name, such as its first name."""
+    doc = span.doc
+    around = [doc[i] for i in (span.start - 1, span.end) if 0 <= i < len(doc)]
+    return len(span) == 1 and span[0].pos_ == "PROPN" and any(t.pos_ == "PROPN" for t in around)
 
 
 def _runs(doc: Doc, begin: int, text: str) -> Iterator[Candidate]:
@@ -211,7 +219,10 @@ def _candidate(
     is_quoted: bool = False,
     dropped: int = 0,
 ) -> Iterator[Candidate]:
-    text = clean_name(span.text)
+    text = " ".join(span.text.split()) if is_quoted else clean_name(span.text)
+    before = span.doc[span.start - 1] if span.start else None
+    if before is not None and before.text == "The" and not before.is_sent_start:
+        text = f"The {text}"
     if not 0 < len(span) <= _MAX_TOKENS or len(text) < 2 or not any(map(str.isalnum, text)):
         return
     if (len(span) == 1 and span[0].pos_ in ("PRON", "DET")) or _splits_word(span):
@@ -225,6 +236,8 @@ def _candidate(
 def _splits_word(span: Span) -> bool:
     """Whether a span begins or ends within a hyphenated word."""
     doc = span.doc
+    if span[0].text in _HYPHENS or span[-1].text in _HYPHENS:
+        return True
     before = (
         span.start > 1
         and doc[span.start - 1].text in _HYPHENS

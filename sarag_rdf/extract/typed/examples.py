@@ -1,8 +1,21 @@
-"""Examples for extraction: sentences with their statements."""
+"""Examples for extraction: sentences with their statements.
+
+A file has one JSON object a line: ``{"text": "Ada Brook was born in Cardiff.", "statements":
+[{"subject": "Ada Brook", "property": "birth place", "object": "Cardiff"}]}``. A property is given
+by its label, another of its names, or its IRI.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from sarag_rdf.errors import InputError
+from sarag_rdf.ontology.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +33,53 @@ class Example:
 
     text: str
     statements: tuple[ExampleStatement, ...]
+
+
+def read_examples(path: Path, schema: Schema) -> tuple[Example, ...]:
+    """The examples in a JSONL file.
+
+    Raises `InputError` with the line for a file that cannot be read, a line in another format, and
+    a property that the schema does not have.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the examples in {path}: {error}") from error
+    names = _property_names(schema)
+    examples = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                examples.append(_example(json.loads(line), names))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                reason = (
+                    error if type(error) is ValueError else "not an object with text and statements"
+                )
+                raise InputError(f"{path}, line {number}: {reason}") from error
+    return tuple(examples)
+
+
+def _property_names(schema: Schema) -> dict[str, str]:
+    """Labels, other names and IRIs -> IRIs."""
+    names: dict[str, str] = {}
+    for property_ in schema.properties.values():
+        for name in (property_.label, *property_.alternatives):
+            names.setdefault(name.casefold(), property_.iri)
+    return names | {iri: iri for iri in schema.properties}
+
+
+def _example(row: Mapping[str, Any], names: Mapping[str, str]) -> Example:
+    statements = []
+    for statement in row["statements"]:
+        name = str(statement["property"])
+        iri = names.get(name) or names.get(name.casefold())
+        if iri is None:
+            near = get_close_matches(name.casefold(), names, 1)
+            hint = f": did you mean '{near[0]}'?" if near else ""
+            raise ValueError(f"no property '{name}' in the ontology{hint}")
+        statements.append(
+            ExampleStatement(str(statement["subject"]), iri, str(statement["object"]))
+        )
+    if not isinstance(row["text"], str):
+        raise TypeError
+    return Example(row["text"], tuple(statements))

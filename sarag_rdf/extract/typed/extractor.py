@@ -67,7 +67,7 @@ class Scorer:
     def save(self, path: Path) -> None:
         """Write the arrays of both to an .npz file."""
         arrays = self.objects.arrays("objects") | self.subjects.arrays("subjects")
-        np.savez_compressed(path, **arrays)
+        np.savez_compressed(path, allow_pickle=False, **arrays)
 
     @classmethod
     def load(cls, path: Path) -> Scorer:
@@ -230,9 +230,14 @@ def _disagree(pair: TypedStatement, other: TypedStatement) -> bool:
 def topic_of(vectors: SentenceVectors) -> str:
     """The name at the beginning of a sentence, else its first named entity, else nothing."""
     names = [c for c in vectors.candidates if c.kind != "noun" and c.value is None]
-    lead = next((c for c in names if c.is_lead), None)
-    first = lead or next((c for c in names if c.is_entity), None)
-    return first.text if first else ""
+    for group in (
+        [c for c in names if c.is_lead and (c.is_entity or c.is_chunk)],
+        [c for c in names if c.is_lead],
+        [c for c in names if c.is_entity][:1],
+    ):
+        if group:
+            return max(group, key=lambda c: len(c.text)).text
+    return ""
 
 
 def literal_of(property_: OntologyProperty, object_: Candidate) -> Value | None:

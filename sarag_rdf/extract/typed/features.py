@@ -16,9 +16,9 @@ from spacy.tokens import Doc, Span
 
 from sarag_rdf.extract.typed.candidates import ENTITY_KINDS, KINDS, Candidate, find_candidates
 from sarag_rdf.extract.typed.contexts import KIND_WORDS, path_phrase, path_tokens, window_words
-from sarag_rdf.extract.typed.examples import Example
+from sarag_rdf.extract.typed.examples import Example, ExampleStatement
 from sarag_rdf.extract.typed.matching import soft_text
-from sarag_rdf.extract.typed.ranges import RANGE_KINDS, is_admitted, range_kind
+from sarag_rdf.extract.typed.ranges import RANGE_KINDS, RangeKind, is_admitted, range_kind
 from sarag_rdf.ontology.schema import OntologyProperty, Schema
 
 Floats = NDArray[np.float32]
@@ -38,7 +38,7 @@ class SchemaVectors:
     """The properties of a schema with their vectors; the rows of all arrays are properties."""
 
     properties: tuple[OntologyProperty, ...]
-    ranges: tuple[str, ...]
+    ranges: tuple[RangeKind, ...]
     labels: Floats
     full_labels: Floats
     range_labels: Floats
@@ -217,9 +217,9 @@ def _share(pairs: Floats) -> Floats:
     return share.astype(np.float32)
 
 
-def align(candidates: Sequence[Candidate], example: Example) -> dict[int, list]:
+def align(candidates: Sequence[Candidate], example: Example) -> dict[int, list[ExampleStatement]]:
     """Index of candidate -> the statements of the example with this object."""
-    aligned: dict[int, list] = {}
+    aligned: dict[int, list[ExampleStatement]] = {}
     for statement in example.statements:
         key = soft_text(statement.object)
         for index, candidate in enumerate(candidates):
@@ -235,7 +235,7 @@ def admitted(sentence: SentenceVectors, schema: SchemaVectors) -> NDArray[np.boo
     """Shape (candidates, properties): whether the kind of the candidate fits the range."""
     table = {(kind, range_): is_admitted(kind, range_) for kind in KINDS for range_ in RANGE_KINDS}
     return np.array(
-        [[table[c.kind, r] for r in schema.ranges] for c in sentence.candidates], bool
+        [[table[c.kind, r] for r in schema.ranges] for c in sentence.candidates], np.bool_
     ).reshape(len(sentence.candidates), len(schema.properties))
 
 

@@ -8,12 +8,10 @@ label.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from sarag_rdf.extract.typed.candidates import ENTITY_KINDS, CandidateKind
 from sarag_rdf.ontology.schema import OntologyProperty
-
-if TYPE_CHECKING:
-    from sarag_rdf.extract.typed.candidates import CandidateKind
 
 RangeKind = Literal["date", "duration", "number", "string", "url", "coordinates", "entity", "any"]
 RANGE_KINDS: tuple[RangeKind, ...] = (
@@ -23,7 +21,7 @@ RANGE_KINDS: tuple[RangeKind, ...] = (
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMERIC = frozenset(
     "decimal integer double float int long short byte nonNegativeInteger positiveInteger number "
-    "nonPositiveInteger negativeInteger unsignedInt unsignedLong quantity money currency".split()
+    "nonPositiveInteger negativeInteger unsignedInt unsignedLong quantity money".lower().split()
 )
 _NAMES: dict[str, RangeKind] = {
     "date": "date", "datetime": "date", "year": "date", "gyear": "date", "gyearmonth": "date",
@@ -32,7 +30,7 @@ _NAMES: dict[str, RangeKind] = {
     "yearmonthduration": "duration", "anyuri": "url", "url": "url", "string": "string",
     "text": "string", "literal": "any", "langstring": "string", "token": "string",
     "normalizedstring": "string", "wktliteral": "coordinates", "boolean": "any",
-} | {name.lower(): "number" for name in _NUMERIC}  # fmt: skip
+}  # fmt: skip
 _DATE_LABEL = re.compile(r"\b(?:date|year|inception)\b")
 _NUMBER_LABEL = re.compile(r"\b(?:number of|cost|population|height|length|area|runtime|budget)\b")
 
@@ -46,8 +44,7 @@ _ADMITTED: dict[RangeKind, frozenset[CandidateKind]] = {
     ),
     "url": frozenset({"url"}),
     "coordinates": frozenset({"coordinates"}),
-    "entity": frozenset({"person", "organization", "place", "group", "work", "name", "noun"})
-    | {"identifier"},
+    "entity": ENTITY_KINDS | frozenset[CandidateKind]({"identifier"}),
 }  # fmt: skip
 
 
@@ -55,6 +52,8 @@ def range_kind(property_: OntologyProperty) -> RangeKind:
     """The kind of the objects of a property."""
     for range_ in property_.ranges:
         local = re.split(r"[#/:]", range_)[-1].replace("_", "").lower()
+        if local in _NUMERIC:
+            return "number"
         if local in _NAMES:
             return _NAMES[local]
         if range_.startswith(_XSD):

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_FIELDS = ("feature", "threshold", "left", "right", "value", "missing_left", "leaf")
+FIELDS = ("feature", "threshold", "left", "right", "value", "missing_left", "leaf")
+"""Names of the arrays of trees."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,14 @@ class BoostedTrees:
                 following = np.where(goes_left, self.left[tree][node], self.right[tree][node])
                 node = np.where(self.leaf[tree][node], node, following)
             total += self.value[tree][node]
-        return 1.0 / (1.0 + np.exp(-total))
+        result: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-total))
+        return result
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """The arrays by name, in small types, for `numpy.savez_compressed`."""
         small = {"feature": np.uint8, "threshold": np.float64, "left": np.uint8, "right": np.uint8}
         arrays: dict[str, NDArray[Any]] = {f"{prefix}_baseline": np.array(self.baseline)}
-        for name in _FIELDS:
+        for name in FIELDS:
             array = getattr(self, name)
             arrays[f"{prefix}_{name}"] = array.astype(
                 small.get(name, bool if array.dtype == bool else np.float32)
@@ -64,7 +66,7 @@ class BoostedTrees:
         """The inverse of `arrays`."""
         wide = {"feature": np.int64, "left": np.int64, "right": np.int64, "value": np.float64}
         columns = {}
-        for name in _FIELDS:
+        for name in FIELDS:
             array = arrays[f"{prefix}_{name}"]
             columns[name] = array.astype(wide.get(name, array.dtype))
         return cls(float(arrays[f"{prefix}_baseline"]), **columns)

@@ -1,6 +1,5 @@
-"""A SHACL Core engine for the shapes in `ontology/`, fast enough to validate every source.
+"""Validation of RDF data against SHACL shapes (https://www.w3.org/TR/shacl/).
 
-``shapes files -read_shapes-> Shape``, then ``triples -Data-> validate -> ValidationReport``
-
-Constraints that are not supported raise an error instead of being ignored.
+``shapes files -read_shapes-> Shapes``, then ``triples -validate-> ValidationReport``. `engines`
+calls the validator, `report` reads and writes reports.
 """

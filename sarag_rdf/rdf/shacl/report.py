@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 import pyoxigraph as ox
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
-from sarag_rdf.rdf.shacl.data import Node
 from sarag_rdf.vocab import PREFIXES, RDF, SH, XSD
+
+Node = NamedNode | BlankNode | Literal | Triple
+"""An RDF term; validated data may contain blank nodes and triple terms, unlike stored data."""
 
 _MAX_VALUE = 200
 """Characters of a value in a message."""
@@ -22,6 +24,7 @@ _MAX_VALUE = 200
 class Violation:
     """A SHACL result as strings: focus node, path, message, value (may be empty), component.
 
+    `path` is the IRI of a property; empty for the focus node itself and for other paths.
     `component` is the local name of the constraint component, such as MinCountConstraintComponent.
     """
 
@@ -56,24 +59,30 @@ class ValidationReport:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A SHACL result as RDF terms."""
+    """A SHACL result as RDF terms.
+
+    `path_triples` describe a `path` that is a blank node, as SHACL writes paths that are not a
+    single property.
+    """
 
     focus: Node
-    path: NamedNode | None
-    component: NamedNode
+    path: Node | None
+    component: Node
     shape: Node
-    message: Literal | None
+    message: Node | None
     value: Node | None
+    severity: Node = SH.Violation
+    path_triples: tuple[Triple, ...] = ()
 
     @property
     def violation(self) -> Violation:
         """The result as strings."""
         return Violation(
             _text(self.focus),
-            self.path.value if self.path else "",
-            self.message.value if self.message else "does not conform",
+            _text(self.path) if isinstance(self.path, NamedNode) else "",
+            _text(self.message) or "does not conform",
             _text(self.value),
-            self.component.value.removeprefix(SH.base),
+            _text(self.component).removeprefix(SH.base),
         )
 
 
@@ -86,6 +95,46 @@ def report_of(results: Sequence[Result], triples: int) -> ValidationReport:
         tuple(result.violation for result in ordered),
         _turtle(ordered),
     )
+
+
+def results_of(ntriples: str) -> list[Result]:
+    """The results of a validation report in N-Triples, without nested ones (`sh:detail`)."""
+    graph: defaultdict[Node, list[Triple]] = defaultdict(list)
+    for quad in ox.parse(ntriples, format=ox.RdfFormat.N_TRIPLES):
+        graph[quad.subject].append(quad.triple)
+    return [
+        _result(graph, triple.object)
+        for triples in list(graph.values())
+        for triple in triples
+        if triple.predicate == SH.result
+    ]
+
+
+def _result(graph: Mapping[Node, Sequence[Triple]], node: Node) -> Result:
+    values = {triple.predicate: triple.object for triple in graph[node]}
+    messages = [t.object for t in graph[node] if t.predicate == SH.resultMessage]
+    path = values.get(SH.resultPath)
+    return Result(
+        values[SH.focusNode],
+        path,
+        values[SH.sourceConstraintComponent],
+        values[SH.sourceShape],
+        min(messages, key=str, default=None),
+        values.get(SH.value),
+        values[SH.resultSeverity],
+        tuple(_description(graph, path)) if isinstance(path, BlankNode) else (),
+    )
+
+
+def _description(graph: Mapping[Node, Sequence[Triple]], node: Node) -> Iterator[Triple]:
+    """The triples of a blank node, and those of the blank nodes that they lead to."""
+    seen, new = {node}, [node]
+    while new:
+        for triple in graph.get(new.pop(), ()):
+            yield triple
+            if isinstance(triple.object, BlankNode) and triple.object not in seen:
+                seen.add(triple.object)
+                new.append(triple.object)
 
 
 def violations_of(turtle: str) -> tuple[Violation, ...]:
@@ -146,10 +195,11 @@ def _triples(results: Sequence[Result]) -> Iterator[Triple]:
         yield Triple(report, SH.result, node)
     for node, result in zip(nodes, results, strict=True):
         yield Triple(node, RDF.type, SH.ValidationResult)
-        yield Triple(node, SH.resultSeverity, SH.Violation)
+        yield Triple(node, SH.resultSeverity, result.severity)
         yield Triple(node, SH.focusNode, result.focus)
         if result.path is not None:
             yield Triple(node, SH.resultPath, result.path)
+            yield from result.path_triples
         if result.value is not None:
             yield Triple(node, SH.value, result.value)
         if result.message is not None:

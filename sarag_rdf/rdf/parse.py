@@ -10,8 +10,8 @@ from typing import IO, cast
 import pyoxigraph as ox
 
 from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.imports.files import READ_ERRORS, InputFile
 from sarag_rdf.iris import sha256_hex
+from sarag_rdf.rdf.files import READ_ERRORS, InputFile
 from sarag_rdf.safe_xml import PlainXml
 from sarag_rdf.terms import DEEPEST_TERM, is_deep
 
@@ -53,6 +53,16 @@ class RdfReadOptions:
     base_iri: str | None = None
     languages: tuple[str, ...] = ()
     first_line: int = 0
+
+
+_RANDOM_LABEL = re.compile(r"[0-9a-f]{24,32}")
+"""Labels of the kind that the parser gives to anonymous blank nodes."""
+_SKOLEM = re.compile(r"genid/[0-9a-f]{32}$")
+
+
+def is_skolem_iri(iri: str) -> bool:
+    """Whether an IRI ends like those that `read_triples` makes of blank nodes."""
+    return _SKOLEM.search(iri) is not None
 
 
 def rdf_format(file: InputFile, wanted: str | None) -> ox.RdfFormat:
@@ -100,13 +110,20 @@ def read_triples(
     """The triples of all graphs of a file; blank nodes become IRIs below `genid`.
 
     The IRI is a function of the content of the file and the label of the node, so that the same
-    file has the same triples.
+    file has the same triples. A node without a label, to which the parser gives a random one, has
+    the number of blank nodes before it instead.
     """
     names: dict[str, ox.NamedNode] = {}
+    are_labelled = rdf_format(file, options.format) in (
+        ox.RdfFormat.N_TRIPLES,
+        ox.RdfFormat.N_QUADS,
+    )
 
     def skolemize(node: ox.BlankNode) -> ox.NamedNode:
         if node.value not in names:
-            names[node.value] = ox.NamedNode(genid + sha256_hex(file.sha256, node.value)[:32])
+            is_random = not are_labelled and _RANDOM_LABEL.fullmatch(node.value)
+            key = ("anonymous", str(len(names))) if is_random else (node.value,)
+            names[node.value] = ox.NamedNode(genid + sha256_hex(file.sha256, *key)[:32])
         return names[node.value]
 
     languages = options.languages

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.context.selected import sentence_spans
+from sarag_rdf.sentences import sentence_spans, split_sentences
 
 
 def sentences(text: str) -> list[str]:
@@ -28,7 +28,22 @@ def sentences(text: str) -> list[str]:
         ["It is in the U.S. and elsewhere. ", "See e.g. Ulm, i.e. No. 3 of Vol. 2."],
         ["It began c. 1920, on Jan. 5. ", "It ended at 5 p.m. Monday."],
         ["Orbis Inc. Berlin was sold by Ada et al. Others stayed."],
+        [
+            "Orbis Inc. Berlin was sold to Vela & Co. Ltd. yesterday by Vela Inc. ",
+            "The rest stayed.",
+        ],
+        ["It is a song by Warner Bros. Records (a.k.a. Warner), in Everson v. Board. ", "So."],
+        ["He said No. ", "She saw No. 5, by Rafael Roco, Jr.. ", "He left."],
+        ['\u00c9. Zola met E. B. White (C.I.) Airways and Elwyn "E.B." White. ', "So."],
+        ["He is a grandson of Bj\u00f6rn's. ", "It is the King of the B's. ", "So."],
         # What follows decides
+        ['Is it "Help!" from 1965? ', "What? ", '"Yes." ', "- a list"],
+        [
+            "He left in 1890 (?), to Ulm [who?] that year. ",
+            "$5 was enough. ",
+            "\u00bfChico? ",
+            "So.",
+        ],
         ["It was version 2. ", "5 people came."],
         ["The .NET code costs 3.50 at example.org today. ", "Buy it."],
         ["Wait... what is that? ", "Nothing."],
@@ -40,6 +55,16 @@ def sentences(text: str) -> list[str]:
         # Other scripts
         ["\u6771\u4eac\u306f\u9996\u90fd\u3002", "\u5927\u962a\u306f\uff1f", "\u306f\u3044"],
         ["\u300c\u884c\u304f\u3002\u300d", "\u3068\u8a00\u3046\u3002"],
+        [
+            "\u092f\u0939 \u0917\u0902\u0917\u093e \u0939\u0948\u0964 ",
+            "\u0935\u0939 \u092c\u0939\u0924\u0940 \u0939\u0948\u0965 ",
+            "\u0939\u093e\u0901",
+        ],
+        [
+            "\u06cc\u06c1 \u06a9\u062a\u0627\u0628 \u06c1\u06d2\u06d4 ",
+            "\u0648\u06c1 \u0642\u0644\u0645 \u06c1\u06d2\u06d4",
+        ],
+        ["\uff8a\uff9d\uff61", "\uff8a\uff9d"],
         # Blank lines
         ["A heading\n\n", "A text\nover two lines. ", "More.\n \n\n", "- a list"],
         ["It is by J.\n\n", "Smith"],
@@ -47,6 +72,29 @@ def sentences(text: str) -> list[str]:
 )
 def test_sentences(parts: list[str]) -> None:
     assert sentences("".join(parts)) == [part.strip() for part in parts]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "One is here. Two is there!  Is it? Yes",
+            ["One is here.", "Two is there!", "Is it?", "Yes"],
+        ),
+        (
+            "Dr. J. R. Brook lives in the U.S. now. He rows.",
+            ["Dr. J. R. Brook lives in the U.S. now.", "He rows."],
+        ),
+        ("It cost 3.5 pounds, i.e. little. Good.", ["It cost 3.5 pounds, i.e. little.", "Good."]),
+        ('He said "Go." She went.', ['He said "Go."', "She went."]),
+        ("A heading\n\nA line\nbroken.", ["A heading", "A line broken."]),
+        ("これは本です。あれはペンです。", ["これは本です。", "あれはペンです。"]),
+        ("ما هذا؟ هذا كتاب.", ["ما هذا؟", "هذا كتاب."]),
+        (" \n\n ", []),
+    ],
+)
+def test_sentences_in_one_line(text: str, expected: list[str]) -> None:
+    assert split_sentences(text) == expected
 
 
 TEXTS = st.text(st.sampled_from("ab A1.!?\u2026\"')(\u201d \n\t\u3002\u300d\u00e9\u4eac\u2028"))

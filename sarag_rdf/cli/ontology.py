@@ -1,0 +1,349 @@
+"""``sarag ontology``: the ontologies that extraction follows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sarag_rdf.cli.indexing import base_option
+from sarag_rdf.cli.merge import show_decisions, undo
+from sarag_rdf.cli.options import (
+    Decorator,
+    embedder_option,
+    expansion_option,
+    json_option,
+    kg_option,
+    open_graph,
+    seconds_option,
+    sparql_write_options,
+)
+from sarag_rdf.cli.output import counted, echo_json, open_output
+from sarag_rdf.errors import UsageError, one_line
+from sarag_rdf.tables import delimiter_for
+from sarag_rdf.vocab import PREFIXES
+
+if TYPE_CHECKING:
+    from sarag_rdf.kg.ontology import OntologyReport
+    from sarag_rdf.kg.phrases import AcceptReport
+    from sarag_rdf.ontology.check import OntologyFinding
+    from sarag_rdf.ontology.schema import OntologyProperty, Schema
+
+_MOST_WARNINGS = 20
+
+
+def _parsing_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--format, --base-iri, and the limits of parsing."""
+    decorators: list[Decorator] = [
+        click.option("--format", "format_", help="RDF format. Default: by the suffix of the file."),
+        click.option("--base-iri", help="Base IRI for relative IRIs in the file."),
+        expansion_option,
+        seconds_option,
+    ]
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
+
+
+def _parsing_arguments(options: dict[str, Any]) -> dict[str, Any]:
+    names = ("base_iri", "max_expansion", "max_seconds")
+    return {"format": options["format_"], **{name: options[name] for name in names}}
+
+
+@click.group(
+    name="ontology",
+    short_help="manage the ontologies that extraction follows",
+    epilog="Example:  sarag ontology add museum.ttl --kg kg",
+)
+def command() -> None:
+    """Manage the ontologies of a graph, whose classes and properties extraction uses.
+
+    An ontology is a file in OWL, RDFS, SKOS, the vocabulary of schema.org, or SHACL shapes, as
+    Turtle, N-Triples, RDF/XML, JSON-LD or TriG. It is stored in a named graph of its own.
+    """
+
+
+@command.command(name="add", epilog="Example:  sarag ontology add museum.ttl --kg kg")
+@click.argument("files", nargs=-1, required=True, metavar="FILE|URL...")
+@click.option("--name", help="Name of the ontology. Default: the name of the file.")
+@click.option("--yes", is_flag=True, help="Replace an ontology of the same name.")
+@_parsing_options
+@kg_option
+@base_option
+@sparql_write_options
+@json_option
+def add(files: tuple[str, ...], *, name: str | None, yes: bool, **options: Any) -> int:
+    """Add ontologies to a graph, which is created if it does not exist.
+
+    Problems of an ontology are reported, as 'sarag ontology check' does, and do not prevent adding
+    it. Sources that are indexed already are extracted again when they are indexed next.
+    """
+    if name is not None and len(files) > 1:
+        raise UsageError("--name requires a single file")
+    with open_graph(options, base=options["base"]) as kg:
+        arguments = {"name": name, "replace": yes, **_parsing_arguments(options)}
+        reports = [kg.ontologies.add(file, **arguments) for file in files]
+    if options["as_json"]:
+        echo_json([asdict(report) for report in reports])
+        return 0
+    for report, file in zip(reports, files, strict=True):
+        echo_added(report, file)
+    if any(report.sources and not report.already for report in reports):
+        click.echo(
+            f"{counted(reports[0].sources, 'source')} indexed with another schema: sarag update "
+            "or sarag index extracts them again"
+        )
+    return 0
+
+
+def echo_added(report: OntologyReport, file: object, *, only_problems: bool = False) -> None:
+    """Print a line about an ontology that was added; its errors go to standard error."""
+    state = "already in the graph" if report.already else "added"
+    classes, properties = counted(report.classes, "class"), counted(report.properties, "property")
+    if not only_problems:
+        click.echo(f"{report.name}: {state}, {classes}, {properties}, {report.triples} triples")
+    errors = [finding for finding in report.findings if finding.severity == "error"]
+    for finding in errors:
+        click.echo(f"sarag: {one_line(str(finding))}", err=True)
+    warnings = len(report.findings) - len(errors)
+    if warnings:
+        click.echo(
+            f"sarag: {counted(warnings, 'warning')}: sarag ontology check {file}  lists them",
+            err=True,
+        )
+
+
+@command.command(name="list", epilog="Example:  sarag ontology list --kg kg")
+@kg_option
+@json_option
+def list_(*, as_json: bool, **options: Any) -> int:
+    """List the ontologies of a graph."""
+    with open_graph(options) as kg:
+        ontologies = kg.ontologies.list()
+    if as_json:
+        echo_json([asdict(ontology) for ontology in ontologies])
+        return 0
+    for ontology in ontologies:
+        click.echo(_line(ontology))
+    if not ontologies:
+        click.echo("no ontologies")
+    return 0
+
+
+@command.command(name="show", epilog="Example:  sarag ontology show museum --kg kg")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@kg_option
+@json_option
+def show(names: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
+    """Show the classes and properties of ontologies (default: all), as they are used.
+
+    Undeclared terms, inherited domains and ranges, and inverse properties are included.
+    """
+    with open_graph(options) as kg:
+        ontologies = [o for o in kg.ontologies.list() if not names or o.name in names]
+        schema = kg.ontologies.schema(*names)
+    if as_json:
+        echo_json(
+            {
+                "ontologies": [asdict(ontology) for ontology in ontologies],
+                "classes": [asdict(class_) for class_ in schema.classes.values()],
+                "properties": [asdict(property_) for property_ in schema.properties.values()],
+            }
+        )
+        return 0
+    for ontology in ontologies:
+        click.echo(_line(ontology))
+    _show_schema(schema)
+    return 0
+
+
+def _line(ontology: Any) -> str:
+    title = " ".join(filter(None, (ontology.title, ontology.version)))
+    added = f"added {ontology.added}" if ontology.added else ""
+    parts = (title, counted(ontology.triples, "triple"), added, f"<{ontology.graph}>")
+    return one_line(f"{ontology.name}: {', '.join(filter(None, parts))}")
+
+
+def _show_schema(schema: Schema) -> None:
+    click.echo(f"\n{counted(len(schema.classes), 'class')}")
+    labels = {iri: class_.label for iri, class_ in schema.classes.items()}
+    rows = [
+        (class_.label, _shown(class_.parents, labels, "subclass of "), f"<{class_.iri}>")
+        for class_ in schema.classes.values()
+    ]
+    _table(rows)
+    click.echo(f"\n{counted(len(schema.properties), 'property')}")
+    _table(
+        [
+            (
+                property_.label,
+                f"{_shown(property_.domains, labels) or '*'} -> {_range(property_, labels)}",
+                _axioms(property_, schema),
+                f"<{property_.iri}>",
+            )
+            for property_ in schema.properties.values()
+        ]
+    )
+
+
+def _shown(iris: Sequence[str], labels: dict[str, str], before: str = "") -> str:
+    """Classes by their labels, datatypes by their prefixed names."""
+    names = [labels.get(iri) or _compact(iri) for iri in iris]
+    return before + " | ".join(names) if names else ""
+
+
+def _range(property_: OntologyProperty, labels: dict[str, str]) -> str:
+    return _shown(property_.ranges, labels) or ("literal" if property_.is_literal else "*")
+
+
+def _compact(iri: str) -> str:
+    for prefix, base in PREFIXES.items():
+        if iri.startswith(base):
+            return f"{prefix}:{iri.removeprefix(base)}"
+    return f"<{iri}>"
+
+
+def _axioms(property_: OntologyProperty, schema: Schema) -> str:
+    axioms = ["functional"] * property_.is_functional + ["symmetric"] * property_.is_symmetric
+    if property_.inverse:
+        inverse = schema.properties.get(property_.inverse)
+        axioms.append(f"inverse of {inverse.label if inverse else _compact(property_.inverse)}")
+    return ", ".join(axioms)
+
+
+def _table(rows: Iterable[Sequence[str]]) -> None:
+    """Print rows in aligned columns; all but the last are padded."""
+    listed = sorted([one_line(cell) for cell in row] for row in rows)
+    widths = [min(40, max(map(len, column))) for column in zip(*listed, strict=True)]
+    for row in listed:
+        cells = (cell.ljust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True))
+        click.echo(f"  {'  '.join([*cells, row[-1]])}")
+
+
+@command.command(name="remove", epilog="Example:  sarag ontology remove museum --kg kg")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@kg_option
+@sparql_write_options
+@json_option
+def remove(names: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
+    """Remove ontologies from a graph."""
+    with open_graph(options) as kg:
+        kg.ontologies.remove(*names)
+    if as_json:
+        echo_json({"removed": list(dict.fromkeys(names))})
+    else:
+        click.echo(f"{counted(len(set(names)), 'ontology')} removed")
+    return 0
+
+
+@command.command(name="check", epilog="Example:  sarag ontology check museum.ttl")
+@click.argument("files", nargs=-1, required=True, metavar="FILE|URL...")
+@_parsing_options
+@json_option
+def check(files: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
+    """Check ontologies in files; exit code 1 if there are errors.
+
+    Errors are cycles of subclasses or subproperties, terms that RDF, RDFS, OWL and SKOS do not
+    define, and an ontology without a class or property. Warnings are undeclared terms, missing
+    labels, domains and ranges, equal labels, and owl:imports, which is not followed.
+    """
+    from sarag_rdf.kg.ontology import check_file
+
+    findings = {file: check_file(file, **_parsing_arguments(options)) for file in files}
+    if as_json:
+        echo_json({file: [asdict(finding) for finding in findings[file]] for file in files})
+    else:
+        for file in files:
+            _show_findings(file, findings[file])
+    return int(any(f.severity == "error" for found in findings.values() for f in found))
+
+
+def _show_findings(file: str, findings: Sequence[OntologyFinding]) -> None:
+    """Print all errors, the first warnings, and the counts."""
+    errors = [finding for finding in findings if finding.severity == "error"]
+    warnings = findings[len(errors) :]
+    for finding in (*errors, *warnings[:_MOST_WARNINGS]):
+        click.echo(one_line(str(finding)))
+    if len(warnings) > _MOST_WARNINGS:
+        click.echo(f"... and {len(warnings) - _MOST_WARNINGS} more warnings (--json lists all)")
+    counts = Counter(finding.severity for finding in findings)
+    click.echo(
+        f"{file}: {counted(counts['error'], 'error')}, {counted(counts['warning'], 'warning')}"
+    )
+
+
+@command.command(name="suggest", epilog="Example:  sarag ontology suggest -o phrases.tsv --kg kg")
+@kg_option
+@embedder_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the table to this file, tab-separated or .csv. Default: standard output.",
+)
+@click.option(
+    "--most", default=100, show_default=True, type=click.IntRange(1), help="Number of phrases."
+)
+@click.option("--all", "all_", is_flag=True, help="Include phrases that state a property already.")
+@json_option
+def suggest(*, output: Path | None, most: int, all_: bool, as_json: bool, **options: Any) -> int:
+    """Suggest properties for the phrases of relationships, as a table for review.
+
+    The phrases that matter most come first: those of many relationships between many names. The
+    properties are those of the stored ontologies, or of the packaged one if there are none. Edit
+    the columns property and direction, or write no in the column decision; the property none means
+    that a phrase states nothing. Then apply the table with 'sarag ontology accept'.
+    """
+    with open_graph(options) as kg:
+        proposals = kg.phrases.suggest(most=most, all_=all_)
+        if as_json:
+            echo_json([asdict(proposal) for proposal in proposals])
+            return 0
+        table = kg.phrases.review(proposals, delimiter_for(output or Path()))
+    with open_output(output) as stream:
+        stream.write(table.encode())
+    return 0
+
+
+@command.command(name="accept", epilog="Example:  sarag ontology accept phrases.tsv --kg kg")
+@click.argument("table", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@kg_option
+@click.option("--list", "listing", is_flag=True, help="List the decisions about phrases.")
+@click.option("--undo", metavar="WHAT", help="Undo by a phrase, or the IRI of a decision or run.")
+@click.option("--undo-all", is_flag=True, help="Undo all decisions about phrases.")
+@json_option
+def accept(table: Path | None, **options: Any) -> int:
+    """Decide that phrases state properties, by the TABLE of 'sarag ontology suggest'.
+
+    Rows without a property are skipped, and rows with no in the column decision. The statements of
+    all relationships with these phrases are derived; no document is extracted again. Decisions
+    also hold for documents that are indexed later, and can be undone.
+    """
+    is_undo = options["undo"] is not None or options["undo_all"]
+    if (table is not None) + options["listing"] + is_undo != 1:
+        raise UsageError("give a TABLE, or one of --list, --undo, --undo-all")
+    with open_graph(options) as kg:
+        if options["listing"]:
+            show_decisions(kg, kg.phrases.decisions(), options)
+        elif is_undo:
+            undo(kg, options, "phrases")
+        else:
+            assert table is not None  # noqa: S101 - checked above
+            _echo_accepted(kg.phrases.accept(table), as_json=options["as_json"])
+    return 0
+
+
+def _echo_accepted(report: AcceptReport, *, as_json: bool) -> None:
+    if as_json:
+        counts = ("skipped", "stated_before", "stated")
+        numbers = {name: getattr(report, name) for name in counts}
+        echo_json({"accepted": len(report.decisions), **numbers})
+        return
+    click.echo(
+        f"{counted(len(report.decisions), 'phrase')} accepted, {report.skipped} rows skipped; "
+        f"{counted(report.stated, 'relationship')} with a property, {report.stated_before} before"
+    )

@@ -1,0 +1,252 @@
+"""The ontologies of a graph: added from files, listed, removed, and their common schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyoxigraph import Triple
+
+from sarag_rdf.compression import MAX_EXPANSION
+from sarag_rdf.derive.incremental import recompute
+from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.graph.metadata import read_meta, with_revision
+from sarag_rdf.graph.ontologies import (
+    StoredOntology,
+    ontology_added,
+    ontology_removed,
+    ontology_triples,
+    stored_ontologies,
+)
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.imports.run import import_name
+from sarag_rdf.index.commit import Writer
+from sarag_rdf.kg.session import Session
+from sarag_rdf.ontology.check import OntologyFinding, check
+from sarag_rdf.ontology.read import OntologyFile, header_of, read_ontology, schema_of
+from sarag_rdf.ontology.schema import Schema
+from sarag_rdf.ports import Change, Extractor
+from sarag_rdf.rdf.child_parser import MAX_SECONDS
+from sarag_rdf.rdf.parse import RdfReadOptions
+from sarag_rdf.resources import ontology_path
+from sarag_rdf.terms import iri_or_literal
+from sarag_rdf.vocab import RDF, SARAG
+
+PACKAGED = "common"
+"""The name of the packaged ontology."""
+
+
+@dataclass(frozen=True, slots=True)
+class OntologyReport:
+    """An ontology that was added; `already` if the graph had the same file under this name.
+
+    `sources` is the number of sources that were indexed before, which are extracted again when
+    they are indexed next.
+    """
+
+    name: str
+    graph: str
+    triples: int
+    classes: int
+    properties: int
+    sources: int = 0
+    already: bool = False
+    findings: tuple[OntologyFinding, ...] = ()
+
+
+class Ontologies:
+    """The ontologies of a graph, each in a named graph of its own."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(
+        self,
+        location: str | Path,
+        *,
+        name: str | None = None,
+        replace: bool = False,
+        format: str | None = None,  # noqa: A002 - as `ImportOptions` calls it
+        base_iri: str | None = None,
+        max_expansion: int = MAX_EXPANSION,
+        max_seconds: float = MAX_SECONDS,
+    ) -> OntologyReport:
+        """Add the ontology in a file or at a URL; a graph that does not exist is created.
+
+        The location ``common`` is the packaged ontology.
+
+        `name` is by default made from the file name. Blank nodes are stored as IRIs. The report
+        has the findings of `check_file`, which do not prevent that the ontology is added. Raises
+        `InputError` for a file that cannot be read or has no class and no property, and
+        `UsageError` for a name that is in use, unless it is to be replaced.
+        """
+        options = RdfReadOptions(format, base_iri)
+        with self._session.write() as reader:
+            packaged = str(ontology_path("common.ttl")) if str(location) == PACKAGED else None
+            file = read_ontology(
+                packaged or str(location),
+                options,
+                genid=f"{reader.minter.base}genid/",
+                max_expansion=max_expansion,
+                max_seconds=max_seconds,
+            )
+            _refuse_documents(file)
+            schema = schema_of(file.triples)
+            if not (schema.classes or schema.properties):
+                raise InputError(
+                    f"{file.name} has no class or property: check that it is an ontology (OWL, "
+                    "RDFS, SKOS or SHACL)"
+                )
+            ontology = _described(reader, file, import_name(name, file.name))
+            sources = len(reader.select_provenance("sources"))
+            known = {stored.name: stored for stored in stored_ontologies(reader)}
+            already = _is_stored(known, ontology, replace=replace)
+            if not already:
+                if read_meta(reader.store) is None:
+                    Writer(reader).write_metadata("")
+                content, metadata = ontology_added(reader, ontology, file.triples)
+                _apply(reader, recompute(reader, (ontology.graph,), content), metadata)
+                self._session.vectors.carry_over(reader)
+            return OntologyReport(
+                ontology.name,
+                ontology.graph,
+                len(file.triples),
+                len(schema.classes),
+                len(schema.properties),
+                sources,
+                already,
+                check(file.triples, file.repaired),
+            )
+
+    def list(self) -> tuple[StoredOntology, ...]:
+        """The ontologies of the graph, by name."""
+        with self._session.read() as snapshot:
+            return tuple(stored_ontologies(snapshot.own))
+
+    def remove(self, *names: str) -> None:
+        """Remove ontologies; raises `UsageError` for an unknown name, and then removes none."""
+        with self._session.write(create=False) as reader:
+            known = {ontology.name: ontology for ontology in stored_ontologies(reader)}
+            _check_names(names, known)
+            for name in dict.fromkeys(names):
+                metadata = ontology_removed(reader, known[name])
+                _apply(reader, recompute(reader, (known[name].graph,), ()), metadata)
+            self._session.vectors.carry_over(reader)
+
+    def schema(self, *names: str) -> Schema:
+        """The schema of the ontologies with these names, or of all, read together.
+
+        Without a graph or without ontologies it is empty. Raises `UsageError` for unknown names.
+        """
+        return schema_of(self._triples(names))
+
+    def schema_with(self, *locations: str | Path) -> Schema:
+        """The schema that the graph would have with the ontologies in these files."""
+        triples = [*self._triples(())]
+        for location in locations:
+            triples += read_ontology(str(location)).triples
+        return schema_of(triples)
+
+    def _triples(self, names: Sequence[str]) -> tuple[Triple, ...]:
+        with self._session.read(missing_ok=True) as snapshot:
+            if names:
+                known = {ontology.name for ontology in stored_ontologies(snapshot.own)}
+                _check_names(names, known)
+            return tuple(ontology_triples(snapshot.reader, names))
+
+
+def extractor_of(
+    session: Session, extractor: str | Extractor, schema: Schema | None = None
+) -> Extractor:
+    """The extractor of that name, or the one given.
+
+    A named one follows `schema`, by default that of the graph's ontologies except the packaged one,
+    which is the default of extractors.
+    """
+    if not isinstance(extractor, str):
+        return extractor
+    with session.read(missing_ok=True) as snapshot:
+        names = [stored.name for stored in stored_ontologies(snapshot.own)]
+        meta = read_meta(snapshot.own.store)
+    if schema is None:
+        own = [name for name in names if name != PACKAGED]
+        schema = Ontologies(session).schema(*own) if own else None
+    recorded = meta.embedding_model if meta else ""
+    return session.models.extractor(extractor, schema, recorded=recorded)
+
+
+def check_file(
+    location: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002 - as `ImportOptions` calls it
+    base_iri: str | None = None,
+    max_expansion: int = MAX_EXPANSION,
+    max_seconds: float = MAX_SECONDS,
+) -> tuple[OntologyFinding, ...]:
+    """The findings about an ontology in a file, errors first; see `sarag_rdf.ontology.check`."""
+    file = read_ontology(
+        str(location),
+        RdfReadOptions(format, base_iri),
+        max_expansion=max_expansion,
+        max_seconds=max_seconds,
+    )
+    return check(file.triples, file.repaired)
+
+
+def _apply(reader: GraphReader, derived: Change, metadata: Change) -> None:
+    """Apply the change of an ontology with that of derived data in one transaction."""
+    change = Change(
+        derived.drop,
+        (*derived.delete, *metadata.delete),
+        (*derived.insert, *metadata.insert),
+    )
+    reader.store.apply(with_revision(reader, change))
+
+
+def _described(reader: GraphReader, file: OntologyFile, name: str) -> StoredOntology:
+    header = header_of(file.triples)
+    graph = reader.minter.ontology_graph(name)
+    return StoredOntology(name, graph, file.origin, file.sha256, header.title, header.version)
+
+
+def _is_stored(
+    known: dict[str, StoredOntology], ontology: StoredOntology, *, replace: bool
+) -> bool:
+    """Whether the same file is stored under the same name; raises `UsageError` for a conflict."""
+    before = known.get(ontology.name)
+    if before is not None and before.sha256 == ontology.sha256:
+        return True
+    for other in known.values():
+        if other.sha256 == ontology.sha256:
+            raise UsageError(
+                f"this file is already stored as '{other.name}': to rename it, run  sarag ontology "
+                f"remove {other.name}  first"
+            )
+    if before is not None and not replace:
+        raise UsageError(
+            f"an ontology named '{ontology.name}' exists, from {before.source}: replace it with  "
+            "sarag ontology add --yes, or give another --name"
+        )
+    return False
+
+
+def _check_names(names: Sequence[str], known: dict[str, StoredOntology] | set[str]) -> None:
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        hint = f"use one of {', '.join(sorted(known))}" if known else "the graph has no ontology"
+        raise UsageError(f"no such ontology: '{unknown[0]}': {hint}")
+
+
+_OWN_PROPERTIES = frozenset((SARAG.statedAs.value, SARAG.inverselyStatedAs.value))
+
+
+def _refuse_documents(file: OntologyFile) -> None:
+    """Raise `InputError` for an export of sarag, whose documents would be read as its own."""
+    for triple in file.triples:
+        term = iri_or_literal(triple.object) if triple.predicate == RDF.type else triple.predicate
+        if term.value.startswith(SARAG.base) and term.value not in _OWN_PROPERTIES:
+            raise InputError(
+                f"{file.name} has statements about documents or entities of sarag (<{term.value}>):"
+                " restore an export with  sarag import --as sarag"
+            )

@@ -1,0 +1,244 @@
+"""Checks of an ontology: undeclared terms, cycles, missing domains, ranges and labels."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final, Literal
+
+from pyoxigraph import NamedNode, Triple
+
+from sarag_rdf.iris import namespace
+from sarag_rdf.ontology.literals import is_datatype, named_datatype
+from sarag_rdf.ontology.read import schema_of
+from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.ontology.triples import (
+    ANNOTATION_TYPES,
+    CLASS_TYPES,
+    DATATYPE_TYPES,
+    DOMAINS,
+    INVERSES,
+    LABELS,
+    PROPERTY_TYPES,
+    RANGES,
+    TripleIndex,
+    is_code,
+    local_name,
+)
+from sarag_rdf.rdf.parse import is_skolem_iri
+from sarag_rdf.vocab import OWL, RDF, RDFS, SH, SKOS, XSD
+
+Severity = Literal["error", "warning"]
+_MOST_NAMED: Final = 5
+"""Terms that a finding about several names."""
+
+
+@dataclass(frozen=True, slots=True)
+class OntologyFinding:
+    """A problem of an ontology; `term` is the IRI that it concerns, or empty."""
+
+    severity: Severity
+    term: str
+    message: str
+
+    def __str__(self) -> str:
+        about = f"<{self.term}>: " if self.term else ""
+        return f"{self.severity}: {about}{self.message}"
+
+
+def check(triples: Iterable[Triple], repaired: Sequence[str] = ()) -> tuple[OntologyFinding, ...]:
+    """Findings about the triples of an ontology, errors first.
+
+    Errors are cycles of subclasses and subproperties, terms that RDF, RDFS, OWL and SKOS do not
+    define, and an ontology without a class or property. `repaired` are the namespaces of
+    `OntologyFile.repaired`.
+    """
+    triples = tuple(triples)
+    index, schema = TripleIndex(triples), schema_of(triples)
+    findings = [
+        *_missing_hash(repaired),
+        *_content(schema),
+        *_cycles("subclass", {c.iri: c.parents for c in schema.classes.values()}),
+        *_cycles("subproperty", {p.iri: p.parents for p in schema.properties.values()}),
+        *_unknown_terms(triples),
+        *_undeclared(index),
+        *_imports(index),
+        *_labels(index, schema),
+    ]
+    for property_ in schema.properties.values():
+        findings += _domain_and_range(property_)
+    findings.sort(key=lambda finding: (finding.severity, finding.term))
+    return tuple(dict.fromkeys(findings))
+
+
+def _missing_hash(repaired: Sequence[str]) -> Iterator[OntologyFinding]:
+    for name in repaired:
+        yield OntologyFinding(
+            "warning", name, f"the namespace lacks its '#': read as {name}#, correct the prefix"
+        )
+
+
+def _content(schema: Schema) -> Iterator[OntologyFinding]:
+    if not (schema.classes or schema.properties):
+        yield OntologyFinding(
+            "error", "", "no class or property: check that this is OWL, RDFS, SKOS or SHACL"
+        )
+    elif not schema.properties:
+        yield OntologyFinding(
+            "warning", "", "no property: entities can be classified, but no statement can be typed"
+        )
+
+
+def _cycles(kind: str, parents: Mapping[str, Sequence[str]]) -> Iterator[OntologyFinding]:
+    """One finding for each cycle; a term may be its own parent."""
+    done: set[str] = set()
+    for start in sorted(parents):
+        path = [start]
+        while path:
+            above = (p for p in parents.get(path[-1], ()) if p not in done and p != path[-1])
+            parent = next((p for p in above), None)
+            if parent is None:
+                done.add(path.pop())
+                continue
+            if parent not in path:
+                path.append(parent)
+                continue
+            cycle = path[path.index(parent) :]
+            shown = " -> ".join(local_name(term) for term in [*cycle, cycle[0]])
+            yield OntologyFinding("error", cycle[0], f"a cycle of {kind} axioms: {shown}")
+            done.update(path)
+            path = []
+
+
+_NAMES: Final = {
+    RDF.base: "type Property Statement subject predicate object Bag Seq Alt value List nil first "
+    "rest XMLLiteral langString dirLangString HTML PlainLiteral JSON CompoundLiteral language "
+    "direction reifies",
+    RDFS.base: "Resource Class subClassOf subPropertyOf comment label domain range seeAlso "
+    "isDefinedBy Literal Container ContainerMembershipProperty member Datatype",
+    OWL.base: "AllDifferent AllDisjointClasses AllDisjointProperties Annotation "
+    "AnnotationProperty AsymmetricProperty Axiom Class DataRange DatatypeProperty "
+    "DeprecatedClass DeprecatedProperty FunctionalProperty InverseFunctionalProperty "
+    "IrreflexiveProperty NamedIndividual NegativePropertyAssertion Nothing ObjectProperty "
+    "Ontology OntologyProperty ReflexiveProperty Restriction SymmetricProperty "
+    "TransitiveProperty Thing allValuesFrom annotatedProperty annotatedSource annotatedTarget "
+    "assertionProperty backwardCompatibleWith bottomDataProperty bottomObjectProperty "
+    "cardinality complementOf datatypeComplementOf deprecated differentFrom disjointUnionOf "
+    "disjointWith distinctMembers equivalentClass equivalentProperty hasKey hasSelf hasValue "
+    "imports incompatibleWith intersectionOf inverseOf maxCardinality maxQualifiedCardinality "
+    "members minCardinality minQualifiedCardinality onClass onDataRange onDatatype onProperties "
+    "onProperty oneOf priorVersion propertyChainAxiom propertyDisjointWith "
+    "qualifiedCardinality rational real sameAs someValuesFrom sourceIndividual "
+    "targetIndividual targetValue topDataProperty topObjectProperty unionOf versionIRI "
+    "versionInfo withRestrictions",
+    SKOS.base: "Collection Concept ConceptScheme OrderedCollection altLabel broadMatch broader "
+    "broaderTransitive changeNote closeMatch definition editorialNote exactMatch example "
+    "hasTopConcept hiddenLabel historyNote inScheme mappingRelation member memberList "
+    "narrowMatch narrower narrowerTransitive notation note prefLabel related relatedMatch "
+    "scopeNote semanticRelation topConceptOf",
+}
+_TERMS: Final = {base: frozenset(names.split()) for base, names in _NAMES.items()}
+"""Namespace -> local names of its terms."""
+
+
+def _unknown_terms(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
+    """Terms in the namespaces of RDF, RDFS, OWL and SKOS that these do not define."""
+    iris = {
+        term.value
+        for triple in triples
+        for term in (triple.subject, triple.predicate, triple.object)
+        if isinstance(term, NamedNode)
+    }
+    for iri in sorted(iris):
+        space = namespace(iri)
+        name = iri.removeprefix(space)
+        if space not in _TERMS or name in _TERMS[space] or not name:
+            continue
+        if space == RDF.base and name.startswith("_"):
+            continue
+        near = get_close_matches(name, sorted(_TERMS[space]), 1)
+        hint = f"did you mean {near[0]}?" if near else "check its spelling"
+        yield OntologyFinding("error", iri, f"{space} has no term {name}: {hint}")
+
+
+def _undeclared(index: TripleIndex) -> Iterator[OntologyFinding]:
+    """Terms in axioms that have no declaration; those of other vocabularies by namespace."""
+    types = CLASS_TYPES | DATATYPE_TYPES | PROPERTY_TYPES | ANNOTATION_TYPES
+    declared = index.instances(types) | {iri for _, iri in index.pairs(SH.targetClass.value)}
+    declared |= {iri for iri, _ in index.pairs(RDFS.subClassOf.value, RDFS.subPropertyOf.value)}
+    used = {
+        name
+        for _, node in index.pairs(*DOMAINS, *RANGES, RDFS.subClassOf.value)
+        for name in index.named(node)
+    }
+    used |= {iri for pair in index.pairs(RDFS.subPropertyOf.value, *INVERSES) for iri in pair}
+    used |= {iri for iri, _ in index.pairs(*DOMAINS, *RANGES)}
+    used |= {iri for _, iri in index.pairs(SKOS.broader.value)}
+    own = {namespace(iri) for iri in declared if not is_skolem_iri(iri)}
+    foreign: defaultdict[str, list[str]] = defaultdict(list)
+    known = (*_TERMS, XSD.base, SH.base)
+    for iri in sorted(used - declared):
+        if is_skolem_iri(iri) or iri.startswith(known) or is_datatype(iri):
+            continue
+        if named_datatype(iri):
+            datatype = named_datatype(iri).removeprefix(XSD.base)
+            yield OntologyFinding(
+                "warning", iri, f"not declared; read as xsd:{datatype}, declare that as the range"
+            )
+        elif namespace(iri) in own:
+            yield OntologyFinding("warning", iri, "used in an axiom, but not declared")
+        else:
+            foreign[namespace(iri)].append(local_name(iri))
+    for space, names in foreign.items():
+        shown = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
+        what = "1 term is" if len(names) == 1 else f"{len(names)} terms are"
+        message = f"{what} used but not declared: {shown}; add the ontology of this namespace too"
+        yield OntologyFinding("warning", space, message)
+
+
+def _imports(index: TripleIndex) -> Iterator[OntologyFinding]:
+    for imported in sorted({iri for _, iri in index.pairs(OWL.imports.value)}):
+        yield OntologyFinding(
+            "warning", imported, "owl:imports is not followed: download the ontology, and add it"
+        )
+
+
+def _labels(index: TripleIndex, schema: Schema) -> Iterator[OntologyFinding]:
+    by_label: defaultdict[str, list[str]] = defaultdict(list)
+    for iri, property_ in schema.properties.items():
+        by_label[property_.label.casefold()].append(iri)
+    terms: tuple[OntologyClass | OntologyProperty, ...]
+    terms = (*schema.classes.values(), *schema.properties.values())
+    for term in terms:
+        iri = term.iri
+        nodes = [iri, *(shape for shape, path in index.pairs(SH.path.value) if path == iri)]
+        if any(index.objects(node, *LABELS) for node in nodes):
+            continue
+        if is_code(local_name(iri)):
+            message = f"no label, and {term.label} is not a word: add rdfs:label"
+        elif iri in schema.properties:
+            message = f"no label: '{term.label}' is taken from its IRI"
+        else:
+            continue
+        yield OntologyFinding("warning", iri, message)
+    for iris in by_label.values():
+        for iri in iris[1:]:
+            label = schema.properties[iri].label
+            yield OntologyFinding(
+                "warning", iri, f"the property <{iris[0]}> has the same label, '{label}'"
+            )
+
+
+def _domain_and_range(property_: OntologyProperty) -> Iterator[OntologyFinding]:
+    objects = "literal" if property_.is_literal else "entity"
+    if not (property_.domains or property_.ranges):
+        message = f"no domain or range: any entity may be a subject, any {objects} an object"
+    elif not property_.domains:
+        message = "no domain: any entity may be a subject"
+    elif not property_.ranges:
+        message = f"no range: any {objects} may be an object"
+    else:
+        return
+    yield OntologyFinding("warning", property_.iri, message)

@@ -1,0 +1,122 @@
+"""Review tables: rows to edit in a spreadsheet, as tab- or comma-separated values.
+
+A cell that a spreadsheet would compute as a formula is written with an apostrophe in front, which
+reading removes again. Tables start with a byte order mark, so that spreadsheets recognise UTF-8.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sarag_rdf.errors import InputError
+
+DECISION = "decision"
+"""Column for the decision of the reviewer about a row."""
+_ACCEPT = frozenset({"accept", "yes", "y", "x"})
+_REJECT = frozenset({"reject", "no", "n"})
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_DELIMITERS = ("\t", ",", ";")
+_MAX_ERRORS = 5
+
+
+def write_table(
+    columns: Sequence[str], rows: Iterable[Mapping[str, object]], delimiter: str = "\t"
+) -> str:
+    """A table with these columns; white space in cells becomes single spaces.
+
+    Columns that a row lacks are empty.
+    """
+    buffer = io.StringIO("\ufeff")
+    buffer.seek(1)
+    table = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows([_cell(row.get(column, "")) for column in columns] for row in rows)
+    return buffer.getvalue()
+
+
+def delimiter_for(path: Path) -> str:
+    """The delimiter of a table by the suffix of its file: a comma for ``.csv``, else a tab."""
+    return "," if path.suffix.lower() == ".csv" else "\t"
+
+
+def _cell(value: object) -> str:
+    text = " ".join(str(value).split())
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A row of a table; `number` is that in a spreadsheet, where the header is row 1."""
+
+    number: int
+    cells: Mapping[str, str]
+
+    def __getitem__(self, column: str) -> str:
+        """The cell in a column; empty if the table has no such column."""
+        return self.cells.get(column, "")
+
+    def decision(self) -> bool | None:
+        """Whether the row was accepted; None without a decision.
+
+        Raises `ValueError` for other words than accept, yes, reject and no.
+        """
+        word = self[DECISION].casefold()
+        if word and word not in _ACCEPT | _REJECT:
+            raise ValueError(
+                f"column {DECISION}: '{self[DECISION]}' is no decision: use accept or reject, or "
+                "leave it empty"
+            )
+        return (word in _ACCEPT) if word else None
+
+
+def read_table(path: Path, required: Sequence[str]) -> list[TableRow]:
+    """The rows of a table that are not empty, with stripped cells.
+
+    The delimiter is a tab, a comma or a semicolon, whichever the header has most. Raises
+    `InputError` for a file that cannot be read, that lacks a required column, or in which a row
+    has more cells than the header.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text: save the table as UTF-8") from error
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    header = text.partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=header.count)
+    try:
+        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise InputError(f"{path} cannot be read as a table: {error}") from error
+    names = [name.strip() for name in lines[0]] if lines else []
+    missing = [name for name in required if name not in names]
+    if missing:
+        raise InputError(f"{path} is not a review table: it has no column '{missing[0]}'")
+    rows = []
+    for number, cells in enumerate(lines[1:], 2):
+        texts = [_text(cell) for cell in cells]
+        if any(texts[len(names) :]):
+            raise InputError(
+                f"{path}, row {number}: {len(cells)} cells for {len(names)} columns: put quotation "
+                "marks around cells with delimiters"
+            )
+        if any(texts):
+            rows.append(TableRow(number, dict(zip(names, texts, strict=False))))
+    return rows
+
+
+def _text(cell: str) -> str:
+    stripped = cell.strip()
+    return stripped[1:] if stripped.startswith("'") and _FORMULA.match(stripped) else stripped
+
+
+def raise_for_rows(path: Path, errors: Sequence[str]) -> None:
+    """Raise `InputError` with the first errors of a table, if there are any."""
+    if errors:
+        more = f"; and {len(errors) - _MAX_ERRORS} more" if len(errors) > _MAX_ERRORS else ""
+        raise InputError(f"{path}: {'; '.join(errors[:_MAX_ERRORS])}{more}. Nothing was changed")

@@ -1,0 +1,168 @@
+"""Typed statements from extraction to export: queries, deletion, RDF 1.2, SHACL, reasoners."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pyoxigraph as ox
+import pytest
+
+import sarag_rdf
+from sarag_rdf.ports import Table
+from sarag_rdf.vocab import RDF, SARAG, XSD
+from tests.typed_graph import EX, typed_graph
+
+BASE = "https://example.org/kg/"
+ILSE, EMIL, LINZ = (ox.NamedNode(f"{BASE}entity/{n}") for n in ("ilse_brandt", "emil_sand", "linz"))
+
+
+def ex(name: str) -> ox.NamedNode:
+    return ox.NamedNode(EX + name)
+
+
+STATEMENTS = {
+    ox.Triple(ILSE, ex("birthPlace"), LINZ),
+    ox.Triple(EMIL, ex("birthPlace"), LINZ),
+    ox.Triple(ILSE, ex("teacher"), EMIL),
+    ox.Triple(ILSE, ex("birthDate"), ox.Literal("1901-05-07", datatype=XSD.date)),
+    ox.Triple(ILSE, ex("height"), ox.Literal("169", datatype=XSD.integer)),
+}
+CLASSES = {(ILSE, "Chemist"), (ILSE, "Person"), (EMIL, "Person"), (LINZ, "Place")}
+
+
+@pytest.fixture
+def kg() -> Iterator[sarag_rdf.KnowledgeGraph]:
+    with typed_graph(None) as kg:
+        yield kg
+
+
+def rows(kg: sarag_rdf.KnowledgeGraph, query: str) -> set[tuple[str, ...]]:
+    prefixes = f"PREFIX ex: <{EX}> PREFIX sarag: <{SARAG.base}> "
+    prefixes += "PREFIX prov: <http://www.w3.org/ns/prov#> "
+    result = kg.query(prefixes + query)
+    assert isinstance(result, Table)
+    return {tuple("" if term is None else term.value for term in row) for row in result.rows}
+
+
+def exported(kg: sarag_rdf.KnowledgeGraph, format_: str, *, rdf12: bool = False) -> list[ox.Quad]:
+    buffer = io.BytesIO()
+    kg.export(format_, buffer, rdf12=rdf12)
+    formats = {"turtle": ox.RdfFormat.TURTLE, "trig": ox.RdfFormat.TRIG}
+    return list(ox.parse(buffer.getvalue(), format=formats[format_]))
+
+
+def statements(quads: list[ox.Quad]) -> set[ox.Triple]:
+    """The triples about entities with properties of the ontology."""
+    return {
+        quad.triple
+        for quad in quads
+        if quad.predicate.value.startswith(EX) and quad.subject.value.startswith(BASE)
+    }
+
+
+def classes(quads: list[ox.Quad]) -> set[tuple[ox.NamedNode, str]]:
+    typed = {(q.subject, q.object.value) for q in quads if q.predicate == RDF.type}
+    return {(node, c.removeprefix(EX)) for node, c in typed if c.startswith(EX)}
+
+
+# ------------------------------------------------------------------------------ Queries
+
+
+def test_statements_and_classes_are_in_the_export(kg: sarag_rdf.KnowledgeGraph) -> None:
+    for format_ in ("turtle", "trig"):
+        quads = exported(kg, format_)
+        assert statements(quads) == STATEMENTS
+        assert classes(quads) == CLASSES
+
+
+def test_statements_are_queried_by_property_and_class(kg: sarag_rdf.KnowledgeGraph) -> None:
+    born = "SELECT ?p ?date { ?p a ex:Chemist ; ex:birthDate ?date ; ex:birthPlace ?place }"
+    assert rows(kg, born) == {(ILSE.value, "1901-05-07")}
+    late = 'SELECT ?p { ?p ex:birthDate ?d FILTER(?d > "1900-01-01"^^<%s>) }' % XSD.date.value
+    assert rows(kg, late) == {(ILSE.value,)}
+    assert rows(kg, "SELECT ?p { ?p ex:teacher/ex:birthPlace/^ex:birthPlace ?p }") == {
+        (ILSE.value,)
+    }
+
+
+def test_a_statement_leads_to_its_sentence(kg: sarag_rdf.KnowledgeGraph) -> None:
+    text = "SELECT ?text ?source { ?r %s ; sarag:text ?text ; prov:wasDerivedFrom/sarag:source ?source }"
+    taught = "sarag:inverseProperty ex:teacher ; sarag:object <%s>" % ILSE.value
+    assert rows(kg, text % taught) == {
+        ("Emil Sand taught Ilse Brandt.", f"{BASE}source/emil.txt"),
+    }
+    height = "sarag:property ex:height ; sarag:value 169 ; sarag:subject <%s>" % ILSE.value
+    assert rows(kg, text % height) == {
+        ("Ilse Brandt, a chemist, was 169 cm tall.", f"{BASE}source/tall.txt"),
+    }
+
+
+def test_values_have_their_words_and_units(kg: sarag_rdf.KnowledgeGraph) -> None:
+    values = "SELECT ?value ?words ?unit { ?r sarag:value ?value ; sarag:valueText ?words "
+    values += "OPTIONAL { ?r sarag:unit ?unit } }"
+    assert rows(kg, values) == {
+        ("169", "169 cm", "http://qudt.org/vocab/unit/CentiM"),
+        ("1901-05-07", "7 May 1901", ""),
+    }
+
+
+def test_a_date_is_a_temporal_entity_with_a_value(kg: sarag_rdf.KnowledgeGraph) -> None:
+    dates = "SELECT ?e ?value { ?e a sarag:TemporalEntity ; sarag:value ?value }"
+    assert rows(kg, dates) == {(f"{BASE}entity/7_may_1901", "1901-05-07")}
+
+
+# ------------------------------------------------------------------------------ Changes
+
+
+def test_statements_and_classes_go_with_the_last_source(kg: sarag_rdf.KnowledgeGraph) -> None:
+    kg.delete(["tall.txt"])
+    quads = exported(kg, "trig")
+    assert statements(quads) == {t for t in STATEMENTS if t.predicate != ex("height")}
+    assert classes(quads) == CLASSES - {(ILSE, "Chemist")}
+    kg.delete(["ilse.txt"])
+    quads = exported(kg, "trig")
+    assert statements(quads) == {t for t in STATEMENTS if t.predicate == ex("teacher")} | {
+        ox.Triple(EMIL, ex("birthPlace"), LINZ)
+    }
+    assert classes(quads) == CLASSES - {(ILSE, "Chemist")}
+    kg.delete(["emil.txt"])
+    quads = exported(kg, "trig")
+    assert (statements(quads), classes(quads)) == (set(), set())
+
+
+# ------------------------------------------------------------------------------ RDF 1.2
+
+
+def reified(quads: list[ox.Quad]) -> set[tuple[str, ox.Triple]]:
+    """(sentence, reified triple) of each reifier."""
+    texts = {quad.subject: quad.object.value for quad in quads if quad.predicate == SARAG.text}
+    return {(texts[quad.subject], quad.object) for quad in quads if quad.predicate == RDF.reifies}
+
+
+@pytest.mark.parametrize("format_", ["turtle", "trig"])
+def test_relationships_reify_their_statements(kg: sarag_rdf.KnowledgeGraph, format_: str) -> None:
+    quads = exported(kg, format_, rdf12=True)
+    assert statements(quads) == STATEMENTS
+    found = reified(quads)
+    date = ox.NamedNode(f"{BASE}entity/7_may_1901")
+    assert found == {
+        ("Ilse Brandt was born in Linz.", ox.Triple(ILSE, SARAG.relatedTo, LINZ)),
+        ("Ilse Brandt was born in Linz.", ox.Triple(ILSE, ex("birthPlace"), LINZ)),
+        ("Emil Sand was born in Linz.", ox.Triple(EMIL, SARAG.relatedTo, LINZ)),
+        ("Emil Sand was born in Linz.", ox.Triple(EMIL, ex("birthPlace"), LINZ)),
+        ("Ilse Brandt was born on 7 May 1901.", ox.Triple(ILSE, SARAG.relatedTo, date)),
+        (
+            "Ilse Brandt was born on 7 May 1901.",
+            ox.Triple(ILSE, ex("birthDate"), ox.Literal("1901-05-07", datatype=XSD.date)),
+        ),
+        ("Emil Sand taught Ilse Brandt.", ox.Triple(EMIL, SARAG.relatedTo, ILSE)),
+        ("Emil Sand taught Ilse Brandt.", ox.Triple(ILSE, ex("teacher"), EMIL)),
+        (
+            "Ilse Brandt, a chemist, was 169 cm tall.",
+            ox.Triple(ILSE, ex("height"), ox.Literal("169", datatype=XSD.integer)),
+        ),
+        ("Ilse Brandt met Emil Sand.", ox.Triple(ILSE, SARAG.relatedTo, EMIL)),
+    }
+    asserted = {quad.triple for quad in quads}
+    assert {triple for _, triple in found} <= asserted

@@ -1,0 +1,214 @@
+"""Decisions about the classes of entities, by hand and by rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from pyoxigraph import Quad
+
+import sarag_rdf
+from sarag_rdf.derive.incremental import rebuild
+from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.iris import Minter, normalize_name
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.tables import read_table
+from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
+from sarag_rdf.vocab import SARAG
+from tests.command import Sarag
+
+MINTER = Minter()
+EX = "https://campus.example/ontology#"
+ONTOLOGY = f"""
+@prefix ex: <{EX}> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+
+ex:Organization a owl:Class ; rdfs:label "organization"@en .
+ex:University a owl:Class ; rdfs:subClassOf ex:Organization ; rdfs:label "university"@en .
+ex:Institute a owl:Class ; rdfs:subClassOf ex:Organization ; rdfs:label "institute"@en .
+ex:Town a owl:Class ; rdfs:label "town"@en .
+ex:teachesAt a owl:ObjectProperty ; rdfs:label "teaches at"@en ; rdfs:range ex:Institute .
+"""
+SOURCES = (
+    Source("Ada teaches at Orbis University.", "", "ada.txt"),
+    Source("Boris left Orbis University and Ulm.", "", "boris.txt"),
+)
+
+
+class StaffExtractor:
+    """Ada and Boris are persons, and Orbis University is a place by mistake; Ada teaches there."""
+
+    method = Method("staff", "none")
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction]:
+        for document in documents:
+            names = [n for n in ("Ada", "Boris", "Orbis University", "Ulm") if n in document.text]
+            university = Mention("Orbis University", "geopolitical")
+            people = [Mention(n, "person" if n in ("Ada", "Boris") else "misc") for n in names]
+            mentions = [university if m.name == university.name else m for m in people]
+            relations = [
+                Relation(n, "teaches at", university.name, predicate=f"{EX}teachesAt")
+                for n in names
+                if n == "Ada"
+            ]
+            yield Extraction(tuple(mentions), tuple(relations))
+
+
+@pytest.fixture
+def kg(tmp_path: Path) -> Iterator[KnowledgeGraph]:
+    (tmp_path / "campus.ttl").write_text(ONTOLOGY, encoding="utf-8")
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as graph:
+        graph.ontologies.add(tmp_path / "campus.ttl")
+        graph.index(SOURCES, extractor=StaffExtractor())
+        yield graph
+
+
+def derived(kg: KnowledgeGraph) -> set[Quad]:
+    """The traversed graph, which conforms and is what rebuilding it gives."""
+    assert list(kg.validate().violations) == []
+    with kg.session.read() as snapshot:
+        graph = set(snapshot.own.store.quads(MINTER.kg_graph))
+        assert graph == set(rebuild(snapshot.own).insert)
+    return graph
+
+
+def classes(kg: KnowledgeGraph, name: str) -> set[str]:
+    """Local names of the classes of an entity."""
+    entity = MINTER.entity(normalize_name(name))
+    rows = kg.query(f"SELECT ?class {{ GRAPH <{MINTER.kg_graph}> {{ <{entity}> a ?class }} }}").rows
+    return {row[0].value.rpartition("#")[2] for row in rows} - {"Entity"}
+
+
+def test_a_decided_type_replaces_that_of_the_documents(kg: KnowledgeGraph) -> None:
+    before = derived(kg)
+    assert classes(kg, "Orbis University") == {"GeoPoliticalEntity", "Institute"}
+    [decision] = kg.identity.retype("Orbis University", "organization", note="not a place")
+    assert (decision.other, decision.note) == (SARAG.Organization.value, "not a place")
+    assert classes(kg, "Orbis University") == {"Organization", "Institute"}
+    derived(kg)
+    kg.delete(["boris.txt"])
+    kg.index(SOURCES, extractor=StaffExtractor())
+    assert classes(kg, "Orbis University") == {"Organization", "Institute"}
+    derived(kg)
+    assert kg.identity.decisions() == []
+    assert kg.identity.undo("Orbis University", "classes") == [decision]
+    assert derived(kg) == before
+
+
+def test_a_decided_class_replaces_those_that_follow_from_statements(kg: KnowledgeGraph) -> None:
+    kg.identity.retype("Orbis University", "ex:University")
+    assert classes(kg, "Orbis University") == {"GeoPoliticalEntity", "University"}
+    kg.identity.retype("orbis university", "university", "organization")
+    assert classes(kg, "Orbis University") == {"Organization", "University"}
+    assert len(kg.identity.decisions("classes")) == 2
+    derived(kg)
+
+
+def test_a_later_decision_about_a_name_replaces_the_earlier_one(kg: KnowledgeGraph) -> None:
+    kg.identity.retype("Ulm", "organization")
+    kg.identity.retype(MINTER.entity("ulm"), f"<{EX}Town>", "geopolitical")
+    assert classes(kg, "Ulm") == {"GeoPoliticalEntity", "Town"}
+    kg.identity.retype("Ulm", "Town")
+    assert classes(kg, "Ulm") == {"MiscEntity", "Town"}
+    derived(kg)
+
+
+def test_a_decision_holds_for_the_entity_that_its_name_is_merged_into(kg: KnowledgeGraph) -> None:
+    kg.identity.retype("Ulm", "geopolitical")
+    kg.identity.merge("Orbis University", "Ulm")
+    kg.identity.retype("Orbis University", "organization")  # its own name takes precedence
+    assert classes(kg, "Orbis University") == {"Organization", "Institute"}
+    derived(kg)
+    kg.identity.undo("Ulm")
+    assert classes(kg, "Ulm") == {"GeoPoliticalEntity"}
+    assert len(kg.identity.decisions("classes")) == 2
+
+
+def test_unknown_names_and_classes_are_refused(kg: KnowledgeGraph) -> None:
+    with pytest.raises(UsageError, match="no entity 'Nobody' in this graph"):
+        kg.identity.retype("Nobody", "person")
+    with pytest.raises(UsageError, match="no such class: 'village'"):
+        kg.identity.retype("Ulm", "village")
+    with pytest.raises(UsageError, match="one entity type"):
+        kg.identity.retype("Ulm", "person", "misc")
+    with pytest.raises(UsageError, match="give the class"):
+        kg.identity.retype("Ulm")
+    with pytest.raises(UsageError, match="no decision: see  sarag retype --list"):
+        kg.identity.undo(None, "classes")
+    with pytest.raises(UsageError, match="the only rule is class-in-name"):
+        kg.identity.class_proposals("guess")
+
+
+def test_a_rule_proposes_classes_that_a_reviewer_accepts(
+    kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag
+) -> None:
+    listed = sarag("retype", "--rule", "class-in-name", "--dry-run").out.splitlines()
+    assert listed == [
+        f"Orbis University  ->  {EX}University",
+        "1 entity would be retyped by class-in-name",
+    ]
+    sarag("retype", "--rule", "class-in-name", "--review", "classes.csv")
+    path = tmp_path / "classes.csv"
+    [row] = read_table(path, ())
+    assert row.cells == {
+        "decision": "",
+        "name": "Orbis University",
+        "class": "university",
+        "type": "geopolitical",
+        "documents": "2",
+        "rule": "class-in-name",
+        "note": "",
+        "entity": MINTER.entity("orbis university"),
+    }
+    undecided = sarag("retype", "--accept", "classes.csv").out
+    assert undecided == "0 retyped: write accept in the column decision to retype an entity\n"
+    path.write_text(path.read_text(encoding="utf-8").replace("\n,", "\naccept,"), encoding="utf-8")
+    assert sarag("retype", "--accept", "classes.csv").out == "1 retyped\n"
+    kg.reload()
+    assert classes(kg, "Orbis University") == {"GeoPoliticalEntity", "University"}
+    assert kg.identity.class_proposals() == []
+    [told] = json.loads(sarag("retype", "--list", "--json").out)
+    assert told["decision"].startswith(f"orbis university  belongs to  {EX}University  [class-in-")
+    assert sarag("retype", "--undo", "class-in-name").out == "1 undone\n"
+    kg.reload()
+    assert len(kg.identity.class_proposals()) == 1
+
+
+@pytest.mark.parametrize(
+    ("cells", "complaint"),
+    [
+        ("perhaps\tUlm\ttown", "row 2, column decision: 'perhaps' is no decision"),
+        ("accept\tUlm\tvillage", "row 2, column class: no such class: 'village'"),
+        ("accept\tNobody\ttown", "row 2, column name: no entity 'Nobody'"),
+    ],
+)
+def test_errors_in_a_table_name_row_and_column(
+    kg: KnowledgeGraph, tmp_path: Path, cells: str, complaint: str
+) -> None:
+    path = tmp_path / "classes.tsv"
+    path.write_text(f"decision\tname\tclass\n{cells}\nyes\tUlm\ttown\n", encoding="utf-8")
+    with pytest.raises(InputError, match=complaint) as caught:
+        kg.identity.retype_rows(path)
+    assert str(caught.value).startswith(str(path))
+    assert str(caught.value).endswith("Nothing was changed")
+    assert kg.identity.decisions("classes") == []
+
+
+def test_on_the_command_line(kg: KnowledgeGraph, sarag: Sarag) -> None:
+    told = sarag("retype", "Ulm", "town", "geopolitical", "--note", "on the Danube").out
+    assert len(told.splitlines()) == 2
+    assert sarag("merge", "--list").out == ""
+    assert sarag("retype", "Ulm").complaints == [
+        "sarag: give NAME and CLASS, or one of --rule, --accept, --list, --undo"
+    ]
+    assert (
+        sarag("retype", "--rule", "class-in-name")
+        .complaints[0]
+        .startswith("sarag: --rule decides nothing")
+    )
+    assert sarag("merge", "--undo-all").complaints == ["sarag: no decision: see sarag merge --list"]
+    assert sarag("retype", "--undo-all").out == "2 undone\n"
