@@ -118,8 +118,8 @@ class LLMOptions(Options):
 class LLMExtractor:
     """An `sarag_rdf.ports.Extractor` that calls `llm` for `concurrency` documents at a time.
 
-    With a schema and an embedder a third call extracts typed relations and classes in its terms;
-    the embedder selects properties and examples for the prompt.
+    With a schema that has properties a third call extracts typed relations and classes. Without an
+    embedder all properties of the schema and the first examples are in its prompt.
 
     If a reply is truncated or does not satisfy its schema, or if a prompt is too long for the
     model, the result of the document is that error. Any other error would affect every document,
@@ -133,19 +133,22 @@ class LLMExtractor:
         llm: LLM,
         concurrency: int = 4,
         options: LLMOptions | None = None,
-        *,
         schema: Schema | None = None,
+        *,
         embedder: Embedder | None = None,
         examples: Sequence[Example] = (),
     ) -> None:
+        """With a `schema`, statements with its properties and classes are extracted as well.
+
+        The `embedder` selects the properties and `examples` for each prompt.
+        """
         if concurrency < 1:
             raise UsageError(f"concurrency must be 1 or more, not {concurrency}")
         self._llm = llm
         self._concurrency = concurrency
         self._options = options or LLMOptions()
         self._max_tokens = self._options.max_tokens
-        has_properties = schema is not None and bool(schema.properties)
-        self._schema = schema if has_properties and embedder is not None else None
+        self._schema = schema
         self._embedder = embedder
         self._examples = tuple(examples)
         self._usage = Usage()
@@ -160,17 +163,21 @@ class LLMExtractor:
         """
         settings = {**getattr(self._llm, "settings", {}), "max_tokens": str(self._max_tokens)}
         prompts = ["entities", "relationships"]
-        if self._schema and self._embedder:
+        if self._schema is not None:
+            settings["ontology"] = self._schema.digest
+        if self._has_properties:
             prompts.append("statements")
-            settings |= {
-                "ontology": self._schema.digest,
-                "properties": str(self._options.properties),
-                "embedder": self._embedder.name,
-            }
+            settings["properties"] = str(self._options.properties)
+            if self._embedder is not None:
+                settings["embedder"] = self._embedder.name
             if self._examples:
                 settings["shots"] = str(self._options.shots)
                 settings["examples"] = sha256(repr(self._examples).encode()).hexdigest()
         return Method("llm", self._llm.model, prompt_hash(*prompts), settings)
+
+    @property
+    def _has_properties(self) -> bool:
+        return self._schema is not None and bool(self._schema.properties)
 
     @property
     def usage(self) -> Usage:
@@ -197,15 +204,15 @@ class LLMExtractor:
     ) -> Iterator[list[Relation] | Exception]:
         """Only the typed relations of each document, as `extract` does; one call per document.
 
-        Raises `UsageError` without a schema and an embedder.
+        Raises `UsageError` without a schema that has properties.
         """
         if self._statements is None:
-            raise UsageError("typed statements need the schema of an ontology and an embedder")
+            raise UsageError("typed statements need an ontology with properties")
         return _map_in_order(self._statements_result, documents, self._concurrency)
 
     @cached_property
     def _statements(self) -> StatementModel | None:
-        if self._schema is None or self._embedder is None:
+        if self._schema is None or not self._schema.properties:
             return None
         from sarag_rdf.extract.typed.model import StatementModel
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyoxigraph import Literal, NamedNode
 
+import sarag_rdf
 from sarag_rdf.errors import EndpointTimeoutError, TruncatedReplyError, UsageError
 from sarag_rdf.extract.llm import LLMExtractor, LLMOptions, entities_schema, relationships_schema
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement
@@ -16,8 +19,10 @@ from sarag_rdf.extract.units import UNIT
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.ports import Table
 from sarag_rdf.resources import prompt_hash
-from sarag_rdf.types import Document, Extraction, Mention, Relation, Value
+from sarag_rdf.types import Document, Extraction, Mention, Relation, Source, Value
+from tests import typed_graph
 
 EX = "https://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -158,6 +163,17 @@ def test_only_the_nearest_properties_of_a_large_ontology() -> None:
     assert len(request.properties) == 5
     assert {"tall tower", "word042"} <= set(request.properties)
     assert request.prompt.count("anything -> anything") == 5
+
+
+def test_without_an_embedder_all_properties_and_the_first_examples_are_in_the_prompt() -> None:
+    schema = Schema.of([], [OntologyProperty(f"{EX}p{n}", f"word{n}") for n in range(99)])
+    examples = [
+        Example(f"Ona {n}.", (ExampleStatement("Ona", f"{EX}p{n}", str(n)),)) for n in "123"
+    ]
+    request = StatementModel(schema, None, examples, most_examples=2).request(document())
+    assert len(request.properties) == 99
+    assert request.prompt.count("Example: ") == 2
+    assert "Example: Ona 1." in request.prompt
 
 
 def test_examples_have_the_arguments_of_their_text() -> None:
@@ -327,7 +343,7 @@ def test_a_third_call_adds_typed_relations_and_classes() -> None:
         ("Gull Light", EX + "height", "31 metres"),
     ]
     assert {m.name: m.classes for m in found.mentions} == {
-        "Gull Light": (EX + "Building", EX + "Lighthouse"),
+        "Gull Light": (EX + "Lighthouse",),
         "Asta Brook": (EX + "Person",),
         "Ona": (EX + "Island",),
     }
@@ -347,9 +363,9 @@ def test_nothing_changes_without_an_ontology() -> None:
         entities_schema(20),
         relationships_schema(["Gull Light", "Asta Brook"], 20),
     ]
-    assert plain.method.settings == {"max_tokens": "4096"}
+    assert LLMExtractor(llm).method.settings == {"max_tokens": "4096"}
     assert plain.method.prompt_hash == prompt_hash("entities", "relationships")
-    with pytest.raises(UsageError, match="need the schema"):
+    with pytest.raises(UsageError, match="need an ontology"):
         plain.extract_statements([document()])
 
 
@@ -386,6 +402,38 @@ def test_the_estimate_counts_the_third_call() -> None:
     built, llm = extractor()
     assert built.estimate([document(), document()]).calls == 6
     assert llm.calls == []
+
+
+def test_statements_are_in_the_graph(tmp_path: Path) -> None:
+    """From an ontology in a file to an answer in SPARQL, with the named extractor ``llm``."""
+    ontology = tmp_path / "people.ttl"
+    ontology.write_text(typed_graph.TURTLE, encoding="utf-8")
+    text = "Ilse Brandt was born in Linz on 7 May 1901."
+    llm = QueuedLLM(
+        [
+            {"entities": [entity("Ilse Brandt"), entity("Linz")]},
+            {"relationships": []},
+            {
+                "classes": [{"name": "Ilse Brandt", "class": "chemist"}],
+                "statements": [
+                    item("Ilse Brandt", "birth place", "Linz"),
+                    item("Ilse Brandt", "birth date", "1901-05-07"),
+                ],
+            },
+        ]
+    )
+    with sarag_rdf.open(None, embedder=HashEmbedder(), llm=llm) as kg:
+        kg.ontologies.add(ontology)
+        report = kg.index(Source(text, key="ilse.txt"), extractor="llm")
+        assert (report.added, report.discarded) == (1, {})
+        result = kg.query(
+            f"PREFIX ex: <{typed_graph.EX}> SELECT ?place ?date "
+            "{ ?person a ex:Chemist ; ex:birthPlace ?place ; ex:birthDate ?date }"
+        )
+    assert isinstance(result, Table)
+    [(place, date)] = result.rows
+    assert str(place).endswith("entity/linz>")
+    assert date == Literal("1901-05-07", datatype=NamedNode(XSD + "date"))
 
 
 @pytest.mark.llm

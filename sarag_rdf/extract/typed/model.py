@@ -67,13 +67,14 @@ class StatementModel:
     """Builds the calls for statements of one schema, and reads the replies.
 
     At most `most_properties` properties, as many classes and `most_examples` examples are in a
-    prompt. Safe to use from several threads.
+    prompt: the nearest by `embedder`. Without one, all properties and classes and the first
+    examples are. Safe to use from several threads.
     """
 
     def __init__(
         self,
         schema: Schema,
-        embedder: Embedder,
+        embedder: Embedder | None,
         examples: Sequence[Example] = (),
         *,
         most_properties: int = 25,
@@ -136,8 +137,8 @@ class StatementModel:
         """The extraction with the typed relations of the reply, whose arguments are mentions.
 
         Mentions get the classes of the reply, and those that the domains and ranges of their
-        statements imply. Arguments that no mention names become mentions. Statements that are
-        discarded are counted by reason.
+        statements imply unless they are superclasses of the former. Arguments that no mention
+        names become mentions. Statements that are discarded are counted by reason.
         """
         names = _MentionNames(extraction.mentions)
         classes: dict[str, dict[str, None]] = {}
@@ -158,8 +159,10 @@ class StatementModel:
                 if name not in mentions:
                     texts = build_descriptions(name, [relation.text])
                     mentions[name] = Mention(name, descriptions=texts)
-                if len(implied) == 1 and implied[0] in self._schema.classes:
-                    classes.setdefault(name, {})[implied[0]] = None
+                known = classes.setdefault(name, {})
+                is_class = len(implied) == 1 and implied[0] in self._schema.classes
+                if is_class and not self._schema.belongs(known, implied):
+                    known[implied[0]] = None
             relations.append(relation)
         return Extraction(
             tuple(
@@ -257,8 +260,10 @@ class StatementModel:
         """
         if not self._examples or not self._most_examples:
             return []
+        if self._embedder is None:
+            return self._examples[: self._most_examples]
         with self._lock:
-            similarity = self._example_vectors @ self._embedder.embed([text])[0]
+            similarity = self._example_vectors @ self._embed([text])[0]
         order = np.argsort(-similarity, kind="stable")[: self._most_examples * _NEAR]
         shown: set[str] = set()
         new: list[int] = []
@@ -275,7 +280,7 @@ class StatementModel:
     ) -> list[str]:
         """Those of the examples, and the nearest to a sentence, in the order of the schema."""
         iris = list(self._schema.properties)
-        if len(iris) <= self._most_properties:
+        if self._embedder is None or len(iris) <= self._most_properties:
             return iris
         first = dict.fromkeys(s.property for example in examples for s in example.statements)
         order = self._ranked(sentences, self._property_vectors)
@@ -285,7 +290,7 @@ class StatementModel:
 
     def _nearest_classes(self, texts: Sequence[str]) -> list[str]:
         iris = list(self._schema.classes)
-        if len(iris) <= self._most_properties:
+        if self._embedder is None or len(iris) <= self._most_properties:
             return iris
         chosen = {
             iris[place]
@@ -296,20 +301,24 @@ class StatementModel:
     def _ranked(self, texts: Sequence[str], vectors: Matrix) -> list[int]:
         """Rows by their greatest cosine with one of the texts."""
         with self._lock:
-            similarity = (vectors @ self._embedder.embed(list(texts)).T).max(axis=1)
+            similarity = (vectors @ self._embed(list(texts)).T).max(axis=1)
         return [int(place) for place in np.argsort(-similarity, kind="stable")]
+
+    def _embed(self, texts: Sequence[str]) -> Matrix:
+        assert self._embedder is not None  # noqa: S101 - callers select only with an embedder
+        return self._embedder.embed(texts)
 
     @cached_property
     def _example_vectors(self) -> Matrix:
-        return self._embedder.embed([example.text for example in self._examples])
+        return self._embed([example.text for example in self._examples])
 
     @cached_property
     def _property_vectors(self) -> Matrix:
-        return self._embedder.embed([_description(p) for p in self._schema.properties.values()])
+        return self._embed([_description(p) for p in self._schema.properties.values()])
 
     @cached_property
     def _class_vectors(self) -> Matrix:
-        return self._embedder.embed([c.label for c in self._schema.classes.values()])
+        return self._embed([c.label for c in self._schema.classes.values()])
 
 
 def max_statements(text: str) -> int:
