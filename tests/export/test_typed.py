@@ -16,7 +16,7 @@ from sarag_rdf.ports import Table
 from sarag_rdf.terms import iri, text_of
 from sarag_rdf.vocab import RDF, SARAG, XSD
 from tests.command import Sarag
-from tests.typed_graph import EX, typed_graph
+from tests.typed_graph import EX, add_ontology, typed_graph
 
 BASE = "https://example.org/kg/"
 ILSE, EMIL, LINZ = (ox.NamedNode(f"{BASE}entity/{n}") for n in ("ilse_brandt", "emil_sand", "linz"))
@@ -117,6 +117,27 @@ def test_values_have_their_words_and_units(kg: KnowledgeGraph) -> None:
 def test_a_date_is_a_temporal_entity_with_a_value(kg: KnowledgeGraph) -> None:
     dates = "SELECT ?e ?value { ?e a sarag:TemporalEntity ; sarag:value ?value }"
     assert rows(kg, dates) == {(f"{BASE}entity/7_may_1901", "1901-05-07")}
+
+
+def test_the_export_declares_the_prefix_of_the_ontology(kg: KnowledgeGraph) -> None:
+    other = "https://example.org/other#"
+    prefixes = (
+        f'<urn:a> sh:declare <urn:b> . <urn:b> sh:prefix "o" ; sh:namespace "{other}" . '
+        '<urn:c> sh:prefix "unused" ; sh:namespace "https://example.org/unused#" . '
+        '<urn:d> sh:prefix "entity" ; sh:namespace "https://example.org/entity#" . '
+        '<urn:e> sh:prefix "1:2" ; sh:namespace "no IRI" . '
+    )
+    declared = f"@prefix sh: <http://www.w3.org/ns/shacl#> . {prefixes} <{other}p> a <{EX}Person> ."
+    add_ontology(kg, declared, "other")
+    buffer = io.BytesIO()
+    kg.export("turtle", buffer)
+    text = buffer.getvalue().decode()
+    head = [line for line in text.splitlines() if line.startswith("@prefix ")]
+    assert f"@prefix ex: <{EX}> ." in head
+    assert f"@prefix o: <{other}> ." in head
+    assert f"@prefix entity: <{BASE}entity/> ." in head
+    assert not [line for line in head if "unused" in line or "1:2" in line]
+    assert "ex:birthPlace entity:linz" in text
 
 
 # ------------------------------------------------------------------------------ Changes
