@@ -56,9 +56,6 @@ LIMIT = {"dbpedia_webnlg": 1000, "wikidata_tekgen": 120}
 NEGATIVES = 0.15
 """Share of the pairs without a statement that are used; the others are weighted for them."""
 
-PAIRS = 40_000
-"""An ontology with this number of pairs has weight 1; others by the square root of the ratio."""
-
 
 @dataclass
 class Row:
@@ -160,7 +157,7 @@ def arrays_of(model: HistGradientBoostingClassifier) -> BoostedTrees:
     size = max(len(nodes) for nodes in trees)
 
     def padded(name: str, dtype: type) -> np.ndarray:
-        result = np.zeros((len(trees), size), dtype)
+        result: np.ndarray = np.zeros((len(trees), size), dtype)
         for index, nodes in enumerate(trees):
             result[index, : len(nodes)] = nodes[name]
         return result
@@ -196,14 +193,12 @@ def mean_scorer(first: Path, second: Path) -> Scorer:
 def fit_objects(data: Iterable[Data], seed: int = 0) -> BoostedTrees:
     random = np.random.default_rng(seed)
     features, gold, weights = [], [], []
-    for d in data:
-        size = sum(len(row.features) for row in d.rows)
-        for row in d.rows:
-            own = row.gold[row.mask]
-            used = own | (random.random(len(own)) < NEGATIVES)
-            features.append(row.features[used])
-            gold.append(own[used])
-            weights.append(np.where(own[used], 1, 1 / NEGATIVES) * (PAIRS / size) ** 0.5)
+    for row in (row for d in data for row in d.rows):
+        own = row.gold[row.mask]
+        used = own | (random.random(len(own)) < NEGATIVES)
+        features.append(row.features[used])
+        gold.append(own[used])
+        weights.append(np.where(own[used], 1, 1 / NEGATIVES))
     return fit(
         np.concatenate(features).astype(np.float32), np.concatenate(gold), np.concatenate(weights)
     )
@@ -230,7 +225,7 @@ def subject_rows(data: Data, scores: Sequence[np.ndarray]) -> tuple[np.ndarray, 
                 for s in row.example.statements
                 if s.property == iri and soft_text(s.object) in keys
             }
-            for title in {row.topic, row.title}:
+            for title in dict.fromkeys((row.topic, row.title)):
                 subjects = Subjects.of(row.vectors, title)
                 if not subjects.candidates:
                     continue
@@ -244,6 +239,11 @@ def subject_rows(data: Data, scores: Sequence[np.ndarray]) -> tuple[np.ndarray, 
                 )  # fmt: skip
                 gold.append([soft_text(c.text) in right for c in subjects.candidates])
     return np.concatenate(features), np.concatenate(gold)
+
+
+def fit_subjects(tables: Iterable[tuple[np.ndarray, np.ndarray]]) -> BoostedTrees:
+    features, gold = zip(*tables, strict=True)
+    return fit(np.concatenate(features), np.concatenate(gold), None)
 
 
 def main() -> None:
@@ -279,13 +279,13 @@ def main() -> None:
         tables = {d.ontology.name: subject_rows(d, scores[d.ontology.name]) for d in data}
         for fold, trees in zip(folds, objects, strict=True):
             others = [tables[d.ontology.name] for f in folds if f is not fold for d in f]
-            subjects = fit(*map(np.concatenate, zip(*others, strict=True)), None)
+            subjects = fit_subjects(others)
             for d in fold:
                 name = f"{d.ontology.suite}_{d.ontology.name}_{kind}.npz"
                 Scorer(trees, subjects).save(arguments.work / "scorers" / name)
         print(f"{kind}: folds {time.time() - started:.0f} s", flush=True)
         if arguments.package:
-            subjects = fit(*map(np.concatenate, zip(*tables.values(), strict=True)), None)
+            subjects = fit_subjects(tables.values())
             folder = Path(sarag_rdf.extract.typed.__file__).parent
             Scorer(fit_objects(data), subjects).save(folder / f"scorer_{kind}.npz")
             print(f"{kind}: packaged {time.time() - started:.0f} s", flush=True)

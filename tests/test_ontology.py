@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import io
 import os
 import shutil
 import subprocess
@@ -13,8 +14,24 @@ from pathlib import Path
 import pytest
 from owlrl import DeductiveClosure, OWLRL_Semantics
 from pyshacl import validate
-from rdflib import DCTERMS, OWL, PROV, RDF, RDFS, SH, SKOS, BNode, Graph, Literal, Namespace, URIRef
+from rdflib import (
+    DCTERMS,
+    OWL,
+    PROV,
+    RDF,
+    RDFS,
+    SH,
+    SKOS,
+    XSD,
+    BNode,
+    Graph,
+    Literal,
+    Namespace,
+    URIRef,
+)
 from rdflib.term import Node
+
+from tests.typed_graph import typed_graph
 
 HERE = Path(__file__).parent
 FILES = HERE / "ontology"
@@ -234,6 +251,36 @@ def test_the_common_ontology_is_consistent(java: str, jars: Path, tmp_path: Path
     program = "org.semanticweb.HermiT.cli.CommandLine"
     printed = run(java, "-cp", hermit, program, "-k", file.as_uri())
     assert "owl#Thing is satisfiable" in printed
+
+
+@pytest.mark.reasoner
+def test_typed_statements_are_consistent(java: str, jars: Path, tmp_path: Path) -> None:
+    """The export of a graph with values, together with the ontologies, in both reasoners.
+
+    xsd:date is not in the datatype map of OWL 2; HermiT accepts it only with an option.
+    """
+    with typed_graph(None) as kg:
+        buffer = io.BytesIO()
+        kg.export("turtle", buffer)
+    (tmp_path / "typed.ttl").write_bytes(buffer.getvalue())
+    typed, sound = load(tmp_path / "typed.ttl"), merged(tmp_path, ONTOLOGY, tmp_path / "typed.ttl")
+    dates = {value.datatype for value in typed.objects() if isinstance(value, Literal)}
+    assert XSD.date in dates
+    pellet = (java, "-cp", str(jars / "pellet" / "*"), "pellet.Pellet", "consistency")
+    program = "org.semanticweb.HermiT.cli.CommandLine"
+    options = (program, "--ignoreUnsupportedDatatypes", "-k")
+    hermit = (java, "-cp", str(jars / "hermit" / "HermiT.jar"), *options)
+    assert "Consistent: Yes" in run(*pellet, str(sound))
+    assert "owl#Thing is satisfiable" in run(*hermit, sound.as_uri())
+    wrong = tmp_path / "wrong"
+    wrong.mkdir()
+    place = URIRef("https://example.org/people#Place")
+    typed.add((place, OWL.disjointWith, URIRef("https://example.org/people#Person")))
+    typed.add((KG["entity/emil_sand"], RDF.type, place))
+    typed.serialize(wrong / "typed.ttl", format="turtle")
+    contradiction = merged(wrong, ONTOLOGY, wrong / "typed.ttl")
+    assert "Consistent: No" in run(*pellet, str(contradiction))
+    assert "InconsistentOntologyException" in run(*hermit, contradiction.as_uri())
 
 
 # ------------------------------------------------------------------- What follows by rule

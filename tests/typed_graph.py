@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyoxigraph as ox
 
 import sarag_rdf
 from sarag_rdf.graph.metadata import with_revision
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Change
-from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source, Value
+from sarag_rdf.types import (
+    Document,
+    EntityType,
+    Extraction,
+    Mention,
+    Method,
+    Relation,
+    Source,
+    Value,
+)
 from sarag_rdf.vocab import XSD
 
 EX = "https://example.org/people#"
@@ -63,6 +74,10 @@ class TypedExtractor:
 
     method = Method("typed", "none")
 
+    def __init__(self, *, typed: bool = True) -> None:
+        """Without `typed`, it returns no classes, properties and values."""
+        self._typed = typed
+
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
         for document in documents:
             mentions: list[Mention] = []
@@ -83,16 +98,19 @@ class TypedExtractor:
                         value=value,
                     )
                 )
+            if not self._typed:
+                mentions = [replace(mention, classes=()) for mention in mentions]
+                relations = [replace(r, predicate="", inverse=False, value=None) for r in relations]
             yield Extraction(tuple(mentions), tuple(relations))
 
 
-def _type(name: str) -> str:
+def _type(name: str) -> EntityType:
     if name == _DATE.text:
         return "time"
     return "geopolitical" if name == "Linz" else "person"
 
 
-def add_ontology(kg: sarag_rdf.KnowledgeGraph, turtle: str = TURTLE, name: str = "people") -> None:
+def add_ontology(kg: KnowledgeGraph, turtle: str = TURTLE, name: str = "people") -> None:
     """Store an ontology in its named graph."""
     with kg.session.write() as reader:
         graph = ox.NamedNode(reader.minter.ontology_graph(name))
@@ -101,10 +119,11 @@ def add_ontology(kg: sarag_rdf.KnowledgeGraph, turtle: str = TURTLE, name: str =
         reader.store.apply(with_revision(reader, Change((), (), quads)))
 
 
-def typed_graph(folder: Path | None) -> sarag_rdf.KnowledgeGraph:
-    """An open graph of `SOURCES`, by default in memory."""
+def typed_graph(folder: Path | None, *, typed: bool = True) -> KnowledgeGraph:
+    """An open graph of `SOURCES` with the ontology, in memory if there is no folder."""
     kg = sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None)
-    kg.index(SOURCES[:0], extractor=TypedExtractor())
+    extractor = TypedExtractor(typed=typed)
+    kg.index(SOURCES[:0], extractor=extractor)
     add_ontology(kg)
-    kg.index(SOURCES, extractor=TypedExtractor())
+    kg.index(SOURCES, extractor=extractor)
     return kg

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.cli.options import embedder_option, json_option
+from sarag_rdf.cli.indexing import echo_discarded
+from sarag_rdf.cli.options import embedder_option, endpoint_of, endpoint_options, json_option
 from sarag_rdf.cli.output import echo_json, progress_bars
 from sarag_rdf.errors import UsageError
+
+if TYPE_CHECKING:
+    from sarag_rdf.evaluation.extraction_run import MakeExtractor, ModelExtractors, OntologyResult
+    from sarag_rdf.evaluation.text2kgbench import BenchmarkOntology
 
 SUITES = ("dbpedia_webnlg", "wikidata_tekgen")
 
@@ -34,7 +39,9 @@ SUITES = ("dbpedia_webnlg", "wikidata_tekgen")
 @click.option("--ontologies", help="Comma-separated ontologies, such as 9_astronaut. Default: all.")
 @click.option(
     "--extractor", default="spacy", show_default=True,
-    help="Extractor to evaluate: spacy, or predictions:FOLDER for statements in files.",
+    metavar="NAME[:KEY=VALUE]...",
+    help="Extractor to evaluate: spacy, llm at --base-url, or predictions:FOLDER for statements in "
+    "files.",
 )  # fmt: skip
 @click.option(
     "--examples-per-property", type=click.IntRange(0, 1000), default=0, show_default=True,
@@ -48,7 +55,12 @@ SUITES = ("dbpedia_webnlg", "wikidata_tekgen")
     help="Folder of scorers by ontology, trained on other ontologies (benchmarks/train_typed.py).",
 )  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the examples.")
+@click.option(
+    "--reply-cache", type=click.Path(path_type=Path, dir_okay=False),
+    help="File that caches the replies of a model, so that a repeated run makes no calls.",
+)  # fmt: skip
 @embedder_option
+@endpoint_options
 @json_option
 def command(**options: Any) -> None:
     """Report precision, recall and F1 of typed statements, and their conformance.
@@ -67,30 +79,57 @@ def command(**options: Any) -> None:
         key: options[key]
         for key in ("suite", "extractor", "examples_per_property", "limit", "titled", "seed")
     }
+    discarded: dict[str, int] = {}
     if name.startswith("predictions:"):
         folder = Path(name.removeprefix("predictions:"))
         results = list(extraction_run.score_predictions(ontologies, folder, options["limit"]))
     elif name == "spacy":
-        results = _run(ontologies, options)
+        results = _run(ontologies, _spacy(options), options)
+    elif name.partition(":")[0] == "llm":
+        extractors = _llm(options)
+        results = _run(ontologies, extractors, options)
+        setting["model"] = extractors.model
+        discarded = dict(sorted(extractors.discarded.items()))
     else:
-        raise UsageError(f"no such extractor: '{name}': choose spacy or predictions:FOLDER")
+        raise UsageError(f"no such extractor: '{name}': choose spacy, llm or predictions:FOLDER")
     if options["as_json"]:
-        echo_json(extraction_run.report(results, setting))
+        echo_json(extraction_run.report(results, setting) | {"discarded": discarded})
         return
     for line in extraction_run.lines(results, setting):
         click.echo(line)
+    echo_discarded(discarded)
 
 
-def _run(ontologies: list[Any], options: dict[str, Any]) -> list[Any]:
+def _spacy(options: dict[str, Any]) -> MakeExtractor:
     from sarag_rdf.evaluation import extraction_run
     from sarag_rdf.kg.registry import make_embedder
 
-    make = extraction_run.typed_extractor(
+    return extraction_run.typed_extractor(
         make_embedder(options["embedder"], None),
         threshold=options["threshold"],
         scorers=options["scorers"],
         with_examples=options["examples_per_property"] > 0,
     )
+
+
+def _llm(options: dict[str, Any]) -> ModelExtractors:
+    from sarag_rdf.evaluation.extraction_run import ModelExtractors
+    from sarag_rdf.kg.registry import make_embedder, make_llm, options_of
+
+    endpoint = endpoint_of(options)
+    return ModelExtractors(
+        make_llm(endpoint, options["reply_cache"]),
+        make_embedder(options["embedder"], endpoint),
+        concurrency=options["concurrency"],
+        options=options_of("extractor", options["extractor"]),
+    )
+
+
+def _run(
+    ontologies: list[BenchmarkOntology], make: MakeExtractor, options: dict[str, Any]
+) -> list[OntologyResult]:
+    from sarag_rdf.evaluation import extraction_run
+
     total = sum(len(ontology.test[: options["limit"]]) for ontology in ontologies)
     with progress_bars() as progress:
         return list(

@@ -20,13 +20,14 @@ from sarag_rdf.evaluation.text2kgbench import (
     Triple,
     sample_examples,
 )
+from sarag_rdf.extract.llm import LLMExtractor, LLMOptions
 from sarag_rdf.extract.spacy.pipeline import load_pipeline
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement
 from sarag_rdf.extract.typed.extractor import Parse, Scorer, StatementExtractor, Vectors
 from sarag_rdf.extract.typed.matching import soft_text
 from sarag_rdf.extract.typed.ranges import range_kind
 from sarag_rdf.extract.values import XSD, find_values, parse_value
-from sarag_rdf.ports import Advance, Embedder
+from sarag_rdf.ports import LLM, Advance, Embedder
 from sarag_rdf.types import Document, Relation, Value
 
 Predictions = Mapping[str, Sequence[Triple]]
@@ -266,3 +267,69 @@ def typed_extractor(
         return _TypedExtractor(extractor, pipeline.pipe)
 
     return make
+
+
+class ModelExtractors:
+    """Extractors that call a language model, for each ontology; one call per document.
+
+    `discarded` counts statements of replies by the reason why they are not used, and documents
+    without a valid reply.
+    """
+
+    def __init__(
+        self,
+        llm: LLM,
+        embedder: Embedder,
+        *,
+        concurrency: int = 4,
+        options: LLMOptions | None = None,
+    ) -> None:
+        self._llm = llm
+        self._embedder = embedder
+        self._concurrency = concurrency
+        self._options = options
+        self._extractors: list[_ModelExtractor] = []
+
+    def __call__(
+        self, ontology: BenchmarkOntology, examples: Sequence[Example]
+    ) -> RelationExtractor:
+        extractor = _ModelExtractor(
+            LLMExtractor(
+                self._llm,
+                self._concurrency,
+                self._options,
+                schema=ontology.schema,
+                embedder=self._embedder,
+                examples=examples,
+            )
+        )
+        self._extractors.append(extractor)
+        return extractor
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self._llm.model
+
+    @property
+    def discarded(self) -> Counter[str]:
+        """Counts for all ontologies so far."""
+        return sum((extractor.discarded for extractor in self._extractors), Counter[str]())
+
+
+class _ModelExtractor:
+    def __init__(self, extractor: LLMExtractor) -> None:
+        self._extractor = extractor
+        self._failed: Counter[str] = Counter()
+
+    @property
+    def discarded(self) -> Counter[str]:
+        return self._extractor.discarded + self._failed
+
+    def relations(self, documents: Sequence[Document]) -> Iterator[list[Relation]]:
+        for result in self._extractor.extract_statements(documents):
+            if isinstance(result, Exception):
+                self._failed["documents without a valid reply"] += 1
+                yield []
+            else:
+                yield result

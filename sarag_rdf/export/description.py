@@ -17,7 +17,8 @@ import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.export.rdf import ExportParts, prefixes_under, select_graphs, sorted_triples
+from sarag_rdf.export.prefixes import prefixes_under
+from sarag_rdf.export.rdf import ExportParts, select_graphs, sorted_triples
 from sarag_rdf.graph.metadata import CURATED_PROPERTIES, with_curated_revision
 from sarag_rdf.graph.ontologies import stored_ontologies
 from sarag_rdf.graph.parts import COMPLETE, LINKS, imported_graphs

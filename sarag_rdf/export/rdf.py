@@ -15,6 +15,7 @@ from xml.parsers import expat
 import pyoxigraph as ox
 
 from sarag_rdf.errors import UsageError
+from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under, used_prefixes
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import GraphStore
@@ -30,15 +31,11 @@ FORMATS: dict[str, ox.RdfFormat] = {
     "rdfxml": ox.RdfFormat.RDF_XML,
 }
 DATASET_FORMATS = frozenset({"trig", "nquads"})
+PREFIX_FORMATS = frozenset({"turtle", "trig", "jsonld", "rdfxml"})
 RDF12_FORMATS = ("turtle", "trig", "ntriples", "nquads")
 _SUBJECT_BATCH = 500
 _MAX_SORTED_QUADS = 2_000
 """Graphs with up to this many quads are read and sorted as a whole."""
-_PREFIX_NAMES = (
-    *("dataset", "doc", "description", "entity", "extraction", "graph", "mapping", "mention"),
-    *("relationship", "run", "source"),
-)
-"""The first path segments of IRIs below the base; each is also the name of a prefix."""
 
 _REIFIED = frozenset({SARAG.subject, SARAG.object, SARAG.property, SARAG.inverseProperty})
 """Properties of relationships that determine the triples that they reify."""
@@ -87,7 +84,8 @@ def _merge_rows(
 ) -> list[ox.Triple]:
     """The unique, sorted triples of rows that contain all statements about some subjects.
 
-    With `values`, also reifiers. Raises `StoreError` for a blank node, whose label would change from export to export.
+    With `values`, also reifiers. Raises `StoreError` for a blank node, whose label would change
+    from export to export.
     """
     triples_seen: dict[ox.Triple, None] = {}
     entity_graph: dict[ox.Triple, None] = {}
@@ -154,11 +152,6 @@ def _graph_rows(store: GraphStore, graph: str) -> Iterator[list[QuadRow]]:
     return iter([rows]) if len(rows) <= _MAX_SORTED_QUADS else _rows_by_subject(store, [graph])
 
 
-def prefixes_under(base: str) -> dict[str, str]:
-    """Prefixes of common vocabularies, and of IRIs below this base."""
-    return PREFIXES | {name: f"{base}{name}/" for name in _PREFIX_NAMES}
-
-
 def write_rdf(
     store: GraphStore,
     format_: str,
@@ -170,13 +163,14 @@ def write_rdf(
 ) -> None:
     """Write the selected graphs, by default all, to a binary stream.
 
-    `base` adds prefixes for the IRIs of the graph. With `rdf12`, relationships are also written as
+    Only prefixes that are used are declared; `base` adds those for the IRIs of the graph and of its
+    ontologies. With `rdf12`, relationships are also written as
     reifiers. Raises `UsageError` for an unknown format, and for a predicate that RDF/XML cannot
     express.
     """
     if format_ not in FORMATS:
         raise UsageError(f"unknown format '{format_}': use one of {', '.join(FORMATS)}")
-    prefixes = prefixes_under(base) if base else PREFIXES
+    prefixes = _prefixes(store, format_, base, selection, rdf12=rdf12)
     items: Iterator[ox.Triple] | Iterator[ox.Quad]
     if format_ in DATASET_FORMATS:
         items = sorted_quads(store, selection, rdf12=rdf12)
@@ -185,6 +179,25 @@ def write_rdf(
         if format_ == "rdfxml":
             items = check_rdfxml(items, prefixes)
     ox.serialize(items, output, FORMATS[format_], prefixes=prefixes)
+
+
+def _prefixes(
+    store: GraphStore,
+    format_: str,
+    base: str | None,
+    selection: GraphSelection | None,
+    *,
+    rdf12: bool,
+) -> dict[str, str]:
+    """The prefixes to declare."""
+    if format_ not in PREFIX_FORMATS:
+        return {}
+    known = dict(PREFIXES)
+    if base:
+        known = ontology_prefixes(store, base) | prefixes_under(base)
+    names = selection.names if selection else None
+    used = used_prefixes(store, known, names, with_names=format_ in DATASET_FORMATS)
+    return used | {"rdf": RDF.base} if rdf12 else used
 
 
 def write_parts(
@@ -284,7 +297,7 @@ _VALUES = f"""SELECT DISTINCT ?relationship ?value WHERE {{
 
 def _relationship_values(store: GraphStore) -> Values:
     """The values of relationships, which are in other graphs than the triples that they state."""
-    return {node: value for node, value in store.select(_VALUES, "relationship").rows}
+    return dict(store.select(_VALUES, "relationship").rows)
 
 
 def reifier_triples(triples: Iterable[ox.Triple], values: Values) -> list[ox.Triple]:

@@ -1,4 +1,4 @@
-"""Mapping of entity type labels to the four entity types of the library.
+"""Mapping of entity type labels to the entity types of the library.
 
 A label is looked up in a table of labels that are common in named entity recognition (CoNLL,
 OntoNotes, ACE, schema.org, Wikidata), in lower case and in the singular, without a namespace or
@@ -37,6 +37,9 @@ _LABELS: dict[EntityType, str] = {
         canton, city, town, village, settlement, capital, neighborhood, neighbourhood, suburb,
         continent, island, mountain, mountain range, peak, valley, river, lake, sea, ocean, bay,
         desert, forest, park, street, territory, empire, kingdom, administrative area
+    """,
+    "time": """
+        date, time, year, month, day, century, decade, period, era, temporal entity
     """,
 }
 _TYPES: dict[str, EntityType] = {

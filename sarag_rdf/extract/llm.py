@@ -1,6 +1,7 @@
 """Extraction by a language model: two calls per document (SA-RAG paper, section 5.3, appendix B).
 
-Replies are grounded: names that do not occur in the document are discarded.
+Replies are grounded: names that do not occur in the document are discarded. With the schema of an
+ontology a third call asks for typed statements (`sarag_rdf.extract.typed.model`).
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 from math import ceil
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sarag_rdf.errors import (
     ContextTooLongError,
@@ -23,15 +26,19 @@ from sarag_rdf.errors import (
 )
 from sarag_rdf.extract.descriptions import build_descriptions, sentences_with_name
 from sarag_rdf.extract.entity_types import nearest_type
+from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.fence import fence_for, restored
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.options import Options, max_tokens_option
-from sarag_rdf.ports import LLM
+from sarag_rdf.options import MAX_COUNT, Options, max_tokens_option, option
+from sarag_rdf.ports import LLM, Embedder
 from sarag_rdf.resources import prompt_hash, render_prompt
 from sarag_rdf.sentences import split_sentences
 from sarag_rdf.types import ENTITY_TYPES, Document, Extraction, Mention, Method, Relation, Usage
+
+if TYPE_CHECKING:
+    from sarag_rdf.extract.typed.model import Request, StatementModel
 
 CALLS_PER_DOCUMENT: Final = 2
 TOKENS_PER_WORD: Final = 4 / 3
@@ -94,10 +101,25 @@ class LLMOptions(Options):
 
     name = "llm"
     max_tokens: int = max_tokens_option(4096)
+    properties: int = option(
+        25,
+        "Maximum number of properties of an ontology in a prompt, and of classes.",
+        ge=1,
+        le=MAX_COUNT,
+    )
+    examples: str | None = option(
+        None, "JSONL file of sentences with their statements; requires an ontology."
+    )
+    shots: int = option(
+        4, "Maximum number of examples of statements in a prompt.", ge=0, le=MAX_COUNT
+    )
 
 
 class LLMExtractor:
     """An `sarag_rdf.ports.Extractor` that calls `llm` for `concurrency` documents at a time.
+
+    With a schema that has properties a third call extracts typed relations and classes. Without an
+    embedder all properties of the schema and the first examples are in its prompt.
 
     If a reply is truncated or does not satisfy its schema, or if a prompt is too long for the
     model, the result of the document is that error. Any other error would affect every document,
@@ -112,14 +134,23 @@ class LLMExtractor:
         concurrency: int = 4,
         options: LLMOptions | None = None,
         schema: Schema | None = None,
+        *,
+        embedder: Embedder | None = None,
+        examples: Sequence[Example] = (),
     ) -> None:
-        """With a `schema`, relationships and mentions are typed by its properties and classes."""
+        """With a `schema`, statements with its properties and classes are extracted as well.
+
+        The `embedder` selects the properties and `examples` for each prompt.
+        """
         if concurrency < 1:
             raise UsageError(f"concurrency must be 1 or more, not {concurrency}")
         self._llm = llm
         self._concurrency = concurrency
-        self._max_tokens = (options or LLMOptions()).max_tokens
+        self._options = options or LLMOptions()
+        self._max_tokens = self._options.max_tokens
         self._schema = schema
+        self._embedder = embedder
+        self._examples = tuple(examples)
         self._usage = Usage()
         self._discarded: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -131,9 +162,22 @@ class LLMExtractor:
         The setting ``ontology`` is the digest of the schema, if there is one.
         """
         settings = {**getattr(self._llm, "settings", {}), "max_tokens": str(self._max_tokens)}
+        prompts = ["entities", "relationships"]
         if self._schema is not None:
             settings["ontology"] = self._schema.digest
-        return Method("llm", self._llm.model, prompt_hash("entities", "relationships"), settings)
+        if self._has_properties:
+            prompts.append("statements")
+            settings["properties"] = str(self._options.properties)
+            if self._embedder is not None:
+                settings["embedder"] = self._embedder.name
+            if self._examples:
+                settings["shots"] = str(self._options.shots)
+                settings["examples"] = sha256(repr(self._examples).encode()).hexdigest()
+        return Method("llm", self._llm.model, prompt_hash(*prompts), settings)
+
+    @property
+    def _has_properties(self) -> bool:
+        return self._schema is not None and bool(self._schema.properties)
 
     @property
     def usage(self) -> Usage:
@@ -155,20 +199,48 @@ class LLMExtractor:
         """
         return _map_in_order(self._result, documents, self._concurrency)
 
+    def extract_statements(
+        self, documents: Iterable[Document]
+    ) -> Iterator[list[Relation] | Exception]:
+        """Only the typed relations of each document, as `extract` does; one call per document.
+
+        Raises `UsageError` without a schema that has properties.
+        """
+        if self._statements is None:
+            raise UsageError("typed statements need an ontology with properties")
+        return _map_in_order(self._statements_result, documents, self._concurrency)
+
+    @cached_property
+    def _statements(self) -> StatementModel | None:
+        if self._schema is None or not self._schema.properties:
+            return None
+        from sarag_rdf.extract.typed.model import StatementModel
+
+        return StatementModel(
+            self._schema,
+            self._embedder,
+            self._examples,
+            most_properties=self._options.properties,
+            most_examples=self._options.shots,
+        )
+
     def estimate(
         self, documents: Iterable[Document], *, price_in: float = 0.0, price_out: float = 0.0
     ) -> Usage:
         """Estimate the usage and cost of `extract`, without any call.
 
         Prices are in US dollars per million tokens. The estimate counts two calls per document,
-        4/3 tokens per white-space separated word of the prompts (too few for languages without
-        spaces) and `REPLY_ALLOWANCE` tokens per reply, without retries.
+        three with a schema, 4/3 tokens per white-space separated word of the prompts (too few for
+        languages without spaces) and `REPLY_ALLOWANCE` tokens per reply, without retries.
         """
         calls = words = 0
         for document in documents:
             calls += CALLS_PER_DOCUMENT
             words += len(entities_prompt(document).split())
             words += len(relationships_prompt(document, ()).split())
+            if self._statements is not None:
+                calls += 1
+                words += len(self._statements.request(document).prompt.split())
         tokens_in = ceil(words * TOKENS_PER_WORD)
         tokens_out = calls * REPLY_ALLOWANCE
         cost = (tokens_in * price_in + tokens_out * price_out) / 1_000_000
@@ -180,7 +252,38 @@ class LLMExtractor:
         except _DOCUMENT_ERRORS as error:
             return error
 
+    def _statements_result(
+        self, document: Document, stop: threading.Event
+    ) -> list[Relation] | Exception:
+        if self._statements is None or stop.is_set() or not document.titled_text.strip():
+            return []
+        request = self._statements.request(document)
+        try:
+            reply = self._ask_statements(request)
+        except _DOCUMENT_ERRORS as error:
+            return error
+        discarded: Counter[str] = Counter()
+        relations = list(self._statements.relations(document, request, reply, discarded=discarded))
+        self._add_discarded(discarded)
+        return relations
+
+    def _ask_statements(self, request: Request) -> dict[str, Any]:
+        return self._ask("statements", request.prompt, request.schema)
+
     def _extract_one(self, document: Document, stop: threading.Event) -> Extraction:
+        extraction = self._extract_untyped(document, stop)
+        if self._statements is None or not document.titled_text.strip():
+            return extraction
+        if stop.is_set():
+            raise CancelledError
+        request = self._statements.request(document, [m.name for m in extraction.mentions])
+        reply = self._ask_statements(request)
+        discarded: Counter[str] = Counter()
+        typed = self._statements.extraction(document, extraction, request, reply, discarded)
+        self._add_discarded(discarded)
+        return typed
+
+    def _extract_untyped(self, document: Document, stop: threading.Event) -> Extraction:
         if not document.titled_text.strip():
             return Extraction()
         schema = entities_schema(max_items(document, MAX_ENTITIES))
@@ -212,21 +315,22 @@ class LLMExtractor:
         return dict(restored(reply.data))
 
 
-_Work = Callable[[Document, threading.Event], Extraction | Exception]
-_Job = tuple["Future[Extraction | Exception]", Document]
+_Result = TypeVar("_Result")
+_Work = Callable[[Document, threading.Event], _Result]
+_Job = tuple["Future[_Result]", Document]
 
 
 def _map_in_order(
-    work: _Work, documents: Iterable[Document], concurrency: int
-) -> Iterator[Extraction | Exception]:
+    work: _Work[_Result], documents: Iterable[Document], concurrency: int
+) -> Iterator[_Result]:
     """Yield the results of `work` in the order of `documents`, from `concurrency` threads.
 
     The threads are daemons: Python waits at exit for the threads of a ThreadPoolExecutor, which
     takes minutes if an endpoint hangs, even after Ctrl-C.
     """
-    jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+    jobs: queue.SimpleQueue[_Job[_Result] | None] = queue.SimpleQueue()
     stop, broken = threading.Event(), threading.Event()
-    pending: deque[Future[Extraction | Exception]] = deque()
+    pending: deque[Future[_Result]] = deque()
     threads = 0
     try:
         for document in documents:
@@ -250,8 +354,8 @@ def _map_in_order(
 
 
 def _run_worker(
-    jobs: queue.SimpleQueue[_Job | None],
-    work: _Work,
+    jobs: queue.SimpleQueue[_Job[_Result] | None],
+    work: _Work[_Result],
     stop: threading.Event,
     broken: threading.Event,
 ) -> None:

@@ -305,6 +305,7 @@ MEASURES = (
     "persons",
     "organizations",
     "geopolitical entities",
+    "temporal entities",
     "other entities",
     "describes links",
     "relatedTo links",

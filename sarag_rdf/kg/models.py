@@ -100,10 +100,18 @@ class Models:
                 self._llm = registry.make_llm(self._endpoint, self._cache(REPLY_CACHE))
             return self._llm
 
-    def extractor(self, name: str, schema: Schema | None = None) -> Extractor:
-        """The extractor of that name, which follows a schema if it has classes or properties."""
-        concurrency = self._endpoint.concurrency if self._endpoint else 4
-        return registry.make_extractor(name, self.llm, concurrency=concurrency, schema=schema)
+    def extractor(self, name: str, schema: Schema | None = None, recorded: str = "") -> Extractor:
+        """The extractor of that name, which follows a schema if it has classes or properties.
+
+        `recorded` is the embedding model of the graph.
+        """
+        return registry.make_extractor(
+            name,
+            self.llm,
+            concurrency=self._endpoint.concurrency if self._endpoint else 4,
+            schema=schema,
+            embedder=lambda: self.embedder(recorded),
+        )
 
     def close(self) -> None:
         """Close the file of the embedding cache; the next use opens it again."""

@@ -166,12 +166,13 @@ def extractor_of(
     """
     if not isinstance(extractor, str):
         return extractor
-    if schema is None:
-        with session.read(missing_ok=True) as snapshot:
-            names = [stored.name for stored in stored_ontologies(snapshot.own)]
-        own = [name for name in names if name != PACKAGED]
-        schema = Ontologies(session).schema(*own) if own else None
-    return session.models.extractor(extractor, schema)
+    with session.read(missing_ok=True) as snapshot:
+        names = [stored.name for stored in stored_ontologies(snapshot.own)]
+        meta = read_meta(snapshot.own.store)
+    own = [name for name in names if name != PACKAGED]
+    if schema is None and own:
+        schema = Ontologies(session).schema(*own)
+    return session.models.extractor(extractor, schema, meta.embedding_model if meta else "")
 
 
 def check_file(

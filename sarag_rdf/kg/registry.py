@@ -18,6 +18,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.extract.llm import LLMExtractor
 from sarag_rdf.extract.openie import OpenIEExtractor
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
+from sarag_rdf.extract.typed.examples import read_examples
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
 from sarag_rdf.models.caches import CachedLLM
@@ -166,19 +167,31 @@ def make_extractor(
     *,
     concurrency: int = 4,
     schema: Schema | None = None,
+    embedder: Callable[[], Embedder] | None = None,
 ) -> Extractor:
     """An extractor: ``spacy`` or ``llm`` with options, or ``openie:FILE``.
 
-    The first two follow a `schema` that has classes or properties.
+    The first two follow a `schema` that has classes or properties, for which they may need the
+    embedder. Raises `UsageError` for examples without a schema, `InputError` for invalid ones.
     """
     schema = schema if schema and (schema.classes or schema.properties) else None
     if isinstance(chosen, str) and chosen.startswith("openie:"):
         return OpenIEExtractor(Path(chosen.removeprefix("openie:")))
     options = options_of("extractor", chosen)
+    if options.name == "openie":
+        raise UsageError("openie needs a file: write openie:FILE")
+    if options.examples and schema is None:
+        raise UsageError("examples require an ontology: add one with  sarag ontology add FILE")
+    examples = read_examples(Path(options.examples), schema) if options.examples and schema else ()
     if options.name == "spacy":
-        return SpacyExtractor(options, schema)
+        is_learned = schema is not None and (options.learned or bool(examples))
+        model = embedder() if embedder and is_learned else None
+        return SpacyExtractor(options, schema, embedder=model, examples=examples)
     if options.name == "llm":
-        return LLMExtractor(llm(), concurrency, options, schema)
+        model = embedder() if embedder and schema else None
+        return LLMExtractor(
+            llm(), concurrency, options, schema=schema, embedder=model, examples=examples
+        )
     raise UsageError("openie needs a file: write openie:FILE")
 
 

@@ -601,7 +601,7 @@ def test_stats(sarag: Sarag, kg: Path) -> None:
     printed = {line[:24].strip(): line[24:].strip().replace(",", "") for line in lines[2:]}
     counts = {key: str(value) for key, value in data.items() if key in printed}
     assert printed == counts
-    assert len(counts) == 15
+    assert len(counts) == 16
 
 
 def test_validate_conforming(sarag: Sarag, kg: Path) -> None:

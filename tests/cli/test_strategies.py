@@ -110,7 +110,17 @@ def test_ask_refuses_unknown_names_without_a_model(
 
 
 MODEL_OPTIONS = {"model", "concurrency", "temperature", "model_seed", "price_in", "price_out"}
-MODEL_COMMANDS = {"index", "update", "sync", "ask", "serve", "qa", "retrieval", "compare"}
+MODEL_COMMANDS = {
+    "index",
+    "update",
+    "sync",
+    "ask",
+    "serve",
+    "qa",
+    "retrieval",
+    "compare",
+    "extraction",
+}
 """Commands that may call a language model."""
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.errors import InputError, TruncatedReplyError, UsageError
 from sarag_rdf.evaluation.extraction import ExtractionScores, score_ontology, soft_key, strict_key
 from sarag_rdf.evaluation.extraction_run import (
+    ModelExtractors,
     evaluate_extraction,
     example_of,
     lines,
@@ -24,7 +26,11 @@ from sarag_rdf.evaluation.text2kgbench import (
     sample_examples,
     words_of,
 )
-from sarag_rdf.types import Relation, Value
+from sarag_rdf.kg import registry
+from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
+from sarag_rdf.types import Document, Relation, Value
+from tests.command import Sarag
+from tests.fault_server import data, playing
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 ONTOLOGY = {
@@ -175,7 +181,7 @@ def test_styles_are_learned_from_examples() -> None:
 class Scripted:
     """Finds what is said of Crane Light."""
 
-    def relations(self, documents):
+    def relations(self, documents: Sequence[Document]) -> Iterator[list[Relation]]:
         for document in documents:
             found = []
             if "20 metres" in document.text:
@@ -226,6 +232,65 @@ def test_predictions_in_files_are_scored(folder: Path, tmp_path: Path) -> None:
     assert result.scores.official_f1 == pytest.approx(0.5)
 
 
+ISLAND = {"subject": "Crane Light", "property": "island", "object": "Ona"}
+HEIGHT = {"subject": "Crane Light", "property": "tower height", "object": "20"}
+INVENTED = {"subject": "Crane Light", "property": "built on", "object": "1911"}
+
+
+def test_a_language_model_is_scored(folder: Path) -> None:
+    """Its statements conform, and none has an argument that the sentence does not contain."""
+    llm = QueuedLLM([{"statements": [ISLAND, HEIGHT, INVENTED]}, TruncatedReplyError("cut off")])
+    extractors = ModelExtractors(llm, HashEmbedder(), concurrency=1)
+    ontologies = read_benchmark(folder, "dbpedia_webnlg")
+    (result,) = evaluate_extraction(ontologies, extractors, examples_per_property=1)
+    scores = result.scores
+    assert (scores.strict_precision, scores.conformance) == (1, 1)
+    assert scores.strict_recall == pytest.approx(2 / 3)
+    assert (scores.invented_subjects, scores.invented_objects) == (0, 0)
+    assert "Example: Gull Light on Mora is 31 metres tall." in llm.prompts[0]
+    assert extractors.model == "queued"
+    assert extractors.discarded == {
+        "statements with an argument that the text does not contain": 1,
+        "documents without a valid reply": 1,
+    }
+
+
+def test_the_command_evaluates_a_language_model(
+    folder: Path, tmp_path: Path, sarag: Sarag, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second run reads the replies from the cache."""
+    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    arguments = ("evaluate", "extraction", "--data", folder, "--limit", "1", "--model", "m")
+    sarag(*arguments, "--extractor", "llm").fails(2, "--base-url")
+    sarag(*arguments, "--extractor", "gpt").fails(2, "choose spacy, llm or predictions:FOLDER")
+    with playing(data({"statements": [ISLAND, HEIGHT, INVENTED]})) as server:
+        model = ("--base-url", server.base_url, "--reply-cache", tmp_path / "replies.sqlite")
+        done = sarag(*arguments, "--extractor", "llm:max_tokens=200", *model)
+        assert done.code == 0, done.err
+        assert "1_lighthouse" in done.out
+        assert "argument that the text does not contain (1)" in done.out
+        again = sarag(*arguments, "--extractor", "llm:max_tokens=200", *model, "--json")
+        assert len(server.bodies) == 1
+    content = json.loads(again.out)
+    assert content["mean"]["conformance"] == 1
+    assert content["setting"]["model"] == "m"
+    assert list(content["discarded"].values()) == [1]
+
+
 def test_means_are_over_ontologies() -> None:
     one, zero = (ExtractionScores(*([number] * 12)) for number in (1.0, 0.0))
     assert ExtractionScores.mean([one, zero]).strict_f1 == 0.5
+
+
+def test_the_command_scores_predictions(sarag: Sarag, folder: Path, tmp_path: Path) -> None:
+    row = {"id": "ont_1_lighthouse_ground_truth_2", "triples": [[CRANE, "builtOn", "6 June"]]}
+    (tmp_path / "ont_1_lighthouse_answers.jsonl").write_text(json.dumps(row))
+    command = ("evaluate", "extraction", "--data", str(folder), "--json", "--extractor")
+    result = sarag(*command, f"predictions:{tmp_path}")
+    assert result.code == 0
+    data = json.loads(result.out)
+    assert data["mean"]["conformance"] == 1
+    assert data["ontologies"]["1_lighthouse"]["sentences"] == 2
+    wrong = sarag(*command, "magic")
+    assert wrong.code != 0
+    assert "no such extractor: 'magic'" in wrong.err

@@ -121,8 +121,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def exported(folder: Path) -> rdflib.Graph:
     """The Turtle of the whole graph, as rdflib reads it."""
     file = folder.parent / "all.ttl"
-    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
-        kg.export("turtle", file)
+    with (
+        sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg,
+        file.open("wb") as output,
+    ):
+        kg.export("turtle", output)
     return rdflib.Graph().parse(file)
 
 

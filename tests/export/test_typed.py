@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pyoxigraph as ox
 import pytest
 
-import sarag_rdf
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.ports import Table
+from sarag_rdf.terms import iri, text_of
 from sarag_rdf.vocab import RDF, SARAG, XSD
-from tests.typed_graph import EX, typed_graph
+from tests.command import Sarag
+from tests.typed_graph import EX, add_ontology, typed_graph
 
 BASE = "https://example.org/kg/"
 ILSE, EMIL, LINZ = (ox.NamedNode(f"{BASE}entity/{n}") for n in ("ilse_brandt", "emil_sand", "linz"))
@@ -32,12 +37,12 @@ CLASSES = {(ILSE, "Chemist"), (ILSE, "Person"), (EMIL, "Person"), (LINZ, "Place"
 
 
 @pytest.fixture
-def kg() -> Iterator[sarag_rdf.KnowledgeGraph]:
+def kg() -> Iterator[KnowledgeGraph]:
     with typed_graph(None) as kg:
         yield kg
 
 
-def rows(kg: sarag_rdf.KnowledgeGraph, query: str) -> set[tuple[str, ...]]:
+def rows(kg: KnowledgeGraph, query: str) -> set[tuple[str, ...]]:
     prefixes = f"PREFIX ex: <{EX}> PREFIX sarag: <{SARAG.base}> "
     prefixes += "PREFIX prov: <http://www.w3.org/ns/prov#> "
     result = kg.query(prefixes + query)
@@ -45,7 +50,7 @@ def rows(kg: sarag_rdf.KnowledgeGraph, query: str) -> set[tuple[str, ...]]:
     return {tuple("" if term is None else term.value for term in row) for row in result.rows}
 
 
-def exported(kg: sarag_rdf.KnowledgeGraph, format_: str, *, rdf12: bool = False) -> list[ox.Quad]:
+def exported(kg: KnowledgeGraph, format_: str, *, rdf12: bool = False) -> list[ox.Quad]:
     buffer = io.BytesIO()
     kg.export(format_, buffer, rdf12=rdf12)
     formats = {"turtle": ox.RdfFormat.TURTLE, "trig": ox.RdfFormat.TRIG}
@@ -57,48 +62,50 @@ def statements(quads: list[ox.Quad]) -> set[ox.Triple]:
     return {
         quad.triple
         for quad in quads
-        if quad.predicate.value.startswith(EX) and quad.subject.value.startswith(BASE)
+        if quad.predicate.value.startswith(EX) and iri(quad.subject).startswith(BASE)
     }
 
 
 def classes(quads: list[ox.Quad]) -> set[tuple[ox.NamedNode, str]]:
-    typed = {(q.subject, q.object.value) for q in quads if q.predicate == RDF.type}
-    return {(node, c.removeprefix(EX)) for node, c in typed if c.startswith(EX)}
+    typed = {(iri(q.subject), iri(q.object)) for q in quads if q.predicate == RDF.type}
+    return {(ox.NamedNode(n), c.removeprefix(EX)) for n, c in typed if c.startswith(EX)}
 
 
 # ------------------------------------------------------------------------------ Queries
 
 
-def test_statements_and_classes_are_in_the_export(kg: sarag_rdf.KnowledgeGraph) -> None:
+def test_statements_and_classes_are_in_the_export(kg: KnowledgeGraph) -> None:
     for format_ in ("turtle", "trig"):
         quads = exported(kg, format_)
         assert statements(quads) == STATEMENTS
         assert classes(quads) == CLASSES
 
 
-def test_statements_are_queried_by_property_and_class(kg: sarag_rdf.KnowledgeGraph) -> None:
+def test_statements_are_queried_by_property_and_class(kg: KnowledgeGraph) -> None:
     born = "SELECT ?p ?date { ?p a ex:Chemist ; ex:birthDate ?date ; ex:birthPlace ?place }"
     assert rows(kg, born) == {(ILSE.value, "1901-05-07")}
-    late = 'SELECT ?p { ?p ex:birthDate ?d FILTER(?d > "1900-01-01"^^<%s>) }' % XSD.date.value
+    late = f'SELECT ?p {{ ?p ex:birthDate ?d FILTER(?d > "1900-01-01"^^{XSD.date}) }}'
     assert rows(kg, late) == {(ILSE.value,)}
     assert rows(kg, "SELECT ?p { ?p ex:teacher/ex:birthPlace/^ex:birthPlace ?p }") == {
         (ILSE.value,)
     }
 
 
-def test_a_statement_leads_to_its_sentence(kg: sarag_rdf.KnowledgeGraph) -> None:
-    text = "SELECT ?text ?source { ?r %s ; sarag:text ?text ; prov:wasDerivedFrom/sarag:source ?source }"
-    taught = "sarag:inverseProperty ex:teacher ; sarag:object <%s>" % ILSE.value
-    assert rows(kg, text % taught) == {
+def test_a_statement_leads_to_its_sentence(kg: KnowledgeGraph) -> None:
+    select = (
+        "SELECT ?text ?source { ?r sarag:text ?text ; prov:wasDerivedFrom/sarag:source ?source ; "
+    )
+    taught = f"sarag:inverseProperty ex:teacher ; sarag:object {ILSE} }}"
+    assert rows(kg, select + taught) == {
         ("Emil Sand taught Ilse Brandt.", f"{BASE}source/emil.txt"),
     }
-    height = "sarag:property ex:height ; sarag:value 169 ; sarag:subject <%s>" % ILSE.value
-    assert rows(kg, text % height) == {
+    height = f"sarag:property ex:height ; sarag:value 169 ; sarag:subject {ILSE} }}"
+    assert rows(kg, select + height) == {
         ("Ilse Brandt, a chemist, was 169 cm tall.", f"{BASE}source/tall.txt"),
     }
 
 
-def test_values_have_their_words_and_units(kg: sarag_rdf.KnowledgeGraph) -> None:
+def test_values_have_their_words_and_units(kg: KnowledgeGraph) -> None:
     values = "SELECT ?value ?words ?unit { ?r sarag:value ?value ; sarag:valueText ?words "
     values += "OPTIONAL { ?r sarag:unit ?unit } }"
     assert rows(kg, values) == {
@@ -107,15 +114,36 @@ def test_values_have_their_words_and_units(kg: sarag_rdf.KnowledgeGraph) -> None
     }
 
 
-def test_a_date_is_a_temporal_entity_with_a_value(kg: sarag_rdf.KnowledgeGraph) -> None:
+def test_a_date_is_a_temporal_entity_with_a_value(kg: KnowledgeGraph) -> None:
     dates = "SELECT ?e ?value { ?e a sarag:TemporalEntity ; sarag:value ?value }"
     assert rows(kg, dates) == {(f"{BASE}entity/7_may_1901", "1901-05-07")}
+
+
+def test_the_export_declares_the_prefix_of_the_ontology(kg: KnowledgeGraph) -> None:
+    other = "https://example.org/other#"
+    prefixes = (
+        f'<urn:a> sh:declare <urn:b> . <urn:b> sh:prefix "o" ; sh:namespace "{other}" . '
+        '<urn:c> sh:prefix "unused" ; sh:namespace "https://example.org/unused#" . '
+        '<urn:d> sh:prefix "entity" ; sh:namespace "https://example.org/entity#" . '
+        '<urn:e> sh:prefix "1:2" ; sh:namespace "no IRI" . '
+    )
+    declared = f"@prefix sh: <http://www.w3.org/ns/shacl#> . {prefixes} <{other}p> a <{EX}Person> ."
+    add_ontology(kg, declared, "other")
+    buffer = io.BytesIO()
+    kg.export("turtle", buffer)
+    text = buffer.getvalue().decode()
+    head = [line for line in text.splitlines() if line.startswith("@prefix ")]
+    assert f"@prefix ex: <{EX}> ." in head
+    assert f"@prefix o: <{other}> ." in head
+    assert f"@prefix entity: <{BASE}entity/> ." in head
+    assert not [line for line in head if "unused" in line or "1:2" in line]
+    assert "ex:birthPlace entity:linz" in text
 
 
 # ------------------------------------------------------------------------------ Changes
 
 
-def test_statements_and_classes_go_with_the_last_source(kg: sarag_rdf.KnowledgeGraph) -> None:
+def test_statements_and_classes_go_with_the_last_source(kg: KnowledgeGraph) -> None:
     kg.delete(["tall.txt"])
     quads = exported(kg, "trig")
     assert statements(quads) == {t for t in STATEMENTS if t.predicate != ex("height")}
@@ -134,14 +162,14 @@ def test_statements_and_classes_go_with_the_last_source(kg: sarag_rdf.KnowledgeG
 # ------------------------------------------------------------------------------ RDF 1.2
 
 
-def reified(quads: list[ox.Quad]) -> set[tuple[str, ox.Triple]]:
+def reified(quads: list[ox.Quad]) -> set[tuple[str, object]]:
     """(sentence, reified triple) of each reifier."""
-    texts = {quad.subject: quad.object.value for quad in quads if quad.predicate == SARAG.text}
+    texts = {q.subject: text_of(q.object) for q in quads if q.predicate == SARAG.text}
     return {(texts[quad.subject], quad.object) for quad in quads if quad.predicate == RDF.reifies}
 
 
 @pytest.mark.parametrize("format_", ["turtle", "trig"])
-def test_relationships_reify_their_statements(kg: sarag_rdf.KnowledgeGraph, format_: str) -> None:
+def test_relationships_reify_their_statements(kg: KnowledgeGraph, format_: str) -> None:
     quads = exported(kg, format_, rdf12=True)
     assert statements(quads) == STATEMENTS
     found = reified(quads)
@@ -166,3 +194,40 @@ def test_relationships_reify_their_statements(kg: sarag_rdf.KnowledgeGraph, form
     }
     asserted = {quad.triple for quad in quads}
     assert {triple for _, triple in found} <= asserted
+
+
+# --------------------------------------------------------------------- Other consumers
+
+
+def related(entities: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """(subject, phrase, object) by labels, of all statements with the property "related to"."""
+    names = {e["id"]: e["labels"].get("en", {}).get("value", "") for e in entities}
+    ids = {name: identifier for identifier, name in names.items()}
+    return sorted(
+        (
+            names[entity["id"]],
+            statement["qualifiers"][ids["phrase"]][0]["datavalue"]["value"]["text"],
+            names[statement["mainsnak"]["datavalue"]["value"]["id"]],
+        )
+        for entity in entities
+        for statement in entity["claims"].get(ids["related to"], ())
+    )
+
+
+def test_the_graph_conforms_to_the_shapes(kg: KnowledgeGraph) -> None:
+    report = kg.validate()
+    assert report.conforms, report.violations
+
+
+def test_a_wikibase_export_has_the_same_statements(tmp_path: Path, sarag: Sarag) -> None:
+    """The classes of the ontology are items; relationships are as without types."""
+    exports = []
+    for name, properties in (("typed", True), ("plain", False)):
+        with typed_graph(tmp_path / name, typed=properties):
+            pass
+        done = sarag("export", "--format", "wikibase-json", "--kg", tmp_path / name)
+        assert done.code == 0, done.err
+        exports.append(related(json.loads(done.out)))
+    typed, plain = exports
+    assert typed == plain
+    assert len(typed) == 5

@@ -6,12 +6,14 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import pytest
 
 import sarag_rdf
 from sarag_rdf.endpoints import ModelEndpoint
 from sarag_rdf.extract.entity_types import nearest_type
+from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.types import ENTITY_TYPES, Document, Extraction, Mention, Method, Source
@@ -24,8 +26,10 @@ LABELS = {
     ),
     "organization": ("ORG", "Company", "companies", "political_party", "NewsAgency", "group"),
     "geopolitical": ("GPE", "LOC", "Location", "cities", "I-LOC", "Country", "sovereign state"),
-    "misc": ("Mineral", "MISC", "event", "", "?", "date", "work of art", "组织"),
+    "time": ("DATE", "date", "TIME", "years", "founding date", "HistoricalPeriod"),
+    "misc": ("Mineral", "MISC", "event", "", "?", "work of art", "组织"),
 }
+MINERAL = "https://example.org/minerals#Mineral"
 TEXT = "Quartz is found near Ulm. Ada Byron described Quartz."
 
 
@@ -37,7 +41,8 @@ class Minerals:
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
         for _ in documents:
             types = {"Quartz": "Mineral", "Ulm": "City", "Ada Byron": "person"}
-            yield Extraction(tuple(Mention(n, t) for n, t in types.items()))  # type: ignore[arg-type]
+            mentions = [Mention(n, t) for n, t in types.items()]  # type: ignore[arg-type]
+            yield Extraction((replace(mentions[0], classes=(MINERAL,)), *mentions[1:]))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +58,7 @@ def test_a_type_that_is_known_stays() -> None:
 
 def types(kg: KnowledgeGraph) -> dict[str, str]:
     text = """PREFIX sarag: <https://w3id.org/sarag/ontology#>
-        SELECT DISTINCT ?name ?type { ?m sarag:name ?name ; sarag:entityType ?type }"""
+        SELECT ?name ?type { ?use sarag:name ?name ; sarag:entityType ?type }"""
     return {name.value: type_.value for name, type_ in kg.query(text).rows}  # type: ignore[union-attr]
 
 
@@ -69,6 +74,7 @@ def test_of_an_extractor_of_ones_own(caplog: pytest.LogCaptureFixture) -> None:
         [line] = [record.message for record in caplog.records if "types" in record.message]
         assert "'City' as geopolitical (1), 'Mineral' as misc (1)" in line
         assert types(kg) == WANTED
+        assert kg.query(f"ASK {{ <{Minter().entity('quartz')}> a <{MINERAL}> }}") is True
         assert kg.validate().conforms
 
 

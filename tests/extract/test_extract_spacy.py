@@ -66,7 +66,7 @@ class TestMentions:
         found = mentions(extractor, "Emily Stone", "In 1884 Emily Stone left Paris for New York.")
         assert {name: m.type for name, m in found.items()} == {
             "Emily Stone": "person",
-            "1884": "misc",
+            "1884": "time",
             "Paris": "geopolitical",
             "New York": "geopolitical",
         }

@@ -202,7 +202,7 @@ def test_literals_have_the_precision_of_the_text(pipeline: Language) -> None:
 
 def test_the_extractor_for_spacy_adds_typed_relations(pipeline: Language) -> None:
     document = Document("urn:d", "urn:s", "Ada Brook", TEXT, 0, len(TEXT))
-    plain = SpacyExtractor()
+    plain = SpacyExtractor(schema=SCHEMA)
     with_schema = SpacyExtractor(schema=SCHEMA, embedder=HashEmbedder(), examples=EXAMPLES)
     (before,), (after,) = (list(e.extract([document])) for e in (plain, with_schema))
     assert not isinstance(before, Exception)
@@ -214,7 +214,7 @@ def test_the_extractor_for_spacy_adds_typed_relations(pipeline: Language) -> Non
         assert relation.subject in names
         assert relation.value is not None or relation.object in names
     assert plain.method.settings.keys() < with_schema.method.settings.keys()
-    assert with_schema.method.settings["schema"] == SCHEMA.digest
+    assert with_schema.method.settings["ontology"] == SCHEMA.digest
 
 
 def test_examples_are_read(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ cut off ("Neustadt" of "Neustadt an der Haardt") and what is no longer true coun
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,13 @@ def test_physicists_born_in_a_city_on_the_vistula(found: set[Statement]) -> None
     physicists = {s for s, p, o in triples if (p, o) == ("occupation", "physicist")}
     born = {s for s, p, o in triples if p == "birthPlace" and o in cities}
     assert born & physicists == {"Marie Curie"}
+
+
+def test_years_are_times_and_have_no_other_type(extractions: dict[str, Extraction]) -> None:
+    types = {
+        m.type
+        for e in extractions.values()
+        for m in e.mentions
+        if re.fullmatch(r"1[0-9]{3}", m.name)
+    }
+    assert types == {"time"}

@@ -12,7 +12,11 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.extract.llm import entities_prompt, grounded_mentions, relationships_prompt
+from sarag_rdf.extract.typed.examples import Example, ExampleStatement
+from sarag_rdf.extract.typed.model import StatementModel
 from sarag_rdf.fence import fence_for
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.reason.conversation import NOTHING, prompt_text
 from sarag_rdf.resources import render_prompt
 from sarag_rdf.types import Context, Document, Excerpt, Section
@@ -66,9 +70,30 @@ PROMPTS: dict[str, tuple[str, Context, dict[str, Any]]] = {
 """Golden file -> template, context and values."""
 WITH_EVIDENCE = sorted({name for name, context, _ in PROMPTS.values() if context is RICH})
 
+RIVERS = Schema.of(
+    [OntologyClass("urn:c:City", "city"), OntologyClass("urn:c:River", "river")],
+    [
+        OntologyProperty("urn:p:length", "length", domains=("urn:c:River",), is_literal=True),
+        OntologyProperty(
+            "urn:p:river",
+            "river",
+            definition="The river on which a city lies.",
+            domains=("urn:c:City",),
+            ranges=("urn:c:River",),
+        ),
+    ],
+)
+PASSAU = Example("Passau lies on the Inn.", (ExampleStatement("Passau", "urn:p:river", "Inn"),))
+
+
+def statements_prompt(document: Document, *names: str) -> str:
+    return StatementModel(RIVERS, HashEmbedder(), [PASSAU]).request(document, names).prompt
+
 
 def rendered() -> dict[str, str]:
     return {
+        "statements": statements_prompt(UNTITLED),
+        "statements_with_names": statements_prompt(ULM, "Ulm", "Danube"),
         "entities": entities_prompt(ULM),
         "entities_untitled": entities_prompt(UNTITLED),
         "relationships": relationships_prompt(ULM, ["Ulm", "Danube", "Einstein"]),
@@ -100,13 +125,14 @@ def test_every_prompt_of_a_strategy_has_a_golden_file() -> None:
     assert used <= {name for name, _, _ in PROMPTS.values()}
 
 
-@pytest.mark.parametrize("name", ["entities_untitled", "answer", "cot", "sparql_cot"])
+@pytest.mark.parametrize("name", ["entities_untitled", "statements", "answer", "cot", "sparql_cot"])
 def test_a_document_is_not_a_template(name: str) -> None:
     assert "{{ 2850 }} km" in rendered()[name]
 
 
 @pytest.mark.parametrize(
-    "name", sorted({"entities", "relationships", *(name for name, _, _ in PROMPTS.values())})
+    "name",
+    sorted({"entities", "relationships", "statements", *(name for name, _, _ in PROMPTS.values())}),
 )
 def test_missing_values_raise(name: str) -> None:
     with pytest.raises(jinja2.UndefinedError):

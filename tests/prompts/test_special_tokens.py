@@ -21,7 +21,7 @@ from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.reason.conversation import prompt_text
 from sarag_rdf.types import Context, Document, Excerpt, Section
 from tests.fault_server import completion, data, failure, playing
-from tests.prompts.test_prompts import HERE, PROMPTS, rendered
+from tests.prompts.test_prompts import HERE, PROMPTS, rendered, statements_prompt
 
 TOKENS = (
     *("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|begin_of_text|>", "<|eot_id|>"),
@@ -112,6 +112,7 @@ def prompts_about(text: str) -> list[str]:
     document = Document("urn:1", "urn:s", f"About {text}", text, 0, len(text))
     context = Context((Section("", {"D1": Excerpt.whole(document)}, (f"It says: {text}",)),))
     found = [entities_prompt(document), relationships_prompt(document, [text, "Ulm"])]
+    found.append(statements_prompt(document, text, "Ulm"))
     found.append(judge_prompt(Case(text, (text,), text)))
     facts = [{"question": text, "answer": text}]
     for name, _, values in PROMPTS.values():

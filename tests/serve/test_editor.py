@@ -67,9 +67,9 @@ def test_an_example_is_chosen_and_run_by_keyboard(page: Page, server: Running) -
     rows = page.run(ROWS)
     assert len(rows) == 6
     assert rows[0].split("\t")[1:] == ["Ada @en", "2"]
-    assert rows[0].startswith("entity:E-")
+    assert rows[0].startswith("entity:ada")
     link = "document.querySelector('#table tbody a')"
-    assert page.run(f"{link}.href").startswith("https://example.org/kg/entity/E-")
+    assert page.run(f"{link}.href").startswith("https://example.org/kg/entity/ada")
     assert "6 rows" in shown(page, "#status")
     assert page.complaints == []
     page.screenshot("editor-rows")

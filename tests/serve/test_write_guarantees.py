@@ -158,7 +158,8 @@ def _bricks() -> dict[str, Callable[[str], str]]:
         "no digest": without(f"?s <{S}sha256> ?o"),
         "no name": without(f"?s <{S}name> ?o"),
         "no normalized name": without(f"?s <{S}normalizedName> ?o"),
-        "no mention": without(f"?s a <{S}Mention>"),
+        "no name use": without(f"?s a <{S}NameUse>"),
+        "no mention": without(f"?s <{S}useOf> ?o"),
         "no offsets": without(f"?s <{S}beginIndex> ?o"),
         "no language": without("?s <http://purl.org/dc/terms/language> ?o"),
         "no ends": without(f"?s <{S}objectMention> ?o"),
@@ -213,7 +214,7 @@ def _strange() -> dict[str, str]:
         "a relationship": f"<{BASE}relationship/x> a <{S}Relationship> ; <{S}text> 1 ; "
         f"<{S}phrase> 2 ; <{S}confidence> <http://c> ; "
         f"<http://www.w3.org/ns/prov#wasDerivedFrom> {doc}",
-        "an entity": f'<{BASE}entity/E-x> a <{S}Entity> ; <{SKOS}prefLabel> "Ada"',
+        "an entity": f'<{BASE}entity/x> a <{S}Entity> ; <{SKOS}prefLabel> "Ada"',
         "another description of the graph": f"<{BASE}dataset> a <{S}KnowledgeGraph> ; "
         f'<{S}baseIRI> "http://evil/" ; <{S}revision> "1" ; <{S}embeddingModel> "evil"',
         "a quarantine": f'<http://q> a <{S}Quarantine> ; <{S}violations> "many" ; '

@@ -56,6 +56,14 @@ class SpacyOptions(Options):
     typed: bool = option(
         True, "Find properties of the ontology in relations; by default of the packaged one."
     )
+    examples: str | None = option(
+        None, "JSONL file of sentences with their statements; requires an ontology."
+    )
+    learned: bool = option(
+        False,
+        "Also extract statements whose phrases the ontology does not list, by a trained scorer; "
+        "implied by examples.",
+    )
 
 
 class SpacyExtractor:
@@ -184,7 +192,9 @@ def extraction_of(
     else:
         typed = find_statements(ParsedDocument(doc, coreference), matcher)
         typed_mentions = (
-            replace(m, type=typed.types.get(m.name, m.type), classes=typed.classes.get(m.name, ()))
+            m
+            if m.type == "time"
+            else replace(m, type=typed.types[m.name], classes=typed.classes.get(m.name, ()))
             for m in mentions
         )
         relations = typed_relations(matches, typed.statements)

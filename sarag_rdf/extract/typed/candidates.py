@@ -93,18 +93,21 @@ class Candidate:
 def find_candidates(sentence: Span) -> list[Candidate]:
     """All candidates of a sentence in the order of their first tokens, without duplicates."""
     found: dict[tuple[int, int, bool], Candidate] = {}
-    start = _lead_start(sentence)
     for candidate in _all(sentence):
         key = candidate.begin, candidate.end, candidate.value is None
         if (before := found.get(key)) is None or _evidence(candidate) > _evidence(before):
-            found[key] = replace(candidate, is_lead=candidate.begin == start)
+            is_lead = candidate.is_lead or (before is not None and before.is_lead)
+            found[key] = replace(candidate, is_lead=is_lead)
+        elif candidate.is_lead:
+            found[key] = replace(before, is_lead=True)
     return sorted(found.values(), key=lambda c: (c.begin, c.end, c.value is None))
 
 
 def _lead_start(sentence: Span) -> int:
     """The first token that is no article, if it begins a noun phrase or name; else -1."""
     for token in sentence:
-        if token.lower_ in ("the", "a", "an") or token.is_punct or token.is_space:
+        is_article = token.lower_ in ("the", "a", "an") and bool(token.whitespace_)
+        if is_article or token.is_punct or token.is_space:
             continue
         is_noun = token.pos_ in ("NOUN", "PROPN", "ADJ", "NUM") or (
             token.i > sentence.start and token.text[:1].isupper()
@@ -192,7 +195,7 @@ def _runs(doc: Doc, begin: int, text: str) -> Iterator[Candidate]:
 
 def _lead(sentence: Span) -> Iterator[Candidate]:
     """The words before the first verb, comma or bracket."""
-    text = sentence.text
+    text, start = sentence.text, _lead_start(sentence)
     match = _LEAD_END.search(text)
     ends = [match.start()] if match else []
     for token in sentence:
@@ -207,13 +210,19 @@ def _lead(sentence: Span) -> Iterator[Candidate]:
             continue
         trimmed = _trim(span)
         if any(token.text[:1].isupper() or token.is_digit for token in trimmed):
-            yield from _candidate(trimmed, _kind(trimmed))
+            is_lead = trimmed.start == start
+            yield from _candidate(trimmed, _kind(trimmed), is_lead=is_lead)
+            owner = next((t.i for t in trimmed if t.lower_ in ("'s", "’s")), trimmed.start)
+            if owner > trimmed.start:
+                possessor = trimmed.doc[trimmed.start : owner]
+                yield from _candidate(possessor, _kind(possessor), is_lead=is_lead)
 
 
 def _candidate(
     span: Span,
     kind: CandidateKind,
     *,
+    is_lead: bool = False,
     is_entity: bool = False,
     is_chunk: bool = False,
     is_quoted: bool = False,
@@ -228,7 +237,7 @@ def _candidate(
     if (len(span) == 1 and span[0].pos_ in ("PRON", "DET")) or _splits_word(span):
         return
     yield Candidate(
-        span.start, span.end, text, kind, span.root.i, None, False, is_entity, is_chunk,
+        span.start, span.end, text, kind, span.root.i, None, is_lead, is_entity, is_chunk,
         is_quoted, dropped,
     )  # fmt: skip
 

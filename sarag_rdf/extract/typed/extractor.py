@@ -19,6 +19,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
 from sarag_rdf.extract.typed.candidates import Candidate
@@ -31,21 +32,24 @@ from sarag_rdf.extract.typed.features import (
     SentenceVectors,
     Subjects,
     admitted,
+    align,
     object_features,
     subject_features,
 )
 from sarag_rdf.extract.typed.ranges import range_kind
-from sarag_rdf.extract.typed.trees import BoostedTrees
+from sarag_rdf.extract.typed.trees import BoostedTrees, sigmoid
 from sarag_rdf.extract.values import XSD, parse_value
 from sarag_rdf.ontology.schema import OntologyProperty, Schema
 from sarag_rdf.ports import Embedder
 from sarag_rdf.types import Relation, Value
 
-THRESHOLD = 0.22
+THRESHOLD = 0.12
 """Least confidence of a statement."""
 _MIN_OBJECT = 0.08
 _MAX_PAIRS = 14
 _MAX_PROPERTIES = 2
+_MAX_NAME = 8
+_MAX_BIAS = 2.0
 
 
 Parse = Callable[[Sequence[str]], Iterable[Doc]]
@@ -131,6 +135,46 @@ class StatementExtractor:
         docs = list(self._parse([example.text for example in self._examples]))
         return ExampleVectors.of(self._properties, self._examples, docs, self._embed)
 
+    @cached_property
+    def _biases(self) -> NDArray[np.float64]:
+        """For each property a number that is added to the log-odds of its objects.
+
+        It makes the expected number of objects in the examples, each scored without itself, equal
+        to their true number: an adjustment to the class frequencies of another text (Saerens,
+        Latinne and Decaestecker, 2002). Properties without examples get that of all together.
+        """
+        schema, examples = self._properties, self._example_vectors
+        size = len(schema.properties)
+        if examples is None or self._parse is None:
+            return np.zeros(size)
+        logits: list[list[NDArray[np.float64]]] = [[] for _ in range(size)]
+        gold = np.zeros(size)
+        places = {p.iri: row for row, p in enumerate(schema.properties)}
+        docs = self._parse([example.text for example in self._examples])
+        for origin, (example, doc) in enumerate(zip(self._examples, docs, strict=True)):
+            others = examples.without(origin)
+            for sentence in doc.sents:
+                vectors = SentenceVectors.of(sentence, self._embed)
+                mask = admitted(vectors, schema)
+                if not mask.any():
+                    continue
+                features = object_features(vectors, schema, others, self._embed)
+                odds = np.full(mask.shape, -np.inf)
+                odds[mask] = self._scorer.objects.log_odds(features[mask])
+                for row in range(size):
+                    logits[row].append(odds[:, row])
+                for statements in align(vectors.candidates, example).values():
+                    for statement in statements:
+                        gold[places[statement.property]] += 1
+        joined = [np.concatenate(column or [np.array([-np.inf])]) for column in logits]
+        overall = _bias(np.concatenate(joined), gold.sum())
+        return np.array(
+            [
+                _bias(odds, number) if number else overall
+                for odds, number in zip(joined, gold, strict=True)
+            ]
+        )
+
     def relations(self, doc: Doc, title: str = "") -> list[Relation]:
         """The statements of a document as typed relations, in the order of sentences."""
         return [relation_of(statement) for statement in self.statements(doc, title)]
@@ -160,7 +204,8 @@ class StatementExtractor:
             return []
         features = object_features(vectors, schema, examples, self._embed)
         scores = np.zeros(mask.shape)
-        scores[mask] = self._scorer.objects.predict(features[mask])
+        odds = self._scorer.objects.log_odds(features[mask])
+        scores[mask] = sigmoid(odds + np.broadcast_to(self._biases, mask.shape)[mask])
         order = np.argsort(-scores, axis=None, kind="stable")[:_MAX_PAIRS]
         chosen = [divmod(int(place), mask.shape[1]) for place in order]
         chosen = [(index, row) for index, row in chosen if scores[index, row] >= _MIN_OBJECT]
@@ -198,6 +243,18 @@ class StatementExtractor:
                     yield pair
 
 
+def _bias(log_odds: NDArray[np.float64], number: float) -> float:
+    """The number that, added to log-odds, makes the sum of probabilities the given number."""
+    low, high = -_MAX_BIAS, _MAX_BIAS
+    for _ in range(30):
+        middle = (low + high) / 2
+        if sigmoid(log_odds + middle).sum() < number:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
 def relation_of(statement: TypedStatement) -> Relation:
     """A statement as a typed relation with the phrase of its sentence."""
     return Relation(
@@ -231,8 +288,7 @@ def topic_of(vectors: SentenceVectors) -> str:
     """The name at the beginning of a sentence, else its first named entity, else nothing."""
     names = [c for c in vectors.candidates if c.kind != "noun" and c.value is None]
     for group in (
-        [c for c in names if c.is_lead and (c.is_entity or c.is_chunk)],
-        [c for c in names if c.is_lead],
+        [c for c in names if c.is_lead and c.end - c.begin <= _MAX_NAME],
         [c for c in names if c.is_entity][:1],
     ):
         if group:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,12 +142,17 @@ def mean_of_words(phrases: Sequence[tuple[Sequence[str], Sequence[float]]], embe
 
 @dataclass(frozen=True)
 class ExampleVectors:
-    """The candidates of all examples; `properties` are rows of the schema, or -1 for none."""
+    """The candidates of all examples; `properties` are rows of the schema, or -1 for none.
+
+    `origins` are the places of the examples. Arrays whose names begin with ``subject`` have a row
+    for each property, as `counts`, the number of objects in the examples.
+    """
 
     path_vectors: Floats
     window_vectors: Floats
     properties: NDArray[np.int64]
     kinds: NDArray[np.int64]
+    origins: NDArray[np.int64]
     subject_leads: Floats
     subject_kinds: Floats
     subject_first: Floats
@@ -164,10 +169,11 @@ class ExampleVectors:
         windows: list[Floats] = []
         labels: list[int] = []
         kinds: list[int] = []
+        origins: list[int] = []
         leads = np.zeros((size, 2), np.float32)
         subject_kinds = np.zeros((size, len(KINDS)), np.float32)
         first = np.zeros((size, 2), np.float32)
-        for example, doc in zip(examples, docs, strict=True):
+        for origin, (example, doc) in enumerate(zip(examples, docs, strict=True)):
             for sentence in doc.sents:
                 vectors = SentenceVectors.of(sentence, embed)
                 gold = align(vectors.candidates, example)
@@ -181,6 +187,7 @@ class ExampleVectors:
                         paths.append(vectors.path_vectors[index])
                         windows.append(vectors.window_vectors[index])
                         labels.append(row)
+                        origins.append(origin)
                         kinds.append(KINDS.index(candidate.kind))
                         if statement is None:
                             continue
@@ -205,10 +212,26 @@ class ExampleVectors:
             np.array(windows, np.float32).reshape(-1, width),
             label_array,
             np.array(kinds, np.int64),
+            np.array(origins, np.int64),
             _share(leads),
             subject_kinds / np.maximum(1, subject_kinds.sum(axis=1, keepdims=True)),
             _share(first),
             counts,
+        )
+
+    def without(self, origin: int) -> ExampleVectors:
+        """All examples but one, to score that one as if it were no example."""
+        others = self.origins != origin
+        properties = self.properties[others]
+        size = len(self.counts)
+        return replace(
+            self,
+            path_vectors=self.path_vectors[others],
+            window_vectors=self.window_vectors[others],
+            properties=properties,
+            kinds=self.kinds[others],
+            origins=self.origins[others],
+            counts=np.array([(properties == row).sum() for row in range(size)], np.float32),
         )
 
 
@@ -334,7 +357,7 @@ def _word_features(
     return best, stem_path, stem_window
 
 
-EXAMPLE_FEATURES = 16
+EXAMPLE_FEATURES = 14
 
 
 def _example_features(
@@ -388,10 +411,6 @@ def _example_features(
             prior[kind, row] = same / max(1, (examples.kinds == kind).sum())
     result += [share[kinds], prior[kinds]]
     result.append(np.broadcast_to(np.log1p(examples.counts), shape).astype(np.float32))
-    total = max(1.0, float(examples.counts.sum()))
-    density = total / len(examples.properties)
-    result.append(np.full(shape, density, np.float32))
-    result.append(np.broadcast_to(examples.counts / total, shape).astype(np.float32))
     return result
 
 

@@ -35,6 +35,10 @@ class BoostedTrees:
 
     def predict(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         """Probabilities in (0, 1) for rows of shape (n, features)."""
+        return sigmoid(self.log_odds(rows))
+
+    def log_odds(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Logarithms of the odds, for rows of shape (n, features)."""
         total = np.full(len(rows), self.baseline)
         every = np.arange(len(rows))
         for tree in range(len(self.feature)):
@@ -47,8 +51,7 @@ class BoostedTrees:
                 following = np.where(goes_left, self.left[tree][node], self.right[tree][node])
                 node = np.where(self.leaf[tree][node], node, following)
             total += self.value[tree][node]
-        result: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-total))
-        return result
+        return total
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """The arrays by name, in small types, for `numpy.savez_compressed`."""
@@ -70,3 +73,9 @@ class BoostedTrees:
             array = arrays[f"{prefix}_{name}"]
             columns[name] = array.astype(wide.get(name, array.dtype))
         return cls(float(arrays[f"{prefix}_baseline"]), **columns)
+
+
+def sigmoid(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities of log-odds."""
+    result: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-log_odds))
+    return result

@@ -1,0 +1,453 @@
+"""Typed statements by a language model: one call per text, whose replies are bound to the text.
+
+The properties and classes of the schema are enumerations in the JSON schema of the reply, so that
+every statement conforms to the ontology. Of a large ontology only the properties nearest to the
+sentences of the text are in the prompt and in the enumeration, and those of its nearest examples.
+Arguments are bound to the text (`sarag_rdf.extract.typed.binding`) and literals are normalised
+(`sarag_rdf.extract.values`), never by the model.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil
+from typing import Any, Final
+
+import numpy as np
+
+from sarag_rdf.extract.descriptions import build_descriptions
+from sarag_rdf.extract.typed.binding import BoundArgument, TextBinder
+from sarag_rdf.extract.typed.examples import Example
+from sarag_rdf.extract.typed.ranges import RangeKind, is_admitted, range_kind
+from sarag_rdf.extract.values import XSD, ValueSpan, parse_value
+from sarag_rdf.fence import fence_for
+from sarag_rdf.iris import normalize_name
+from sarag_rdf.json_schema import array_of, object_of, one_of, string
+from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.ports import Embedder, Matrix
+from sarag_rdf.resources import render_prompt
+from sarag_rdf.sentences import split_sentences
+from sarag_rdf.types import Document, Extraction, Mention, Relation, Value
+
+PROMPT: Final = "statements"
+"""The name of the prompt and of the call."""
+MAX_STATEMENTS: Final = 60
+_LONGEST_DEFINITION: Final = 80
+_LONGEST_ARGUMENT: Final = 160
+_LITERALS: Final[dict[RangeKind, str]] = {
+    "date": "date", "duration": "duration", "number": "number", "string": "text", "url": "URL",
+    "coordinates": "coordinates",
+}  # fmt: skip
+"""Kinds of literals as the prompt names them."""
+_FENCE: Final = 8
+"""Digits of the fence: short, for prompts that small models read."""
+_NEAR: Final = 3
+"""Examples in a prompt are chosen from this many times as many nearest ones."""
+_SAME_PLACE: Final = 2
+"""Characters by which a value and an argument at the same place may differ at either end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The prompt and JSON schema of one call, with the IRIs of the labels in the schema."""
+
+    prompt: str
+    schema: Mapping[str, Any]
+    properties: Mapping[str, str]
+    classes: Mapping[str, str]
+
+
+class StatementModel:
+    """Builds the calls for statements of one schema, and reads the replies.
+
+    At most `most_properties` properties, as many classes and `most_examples` examples are in a
+    prompt: the nearest by `embedder`. Without one, all properties and classes and the first
+    examples are. Safe to use from several threads.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        embedder: Embedder | None,
+        examples: Sequence[Example] = (),
+        *,
+        most_properties: int = 25,
+        most_examples: int = 4,
+    ) -> None:
+        self._schema = schema
+        self._embedder = embedder
+        self._examples = [bound for example in examples if (bound := _bound_example(example))]
+        self._most_properties = most_properties
+        self._most_examples = most_examples
+        self._lock = threading.RLock()
+        self._property_labels = _distinct_labels(
+            schema.properties.values(),
+            {p.iri: [_label(schema, d) for d in p.domains] for p in schema.properties.values()},
+        )
+        self._class_labels = _distinct_labels(schema.classes.values(), {})
+
+    def request(self, document: Document, names: Sequence[str] = ()) -> Request:
+        """The call for a document; with the names of its mentions their classes are asked for."""
+        text = document.titled_text
+        sentences = split_sentences(text)
+        examples = self._nearest_examples(text)
+        properties = self._nearest_properties(sentences, examples)
+        classes = self._nearest_classes([*names, *sentences]) if names else ()
+        names = names if classes else ()
+        answers = [{"text": e.text, "answer": _answer(e, self._property_labels)} for e in examples]
+        prompt = render_prompt(
+            PROMPT,
+            document=text,
+            names=names,
+            classes=[self._class_labels[class_] for class_ in classes],
+            properties=[self._line(iri) for iri in properties],
+            examples=answers,
+            fence=fence_for(text, *names, length=_FENCE),
+        )
+        property_of = {self._property_labels[iri]: iri for iri in properties}
+        class_of = {self._class_labels[iri]: iri for iri in classes}
+        statement = object_of(
+            subject=string(_LONGEST_ARGUMENT),
+            property=one_of(property_of),
+            object=string(_LONGEST_ARGUMENT),
+        )
+        statements = array_of(statement, max_statements(text), min_items=None)
+        if not names:
+            return Request(prompt, object_of(statements=statements), property_of, class_of)
+        class_item = object_of(name=one_of(names), **{"class": one_of(class_of)})
+        schema = object_of(
+            classes=array_of(class_item, len(names), min_items=None), statements=statements
+        )
+        return Request(prompt, schema, property_of, class_of)
+
+    def extraction(
+        self,
+        document: Document,
+        extraction: Extraction,
+        request: Request,
+        reply: Mapping[str, Any],
+        discarded: Counter[str] | None = None,
+    ) -> Extraction:
+        """The extraction with the typed relations of the reply, whose arguments are mentions.
+
+        Mentions get the classes of the reply, and those that the domains and ranges of their
+        statements imply unless they are superclasses of the former. Arguments that no mention
+        names become mentions. Statements that are discarded are counted by reason.
+        """
+        names = _MentionNames(extraction.mentions)
+        classes: dict[str, dict[str, None]] = {}
+        for item in reply.get("classes", ()):
+            if (name := names.find(item["name"])) and item["class"] in request.classes:
+                classes.setdefault(name, {})[request.classes[item["class"]]] = None
+        for mention in extraction.mentions:
+            for class_ in mention.classes:
+                classes.setdefault(mention.name, {})[class_] = None
+        mentions = {mention.name: mention for mention in extraction.mentions}
+        relations = []
+        for relation in self.relations(document, request, reply, names, classes, discarded):
+            property_ = self._schema.properties[relation.predicate]
+            arguments = [(relation.subject, property_.domains)]
+            if relation.value is None:
+                arguments.append((relation.object, property_.ranges))
+            for name, implied in arguments:
+                if name not in mentions:
+                    texts = build_descriptions(name, [relation.text])
+                    mentions[name] = Mention(name, descriptions=texts)
+                known = classes.setdefault(name, {})
+                is_class = len(implied) == 1 and implied[0] in self._schema.classes
+                if is_class and not self._schema.belongs(known, implied):
+                    known[implied[0]] = None
+            relations.append(relation)
+        return Extraction(
+            tuple(
+                replace(m, classes=tuple(sorted({*m.classes, *classes.get(m.name, ())})))
+                for m in mentions.values()
+            ),
+            (*extraction.relations, *relations),
+        )
+
+    def relations(
+        self,
+        document: Document,
+        request: Request,
+        reply: Mapping[str, Any],
+        names: _MentionNames | None = None,
+        classes: Mapping[str, Iterable[str]] | None = None,
+        discarded: Counter[str] | None = None,
+    ) -> Iterator[Relation]:
+        """The statements of a reply that the text and the ontology admit, in the reply's order.
+
+        `classes` are those that are known of names. What is discarded is counted by reason.
+        """
+        counts = Counter[str]() if discarded is None else discarded
+        binder = TextBinder(document.titled_text)
+        sentences = split_sentences(document.text) or split_sentences(document.title)
+        known = classes or {}
+        accepted: set[tuple[str, str, str]] = set()
+        valued: set[tuple[str, str]] = set()
+        for item in reply["statements"]:
+            iri = request.properties.get(item["property"])
+            if iri is None:
+                counts["statements with a property outside the ontology"] += 1
+                continue
+            property_ = self._schema.properties[iri]
+            subject, object_ = binder.bind(item["subject"]), binder.bind(item["object"])
+            if subject is None or object_ is None:
+                counts["statements with an argument that the text does not contain"] += 1
+                continue
+            fits, value = literal_of(property_, object_, binder)
+            subject_name = names.find(subject.name) if names else ""
+            subject_name = subject_name or subject.name
+            object_name = value.text if value else (names.find(object_.name) if names else "")
+            object_name = object_name or object_.name
+            ends = [(subject_name, property_.domains)]
+            if value is None:
+                ends.append((object_name, property_.ranges))
+            if not fits or not all(
+                self._schema.may_belong(known.get(name, ()), self._known_classes(admitted))
+                for name, admitted in ends
+            ):
+                counts["statements that violate the domain or range of the property"] += 1
+                continue
+            if normalize_name(subject_name) == normalize_name(object_name):
+                counts["statements of a name about itself"] += 1
+                continue
+            key = (normalize_name(subject_name), iri)
+            statement = (*key, normalize_name(value.lexical if value else object_name))
+            if statement in accepted:
+                counts["repeated statements"] += 1
+                continue
+            if property_.is_functional and key in valued:
+                counts["further values of a functional property"] += 1
+                continue
+            accepted.add(statement)
+            valued.add(key)
+            text = _evidence(sentences, subject, object_)
+            yield Relation(
+                subject_name, property_.label, object_name, text, predicate=iri, value=value
+            )
+
+    def _known_classes(self, classes: Iterable[str]) -> list[str]:
+        """Those in the schema; a class that it does not describe admits everything."""
+        listed = list(classes)
+        return listed if all(class_ in self._schema.classes for class_ in listed) else []
+
+    def _line(self, iri: str) -> str:
+        """A property as in the prompt: label, domain, range, definition."""
+        property_ = self._schema.properties[iri]
+        domain = " or ".join(_label(self._schema, class_) for class_ in property_.domains)
+        kind = range_kind(property_)
+        range_ = _LITERALS.get(kind) or " or ".join(
+            _label(self._schema, class_) for class_ in property_.ranges
+        )
+        line = f"{self._property_labels[iri]}: {domain or 'anything'} -> {range_ or 'anything'}"
+        definition = " ".join(property_.definition.split())
+        if len(definition) > _LONGEST_DEFINITION:
+            definition = definition[:_LONGEST_DEFINITION].rpartition(" ")[0] + " ..."
+        return f"{line} ({definition})" if definition else line
+
+    def _nearest_examples(self, text: str) -> list[Example]:
+        """The nearest examples, in the order of the file.
+
+        Among near ones, those that show a further property are preferred to those that do not. In
+        a fixed order, prompts for similar texts begin alike, so that servers reuse their caches.
+        """
+        if not self._examples or not self._most_examples:
+            return []
+        if self._embedder is None:
+            return self._examples[: self._most_examples]
+        with self._lock:
+            similarity = self._example_vectors @ self._embed([text])[0]
+        order = np.argsort(-similarity, kind="stable")[: self._most_examples * _NEAR]
+        shown: set[str] = set()
+        new: list[int] = []
+        others: list[int] = []
+        for place in order:
+            properties = {statement.property for statement in self._examples[place].statements}
+            (others if properties <= shown else new).append(int(place))
+            shown |= properties
+        chosen = [*new, *others][: self._most_examples]
+        return [self._examples[place] for place in sorted(chosen)]
+
+    def _nearest_properties(
+        self, sentences: Sequence[str], examples: Sequence[Example]
+    ) -> list[str]:
+        """Those of the examples, and the nearest to a sentence, in the order of the schema."""
+        iris = list(self._schema.properties)
+        if self._embedder is None or len(iris) <= self._most_properties:
+            return iris
+        first = dict.fromkeys(s.property for example in examples for s in example.statements)
+        order = self._ranked(sentences, self._property_vectors)
+        chosen = dict.fromkeys([*first, *(iris[place] for place in order)])
+        limited = set(list(chosen)[: self._most_properties])
+        return [iri for iri in iris if iri in limited]
+
+    def _nearest_classes(self, texts: Sequence[str]) -> list[str]:
+        iris = list(self._schema.classes)
+        if self._embedder is None or len(iris) <= self._most_properties:
+            return iris
+        chosen = {
+            iris[place]
+            for place in self._ranked(texts, self._class_vectors)[: self._most_properties]
+        }
+        return [iri for iri in iris if iri in chosen]
+
+    def _ranked(self, texts: Sequence[str], vectors: Matrix) -> list[int]:
+        """Rows by their greatest cosine with one of the texts."""
+        with self._lock:
+            similarity = (vectors @ self._embed(list(texts)).T).max(axis=1)
+        return [int(place) for place in np.argsort(-similarity, kind="stable")]
+
+    def _embed(self, texts: Sequence[str]) -> Matrix:
+        assert self._embedder is not None  # noqa: S101 - callers select only with an embedder
+        return self._embedder.embed(texts)
+
+    @cached_property
+    def _example_vectors(self) -> Matrix:
+        return self._embed([example.text for example in self._examples])
+
+    @cached_property
+    def _property_vectors(self) -> Matrix:
+        return self._embed([_description(p) for p in self._schema.properties.values()])
+
+    @cached_property
+    def _class_vectors(self) -> Matrix:
+        return self._embed([c.label for c in self._schema.classes.values()])
+
+
+def max_statements(text: str) -> int:
+    """The maximum number of statements in a reply: 4, and one for 25 characters of the text."""
+    return min(4 + ceil(len(text) / 25), MAX_STATEMENTS)
+
+
+def literal_of(
+    property_: OntologyProperty, object_: BoundArgument, binder: TextBinder
+) -> tuple[bool, Value | None]:
+    """Whether an object fits the range of a property, and its literal; None for an entity.
+
+    The value in the text at the place of the object is used whole: "546" of "546 metres" has its
+    unit.
+    """
+    kind = range_kind(property_)
+    spans = [s for s in binder.values if s.begin < object_.end and object_.begin < s.end]
+    whole = next((s for s in spans if _is_at(s, object_)), None)
+    if kind == "entity":
+        return whole is None or is_admitted(whole.kind, kind), None
+    if kind == "string":
+        return True, Value(object_.name, object_.name, XSD + "string")
+    if kind == "any":
+        if whole is not None:
+            return True, whole.value
+        literal = Value(object_.name, object_.name, XSD + "string")
+        return True, literal if property_.is_literal else None
+    value = next((v for s in spans if (v := _value_of(s, kind)) is not None), None)
+    if value is None and kind == "number":
+        value = parse_value(object_.name, "number")
+    return value is not None, value
+
+
+def _is_at(span: ValueSpan, argument: BoundArgument) -> bool:
+    return (
+        abs(span.begin - argument.begin) <= _SAME_PLACE
+        and abs(span.end - argument.end) <= _SAME_PLACE
+    )
+
+
+def _value_of(span: ValueSpan, kind: RangeKind) -> Value | None:
+    if not is_admitted(span.kind, kind):
+        return None
+    if kind == "number":
+        number = parse_value(span.value.text, "number")
+        is_number = span.value.datatype in (XSD + "integer", XSD + "decimal")
+        return span.value if is_number else number
+    return span.value
+
+
+class _MentionNames:
+    """Names of mentions by their normalised names and aliases."""
+
+    def __init__(self, mentions: Sequence[Mention]) -> None:
+        self._names = {
+            normalize_name(name): mention.name
+            for mention in reversed(mentions)
+            for name in (*mention.aliases, mention.name)
+        }
+
+    def find(self, name: str) -> str:
+        """The name of the mention, or nothing."""
+        return self._names.get(normalize_name(name), "")
+
+
+def _evidence(sentences: Sequence[str], subject: BoundArgument, object_: BoundArgument) -> str:
+    """The first sentence with both arguments, else with the object, else the subject."""
+
+    def has(sentence: str, argument: BoundArgument) -> bool:
+        return f" {normalize_name(argument.name)} " in f" {normalize_name(sentence)} "
+
+    return max(sentences, key=lambda s: 2 * has(s, object_) + has(s, subject), default="")
+
+
+def _bound_example(example: Example) -> Example | None:
+    """The example with arguments as its text has them; without other statements."""
+    binder = TextBinder(example.text)
+    statements = []
+    for statement in example.statements:
+        subject, object_ = binder.bind(statement.subject), binder.bind(statement.object)
+        if subject is not None and object_ is not None:
+            statements.append(replace(statement, subject=subject.name, object=object_.name))
+    return Example(" ".join(example.text.split()), tuple(statements)) if statements else None
+
+
+def _answer(example: Example, labels: Mapping[str, str]) -> str:
+    items = [
+        {"subject": s.subject, "property": labels[s.property], "object": s.object}
+        for s in example.statements
+        if s.property in labels
+    ]
+    return json.dumps({"statements": items}, ensure_ascii=False)
+
+
+def _distinct_labels(
+    terms: Iterable[OntologyClass | OntologyProperty], domains: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """A label for each IRI; those that several share have the domain, or else the IRI, in brackets.
+
+    Labels are distinct without regard to case.
+    """
+    terms = list(terms)
+    labels = {term.iri: " ".join(term.label.split()) or _local_name(term.iri) for term in terms}
+    for detail in (
+        lambda iri: " or ".join(domains.get(iri, ())),
+        _local_name,
+        lambda iri: f"<{iri}>",
+    ):
+        counts = Counter(label.casefold() for label in labels.values())
+        for iri, label in labels.items():
+            if counts[label.casefold()] > 1 and (text := detail(iri)):
+                labels[iri] = f"{label} ({text})"
+    return labels
+
+
+def _label(schema: Schema, iri: str) -> str:
+    """The label of a class, or the local name of a datatype."""
+    known = schema.classes.get(iri)
+    return (known.label if known else "") or _local_name(iri)
+
+
+def _local_name(iri: str) -> str:
+    return re.split(r"[#/:]", iri.rstrip("#/"))[-1]
+
+
+def _description(property_: OntologyProperty) -> str:
+    """The text of a property that is embedded."""
+    return ". ".join(
+        text
+        for text in (property_.label, *property_.alternatives[:2], *property_.phrases[:3])
+        if text
+    )
