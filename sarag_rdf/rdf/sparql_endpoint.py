@@ -12,6 +12,7 @@ from pyoxigraph import Literal, Quad
 
 from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import RemoteStoreError, RemoteTruncatedError, StoreError, UsageError
+from sarag_rdf.iris import is_iri
 from sarag_rdf.ports import Change, Table, Triples
 from sarag_rdf.rdf.dataset import uses_graph
 from sarag_rdf.rdf.query_guard import inspect_query
@@ -259,7 +260,7 @@ def page(
     key = variables[len(fixed)]
     filters = [_equals(name, value) for name, value in fixed]
     if after is not None:
-        filters.append(f"FILTER(STR(?{key}) > {Literal(after)})")
+        filters.append(f"FILTER({_compared(key, '>', after)})")
     prologue, select = split_prologue(text)
     return "\n".join(
         [
@@ -280,7 +281,20 @@ def _equals(variable: str, value: str) -> str:
     text = f"STR(?{variable})"
     if not value:
         return f'FILTER(!BOUND(?{variable}) || {text} = "")'
-    return f"FILTER({text} >= {Literal(value)} && {text} <= {Literal(value)})"
+    return f"FILTER({_compared(variable, '>=', value)} && {_compared(variable, '<=', value)})"
+
+
+def _compared(variable: str, operator: str, value: str) -> str:
+    """A comparison of the text of a variable with a value.
+
+    Virtuoso 7.2.5 compares an IRI with a literal incorrectly if they have characters outside ASCII:
+    it then compares bytes of UTF-8 with code points.
+    """
+    text = f"STR(?{variable})"
+    comparison = f"{text} {operator} {Literal(value)}"
+    if value.isascii() or not is_iri(value):
+        return comparison
+    return f"IF(isIRI(?{variable}), {text} {operator} STR(<{value}>), {comparison})"
 
 
 def beyond(text: str, count: int) -> str:

@@ -19,6 +19,8 @@ _NODES = {
     "description": "?x a sarag:Description",
     "relationship": "?x a sarag:Relationship",
     "mention": "?x a sarag:Mention",
+    "use": "?x a sarag:NameUse",
+    "property": "?relationship sarag:property ?x",
     "subject": "?relationship sarag:subject ?x",
     "alias": "?mention sarag:aliasMention ?x",
 }

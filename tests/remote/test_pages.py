@@ -7,6 +7,7 @@ import pytest
 
 from sarag_rdf.rdf.sparql_endpoint import beyond, page, query_form, solutions_of, split_prologue
 from sarag_rdf.resources import query_file
+from sarag_rdf.terms import text_of
 from tests.remote.test_same_rows import FILES
 
 DATA = b"""
@@ -22,9 +23,9 @@ SELECT ?s ?o WHERE { ?s p:p ?o }
 """
 
 
-def rows(text: str) -> list[tuple[object, ...]]:
+def rows(text: str, data: bytes = DATA) -> list[tuple[object, ...]]:
     store = ox.Store()
-    store.load(DATA, ox.RdfFormat.TURTLE)
+    store.load(data, ox.RdfFormat.TURTLE)
     found = store.query(text)
     assert isinstance(found, ox.QuerySolutions)
     return [tuple(row) for row in found]
@@ -60,6 +61,20 @@ def test_pages_follow_one_another() -> None:
     assert [row[1].value for row in within] == ["2", "3"]  # type: ignore[attr-defined]
     odd = rows(page(QUERY, ["s", "o"], [("s", "urn:b"), ("o", 'x " } {')][:1], "w", 4))
     assert len(odd) == 1
+
+
+OUTSIDE_ASCII = """<urn:s> <urn:p> <http://e.example/wis\u0142a> , <http://e.example/wis\u0142awa> ,
+    "http://e.example/wis\u0142a" , "http://e.example/wis\u0142awa" , "\u0142\u0105ka" , "\u0142\u0105ki" ."""
+
+
+@pytest.mark.parametrize("last", ["http://e.example/wis\u0142a", "\u0142\u0105ka"])
+def test_pages_of_iris_and_literals_outside_ascii(last: str) -> None:
+    text, data = "SELECT ?x ?y { ?y <urn:p> ?x }", OUTSIDE_ASCII.encode()
+    values = [text_of(term) for term, _ in rows(text, data)]
+    after = [text_of(term) for term, _ in rows(page(text, ["x", "y"], (), last, 9), data)]
+    assert sorted(after) == sorted(value for value in values if value > last)
+    same = [text_of(term) for term, _ in rows(page(text, ["x", "y"], [("x", last)], None, 9), data)]
+    assert same == [value for value in values if value == last]
 
 
 def test_what_is_unbound_or_empty_is_a_page_of_its_own() -> None:

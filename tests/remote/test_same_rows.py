@@ -22,6 +22,8 @@ from tests.command import ROOT
 from tests.remote.sample import export_nquads, seeds
 from tests.sample_graph import BASE, CapitalExtractor, CrookedExtractor, crooked_sources
 from tests.servers import VIRTUOSO_ROWS, Server
+from tests.typed_graph import SOURCES as TYPED_SOURCES
+from tests.typed_graph import TypedExtractor, add_ontology
 
 RELATED = SARAG.relatedTo
 OF_IMPORTS = {"imports", "property-uses"}
@@ -36,11 +38,13 @@ FILES = [
 
 @pytest.fixture(scope="module")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphReader]:
-    """The example corpus, and names that syntaxes could trip over."""
+    """The example corpus, names that syntaxes could trip over, and typed statements."""
     folder = tmp_path_factory.mktemp("embedded")
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index(ROOT / "examples" / "corpus", extractor=CapitalExtractor())
         kg.index(crooked_sources(), extractor=CrookedExtractor())
+        add_ontology(kg)
+        kg.index(TYPED_SOURCES, extractor=TypedExtractor())
         kg.identity.split("Vistula", ["vistula.md"], "river")
         kg.links.accept(
             [Match(Minter(BASE).entity("gdansk"), EXACT, "https://elsewhere.example.org/g")]
