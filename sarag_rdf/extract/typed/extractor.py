@@ -43,7 +43,7 @@ from sarag_rdf.ontology.schema import OntologyProperty, Schema
 from sarag_rdf.ports import Embedder
 from sarag_rdf.types import Relation, Value
 
-THRESHOLD = 0.12
+THRESHOLD = 0.08
 """Least confidence of a statement."""
 _MIN_OBJECT = 0.08
 _MAX_PAIRS = 14
