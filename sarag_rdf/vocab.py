@@ -25,6 +25,8 @@ class Namespace:
 
 
 SARAG: Final = Namespace("https://w3id.org/sarag/ontology#")
+COMMON: Final = Namespace("https://w3id.org/sarag/common#")
+"""The packaged ontology, which extraction follows by default."""
 RDF: Final = Namespace("http://www.w3.org/1999/02/22-rdf-syntax-ns#")
 RDFS: Final = Namespace("http://www.w3.org/2000/01/rdf-schema#")
 OWL: Final = Namespace("http://www.w3.org/2002/07/owl#")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from sarag_rdf.cli.options import kg_option, open_graph, query_over_option, spar
 from sarag_rdf.errors import QueryError, UsageError
 from sarag_rdf.ports import Triples
 from sarag_rdf.rdf.results import RESULT_FORMATS, serialize_results
+
+if TYPE_CHECKING:
+    from sarag_rdf.kg.graph import KnowledgeGraph
 
 
 @click.command(
@@ -43,14 +46,16 @@ def command(sparql: str | None, file: Path | None, **options: Any) -> int:
     FROM replaces it. Imported graphs are queried only if --over, FROM or GRAPH names them. A triple
     that is in several graphs gives several solutions; use SELECT DISTINCT to get it once.
 
-    The query is an argument, a --file, or standard input (-). The prefixes sarag:, skos:, rdf:,
-    rdfs:, prov:, dcterms:, schema:, owl:, xsd:, void:, dcat:, foaf:, sssom: and semapv: are
-    predeclared.
+    The query is an argument, a --file, or standard input (-). The prefixes sarag:, common:, skos:,
+    rdf:, rdfs:, prov:, dcterms:, schema:, owl:, xsd:, void:, dcat:, foaf:, sssom: and semapv: are
+    predeclared, and those that the ontologies of the graph declare.
     """
     text = _read_query(sparql, file)
-    prologue = "" if options["no_prefixes"] else _prologue()
+    prologue = ""
     try:
         with open_graph(options) as kg:
+            if not options["no_prefixes"]:
+                prologue = _prologue(kg)
             result = kg.query(prologue + text, allow_service=options["allow_service"])
     except QueryError as error:
         raise QueryError(_correct_column(str(error), len(prologue))) from error
@@ -77,11 +82,12 @@ def _read_query(sparql: str | None, file: Path | None) -> str:
     return sparql or ""
 
 
-def _prologue() -> str:
+def _prologue(kg: KnowledgeGraph) -> str:
     """Declarations of the default prefixes, to be prepended to the first line of a query."""
     from sarag_rdf.vocab import PREFIXES
 
-    return "".join(f"PREFIX {name}: <{iri}> " for name, iri in PREFIXES.items())
+    prefixes = {**kg.ontologies.prefixes(), **PREFIXES}
+    return "".join(f"PREFIX {name}: <{iri}> " for name, iri in prefixes.items())
 
 
 def _correct_column(message: str, width: int) -> str:

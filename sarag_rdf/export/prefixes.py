@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from sarag_rdf.iris import Minter, is_iri
 from sarag_rdf.ports import GraphStore
 from sarag_rdf.terms import text_of
-from sarag_rdf.vocab import PREFIXES, RDF, SH, XSD
+from sarag_rdf.vocab import COMMON, PREFIXES, RDF, SH, XSD
 
 _FIRST_SEGMENTS = (
     *("dataset", "doc", "description", "entity", "extraction", "graph", "mapping", "mention"),
@@ -43,7 +43,7 @@ def prefixes_under(base: str) -> dict[str, str]:
 
 
 def ontology_prefixes(store: GraphStore, base: str) -> dict[str, str]:
-    """The prefixes that stored ontologies declare, with VANN or ``sh:declare``.
+    """The prefixes that stored ontologies declare, with VANN or ``sh:declare``, and ``common``.
 
     If there are several namespaces for a prefix, the first in the order of IRIs counts. Namespaces
     that have a prefix anyway are omitted.
@@ -51,7 +51,7 @@ def ontology_prefixes(store: GraphStore, base: str) -> dict[str, str]:
     rows = store.select(_DECLARED % Minter(base).ontology_graphs, "prefix").rows
     declared = sorted((text_of(prefix), text_of(namespace)) for prefix, namespace in rows)
     known = set(prefixes_under(base).values())
-    return {
+    return {"common": COMMON.base} | {
         prefix: namespace
         for prefix, namespace in reversed(declared)
         if _PREFIX.fullmatch(prefix) and is_iri(namespace) and namespace not in known

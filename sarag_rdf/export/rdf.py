@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
+from types import MappingProxyType
 from typing import IO, Any, Final, TypeVar
 from xml.parsers import expat
 
@@ -44,6 +45,9 @@ QuadRow = tuple[Any, Any, Any, Any]
 """(subject, predicate, object, graph)"""
 Values = Mapping[Any, Any]
 """Relationship -> the literal that it states."""
+BlankNodes = Mapping[str, ox.BlankNode]
+"""Skolem IRI -> the blank node that it stands for."""
+_Statement = TypeVar("_Statement", ox.Triple, ox.Quad)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +164,14 @@ def write_rdf(
     base: str | None = None,
     selection: GraphSelection | None = None,
     rdf12: bool = False,
+    blank_nodes: BlankNodes = MappingProxyType({}),
 ) -> None:
     """Write the selected graphs, by default all, to a binary stream.
 
     Only prefixes that are used are declared; `base` adds those for the IRIs of the graph and of its
-    ontologies. With `rdf12`, relationships are also written as
-    reifiers. Raises `UsageError` for an unknown format, and for a predicate that RDF/XML cannot
-    express.
+    ontologies. With `rdf12`, relationships are also written as reifiers. The IRIs in `blank_nodes`
+    are written as these blank nodes. Raises `UsageError` for an unknown format, and for a predicate
+    that RDF/XML cannot express.
     """
     if format_ not in FORMATS:
         raise UsageError(f"unknown format '{format_}': use one of {', '.join(FORMATS)}")
@@ -174,8 +179,12 @@ def write_rdf(
     items: Iterator[ox.Triple] | Iterator[ox.Quad]
     if format_ in DATASET_FORMATS:
         items = sorted_quads(store, selection, rdf12=rdf12)
+        if blank_nodes:
+            items = (_with_blank_nodes(quad, blank_nodes) for quad in items)
     else:
         items = sorted_triples(store, selection, rdf12=rdf12)
+        if blank_nodes:
+            items = (_with_blank_nodes(triple, blank_nodes) for triple in items)
         if format_ == "rdfxml":
             items = check_rdfxml(items, prefixes)
     ox.serialize(items, output, FORMATS[format_], prefixes=prefixes)
@@ -203,12 +212,42 @@ def _prefixes(
 def write_parts(
     reader: GraphReader, format_: str, output: IO[bytes], parts: ExportParts, *, rdf12: bool = False
 ) -> None:
-    """Write parts of a graph; raises `UsageError` for unknown graphs and unsuitable formats."""
+    """Write parts of a graph; raises `UsageError` for unknown graphs and unsuitable formats.
+
+    The blank nodes of ontologies, which are stored as IRIs, are written as blank nodes again, since
+    OWL 2 requires them for class expressions and lists.
+    """
     store, minter = reader.store, reader.minter
     selection = select_graphs(store, minter, parts)
     if rdf12:
         check_rdf12(format_, traversed=minter.kg_graph in selection.names)
-    write_rdf(store, format_, output, base=minter.base, selection=selection, rdf12=rdf12)
+    write_rdf(
+        store, format_, output, base=minter.base, selection=selection, rdf12=rdf12,
+        blank_nodes=_blank_nodes(store, minter, selection.graphs),
+    )  # fmt: skip
+
+
+def _blank_nodes(store: GraphStore, minter: Minter, graphs: Iterable[str]) -> BlankNodes:
+    """The Skolem IRIs in graphs of ontologies, with the blank nodes that they stand for."""
+    skolem = re.compile(re.escape(f"{minter.base}genid/") + "([0-9a-f]{32})")
+    nodes = {}
+    for graph in graphs:
+        if graph.startswith(minter.ontology_graphs):
+            for quad in store.quads(graph):
+                if match := skolem.fullmatch(iri(quad.subject)):
+                    nodes[match[0]] = ox.BlankNode(f"b{match[1]}")
+    return nodes
+
+
+def _with_blank_nodes(item: _Statement, nodes: BlankNodes) -> _Statement:
+    """The triple or quad with blank nodes for these IRIs as subject and object."""
+    subject = nodes.get(iri(item.subject), item.subject)
+    object_ = item.object
+    if isinstance(object_, ox.NamedNode):
+        object_ = nodes.get(object_.value, object_)
+    if isinstance(item, ox.Quad):
+        return ox.Quad(subject, item.predicate, object_, item.graph_name)
+    return ox.Triple(subject, item.predicate, object_)
 
 
 def rdf_bytes(store: GraphStore, format_: str, *, base: str | None = None) -> bytes:
@@ -329,7 +368,6 @@ def reifier_triples(triples: Iterable[ox.Triple], values: Values) -> list[ox.Tri
     return reified
 
 
-_Statement = TypeVar("_Statement", ox.Triple, ox.Quad)
 _NODE: Final = ox.NamedNode("urn:x")
 _INVALID_IN_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _RESERVED_NAMES: Final = frozenset(

@@ -11,6 +11,7 @@ from pyoxigraph import Triple
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.derive.incremental import recompute
 from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.export.prefixes import ontology_prefixes
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.ontologies import (
     StoredOntology,
@@ -123,6 +124,12 @@ class Ontologies:
         """The ontologies of the graph, by name."""
         with self._session.read() as snapshot:
             return tuple(stored_ontologies(snapshot.own))
+
+    def prefixes(self) -> dict[str, str]:
+        """Prefix -> namespace of the packaged ontology and of those that are stored."""
+        with self._session.read() as snapshot:
+            own = snapshot.own
+            return ontology_prefixes(own.store, own.minter.base)
 
     def remove(self, *names: str) -> None:
         """Remove ontologies; raises `UsageError` for an unknown name, and then removes none."""

@@ -6,11 +6,12 @@ from functools import cache
 
 import pyoxigraph as ox
 
+from sarag_rdf import vocab
 from sarag_rdf.ontology.read import schema_of
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.resources import ontology_path
 
-COMMON = "https://w3id.org/sarag/common#"
+COMMON = vocab.COMMON.base
 """The namespace of the packaged ontology."""
 
 

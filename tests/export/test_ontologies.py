@@ -14,8 +14,8 @@ import rdflib
 from pyshacl import validate
 from rdflib.compare import isomorphic
 
-import sarag_rdf
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.vocab import COMMON
 from tests.command import Sarag
 from tests.test_ontology import unavailable
 from tests.typed_graph import EX, typed_graph
@@ -104,7 +104,7 @@ def test_all_exports_have_the_blank_nodes_of_ontologies_only(
 
 
 def test_prefixes_of_ontologies_are_declared(kg: KnowledgeGraph) -> None:
-    assert kg.ontologies.prefixes() == {"ex": EX}
+    assert kg.ontologies.prefixes() == {"common": COMMON.base, "ex": EX}
     turtle = exported(kg, "turtle", entities=True)
     assert f"@prefix ex: <{EX}> ." in turtle
     assert "ex:birthPlace entity:linz" in turtle
@@ -115,12 +115,8 @@ def test_queries_know_the_prefixes_of_ontologies(kg: KnowledgeGraph, sarag: Sara
     query = "SELECT ?name { ?e ex:birthPlace ?place ; skos:prefLabel ?name } ORDER BY ?name"
     done = sarag("query", query, "--format", "csv")
     assert done.out.split() == ["name", "Emil", "Sand", "Ilse", "Brandt"]
-    sarag("query", "SELECT ?e { ?e a common:Person }").fails(2, "prefix common: is not declared")
-
-
-def test_without_ontologies_the_packaged_one_has_a_prefix() -> None:
-    with sarag_rdf.open(None, endpoint=None) as kg:
-        assert kg.ontologies.prefixes() == {"common": "https://w3id.org/sarag/common#"}
+    assert sarag("query", "ASK { ?e a common:Person }").out == "false\n"
+    sarag("query", "ASK { ?e a sci:Person }").fails(1, "prefix sci: is not declared")
 
 
 # --------------------------------------------------------------------------- Consumers
