@@ -21,6 +21,7 @@ _TYPES = {
     "person": "Person",
     "organization": "Organization",
     "geopolitical": "Geopolitical entity",
+    "time": "Date",
     "misc": "Miscellaneous",
 }
 _STATES = {"seed": "seed", "activated": "activated", "dormant": "not activated"}

@@ -64,7 +64,8 @@ def test_pages_follow_one_another() -> None:
 
 
 OUTSIDE_ASCII = """<urn:s> <urn:p> <http://e.example/wis\u0142a> , <http://e.example/wis\u0142awa> ,
-    "http://e.example/wis\u0142a" , "http://e.example/wis\u0142awa" , "\u0142\u0105ka" , "\u0142\u0105ki" ."""
+    "http://e.example/wis\u0142a" , "http://e.example/wis\u0142awa" ,
+    "\u0142\u0105ka" , "\u0142\u0105ki" ."""
 
 
 @pytest.mark.parametrize("last", ["http://e.example/wis\u0142a", "\u0142\u0105ka"])
