@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat
@@ -9,10 +10,10 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.iris import Minter
+from sarag_rdf.iris import Minter, sha256_hex
 from sarag_rdf.ports import Change, GraphStore, Progress, silent
 from sarag_rdf.rdf.child_parser import MAX_SECONDS, parse_quads
-from sarag_rdf.rdf.files import InputFile, PositionProgress, input_file
+from sarag_rdf.rdf.files import PositionProgress, input_file
 from sarag_rdf.rdf.parse import RdfReadOptions, rdf_format
 from sarag_rdf.terms import text_of
 from sarag_rdf.vocab import SARAG
@@ -33,17 +34,27 @@ def exported_base(
                 f"{file.name} is not in a format with named graphs: restore from TriG or N-Quads, "
                 "such as the output of  sarag export --format trig"
             )
-        bases = {
-            str(getattr(quad.object, "value", ""))
-            for quad in _checked(file, parse_quads(file, RdfReadOptions(format_), max_seconds))
-            if quad.predicate == SARAG.baseIRI
-        }
+        bases, with_blank_nodes = set(), set()
+        for quad, _ in parse_quads(file, RdfReadOptions(format_), max_seconds):
+            if isinstance(quad.graph_name, DefaultGraph):
+                raise InputError(
+                    f"{file.name} is not an export of sarag: it has triples outside named graphs"
+                )
+            if quad.predicate == SARAG.baseIRI:
+                bases.add(text_of(quad.object))
+            if isinstance(quad.subject, BlankNode) or isinstance(quad.object, BlankNode):
+                with_blank_nodes.add(text_of(quad.graph_name))
     if len(bases) != 1:
         raise InputError(
             f"{file.name} is not an export of sarag: expected one base IRI (sarag:baseIRI), found "
             f"{len(bases)}"
         )
-    return next(iter(bases))
+    base = next(iter(bases))
+    if not all(name.startswith(Minter(base).ontology_graphs) for name in with_blank_nodes):
+        raise InputError(
+            f"{file.name} is not an export of sarag: it has blank nodes outside ontologies"
+        )
+    return base
 
 
 def restore(
@@ -70,7 +81,7 @@ def restore(
             return sum(1 for _ in store.quads())
         raise UsageError("the graph is not empty: restore into another folder")
     _clear(store)
-    meta_graph = NamedNode(Minter(base).meta_graph)
+    meta_graph, genid = NamedNode(Minter(base).meta_graph), f"{base}genid/"
     metadata: list[Quad] = []
     count = 0
     with input_file(location, max_expansion) as file:
@@ -85,7 +96,7 @@ def restore(
                 if quad.graph_name == meta_graph:
                     metadata.append(quad)
                 else:
-                    yield quad
+                    yield _skolemized(quad, genid)
 
         store.load(data())
     restored = _without_missing(store, metadata, Minter(base).ontology_graphs)
@@ -127,13 +138,21 @@ def _without_missing(store: GraphStore, meta: list[Quad], ontologies: str) -> li
     return [quad for quad in meta if quad.subject not in missing]
 
 
-def _checked(file: InputFile, quads: Iterator[tuple[Quad, int]]) -> Iterator[Quad]:
-    for quad, _ in quads:
-        if isinstance(quad.graph_name, DefaultGraph):
-            raise InputError(
-                f"{file.name} is not an export of sarag: it has triples outside named graphs"
-            )
-        for term in (quad.subject, quad.object, quad.graph_name):
-            if isinstance(term, BlankNode):
-                raise InputError(f"{file.name} is not an export of sarag: it has blank nodes")
-        yield quad
+_EXPORTED = re.compile("b([0-9a-f]{32})")
+"""Labels of the blank nodes that exports have for Skolem IRIs."""
+
+
+def _skolemized(quad: Quad, genid: str) -> Quad:
+    """The quad as it was stored: with the Skolem IRIs of the blank nodes of ontologies."""
+    subject, object_ = quad.subject, quad.object
+    if isinstance(subject, BlankNode):
+        subject = _skolem_iri(subject, quad, genid)
+    if isinstance(object_, BlankNode):
+        object_ = _skolem_iri(object_, quad, genid)
+    return Quad(subject, quad.predicate, object_, quad.graph_name)
+
+
+def _skolem_iri(node: BlankNode, quad: Quad, genid: str) -> NamedNode:
+    exported = _EXPORTED.fullmatch(node.value)
+    digest = exported[1] if exported else sha256_hex(text_of(quad.graph_name), node.value)[:32]
+    return NamedNode(genid + digest)

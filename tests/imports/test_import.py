@@ -402,12 +402,15 @@ def test_imported_graphs_come_back_if_they_were_exported(
     assert ("Vane" in titles) == imported
 
 
+BASE = '<a:g> <https://w3id.org/sarag/ontology#baseIRI> "https://example.org/kg/" <a:g> .'
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("x.ttl", TURTLE, "is not in a format with named graphs"),
         ("x.trig", TURTLE, "it has triples outside named graphs"),
-        ("x.nq", "<a:b> <a:b> _:c <a:g> .", "it has blank nodes"),
+        ("x.nq", f"<a:b> <a:b> _:c <a:g> .\n{BASE}", "it has blank nodes outside ontologies"),
         ("x.nq", "<a:b> <a:b> <a:c> <a:g> .", "is not an export of sarag"),
         ("x.nq", "<a:b> <a:b", "x.nq, line 1"),
     ],

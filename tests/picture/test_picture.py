@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 from xml.etree import ElementTree
 
 import numpy as np
@@ -23,7 +24,7 @@ from sarag_rdf.picture.png import write_activation_png
 from sarag_rdf.picture.selection import KINDS
 from sarag_rdf.picture.svg import activation_svg
 from sarag_rdf.resources import font_files
-from sarag_rdf.types import Retrieved, Subgraph
+from sarag_rdf.types import EntityType, Retrieved, Subgraph
 from tests.picture.chromium import DARK, Page, open_browser
 from tests.picture.picture_sample import (
     DOCUMENTS,
@@ -216,6 +217,14 @@ def test_text_is_cleaned_measured_and_wrapped() -> None:
 
 
 # The page
+
+
+@pytest.mark.parametrize("type_", get_args(EntityType))
+def test_every_type_of_entity_is_drawn(type_: EntityType) -> None:
+    given = retrieval()
+    typed = replace(given, entities=tuple(replace(e, type=type_) for e in given.entities))
+    page, picture = activation_html(typed), activation_svg(typed)
+    assert "Marie Curie" in page and "Marie Curie" in picture
 
 
 def test_the_page_is_deterministic_and_needs_nothing_else() -> None:
