@@ -23,7 +23,7 @@ from tests.remote.sample import export_nquads, seeds
 from tests.sample_graph import BASE, CapitalExtractor, CrookedExtractor, crooked_sources
 from tests.servers import VIRTUOSO_ROWS, Server
 from tests.typed_graph import SOURCES as TYPED_SOURCES
-from tests.typed_graph import TypedExtractor, add_ontology
+from tests.typed_graph import TURTLE, TypedExtractor
 
 RELATED = SARAG.relatedTo
 OF_IMPORTS = {"imports", "property-uses"}
@@ -43,7 +43,8 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphReader]:
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index(ROOT / "examples" / "corpus", extractor=CapitalExtractor())
         kg.index(crooked_sources(), extractor=CrookedExtractor())
-        add_ontology(kg)
+        (folder / "people.ttl").write_text(TURTLE)
+        kg.ontologies.add(folder / "people.ttl")
         kg.index(TYPED_SOURCES, extractor=TypedExtractor())
         kg.identity.split("Vistula", ["vistula.md"], "river")
         kg.links.accept(
