@@ -218,7 +218,7 @@ def _axioms(property_: OntologyProperty, schema: Schema) -> str:
 def _table(rows: Iterable[Sequence[str]]) -> None:
     """Print rows in aligned columns; all but the last are padded."""
     listed = sorted([one_line(cell) for cell in row] for row in rows)
-    widths = [min(40, max(map(len, column))) for column in zip(*listed, strict=True)]
+    widths = [min(48, max(map(len, column))) for column in zip(*listed, strict=True)]
     for row in listed:
         cells = (cell.ljust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True))
         click.echo(f"  {'  '.join([*cells, row[-1]])}")

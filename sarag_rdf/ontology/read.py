@@ -146,7 +146,8 @@ def schema_of(triples: Iterable[Triple]) -> Schema:
       terms that are used as domains, ranges or targets of shapes. Datatypes are not classes.
     - Properties: all but annotation properties. Several domains, and ``owl:unionOf``, mean that a
       subject belongs to one of them; the same holds for ranges. A property without a domain has
-      the range of its inverse, else the domain of its nearest superproperty.
+      the range of its inverse, else the domain of its nearest superproperty. Beside other
+      ranges, ``rdfs:Literal`` is left out.
     - Shapes: a property of a node shape has the targets of the shape as domains, and
       ``sh:class``, ``sh:datatype`` as ranges. It is functional if each of its shapes has
       ``sh:maxCount 1``.
@@ -291,7 +292,7 @@ class _SchemaReader:
             self._all_texts(iri, iris_of(SARAG.statedAs)),
             self._all_texts(iri, iris_of(SARAG.inverselyStatedAs)),
             self._admitted(domains),
-            self._admitted(ranges),
+            _without_literal(self._admitted(ranges)),
             tuple(self._usable(set(index.iris(iri, RDFS.subPropertyOf.value)) - {iri})),
             next((other for other in inverses if other != iri), ""),
             self._is_literal(iri, types, label, ranges),
@@ -448,6 +449,11 @@ def _completed(properties: Mapping[str, OntologyProperty]) -> Iterator[OntologyP
             is_literal=is_literal,
             is_functional=property_.is_functional or any(other.is_functional for other in above),
         )
+
+
+def _without_literal(ranges: tuple[str, ...]) -> tuple[str, ...]:
+    """The ranges without ``rdfs:Literal``, unless it is the only one: the others are narrower."""
+    return tuple(range_ for range_ in ranges if range_ != RDFS.Literal.value) or ranges
 
 
 def _with_inverse(

@@ -83,7 +83,7 @@ def is_refused(got: Got, *words: str) -> None:
 )
 def test_numbers_are_bounded(server: Running, name: str, value: str | int) -> None:
     got = server.ask("GET", "/search?" + urlencode({"q": "Ada", name: value}))
-    is_refused(got, f"sarag: {name} must be ")
+    is_refused(got, f"{name} of sarag must be ")
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,7 @@ def test_fewer_hops_and_documents() -> None:
     context = walk("Ada?", documents=1)
     assert shown(context) == [("named in the question", ["Ada met Bea."], ["Ada met Bea."])]
     for hops, most in ((-1, 20), (3, 0)):
-        with pytest.raises(UsageError, match=r"^graph-walk: (hops|documents) must be"):
+        with pytest.raises(UsageError, match=r"^(hops|documents) of graph-walk must be"):
             walk("Ada?", hops=hops, documents=most)
 
 

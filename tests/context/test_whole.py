@@ -141,5 +141,5 @@ def test_nothing_fits_or_nothing_was_found() -> None:
 
 @pytest.mark.parametrize("options", [{"documents": 0}, {"relationships": -1}])
 def test_numbers_that_cannot_work(options: dict[str, int]) -> None:
-    with pytest.raises(UsageError, match=r"^whole: (documents|relationships) must be"):
+    with pytest.raises(UsageError, match=r"^(documents|relationships) of whole must be"):
         Whole(words, WholeOptions(**options))

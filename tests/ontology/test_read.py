@@ -15,7 +15,7 @@ from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ontology.triples import split_words
 from sarag_rdf.rdf.parse import RdfReadOptions
 from sarag_rdf.resources import ontology_path
-from sarag_rdf.vocab import XSD
+from sarag_rdf.vocab import RDFS, XSD
 from tests.data_folder import data_folder
 from tests.ontology.museum import EX, MUSEUM
 
@@ -143,9 +143,13 @@ def test_the_vocabulary_of_schema_org(read: Callable[[str], Schema]) -> None:
         schema:image a rdf:Property ; schema:rangeIncludes schema:URL , schema:Text .
         schema:length a rdf:Property ; schema:rangeIncludes schema:Duration .
         schema:job a rdf:Property ; schema:rangeIncludes schema:Role , schema:Text .
+        schema:born a rdf:Property ; rdfs:range rdfs:Literal ; schema:rangeIncludes xsd:date .
+        schema:motto a rdf:Property ; rdfs:range rdfs:Literal .
         """
     )
     properties = {p.label: p for p in schema.properties.values()}
+    literal = [properties.pop("born"), properties.pop("motto")]
+    assert [p.ranges for p in literal] == [(XSD.date.value,), (RDFS.Literal.value,)]
     assert list(properties) == ["creator", "creator of", "image", "job", "length"]
     assert [c.label for c in schema.classes.values()] == ["creative work", "Person", "role"]
     assert properties["creator of"].alternatives == ("creatorOf",)
