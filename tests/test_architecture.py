@@ -36,7 +36,7 @@ INFRASTRUCTURE = {
     "tables",
 }
 BASE = VALUES | INFRASTRUCTURE | {"cache_errors"}
-STEPS = BASE | {"graph", "network"}
+STEPS = BASE | {"graph", "network", "ontology"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     # values and vocabulary
@@ -73,7 +73,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "index": BASE | {"graph", "read", "extract", "derive", "rdf"},
     "imports": BASE | {"graph", "rdf", "wikibase"},
     # questions
-    "network": BASE | {"graph"},
+    "network": BASE | {"graph", "ontology"},
     "retrieve": STEPS,
     "context": STEPS | {"retrieve"},
     "reason": STEPS | {"context", "retrieve"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -27,6 +27,7 @@ from sarag_rdf.kg.phrases import Phrases
 from sarag_rdf.kg.quarantine import Quarantine
 from sarag_rdf.kg.query import run_query
 from sarag_rdf.kg.session import Session
+from sarag_rdf.kg.weights import with_weights
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import Options
 from sarag_rdf.ports import (
@@ -265,14 +266,22 @@ class KnowledgeGraph:
     # Questions
 
     def search(
-        self, question: str, *, retriever: str | Options = "sarag", **options: Any
+        self,
+        question: str,
+        *,
+        retriever: str | Options = "sarag",
+        weights: Mapping[str, float] | None = None,
+        **options: Any,
     ) -> Retrieved:
         """Retrieve documents and relationships.
 
         `retriever` is a name, ``name:key=value:key=value``, or an options object such as
         `SaragOptions`; keyword arguments are options of the retriever, too, and take precedence.
+        `weights` are activation weights in [0, 4] of properties and classes, by IRI, prefixed name
+        or label; they take the place of the graph's annotations. Raises `UsageError` for an unknown
+        name, and for weights of a retriever without activation.
         """
-        query = question_of(question)
+        query = with_weights(question_of(question), weights, retriever, self.phrases.schema)
         with self.session.read() as snapshot:
             return registry.make_retriever(retriever, snapshot.view, options).retrieve(query)
 
@@ -290,6 +299,7 @@ class KnowledgeGraph:
         context: str | Options = "whole",
         budget: int | None = None,
         tokenizer: str | None = None,
+        weights: Mapping[str, float] | None = None,
         **options: Any,
     ) -> Answer:
         """Answer from retrieved evidence; without a language model, return only the evidence.
@@ -297,9 +307,10 @@ class KnowledgeGraph:
         `retriever`, `reasoner` and `context` are names, ``name:key=value:key=value``, or options
         objects; keyword arguments are options of the retriever, too, and take precedence.
         `budget` is the maximum size of a context that names none, in tokens; `tokenizer` (a
-        folder or the name of a model) counts them, by default approximately.
+        folder or the name of a model) counts them, by default approximately. `weights` are those
+        of `search`.
         """
-        query = question_of(question)
+        query = with_weights(question_of(question), weights, retriever, self.phrases.schema)
         strategy = registry.options_of("reasoner", reasoner)
         gather = self.gather(
             retriever, context=context, budget=budget, tokenizer=tokenizer, **options
