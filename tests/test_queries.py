@@ -35,7 +35,17 @@ FILES = [
 ]
 GRAPHS = {
     name: f"https://example.org/kg/graph/{name}"
-    for name in ("kg", "links", "decisions", "meta", "runs", "all", "sources", "ontologies")
+    for name in (
+        "kg",
+        "links",
+        "decisions",
+        "meta",
+        "runs",
+        "all",
+        "sources",
+        "ontologies",
+        "entailed",
+    )
 }
 EMPTY_VALUES = re.compile(r"VALUES\s+\(?([?\w ]+?)\)?\s*\{\s*\}")
 VALUES = (NamedNode("https://example.org/kg/a"), NamedNode("https://example.org/kg/b"))

@@ -19,6 +19,7 @@ from sarag_rdf.index.run import IndexReport
 from sarag_rdf.inspect.fsck import FsckReport, stats
 from sarag_rdf.inspect.validate import validate
 from sarag_rdf.kg import export, fsck, imports, indexing, registry
+from sarag_rdf.kg.entailment import Entailment
 from sarag_rdf.kg.gate import read_shapes_files, validate_statements
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.links import Links
@@ -63,6 +64,7 @@ class KnowledgeGraph:
         self.identity = Identity(self.session)
         self.ontologies = Ontologies(self.session)
         self.phrases = Phrases(self.session)
+        self.entailment = Entailment(self.session)
 
     def __enter__(self) -> Self:
         return self

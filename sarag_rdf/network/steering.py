@@ -103,7 +103,7 @@ class Steering:
     def _of_instances(self, reader: GraphReader, iris: Iris) -> tuple[Rows, Floats]:
         """The entities of classes with a rule, by row, with their weights and decays."""
         classes: defaultdict[str, set[str]] = defaultdict(set)
-        for class_, entity in reader.select_provenance_for("instances", self._rules):
+        for class_, entity, _ in reader.select_provenance_for("instances", self._rules):
             classes[entity.value].add(class_.value)
         values: dict[frozenset[str], tuple[float, float]] = {}
         found = {}
