@@ -25,6 +25,7 @@ from sarag_rdf.imports.run import import_name
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ontology.check import OntologyFinding, check
+from sarag_rdf.ontology.packaged import common_schema
 from sarag_rdf.ontology.read import OntologyFile, header_of, read_ontology, schema_of
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ports import Change, Extractor
@@ -147,6 +148,27 @@ class Ontologies:
         Without a graph or without ontologies it is empty. Raises `UsageError` for unknown names.
         """
         return schema_of(self._triples(names))
+
+    def vocabulary(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+        """IRI -> kind (class or property) and names of the terms that queries may use.
+
+        They are those of the stored ontologies, or of the packaged one if none is stored. It is
+        empty for a graph that sarag did not write.
+        """
+        with self._session.read() as snapshot:
+            if snapshot.reader.over is not None:
+                return {}
+            stored = bool(stored_ontologies(snapshot.own))
+        schema = self.schema() if stored else common_schema()
+        classes = {
+            class_.iri: ("class", (class_.label, *class_.alternatives))
+            for class_ in schema.classes.values()
+        }
+        properties = {
+            own.iri: ("property", (own.label, *own.alternatives, *own.phrases))
+            for own in schema.properties.values()
+        }
+        return classes | properties
 
     def schema_with(self, *locations: str | Path) -> Schema:
         """The schema that the graph would have with the ontologies in these files."""
