@@ -57,7 +57,7 @@ _VARIABLE: Final = re.compile(r"\?\w+")
 _STANDARD: Final = tuple(base for base in PREFIXES.values() if base != COMMON.base)
 
 
-_SUGGESTIONS: Final = 2
+MOST_SUGGESTED: Final = 2
 """Terms that are suggested at most, if they have the same name."""
 
 Vocabulary = Mapping[str, tuple[str, tuple[str, ...]]]
@@ -183,15 +183,35 @@ def outline_of(text: str) -> QueryOutline:
 def read_outline(text: str) -> QueryOutline:
     """`outline_of` without a check of size."""
     try:
-        declarations, tree = parseQuery(text)
+        declarations, tree = parseQuery(_on_lines(text))
         prologue = _Prologue(declarations)
         tree = traverse(tree, visitPost=functools.partial(translatePName, prologue=prologue))
         tree = traverse(tree, visitPost=translatePath)
         return _outline(tree, prologue.declared)
     except QueryError:
         raise
+    except RecursionError as error:
+        raise QueryError(
+            "the SPARQL has too many triple patterns in one group to be analysed: split it"
+        ) from error
     except Exception as error:  # pyparsing and rdflib raise many types
         raise QueryError(_syntax_message(text, error)) from error
+
+
+def _on_lines(text: str) -> str:
+    """The text with each declaration on a line of its own.
+
+    rdflib does not parse SERVICE on the line of a namespace that ends in a number sign.
+    """
+    parts, begin = [], 0
+    for token in tokens(text):
+        if token.kind == "iri":
+            end = token.offset + len(token.text)
+            parts.append(text[begin:end])
+            begin = end
+        elif token.kind != "name" and token.text.upper() not in ("PREFIX", "BASE"):
+            break
+    return "\n".join([*parts, text[begin:]])
 
 
 class _Prologue(Prologue):
@@ -495,7 +515,7 @@ def nearest(iri: str, kind: str, known: Vocabulary) -> list[str]:
             for name in {_plain_name(other), *map(str.casefold, labels)}:
                 names.setdefault(name, []).append(other)
     found = get_close_matches(_plain_name(iri), sorted(names), 1)
-    return names[found[0]][:_SUGGESTIONS] if found else []
+    return names[found[0]][:MOST_SUGGESTED] if found else []
 
 
 def _plain_name(iri: str) -> str:
