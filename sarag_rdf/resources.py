@@ -106,12 +106,13 @@ def query_file(kind: str, name: str) -> QueryFile:
     """Read ``queries/<kind>/<name>.rq``."""
     path = _data_root() / "queries" / kind / f"{name}.rq"
     text = path.read_text(encoding="utf-8")
-    header: dict[str, str] = {}
-    for line in text.splitlines():
-        match = re.match(r"#\+\s*(\w+):\s*(.*)", line)
-        if match:
-            header[match.group(1)] = match.group(2).strip()
-    return QueryFile(name, header, text)
+    return QueryFile(name, query_header(text), text)
+
+
+def query_header(text: str) -> dict[str, str]:
+    """The values of the ``#+ key: value`` comments of a query."""
+    pairs = re.findall(r"^#\+[ \t]*(\w+):[ \t]*(.*)$", text, re.MULTILINE)
+    return {key: value.strip() for key, value in pairs}
 
 
 @cache

@@ -425,3 +425,46 @@ class Answer:
     usage: Usage = field(default_factory=Usage)
     evidence: tuple[Evidence, ...] = ()
     trace: tuple[Stage, ...] = ()
+
+
+# Schemas as graphs use them
+
+
+@dataclass(frozen=True, slots=True)
+class TermCount:
+    """A class or datatype, and the number of subjects or objects that it has."""
+
+    iri: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClassUse:
+    """A class, and the number of things that are stated to belong to it."""
+
+    iri: str
+    instances: int
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyUse:
+    """A property with its number of statements, of distinct subjects and of distinct objects.
+
+    `domains` are the classes of its subjects and `ranges` the classes and datatypes of its objects
+    as found, the most frequent first.
+    """
+
+    iri: str
+    statements: int
+    subjects: int = 0
+    objects: int = 0
+    domains: tuple[TermCount, ...] = ()
+    ranges: tuple[TermCount, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaUse:
+    """The classes and properties of a graph, the most frequent first; those not used have 0."""
+
+    classes: tuple[ClassUse, ...]
+    properties: tuple[PropertyUse, ...]

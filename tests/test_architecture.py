@@ -87,7 +87,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kg": STEPS
     | {"rdf", "vectors", "models", "extract", "derive", "index", "imports", "ontology"}
     | {"retrieve", "context", "reason", "export", "wikibase", "link", "inspect"},
-    "evaluation": STEPS | {"retrieve", "ontology", "extract"},
+    "evaluation": STEPS | {"retrieve", "ontology", "extract", "rdf"},
     "serve": STEPS | {"kg", "rdf", "export", "index", "derive", "sarag_rdf"},
     "cli": BASE | {"kg", "ontology", "serve", "evaluation", "picture", "rdf", "sarag_rdf"},
     "sarag_rdf": BASE | {"kg", "retrieve"},

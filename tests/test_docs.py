@@ -46,7 +46,8 @@ def page_name(page: Path) -> str:
 EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=page_name)
 
 _FENCE = re.compile(
-    r"^(?P<mark><!-- run -->\n)?```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^(?P<mark><!-- run(?:: exit code \d)? -->\n)?```(?P<language>\w*)\n(?P<body>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _QUERY_AND_OUTPUT = re.compile(
@@ -54,7 +55,8 @@ _QUERY_AND_OUTPUT = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _RUN_AND_OUTPUT = re.compile(
-    r"^<!-- run -->\n```sh\n(?P<commands>.*?)^```$(?:\n\n```text\n(?P<output>.*?)^```$)?",
+    r"^<!-- run(?:: exit code (?P<code>\d))? -->\n```sh\n(?P<commands>.*?)^```$"
+    r"(?:\n\n```text\n(?P<output>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
 _DECIMALS = re.compile(r"\d+\.\d+")
@@ -142,7 +144,7 @@ def test_marked_commands_run(
     page: Path, sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")  # that of the outputs shown
-    """They succeed; where a block is followed by its output, that is what they print."""
+    """They end with the exit code of the mark, 0 without one, and print the output shown."""
     skip_without_models()
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for match in _RUN_AND_OUTPUT.finditer(page.read_text("utf-8")):
@@ -151,7 +153,7 @@ def test_marked_commands_run(
             subprocess.run(["sh", "-ec", match["commands"]], cwd=tmp_path, check=True)
         for arguments in commands(Block("sh", match["commands"], True)):
             result = sarag(*arguments)
-            assert result.code == 0, (arguments, result)
+            assert result.code == int(match["code"] or 0), (arguments, result)
             printed += result.out
         if match["output"] is not None:
             assert shows(match["output"], printed), (match["commands"], printed)

@@ -7,6 +7,7 @@ import click
 from sarag_rdf.cli import (
     evaluate_activation,
     evaluate_compare,
+    evaluate_competency,
     evaluate_extraction,
     evaluate_qa,
     evaluate_retrieval,
@@ -20,7 +21,7 @@ from sarag_rdf.cli import (
 )
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Evaluate retrieval, answers and extraction on data with known results."""
+    """Evaluate retrieval, answers, extraction and the graph itself on data with known results."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -29,6 +30,7 @@ for _part in (
     evaluate_retrieval,
     evaluate_qa,
     evaluate_compare,
+    evaluate_competency,
     evaluate_activation,
     evaluate_extraction,
 ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,16 +24,20 @@ from sarag_rdf.cli.options import (
 )
 from sarag_rdf.cli.output import counted, echo_json, open_output
 from sarag_rdf.errors import UsageError, one_line
+from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.tables import delimiter_for
+from sarag_rdf.types import SchemaUse, TermCount
 from sarag_rdf.vocab import PREFIXES
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.ontology import OntologyReport
     from sarag_rdf.kg.phrases import AcceptReport
     from sarag_rdf.ontology.check import OntologyFinding
-    from sarag_rdf.ontology.schema import OntologyProperty, Schema
+    from sarag_rdf.ontology.schema import OntologyProperty
 
 _MOST_WARNINGS = 20
+_MOST_FOUND = 3
+"""Classes of subjects and of objects that are printed."""
 
 
 def _parsing_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -137,27 +141,47 @@ def list_(*, as_json: bool, **options: Any) -> int:
 @command.command(name="show", epilog="Example:  sarag ontology show museum --kg kg")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @kg_option
+@click.option(
+    "--over",
+    metavar="NAME",
+    help="Show the classes and properties of this imported graph, as found.",
+)
 @json_option
-def show(names: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
-    """Show the classes and properties of ontologies (default: all), as they are used.
+def show(names: tuple[str, ...], *, over: str | None, as_json: bool, **options: Any) -> int:
+    """Show the classes and properties of ontologies (default: all), and how they are used.
 
-    Undeclared terms, inherited domains and ranges, and inverse properties are included.
+    Undeclared terms, inherited domains and ranges, and inverse properties are included. Below them
+    are the instances of each class, the statements of each property with their distinct subjects
+    and objects, the most frequent classes of these, and the terms that are never used. Without
+    a stored ontology, the packaged one is shown, which extraction follows then.
     """
     with open_graph(options) as kg:
+        if over is not None:
+            use = kg.ontologies.use(*names, over=over)
+            if as_json:
+                echo_json(asdict(use))
+            else:
+                _show_use(use, Schema(), kg.ontologies.prefixes() | PREFIXES)
+            return 0
         ontologies = [o for o in kg.ontologies.list() if not names or o.name in names]
-        schema = kg.ontologies.schema(*names)
+        schema = kg.ontologies.used_schema(*names)
+        use = kg.ontologies.use(*names)
     if as_json:
         echo_json(
             {
                 "ontologies": [asdict(ontology) for ontology in ontologies],
                 "classes": [asdict(class_) for class_ in schema.classes.values()],
                 "properties": [asdict(property_) for property_ in schema.properties.values()],
+                "use": asdict(use),
             }
         )
         return 0
     for ontology in ontologies:
         click.echo(_line(ontology))
+    if not ontologies:
+        click.echo("common: the packaged ontology, as no other is stored")
     _show_schema(schema)
+    _show_use(use, schema, PREFIXES)
     return 0
 
 
@@ -190,6 +214,56 @@ def _show_schema(schema: Schema) -> None:
     )
 
 
+def _show_use(use: SchemaUse, schema: Schema, prefixes: Mapping[str, str]) -> None:
+    """Print the terms that are used, most frequent first, and the names of the others."""
+
+    def name(iri: str) -> str:
+        term = schema.classes.get(iri) or schema.properties.get(iri)
+        return term.label if term else _compact(iri, prefixes)
+
+    classes = [class_ for class_ in use.classes if class_.instances]
+    properties = [property_ for property_ in use.properties if property_.statements]
+    click.echo(f"\nin the graph: {counted(len(classes), 'class')}")
+    _columns([(name(class_.iri), f"{class_.instances:,}") for class_ in classes])
+    click.echo(f"\nin the graph: {counted(len(properties), 'property')}")
+    heading = ("", "statements", "subjects", "objects", "")
+    rows = [
+        (
+            name(property_.iri),
+            f"{property_.statements:,}",
+            f"{property_.subjects:,}",
+            f"{property_.objects:,}",
+            f"{_found(property_.domains, name)} -> {_found(property_.ranges, name)}",
+        )
+        for property_ in properties
+    ]
+    _columns([heading, *rows] if rows else [])
+    implied = frozenset[str]().union(*(schema.superclasses(class_.iri) for class_ in classes))
+    unused = [name(c.iri) for c in use.classes if c.iri not in implied]
+    unused += [name(p.iri) for p in use.properties if not p.statements]
+    if unused:
+        click.echo(f"\nnever used: {one_line(', '.join(unused))}")
+
+
+def _found(terms: Sequence[TermCount], name: Callable[[str], str]) -> str:
+    """The most frequent classes or datatypes with their counts."""
+    shown = [f"{name(term.iri)} {term.count:,}" for term in terms[:_MOST_FOUND]]
+    return ", ".join([*shown, "..."] if len(terms) > _MOST_FOUND else shown) or "?"
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in their order, aligned: numbers to the right, others to the left."""
+    if not rows:
+        return
+    listed = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
+    for first, *numbers in listed:
+        last = numbers.pop() if len(widths) > 2 else ""
+        cells = [first.ljust(widths[0])]
+        cells += [number.rjust(width) for number, width in zip(numbers, widths[1:], strict=False)]
+        click.echo(f"  {'  '.join([*cells, last])}".rstrip())
+
+
 def _shown(iris: Sequence[str], labels: dict[str, str], before: str = "") -> str:
     """Classes by their labels, datatypes by their prefixed names."""
     names = [labels.get(iri) or _compact(iri) for iri in iris]
@@ -200,8 +274,8 @@ def _range(property_: OntologyProperty, labels: dict[str, str]) -> str:
     return _shown(property_.ranges, labels) or ("literal" if property_.is_literal else "*")
 
 
-def _compact(iri: str) -> str:
-    for prefix, base in PREFIXES.items():
+def _compact(iri: str, prefixes: Mapping[str, str] = PREFIXES) -> str:
+    for prefix, base in prefixes.items():
         if iri.startswith(base):
             return f"{prefix}:{iri.removeprefix(base)}"
     return f"<{iri}>"

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sarag_rdf.cli.options import kg_option, open_graph, query_over_option, sparql_options
-from sarag_rdf.errors import QueryError, UsageError
+from sarag_rdf.errors import QueryError, UsageError, one_line
 from sarag_rdf.ports import Triples
 from sarag_rdf.rdf.results import RESULT_FORMATS, serialize_results
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
+    from sarag_rdf.kg.query import PatternCount, QueryExplanation
 
 
 @click.command(
@@ -39,6 +42,12 @@ if TYPE_CHECKING:
     "--allow-service", is_flag=True, help="Permit SERVICE, which sends requests to other servers."
 )
 @click.option("--no-prefixes", is_flag=True, help="Do not declare the default prefixes.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Do not run the query: print what it reads, with the number of triples of each pattern, "
+    "and the terms that do not occur. Format: table or json.",
+)
 def command(sparql: str | None, file: Path | None, **options: Any) -> int:
     """Run a SPARQL query.
 
@@ -55,7 +64,9 @@ def command(sparql: str | None, file: Path | None, **options: Any) -> int:
     try:
         with open_graph(options) as kg:
             if not options["no_prefixes"]:
-                prologue = _prologue(kg)
+                prologue = prologue_of(kg)
+            if options["explain"]:
+                return _explain(kg.explain_query(prologue + text), options)
             result = kg.query(prologue + text, allow_service=options["allow_service"])
     except QueryError as error:
         raise QueryError(_correct_column(str(error), len(prologue))) from error
@@ -67,6 +78,55 @@ def command(sparql: str | None, file: Path | None, **options: Any) -> int:
     else:
         click.echo(serialize_results(result, format_).encode(), nl=False)
     return 0
+
+
+def _explain(explanation: QueryExplanation, options: dict[str, Any]) -> int:
+    """Print an explanation; exit code 1 if the query would not run."""
+    from sarag_rdf.cli.output import echo_json
+
+    if options["format_"] not in (None, "table", "json"):
+        raise UsageError("--explain prints text or JSON: choose --format table or json")
+    refused = bool(explanation.services) and not options["allow_service"]
+    if options["format_"] == "json":
+        echo_json(asdict(explanation))
+    else:
+        for line in _explanation_lines(explanation, refused=refused):
+            click.echo(line)
+    return int(refused or bool(explanation.undeclared))
+
+
+def _explanation_lines(explanation: QueryExplanation, *, refused: bool) -> Iterator[str]:
+    yield f"form: {explanation.form}"
+    if explanation.over:
+        yield f"default graph: the union of the graphs of {', '.join(explanation.over)}"
+    else:
+        graphs = ", ".join(f"<{graph}>" for graph in explanation.default_graphs)
+        yield f"default graph: {graphs or 'empty'}"
+    if explanation.graphs or explanation.named_graphs:
+        named = ", ".join(f"<{graph}>" for graph in explanation.named_graphs) or "any"
+        yield f"named graphs: {named}; GRAPH {', GRAPH '.join(explanation.graphs) or 'is not used'}"
+    network = ", ".join(explanation.services) or "none"
+    yield f"network: {network}{' (refused without --allow-service)' if refused else ''}"
+    yield f"triple patterns: {len(explanation.patterns)}, with the number of matching triples each"
+    counts = [_count_text(count) for count in explanation.patterns]
+    width = max(map(len, counts), default=0)
+    for text, count in zip(counts, explanation.patterns, strict=True):
+        graph = f"GRAPH {count.graph}: " if count.graph else ""
+        optional = "" if count.is_required else "  (not in every solution)"
+        yield f"  {text:>{width}}  {one_line(graph + count.pattern)}{optional}"
+    if explanation.unused:
+        yield "terms that do not occur:"
+    for term in explanation.unused:
+        hint = f": did you mean {term.suggestion}?" if term.suggestion else ""
+        yield f"  {one_line(f'{term.kind} {term.term} {term.problem}{hint}')}"
+    for prefix in explanation.undeclared:
+        yield f"prefix {prefix}: is not declared: add PREFIX {prefix}: <...>"
+
+
+def _count_text(count: PatternCount) -> str:
+    if count.triples is None:
+        return "elsewhere"
+    return f"more than {count.triples:,}" if count.has_more else f"{count.triples:,}"
 
 
 def _read_query(sparql: str | None, file: Path | None) -> str:
@@ -82,7 +142,7 @@ def _read_query(sparql: str | None, file: Path | None) -> str:
     return sparql or ""
 
 
-def _prologue(kg: KnowledgeGraph) -> str:
+def prologue_of(kg: KnowledgeGraph) -> str:
     """Declarations of the default prefixes, to be prepended to the first line of a query."""
     from sarag_rdf.vocab import PREFIXES
 

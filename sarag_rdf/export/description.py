@@ -21,8 +21,9 @@ from sarag_rdf.export.prefixes import prefixes_under
 from sarag_rdf.export.rdf import ExportParts, select_graphs, sorted_triples
 from sarag_rdf.graph.metadata import CURATED_PROPERTIES, with_curated_revision
 from sarag_rdf.graph.ontologies import stored_ontologies
-from sarag_rdf.graph.parts import COMPLETE, LINKS, imported_graphs
+from sarag_rdf.graph.parts import COMPLETE, LINKS, Imported, imported_graphs
 from sarag_rdf.graph.reader import GraphReader, Part
+from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.iris import namespace, sha256_hex
 from sarag_rdf.ports import Change, Term
 from sarag_rdf.redaction import holds_password
@@ -118,19 +119,10 @@ class Description:
 
     def _partitions(self, figures: DatasetFigures) -> None:
         for name, instances in figures.classes.items():
-            part = self._part("class", name)
-            self._add(self.node, (VOID.classPartition, part))
-            self._add(part, (VOID["class"], NamedNode(name)), (VOID.entities, _count(instances)))
+            self._class_partition(self.node, self._part("class", name), name, instances)
         for name, partition in figures.properties.items():
-            part = self._part("property", name)
-            self._add(self.node, (VOID.propertyPartition, part))
-            self._add(
-                part,
-                (VOID.property, NamedNode(name)),
-                (VOID.triples, _count(partition.triples)),
-                (VOID.distinctSubjects, _count(partition.subjects)),
-                (VOID.distinctObjects, _count(len(partition.objects))),
-            )
+            counts = (partition.triples, partition.subjects, len(partition.objects))
+            self._property_partition(self.node, self._part("property", name), name, counts)
 
     def subsets(self) -> None:
         """Subsets: evidence, traversed graph, links, each ontology, each imported graph."""
@@ -151,8 +143,42 @@ class Description:
         for imported in imported_graphs(self._reader):
             if imported.state == COMPLETE:
                 node = self._subset(NamedNode(imported.iri), f"Imported: {imported.name}")
-                triples = sum(1 for _ in self._reader.store.quads(imported.graph))
-                self._add(node, (VOID.triples, _count(triples)))
+                self._imported(node, imported)
+
+    def _imported(self, node: NamedNode, imported: Imported) -> None:
+        """Triples, class and property partitions of an imported graph, counted by SPARQL."""
+        use = schema_use(self._reader, imported.graph)
+        triples = sum(property_.statements for property_ in use.properties)
+        self._add(
+            node,
+            (VOID.triples, _count(triples)),
+            (VOID.properties, _count(len(use.properties))),
+            (VOID.classes, _count(len(use.classes))),
+        )
+        for class_ in use.classes:
+            part = self._part("imported", imported.name, "class", class_.iri)
+            self._class_partition(node, part, class_.iri, class_.instances)
+        for property_ in use.properties:
+            part = self._part("imported", imported.name, "property", property_.iri)
+            counts = (property_.statements, property_.subjects, property_.objects)
+            self._property_partition(node, part, property_.iri, counts)
+
+    def _class_partition(self, node: NamedNode, part: NamedNode, name: str, size: int) -> None:
+        self._add(node, (VOID.classPartition, part))
+        self._add(part, (VOID["class"], NamedNode(name)), (VOID.entities, _count(size)))
+
+    def _property_partition(
+        self, node: NamedNode, part: NamedNode, name: str, counts: tuple[int, int, int]
+    ) -> None:
+        """`counts` are those of triples, distinct subjects and distinct objects."""
+        self._add(node, (VOID.propertyPartition, part))
+        self._add(
+            part,
+            (VOID.property, NamedNode(name)),
+            (VOID.triples, _count(counts[0])),
+            (VOID.distinctSubjects, _count(counts[1])),
+            (VOID.distinctObjects, _count(counts[2])),
+        )
 
     def _subset(self, node: NamedNode, title: str) -> NamedNode:
         self._add(self.node, (VOID.subset, node))

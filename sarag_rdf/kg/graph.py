@@ -26,7 +26,7 @@ from sarag_rdf.kg.links import Links
 from sarag_rdf.kg.ontology import Ontologies, extractor_of
 from sarag_rdf.kg.phrases import Phrases
 from sarag_rdf.kg.quarantine import Quarantine
-from sarag_rdf.kg.query import run_query
+from sarag_rdf.kg.query import QueryExplanation, explain_query, run_query
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
 from sarag_rdf.ontology.schema import Schema
@@ -353,6 +353,16 @@ class KnowledgeGraph:
         GRAPH reaches every named graph. Raises `UsageError` for an unknown name.
         """
         return run_query(self.session, text, over=over, allow_service=allow_service)
+
+    def explain_query(self, text: str, *, over: Sequence[str] = ()) -> QueryExplanation:
+        """What a query would read: graphs, patterns with their counts, terms that do not occur.
+
+        The query does not run, and no request is sent to the servers that it names. `over` is that
+        of `query`. Raises `QueryError` for a query that does not parse, other than for a prefix
+        without a declaration.
+        """
+        known = self.ontologies.vocabulary()
+        return explain_query(self.session, text, over=over, known=known)
 
     # Models
 

@@ -20,12 +20,15 @@ from sarag_rdf.graph.ontologies import (
     ontology_triples,
     stored_ontologies,
 )
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.parts import select_parts
+from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
+from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.imports.run import import_name
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ontology.activation import ANNOTATIONS, has_rules
 from sarag_rdf.ontology.check import OntologyFinding, check
+from sarag_rdf.ontology.packaged import common_schema
 from sarag_rdf.ontology.read import OntologyFile, header_of, read_ontology, schema_of
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ports import Change, Extractor
@@ -33,6 +36,7 @@ from sarag_rdf.rdf.child_parser import MAX_SECONDS
 from sarag_rdf.rdf.parse import RdfReadOptions
 from sarag_rdf.resources import ontology_path
 from sarag_rdf.terms import iri_or_literal
+from sarag_rdf.types import SchemaUse
 from sarag_rdf.vocab import RDF, SARAG
 
 PACKAGED = "common"
@@ -149,6 +153,51 @@ class Ontologies:
         Without a graph or without ontologies it is empty. Raises `UsageError` for unknown names.
         """
         return schema_of(self._triples(names))
+
+    def use(self, *names: str, over: str = DOCUMENTS) -> SchemaUse:
+        """How the classes and properties of these ontologies, or of all, are used in the graph.
+
+        Without a stored ontology they are those of the packaged one. With the name of an imported
+        graph in `over`, all classes and properties of that graph. Raises `UsageError` for an
+        unknown name.
+        """
+        with self._session.read() as snapshot:
+            reader = snapshot.own
+            if over != DOCUMENTS:
+                if names:
+                    raise UsageError(f"'{over}' is not typed by an ontology: name no ontology")
+                (part,) = select_parts(reader, [over]).parts
+                return schema_use(reader, part.graphs["kg"])
+            schema = self.used_schema(*names)
+            return schema_use(
+                reader, reader.minter.kg_graph, schema.classes.keys(), schema.properties.keys()
+            )
+
+    def used_schema(self, *names: str) -> Schema:
+        """The schema that extraction follows: `schema`, or the packaged one if none is stored."""
+        with self._session.read(missing_ok=True) as snapshot:
+            is_packaged = not names and not stored_ontologies(snapshot.own)
+        return common_schema() if is_packaged else self.schema(*names)
+
+    def vocabulary(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+        """IRI -> kind (class or property) and names of the terms that queries may use.
+
+        They are those of the stored ontologies, or of the packaged one if none is stored. It is
+        empty for a graph that sarag did not write.
+        """
+        with self._session.read() as snapshot:
+            if snapshot.reader.over is not None:
+                return {}
+        schema = self.used_schema()
+        classes = {
+            class_.iri: ("class", (class_.label, *class_.alternatives))
+            for class_ in schema.classes.values()
+        }
+        properties = {
+            own.iri: ("property", (own.label, *own.alternatives, *own.phrases))
+            for own in schema.properties.values()
+        }
+        return classes | properties
 
     def schema_with(self, *locations: str | Path) -> Schema:
         """The schema that the graph would have with the ontologies in these files."""

@@ -1,12 +1,21 @@
-"""SPARQL queries over chosen parts of a graph."""
+"""SPARQL queries over chosen parts of a graph, and what a query would read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sarag_rdf.graph.parts import default_graphs
-from sarag_rdf.kg.session import Session
+from sarag_rdf.graph.reader import DOCUMENTS
+from sarag_rdf.kg.session import Session, Snapshot
 from sarag_rdf.ports import Table, Triples
+
+if TYPE_CHECKING:
+    from sarag_rdf.rdf.patterns import UnusedTerm, Vocabulary
+
+MOST_COUNTED = 100_000
+"""Triples at which the count of a pattern stops."""
 
 
 def run_query(
@@ -19,8 +28,99 @@ def run_query(
     if not allow_service:
         refuse_network(traits)
     with session.read() as snapshot:
-        store = snapshot.reader.store
-        if traits.names_dataset:
-            return store.query(text)
-        graphs = default_graphs(snapshot.reader, over or session.over)
-        return store.query(text, union=graphs is None, default_graphs=graphs)
+        parts = over or session.over
+        return _runner(snapshot, parts, names_dataset=traits.names_dataset)(text)
+
+
+def _runner(
+    snapshot: Snapshot, over: Sequence[str], *, names_dataset: bool
+) -> Callable[[str], Table | Triples | bool]:
+    """Runs queries over the parts in `over`, or over the data set that they name themselves."""
+    store = snapshot.reader.store
+    if names_dataset:
+        return store.query
+    graphs = default_graphs(snapshot.reader, over)
+    return lambda text: store.query(text, union=graphs is None, default_graphs=graphs)
+
+
+@dataclass(frozen=True, slots=True)
+class PatternCount:
+    """A triple pattern with prefixed names, and the number of triples that match it.
+
+    `triples` is None for a pattern in a SERVICE; it is `MOST_COUNTED` if there are more, and then
+    `has_more`. `graph` is the term of the GRAPH around the pattern, or empty. `is_required` unless
+    the pattern is in an OPTIONAL, UNION, MINUS, FILTER or subquery.
+    """
+
+    pattern: str
+    graph: str
+    triples: int | None
+    has_more: bool
+    is_required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueryExplanation:
+    """What a query reads, without its results.
+
+    `form` is SELECT, ASK, CONSTRUCT or DESCRIBE. `over` names the parts whose union is the default
+    graph; it is empty if the query names `default_graphs` with FROM, or `named_graphs`. `graphs`
+    are the terms of GRAPH, `services` those of SERVICE. `undeclared` are prefixes without a
+    declaration, with which the query does not run.
+    """
+
+    form: str
+    over: tuple[str, ...]
+    default_graphs: tuple[str, ...]
+    named_graphs: tuple[str, ...]
+    graphs: tuple[str, ...]
+    services: tuple[str, ...]
+    patterns: tuple[PatternCount, ...]
+    unused: tuple[UnusedTerm, ...]
+    undeclared: tuple[str, ...] = ()
+
+
+def explain_query(
+    session: Session, text: str, *, over: Sequence[str], known: Vocabulary
+) -> QueryExplanation:
+    """What a query reads; see `KnowledgeGraph.explain_query`.
+
+    `known` has the declared classes and properties.
+    """
+    from sarag_rdf.rdf import patterns  # a search needs no parser
+
+    undeclared = patterns.undeclared_prefixes(text)
+    declared = "".join(f"PREFIX {p}: <{patterns.UNDECLARED}{p}:> " for p in undeclared)
+    outline = patterns.outline_of(declared + text)
+    names_dataset = bool(outline.default_graphs or outline.named_graphs)
+    with session.read() as snapshot:
+        parts = over or session.over or (DOCUMENTS,)
+        run = _runner(snapshot, parts, names_dataset=names_dataset)
+        counts = []
+        for pattern in outline.patterns:
+            triples = None
+            if not pattern.service:
+                triples = patterns.as_number(
+                    run(patterns.count(outline, pattern, MOST_COUNTED + 1))
+                )
+            counts.append(
+                PatternCount(
+                    patterns.compact(pattern.text, outline.prefixes),
+                    patterns.compact(pattern.graph, outline.prefixes),
+                    None if triples is None else min(triples, MOST_COUNTED),
+                    (triples or 0) > MOST_COUNTED,
+                    pattern.is_required,
+                )
+            )
+        unused = patterns.unused_terms(outline, run, known)
+    return QueryExplanation(
+        outline.form,
+        () if names_dataset else tuple(parts),
+        outline.default_graphs,
+        outline.named_graphs,
+        tuple(patterns.compact(term, outline.prefixes) for term in outline.graphs),
+        outline.services,
+        tuple(counts),
+        unused,
+        undeclared,
+    )

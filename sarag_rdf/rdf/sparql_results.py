@@ -48,7 +48,7 @@ def read_rows(response: Response) -> Table | bool:
     except (ValueError, RecursionError) as error:
         raise _syntax_error(response) from error
     try:
-        return _result(data)
+        return parse_json_results(data)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise RemoteStoreError(
             f"{response.url} returned JSON that is not a SPARQL result: check that this is the "
@@ -77,7 +77,11 @@ def read_triples(response: Response) -> Triples:
         ) from error
 
 
-def _result(data: Any) -> Table | bool:
+def parse_json_results(data: Any) -> Table | bool:
+    """A SELECT or ASK result in the SPARQL JSON format.
+
+    Raises KeyError, TypeError, AttributeError or ValueError for other data.
+    """
     if "boolean" in data:
         if not isinstance(data["boolean"], bool):
             raise TypeError

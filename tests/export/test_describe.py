@@ -26,6 +26,7 @@ from sarag_rdf.resources import ontology_path
 from sarag_rdf.vocab import SARAG, SPDX
 from tests.command import Sarag
 from tests.sample_graph import BASE, graph_of, make_graph, quads_of
+from tests.typed_graph import EX, typed_graph
 
 DATASET = URIRef(BASE + "dataset")
 MINTER = Minter()
@@ -303,3 +304,44 @@ def test_a_graph_whose_last_change_broke_off_gets_no_revision() -> None:
     assert any(quad.object == ox.Literal("Rivers") for quad in store.quads(MINTER.meta_graph))
     assert list(store.quads(MINTER.links_graph))
     assert not any(q.predicate == SARAG.revision for q in store.quads(MINTER.meta_graph))
+
+
+def test_partitions_of_an_imported_graph(kg: KnowledgeGraph) -> None:
+    """Class and property partitions of its own, with distinct subjects and objects."""
+    graph = read(kg.describe())
+    (imported,) = [node for node in graph.objects(DATASET, VOID.subset) if "people" in str(node)]
+    assert isinstance(imported, URIRef)
+    assert number(graph, imported, VOID.triples) == 6
+    (part,) = graph.objects(imported, VOID.classPartition)
+    assert isinstance(part, URIRef)
+    assert number(graph, part, VOID.entities) == 3
+    found = {
+        str(graph.value(part, VOID.property)): tuple(
+            number(graph, part, p)
+            for p in (VOID.triples, VOID.distinctSubjects, VOID.distinctObjects)
+        )
+        for part in graph.objects(imported, VOID.propertyPartition)
+        if isinstance(part, URIRef)
+    }
+    assert found == {
+        str(RDF.type): (3, 3, 1),
+        "http://www.w3.org/2004/02/skos/core#prefLabel": (3, 3, 3),
+    }
+    assert conforms(graph)[0]
+
+
+def test_typed_statements_have_partitions() -> None:
+    with typed_graph(None) as kg:
+        graph = read(kg.describe())
+    partitions = {
+        str(graph.value(part, VOID.property)): part
+        for part in graph.objects(DATASET, VOID.propertyPartition)
+    }
+    part = partitions[EX + "birthPlace"]
+    assert isinstance(part, URIRef)
+    assert [number(graph, part, p) for p in (VOID.triples, VOID.distinctObjects)] == [2, 1]
+    classes = {
+        str(graph.value(part, VOID["class"]))
+        for part in graph.objects(DATASET, VOID.classPartition)
+    }
+    assert EX + "Chemist" in classes

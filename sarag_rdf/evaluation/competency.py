@@ -1,0 +1,374 @@
+"""Competency questions: queries with their expected answers, which test an ontology and a graph.
+
+After Grüninger and Fox (1995), the questions that an ontology must be able to answer specify it. A
+question is a file ``NAME.rq`` beside its expected answers in a standard format of SPARQL results:
+``NAME.csv``, ``NAME.tsv`` or ``NAME.srj``. Rows are compared as sets.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from itertools import product
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pyoxigraph as ox
+
+from sarag_rdf.errors import InputError, QueryError, place
+from sarag_rdf.ports import Table, Triples
+from sarag_rdf.rdf.patterns import (
+    QueryOutline,
+    UnusedTerm,
+    Vocabulary,
+    compact,
+    first_without_solutions,
+    outline_of,
+    unused_terms,
+)
+from sarag_rdf.rdf.query_guard import check_query
+from sarag_rdf.rdf.results import plain_text
+from sarag_rdf.rdf.sparql_results import parse_json_results
+from sarag_rdf.resources import query_header
+from sarag_rdf.vocab import XSD
+
+RunQuery = Callable[[str], Table | Triples | bool]
+State = Literal["passes", "partly", "fails", "error"]
+STATES: Final[tuple[State, ...]] = ("passes", "partly", "fails", "error")
+ANSWER_SUFFIXES: Final = (".csv", ".tsv", ".srj")
+_TRACED: Final = 3
+"""Missing rows for which the pattern without a solution is determined."""
+_NUMERIC: Final = frozenset(
+    XSD[name].value
+    for name in (
+        *("integer", "decimal", "float", "double", "long", "int", "short", "byte"),
+        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
+        *("unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
+    )
+)
+_BOOLEANS: Final = {"true": True, "false": False}
+_LARGEST: Final = 64 << 20
+"""Bytes of a file of expected answers."""
+
+Row = tuple[str, ...]
+"""The cells of a row as text, in the order of the variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where answers end: no solution has `pattern` together with the patterns before it.
+
+    With a `row`, this is about that missing row only. An empty pattern means that all triple
+    patterns have solutions, which another clause excludes.
+    """
+
+    pattern: str
+    row: Row = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompetencyResult:
+    """The result of one question.
+
+    `question` is its summary, `expected` and `found` the numbers of expected rows and of those that
+    were found. `missing` and `unexpected` have rows, `unused` the terms of the query that do not
+    occur in the graph. `message` says what went wrong if `state` is error.
+    """
+
+    name: str
+    question: str
+    state: State
+    expected: int = 0
+    found: int = 0
+    variables: tuple[str, ...] = ()
+    missing: tuple[Row, ...] = ()
+    unexpected: tuple[Row, ...] = ()
+    unused: tuple[UnusedTerm, ...] = ()
+    stops: tuple[Stop, ...] = ()
+    message: str = ""
+
+
+def question_files(folder: Path) -> tuple[Path, ...]:
+    """The queries in a folder, by name; raises `InputError` if there are none."""
+    if not folder.is_dir():
+        raise InputError(f"no such folder: {place(folder)}")
+    files = tuple(sorted(folder.glob("*.rq")))
+    if not files:
+        raise InputError(
+            f"{place(folder)} has no competency questions: put NAME.rq there, and its expected "
+            "answers as NAME.csv, NAME.tsv or NAME.srj"
+        )
+    return files
+
+
+def evaluate_question(
+    file: Path, run_query: RunQuery, known: Vocabulary, prologue: str = ""
+) -> CompetencyResult:
+    """Run a query and compare its result with the expected answers.
+
+    `known` has the declared classes and properties, `prologue` the prefixes that need no
+    declaration. A file that cannot be read, or a query that does not run, gives a result of state
+    error.
+    """
+    name, question = file.stem, ""
+    try:
+        text = _read_text(file)
+        question = query_header(text).get("summary", "")
+        expected = read_answers(file)
+        result = _answer(prologue + text, run_query, expected)
+        compared = _compare(name, question, expected, result)
+        if compared.state == "passes":
+            return compared
+        return _with_diagnosis(compared, prologue + text, run_query, known, result)
+    except (InputError, QueryError) as error:
+        return CompetencyResult(name, question, "error", message=str(error))
+
+
+def _answer(text: str, run_query: RunQuery, expected: ExpectedRows | bool) -> Table | bool:
+    if check_query(text).reaches_network:
+        raise InputError("the query uses SERVICE, which competency questions may not")
+    result = run_query(text)
+    if isinstance(result, Triples):
+        raise InputError("a competency question is a SELECT or ASK query")
+    if isinstance(result, bool) != isinstance(expected, bool):
+        wanted = "true or false" if isinstance(result, bool) else "rows"
+        raise InputError(f"the query returns {wanted}, unlike its expected answers")
+    return result
+
+
+# ------------------------------------------------------------------------------- Expected answers
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedRows:
+    """The rows of a file; cells are terms, or texts if it is CSV, which has no datatypes."""
+
+    variables: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def read_answers(query: Path) -> ExpectedRows | bool:
+    """The expected answers beside a query; raises `InputError`."""
+    files = [file for s in ANSWER_SUFFIXES if (file := query.with_suffix(s)).is_file()]
+    if not files:
+        raise InputError(
+            f"no expected answers: write them to {query.stem}.csv, {query.stem}.tsv or "
+            f"{query.stem}.srj"
+        )
+    if len(files) > 1:
+        raise InputError(f"expected answers in {files[0].name} and {files[1].name}: keep one")
+    (file,) = files
+    text = _read_text(file)
+    word = text.strip().casefold()
+    if word in _BOOLEANS and file.suffix != ".srj":
+        return _BOOLEANS[word]
+    if file.suffix == ".csv":
+        return _read_csv(file, text)
+    return _read_terms(file, text)
+
+
+def _read_text(file: Path) -> str:
+    try:
+        if file.stat().st_size > _LARGEST:
+            raise InputError(f"{file.name} has more than {_LARGEST >> 20} MiB: split it")
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file.name} is not UTF-8: save it as UTF-8") from error
+    except OSError as error:
+        raise InputError(f"{file.name} cannot be read: {error.strerror}") from error
+
+
+def _read_csv(file: Path, text: str) -> ExpectedRows:
+    try:
+        header, *rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row]
+    except csv.Error as error:
+        raise InputError(f"{file.name} is not CSV ({error}): repair it") from error
+    except ValueError as error:
+        raise InputError(f"{file.name} is empty: its first line names the variables") from error
+    variables = tuple(name.strip().removeprefix("?") for name in header)
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(variables):
+            raise InputError(
+                f"{file.name}: row {number} has {len(row)} cells, but there are {len(variables)} "
+                "variables"
+            )
+    return ExpectedRows(variables, tuple(map(tuple, rows)))
+
+
+def _read_terms(file: Path, text: str) -> ExpectedRows | bool:
+    try:
+        if file.suffix == ".srj":
+            read = parse_json_results(json.loads(text))
+            return read if isinstance(read, bool) else ExpectedRows(read.variables, (*read.rows,))
+        if "<<" in text:
+            raise InputError(f"{file.name} has triple terms, which are not compared")
+        parsed = ox.parse_query_results(text.encode(), format=ox.QueryResultsFormat.TSV)
+        if isinstance(parsed, ox.QueryBoolean):
+            return bool(parsed)
+        assert isinstance(parsed, ox.QuerySolutions)  # noqa: S101 - results are never triples
+        variables = tuple(variable.value for variable in parsed.variables)
+        return ExpectedRows(variables, tuple(tuple(row) for row in parsed))
+    except (
+        *(SyntaxError, ValueError, KeyError, TypeError, AttributeError),
+        RecursionError,
+    ) as error:
+        kind = "a SPARQL result in JSON" if file.suffix == ".srj" else "a SPARQL result in TSV"
+        raise InputError(f"{file.name} is not {kind} ({error}): repair it") from error
+
+
+# ------------------------------------------------------------------------------------- Comparison
+
+
+def _compare(
+    name: str, question: str, expected: ExpectedRows | bool, result: Table | bool
+) -> CompetencyResult:
+    if isinstance(result, bool) or isinstance(expected, bool):
+        passes = result == expected
+        words = [("true",) if value else ("false",) for value in (expected, result)]
+        return CompetencyResult(
+            name,
+            question,
+            "passes" if passes else "fails",
+            expected=1,
+            found=int(passes),
+            missing=() if passes else (words[0],),
+            unexpected=() if passes else (words[1],),
+        )
+    if sorted(expected.variables) != sorted(result.variables):
+        raise InputError(
+            f"the expected answers have the variables {' '.join(expected.variables)}, the query "
+            f"has {' '.join(result.variables)}"
+        )
+    order = [result.variables.index(variable) for variable in expected.variables]
+    # Terms are compared with texts if the expected answers are texts.
+    is_text = all(isinstance(cell, str) for row in expected.rows for cell in row)
+    found = {
+        tuple(_key(row[column], is_text=is_text) for column in order): _row(row, order)
+        for row in result.rows
+    }
+    unexpected = dict(found)
+    missing: dict[Row, None] = {}
+    matched: set[Row] = set()
+    for row in expected.rows:
+        keys = [key for key in product(*map(_keys, row)) if key in found]
+        for key in keys:
+            unexpected.pop(key, None)
+        shown = tuple(cell if isinstance(cell, str) else plain_text(cell) for cell in row)
+        if keys:
+            matched.add(shown)
+        else:
+            missing[shown] = None
+    state: State = "partly" if matched else "fails"
+    if not missing and not unexpected:
+        state = "passes"
+    return CompetencyResult(
+        name,
+        question,
+        state,
+        len(missing) + len(matched),
+        len(matched),
+        expected.variables,
+        tuple(missing),
+        tuple(sorted(unexpected.values())),
+    )
+
+
+def _row(row: Sequence[Any], order: Iterable[int]) -> Row:
+    return tuple(plain_text(row[column]) for column in order)
+
+
+def _key(term: Any, *, is_text: bool) -> str:
+    """Equal for terms that are compared as equal: numbers by value, others as terms or texts."""
+    if isinstance(term, ox.Literal) and term.datatype.value in _NUMERIC:
+        number = _number(term.value)
+        if number:
+            return number
+    if term is None:
+        return ""
+    if isinstance(term, ox.BlankNode):
+        return "_:"
+    return plain_text(term) if is_text else str(term)
+
+
+def _keys(cell: Any) -> tuple[str, ...]:
+    """The keys of the terms that an expected cell matches; a text may be a number or a string."""
+    if not isinstance(cell, str):
+        return (_key(cell, is_text=False),)
+    if cell.startswith("_:"):
+        return ("_:",)
+    number = _number(cell)
+    return (cell, number) if number else (cell,)
+
+
+def _number(text: str) -> str:
+    """A key for the value of a number; empty for another text."""
+    try:
+        value = Decimal(text.strip())
+    except InvalidOperation:
+        return ""
+    return f"\0{value.normalize() + 0}" if value.is_finite() else ""
+
+
+# -------------------------------------------------------------------------------------- Diagnosis
+
+
+def _with_diagnosis(
+    result: CompetencyResult,
+    text: str,
+    run_query: RunQuery,
+    known: Vocabulary,
+    answer: Table | bool,
+) -> CompetencyResult:
+    """The result with the terms that the graph lacks, and the patterns without a solution."""
+    try:
+        outline = outline_of(text)
+    except QueryError as error:  # syntax that the engine knows and rdflib does not
+        return _replaced(result, (), (), str(error))
+    unused = unused_terms(outline, run_query, known)
+    return _replaced(result, unused, tuple(_stops(result, outline, run_query, answer)))
+
+
+def _replaced(
+    result: CompetencyResult,
+    unused: tuple[UnusedTerm, ...],
+    stops: tuple[Stop, ...],
+    message: str = "",
+) -> CompetencyResult:
+    return replace(result, unused=unused, stops=stops, message=message)
+
+
+def _stops(
+    result: CompetencyResult, outline: QueryOutline, run_query: RunQuery, answer: Table | bool
+) -> Iterable[Stop]:
+    if not result.missing or answer is True:
+        return
+    if answer is False or not answer.rows:
+        pattern = first_without_solutions(outline, run_query, {})
+        if pattern is not None:
+            yield Stop(compact(pattern.text, outline.prefixes))
+            return
+        if answer is False:
+            yield Stop("")
+            return
+    for row in result.missing[:_TRACED]:
+        values = {
+            variable: _is_value(variable, cell)
+            for variable, cell in zip(result.variables, row, strict=True)
+            if cell and not cell.startswith("_:")
+        }
+        pattern = first_without_solutions(outline, run_query, values)
+        yield Stop(compact(pattern.text, outline.prefixes) if pattern else "", row)
+
+
+def _is_value(variable: str, text: str) -> str:
+    """An expression: the variable has this text, or is this number."""
+    expression = f"STR(?{variable}) = {ox.Literal(text)}"
+    if _number(text):
+        datatype = XSD.double if "e" in text.lower() else XSD.decimal
+        number = ox.Literal(text.strip(), datatype=datatype)
+        return f"{expression} || ?{variable} = {number}"
+    return expression
