@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
@@ -22,7 +23,7 @@ from sarag_rdf.errors import UsageError
 
 _NOT_FOR_RESTORE = (
     *("--name", "--replace", "--base-iri", "--language", "--type", "--property"),
-    *("--entity-base", "--label", "--alias", "--description"),
+    *("--entity-base", "--label", "--alias", "--description", "--mapping"),
 )
 
 
@@ -38,9 +39,9 @@ def _repeatable(name: str, help_: str) -> Decorator:
 @click.option(
     "--as",
     "kind",
-    type=click.Choice(["wikibase", "skos", "rdf", "sarag"]),
-    help="Kind of graph: a Wikibase RDF or JSON dump, a SKOS thesaurus, any RDF, or an export of "
-    "sarag.",
+    type=click.Choice(["wikibase", "skos", "rdf", "table", "sarag"]),
+    help="Kind of graph: a Wikibase RDF or JSON dump, a SKOS thesaurus, any RDF, a table (CSV or "
+    "TSV) with a mapping, or an export of sarag.",
 )
 @click.option("--name", help="Name of the imported graph. Default: the name of the file.")
 @click.option("--replace", is_flag=True, help="Replace an imported graph of the same name.")
@@ -55,6 +56,19 @@ def _repeatable(name: str, help_: str) -> Decorator:
 @_repeatable("--label", "rdf: IRI of a property for names.")
 @_repeatable("--alias", "rdf: IRI of a property for alternative names.")
 @_repeatable("--description", "rdf: IRI of a property for descriptions.")
+@click.option(
+    "--mapping",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="table: what rows become, in RML (.ttl) or YARRRML (.yml).",
+)
+@click.option(
+    "--suggest-mapping",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="table: do not import, but write a YARRRML mapping from the columns and the ontologies of "
+    "the graph.",
+)
 @click.option("--no-vectors", is_flag=True, help="Do not embed now, but at the first search.")
 @expansion_option
 @seconds_option
@@ -81,7 +95,7 @@ def command(file: str | None, **options: Any) -> int:
         if options["drop"] is not None:
             return _drop(kg, options["drop"], as_json=as_json)
         if options["kind"] is None:
-            raise UsageError("give the kind of graph: --as wikibase, skos, rdf or sarag")
+            raise UsageError("give the kind of graph: --as wikibase, skos, rdf, table or sarag")
         if options["kind"] == "sarag":
             return _restore(kg, str(file), options)
         return _import(kg, str(file), options)
@@ -122,6 +136,7 @@ def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
             types=options["type"],
             properties=options["property"],
             entity_base=options["entity_base"],
+            mapping=options["mapping"],
             max_expansion=options["max_expansion"],
             max_seconds=options["max_seconds"],
             **{role: options[role] for role in ("label", "alias", "description")},

@@ -12,6 +12,7 @@ from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
+from sarag_rdf.imports.mapping import MappingFile
 from sarag_rdf.imports.options import ImportOptions
 from sarag_rdf.imports.run import ImportReport
 from sarag_rdf.index.plan import Inputs, Plan
@@ -222,9 +223,12 @@ class KnowledgeGraph:
     ) -> ImportReport:
         """Import a file or URL as a read-only graph beside the documents.
 
-        `kind` is ``wikibase``, ``skos`` or ``rdf``; `options` are those of `ImportOptions`. With
-        `embed` the vectors are computed at once, else by the first search.
+        `kind` is ``wikibase``, ``skos``, ``rdf`` or ``table``; `options` are those of
+        `ImportOptions`, with the path of a `mapping`. With `embed` the vectors are computed at
+        once, else by the first search.
         """
+        if options.get("mapping") is not None:
+            options["mapping"] = MappingFile.read(Path(options["mapping"]))
         order = ImportOptions(kind, **options)
         return imports.import_graph(self.session, str(where), order, progress, embed=embed)
 
