@@ -18,7 +18,7 @@ from sarag_rdf.cli.options import (
     open_graph,
     seconds_option,
 )
-from sarag_rdf.cli.output import counted, echo_json, progress_bars
+from sarag_rdf.cli.output import counted, echo_json, open_output, progress_bars
 from sarag_rdf.errors import UsageError
 
 _NOT_FOR_RESTORE = (
@@ -96,6 +96,8 @@ def command(file: str | None, **options: Any) -> int:
             return _drop(kg, options["drop"], as_json=as_json)
         if options["kind"] is None:
             raise UsageError("give the kind of graph: --as wikibase, skos, rdf, table or sarag")
+        if options["suggest_mapping"] is not None:
+            return _suggest(kg, str(file), options)
         if options["kind"] == "sarag":
             return _restore(kg, str(file), options)
         return _import(kg, str(file), options)
@@ -119,6 +121,20 @@ def _restore(kg: Any, file: str, options: dict[str, Any]) -> int:
     else:
         click.echo(f"{options['kg']}: {quads} quads restored")
     return _validate(kg)
+
+
+def _suggest(kg: Any, file: str, options: dict[str, Any]) -> int:
+    """Write a suggested mapping; an existing file is left as it is."""
+    if options["kind"] != "table" or options["mapping"] is not None:
+        raise UsageError("--suggest-mapping needs --as table, and no --mapping")
+    target: Path = options["suggest_mapping"]
+    if target.exists():
+        raise UsageError(f"{target} exists already: give another file")
+    text = kg.suggest_mapping(file)
+    with open_output(target) as output:
+        output.write(text.encode())
+    click.echo(f"{target}: check it, and then  sarag import {file} --as table --mapping {target}")
+    return 0
 
 
 def _import(kg: Any, file: str, options: dict[str, Any]) -> int:

@@ -241,7 +241,7 @@ def _literal(text: str, term: TermMap) -> str:
 
 def _normalized(text: str, datatype: str) -> str:
     if datatype == XSD.boolean.value:
-        return text.lower()
+        return {"yes": "true", "no": "false"}.get(text.lower(), text.lower())
     if datatype == XSD.dateTime.value:
         return text.replace(" ", "T", 1)
     return text

@@ -28,6 +28,7 @@ from sarag_rdf.kg.phrases import Phrases
 from sarag_rdf.kg.quarantine import Quarantine
 from sarag_rdf.kg.query import run_query
 from sarag_rdf.kg.session import Session
+from sarag_rdf.ontology.packaged import common_schema
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import Options
 from sarag_rdf.ports import (
@@ -231,6 +232,20 @@ class KnowledgeGraph:
             options["mapping"] = MappingFile.read(Path(options["mapping"]))
         order = ImportOptions(kind, **options)
         return imports.import_graph(self.session, str(where), order, progress, embed=embed)
+
+    def suggest_mapping(self, where: str | Path) -> str:
+        """A YARRRML mapping for a table, from its columns and the ontologies of the graph.
+
+        Without ontologies in the graph, it follows the packaged one. The text has comments, and
+        wants to be checked by a person.
+        """
+        schema = self.ontologies.schema()
+        return imports.suggest_mapping(
+            self.session,
+            str(where),
+            schema if schema.properties else common_schema(),
+            self.ontologies.prefixes(),
+        )
 
     def imports(self) -> list[Imported]:
         """The imported graphs, by name, complete or not."""
