@@ -38,6 +38,10 @@ _KEYS = {
 _KINDS: dict[str, TermKind] = {"iri": "iri", "literal": "literal", "blanknode": "blank"}
 
 
+_SCHEMES = frozenset({"urn", "mailto", "tel", "geo", "info", "doi", "tag"})
+"""Schemes of IRIs that are not followed by ``//``; other words before a colon are prefixes."""
+
+
 class _Loader(yaml.BaseLoader):
     """Loads all scalars as texts; refuses aliases, which can expand a file, and repeated keys."""
 
@@ -218,8 +222,7 @@ class _Reader:
                 raise self._error(place, f"'{language}' is no language tag")
             return replace(term, kind="literal", is_template=False, language=language)
         datatype = self._expanded(type_)
-        if not is_iri(datatype):
-            raise self._error(place, f"'{type_}' is no IRI: declare its prefix")
+        self._check_prefix(type_, datatype, place)
         return replace(term, kind="literal", is_template=False, datatype=datatype)
 
     def _term(self, value: Any, place: str, default: TermKind) -> TermMap:
@@ -243,9 +246,15 @@ class _Reader:
         term_kind = _KINDS[kind] if kind else "iri" if is_absolute else default
         if term_kind == "iri" and not is_reference and not (parts[0] and is_absolute):
             parts = (self._base + parts[0], *parts[1:])
-        if term_kind == "iri" and len(parts) == 1 and not is_iri(parts[0]):
-            raise self._error(place, f"'{text}' is no IRI: declare its prefix, or give a base")
+        if term_kind == "iri" and parts[0]:
+            self._check_prefix(text, parts[0], place)
         return TermMap(parts, term_kind, is_template=term_kind == "iri" and not is_reference)
+
+    def _check_prefix(self, text: str, iri: str, place: str) -> None:
+        """Raise an error if an IRI, or the start of one, begins with a prefix that is unknown."""
+        scheme = iri.partition(":")[0]
+        if not (is_iri(iri) and (scheme in _SCHEMES or iri.startswith(f"{scheme}://"))):
+            raise self._error(place, f"'{text}' is no IRI: declare its prefix")
 
     def _expanded(self, text: str) -> str:
         prefix, colon, local = text.partition(":")
