@@ -71,7 +71,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "graph": BASE | {"vectors"},
     "derive": BASE | {"graph"},
     "index": BASE | {"graph", "read", "extract", "derive", "rdf"},
-    "imports": BASE | {"graph", "rdf", "wikibase"},
+    "imports": BASE | {"graph", "rdf", "wikibase", "ontology"},
     # questions
     "network": BASE | {"graph", "ontology"},
     "retrieve": STEPS,

@@ -12,6 +12,7 @@ from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
+from sarag_rdf.imports.mapping import MappingFile
 from sarag_rdf.imports.options import ImportOptions
 from sarag_rdf.imports.run import ImportReport
 from sarag_rdf.index.plan import Inputs, Plan
@@ -29,6 +30,7 @@ from sarag_rdf.kg.quarantine import Quarantine
 from sarag_rdf.kg.query import QueryExplanation, explain_query, run_query
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
+from sarag_rdf.ontology.packaged import common_schema
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import Options
 from sarag_rdf.ports import (
@@ -225,11 +227,28 @@ class KnowledgeGraph:
     ) -> ImportReport:
         """Import a file or URL as a read-only graph beside the documents.
 
-        `kind` is ``wikibase``, ``skos`` or ``rdf``; `options` are those of `ImportOptions`. With
-        `embed` the vectors are computed at once, else by the first search.
+        `kind` is ``wikibase``, ``skos``, ``rdf`` or ``table``; `options` are those of
+        `ImportOptions`, with the path of a `mapping`. With `embed` the vectors are computed at
+        once, else by the first search.
         """
+        if options.get("mapping") is not None:
+            options["mapping"] = MappingFile.read(Path(options["mapping"]))
         order = ImportOptions(kind, **options)
         return imports.import_graph(self.session, str(where), order, progress, embed=embed)
+
+    def suggest_mapping(self, where: str | Path) -> str:
+        """A YARRRML mapping for a table, from its columns and the ontologies of the graph.
+
+        Without ontologies in the graph, it follows the packaged one. The text has comments, and
+        wants to be checked by a person.
+        """
+        schema = self.ontologies.schema()
+        return imports.suggest_mapping(
+            self.session,
+            str(where),
+            schema if schema.properties else common_schema(),
+            self.ontologies.prefixes(),
+        )
 
     def imports(self) -> list[Imported]:
         """The imported graphs, by name, complete or not."""

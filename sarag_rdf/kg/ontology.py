@@ -133,7 +133,7 @@ class Ontologies:
 
     def prefixes(self) -> dict[str, str]:
         """Prefix -> namespace of the packaged ontology and of those that are stored."""
-        with self._session.read() as snapshot:
+        with self._session.read(missing_ok=True) as snapshot:
             own = snapshot.own
             return ontology_prefixes(own.store, own.minter.base)
 
