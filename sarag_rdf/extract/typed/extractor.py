@@ -46,9 +46,9 @@ from sarag_rdf.ontology.schema import OntologyProperty, Schema
 from sarag_rdf.ports import Embedder
 from sarag_rdf.types import Relation, Value
 
-THRESHOLD = 0.06
+THRESHOLD = 0.05
 """Least confidence of a statement."""
-_MIN_OBJECT = 0.06
+_MIN_OBJECT = 0.04
 _MAX_PAIRS = 20
 _MAX_PROPERTIES = 2
 _MAX_NAME = 8

@@ -504,7 +504,7 @@ def _example_features(
         return [np.full(shape, np.nan, np.float32)] * EXAMPLE_FEATURES
     path = sentence.path_vectors @ examples.path_vectors.T
     window = sentence.window_vectors @ examples.window_vectors.T
-    both: Floats = (path + window) / 2
+    both: Floats = (path + window) * np.float32(0.5)
     result = []
     columns = {}
     for name, matrix in (("path", path), ("window", window), ("both", both)):
