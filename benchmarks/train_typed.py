@@ -41,7 +41,6 @@ from sarag_rdf.extract.typed.extractor import Scorer, Vectors, topic_of
 from sarag_rdf.extract.typed.features import (
     ExampleVectors,
     SchemaVectors,
-    SentenceVectors,
     Subjects,
     admitted,
     align,
@@ -49,6 +48,7 @@ from sarag_rdf.extract.typed.features import (
     subject_features,
 )
 from sarag_rdf.extract.typed.matching import exact_text, soft_text
+from sarag_rdf.extract.typed.sentence_vectors import SentenceVectors
 from sarag_rdf.extract.typed.trees import FIELDS, BoostedTrees
 from sarag_rdf.kg.registry import make_embedder
 

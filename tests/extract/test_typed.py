@@ -24,8 +24,9 @@ from sarag_rdf.extract.typed.extractor import (
     _joint,
     literal_of,
 )
-from sarag_rdf.extract.typed.features import ExampleNames, SentenceVectors, Subjects, align
+from sarag_rdf.extract.typed.features import ExampleNames, Subjects, align
 from sarag_rdf.extract.typed.ranges import RANGE_KINDS, is_admitted, range_kind
+from sarag_rdf.extract.typed.sentence_vectors import SentenceVectors
 from sarag_rdf.extract.typed.trees import BoostedTrees
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema

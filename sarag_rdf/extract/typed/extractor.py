@@ -30,9 +30,7 @@ from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.extract.typed.features import (
     CALIBRATED,
     ExampleVectors,
-    Floats,
     SchemaVectors,
-    SentenceVectors,
     Subjects,
     admitted,
     align,
@@ -40,6 +38,7 @@ from sarag_rdf.extract.typed.features import (
     subject_features,
 )
 from sarag_rdf.extract.typed.ranges import range_kind
+from sarag_rdf.extract.typed.sentence_vectors import Floats, SentenceVectors
 from sarag_rdf.extract.typed.trees import BoostedTrees, sigmoid
 from sarag_rdf.extract.values import XSD, parse_value
 from sarag_rdf.ontology.schema import OntologyProperty, Schema
