@@ -123,9 +123,10 @@ def main() -> None:
         for ontology, (before, after, size, accepted) in zip(ontologies, results, strict=True):
             print(f"  {ontology.name}: {accepted} of {size} phrases accepted, "
                   f"{before[1]} -> {after[1]} statements", flush=True)  # fmt: skip
-        for name, place in (("before", 0), ("after", 1)):
-            m = ExtractionScores.mean([result[place][0] for result in results])
-            print(f"{suite} {name}: {sum(r[place][1] for r in results)} statements, official "
+        before_all, after_all = [r[0] for r in results], [r[1] for r in results]
+        for name, chosen in (("before", before_all), ("after", after_all)):
+            m = ExtractionScores.mean([scores for scores, _ in chosen])
+            print(f"{suite} {name}: {sum(count for _, count in chosen)} statements, official "
                   f"{m.official_precision:.3f} {m.official_recall:.3f} {m.official_f1:.3f}, strict "
                   f"{m.strict_precision:.3f} {m.strict_recall:.3f} {m.strict_f1:.3f}")  # fmt: skip
 

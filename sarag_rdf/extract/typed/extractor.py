@@ -46,7 +46,9 @@ from sarag_rdf.ports import Embedder
 from sarag_rdf.types import Relation, Value
 
 THRESHOLD = 0.05
-"""Least confidence of a statement."""
+"""Least confidence of a statement, if there are examples."""
+THRESHOLD_WITHOUT_EXAMPLES = 0.08
+"""Least confidence of a statement without examples, when confidences are less certain."""
 _MIN_OBJECT = 0.04
 _MAX_PAIRS = 20
 _MAX_PROPERTIES = 2
@@ -126,7 +128,8 @@ class StatementExtractor:
         self._schema = schema
         self._examples = examples
         self._parse = parse
-        self._threshold = THRESHOLD if threshold is None else threshold
+        default = THRESHOLD if examples else THRESHOLD_WITHOUT_EXAMPLES
+        self._threshold = default if threshold is None else threshold
         self._scorer = scorer or Scorer.packaged(with_examples=bool(examples))
 
     @cached_property
