@@ -5,8 +5,9 @@
 Two pairs of scorers (objects, subjects): with ten examples a property, and with labels only. For
 figures, each ontology gets scorers that were trained on the other folds (``--folds`` groups of
 ontologies); they are written to ``FOLDER/scorers`` for ``sarag evaluate extraction --scorers``.
-With ``--package`` the scorers of all ontologies are written into the library. scikit-learn is
-needed here and not in the library. Parsed sentences and vectors are cached in the folder.
+With ``--package`` the scorers of all ontologies are written into the library. scikit-learn (of
+the extra ``dev``) is needed here and not in the library. Parsed sentences and vectors are cached
+in the folder.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import argparse
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,19 +35,20 @@ from sarag_rdf.evaluation.text2kgbench import (
     sample_examples,
 )
 from sarag_rdf.extract.spacy.pipeline import load_pipeline
+from sarag_rdf.extract.typed.contexts import sentences_of
 from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.extract.typed.extractor import Scorer, Vectors, topic_of
 from sarag_rdf.extract.typed.features import (
     ExampleVectors,
     SchemaVectors,
-    SentenceVectors,
     Subjects,
     admitted,
     align,
     object_features,
     subject_features,
 )
-from sarag_rdf.extract.typed.matching import soft_text
+from sarag_rdf.extract.typed.matching import exact_text, soft_text
+from sarag_rdf.extract.typed.sentence_vectors import SentenceVectors
 from sarag_rdf.extract.typed.trees import FIELDS, BoostedTrees
 from sarag_rdf.kg.registry import make_embedder
 
@@ -78,6 +80,7 @@ class Data:
     schema: SchemaVectors
     examples: ExampleVectors | None
     rows: list[Row]
+    embed: Vectors
 
 
 class CachedVectors(Vectors):
@@ -117,7 +120,12 @@ def build(
     schema = SchemaVectors.of(ontology.schema, embed)
     examples = [example_of(ontology, s) for s in sample_examples(ontology, per_property)]
     vectors = (
-        ExampleVectors.of(schema, examples, [docs[e.text] for e in examples], embed)
+        ExampleVectors.of(
+            schema,
+            examples,
+            [[SentenceVectors.of(s, embed) for s in sentences_of(docs[e.text])] for e in examples],
+            embed,
+        )
         if examples
         else None
     )
@@ -125,7 +133,7 @@ def build(
     rows = []
     for sentence in ontology.test[: LIMIT[ontology.suite]]:
         example, topic = example_of(ontology, sentence), ""
-        for span in docs[sentence.text].sents:
+        for span in sentences_of(docs[sentence.text]):
             own = SentenceVectors.of(span, embed)
             if not own.candidates:
                 continue
@@ -137,15 +145,15 @@ def build(
                     gold[index, places[statement.property]] = True
             rows.append(Row(own, mask, features, gold, example, main_subject(sentence), topic))
             topic = topic or topic_of(own)
-    return Data(ontology, schema, vectors, rows)
+    return Data(ontology, schema, vectors, rows, embed)
 
 
 def fit(features: np.ndarray, gold: np.ndarray, weights: np.ndarray | None) -> BoostedTrees:
     """Gradient boosting as arrays; features that are missing in all rows are not used."""
     features = np.where(np.isnan(features).all(axis=0), 0, features)
     model = HistGradientBoostingClassifier(
-        max_iter=100, max_leaf_nodes=15, learning_rate=0.1, min_samples_leaf=30,
-        l2_regularization=1.0, early_stopping=False, random_state=0,
+        max_iter=100, max_leaf_nodes=15, learning_rate=0.1, min_samples_leaf=50,
+        l2_regularization=1.0, max_features=0.3, early_stopping=False, random_state=0,
     )  # fmt: skip
     model.fit(features, gold, sample_weight=weights)
     return arrays_of(model)
@@ -211,6 +219,13 @@ def scores_of(row: Row, objects: BoostedTrees) -> np.ndarray:
     return scores
 
 
+def equal_names(
+    names: Sequence[str], right: Iterable[str], normalize: Callable[[str], str]
+) -> list[bool]:
+    keys = {normalize(name) for name in right}
+    return [normalize(name) in keys for name in names]
+
+
 def subject_rows(data: Data, scores: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Features and labels of the subjects of gold pairs, each without and with the title."""
     features, gold = [], []
@@ -221,12 +236,12 @@ def subject_rows(data: Data, scores: Sequence[np.ndarray]) -> tuple[np.ndarray, 
             if candidate.value:
                 keys.add(soft_text(candidate.value.lexical))
             right = {
-                soft_text(s.subject)
+                s.subject
                 for s in row.example.statements
                 if s.property == iri and soft_text(s.object) in keys
             }
             for title in dict.fromkeys((row.topic, row.title)):
-                subjects = Subjects.of(row.vectors, title)
+                subjects = Subjects.of(row.vectors, title, data.embed)
                 if not subjects.candidates:
                     continue
                 best = dict(zip(row.vectors.candidates, own.max(axis=1), strict=True))
@@ -237,7 +252,9 @@ def subject_rows(data: Data, scores: Sequence[np.ndarray]) -> tuple[np.ndarray, 
                         as_object,
                     )
                 )  # fmt: skip
-                gold.append([soft_text(c.text) in right for c in subjects.candidates])
+                names = [c.text for c in subjects.candidates]
+                own_gold = equal_names(names, right, exact_text)
+                gold.append(own_gold if any(own_gold) else equal_names(names, right, soft_text))
     return np.concatenate(features), np.concatenate(gold)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +12,7 @@ import click
 from sarag_rdf.cli.indexing import echo_discarded
 from sarag_rdf.cli.options import embedder_option, endpoint_of, endpoint_options, json_option
 from sarag_rdf.cli.output import echo_json, progress_bars
+from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -131,15 +134,21 @@ def _run(
     from sarag_rdf.evaluation import extraction_run
 
     total = sum(len(ontology.test[: options["limit"]]) for ontology in ontologies)
+    results = []
     with progress_bars() as progress:
-        return list(
-            extraction_run.evaluate_extraction(
-                ontologies,
-                make,
-                examples_per_property=options["examples_per_property"],
-                limit=options["limit"],
-                titled=options["titled"],
-                seed=options["seed"],
-                advance=progress("extracting", total),
-            )
-        )
+        started = monotonic()
+        for result in extraction_run.evaluate_extraction(
+            ontologies,
+            make,
+            examples_per_property=options["examples_per_property"],
+            limit=options["limit"],
+            titled=options["titled"],
+            seed=options["seed"],
+            advance=progress("extracting", total),
+        ):
+            results.append(result)
+            if not sys.stderr.isatty():  # there is no bar
+                done = f"{result.sentences} sentences, {result.examples} examples"
+                note(f"{result.name}: {done}, {monotonic() - started:.0f} s")
+                started = monotonic()
+    return results

@@ -84,8 +84,7 @@ def evaluate_extraction(
         predictions: dict[str, list[Triple]] = {}
         found = extractor.relations([document for document, _ in documents])
         for (_, members), relations in zip(documents, found, strict=True):
-            for relation in relations:
-                id_ = _sentence_of(relation, members)
+            for id_, relation in _located(relations, members):
                 predictions.setdefault(id_, []).append(triple_of(ontology, relation, style))
             advance(len(members))
         titles = {member.id: document.title for document, group in documents for member in group}
@@ -164,7 +163,13 @@ def triple_of(ontology: BenchmarkOntology, relation: Relation, style: LiteralSty
     subject, object_ = (
         (object_, relation.subject) if relation.inverse else (relation.subject, object_)
     )
-    return Triple(subject, label, object_, relation.value.text if relation.value else "")
+    source = relation.value.text if relation.value else ""
+    return Triple(_straight(subject), label, _straight(object_), source)
+
+
+def _straight(text: str) -> str:
+    """With the straight apostrophes of the benchmark."""
+    return text.replace("\u2019", "'")
 
 
 def _untitled(sentences: Iterable[Sentence]) -> Iterator[tuple[Document, list[Sentence]]]:
@@ -185,11 +190,23 @@ def _titled(sentences: Iterable[Sentence]) -> Iterator[tuple[Document, list[Sent
         yield Document(members[0].id, members[0].id, title, text, 0, len(text)), members
 
 
-def _sentence_of(relation: Relation, members: Sequence[Sentence]) -> str:
-    """The id of the sentence of the benchmark that contains the sentence of the relation."""
-    key = " ".join(relation.text.split())
-    containing = (m.id for m in members if key in " ".join(m.text.split()))
-    return next(containing, members[0].id)
+def _located(
+    relations: Iterable[Relation], members: Sequence[Sentence]
+) -> Iterator[tuple[str, Relation]]:
+    """Each relation with the id of the sentence of the benchmark that contains its sentence.
+
+    Of several such sentences, as a short one may be a part of many, it is the first that does not
+    have the relation already.
+    """
+    texts = [" ".join(member.text.split()) for member in members]
+    seen: set[tuple[str, Relation]] = set()
+    for relation in relations:
+        key = " ".join(relation.text.split())
+        containing = [m.id for m, text in zip(members, texts, strict=True) if key in text]
+        ids = containing or [members[0].id]
+        id_ = next((i for i in ids if (i, relation) not in seen), ids[0])
+        seen.add((id_, relation))
+        yield id_, relation
 
 
 def report(results: Sequence[OntologyResult], setting: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,8 +251,8 @@ class _TypedExtractor:
 
     def relations(self, documents: Sequence[Document]) -> Iterator[list[Relation]]:
         docs = self._parse([document.text for document in documents])
-        for document, doc in zip(documents, docs, strict=True):
-            yield self._extractor.relations(doc, document.title)
+        titles = (document.title for document in documents)
+        yield from self._extractor.relations_of_all(zip(docs, titles, strict=True))
 
 
 def typed_extractor(

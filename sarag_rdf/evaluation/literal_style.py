@@ -8,6 +8,7 @@ Without examples a literal is written in its lexical form.
 
 from __future__ import annotations
 
+import re
 import string
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -31,11 +32,13 @@ class LiteralStyle:
         """Learn from an object of the gold statements and the text or value it stands for."""
         gold = gold.replace("_", " ")
         for name, form in forms_of(text, value):
-            if form in gold and len(gold) - len(form) < _LONGEST:
-                template = (
-                    gold.replace("{", "{{").replace("}", "}}").replace(form, f"{{{name}}}", 1)
-                )
+            around = _around(form, gold)
+            if around is not None and len(gold) - len(form) < _LONGEST:
+                before, after = (part.replace("{", "{{").replace("}", "}}") for part in around)
+                template = f"{before}{{{name}}}{after}"
                 self._of_property[property_][template] += 1
+                if any(map(str.isalpha, before + after)):  # a unit of this property only
+                    template = f"{{{name}}}"
                 self._of_kind[_kind(value)][template] += 1
                 return
 
@@ -48,6 +51,17 @@ class LiteralStyle:
                 if names <= forms.keys():
                     return template.format(**forms)
         return forms.get("lexical", text)
+
+
+def _around(form: str, gold: str) -> tuple[str, str] | None:
+    """What is before and after a form in a text, if it is no part of a longer word or number."""
+    for match in re.finditer(re.escape(form), gold):
+        before, after = gold[: match.start()], gold[match.end() :]
+        if not (before[-1:].isalnum() and form[:1].isalnum()) and not (
+            re.match(r"\w|[.,]\d", after) and form[-1:].isalnum()
+        ):
+            return before, after
+    return None
 
 
 def _kind(value: Value | None) -> str:

@@ -12,6 +12,7 @@ from sarag_rdf.errors import InputError, TruncatedReplyError, UsageError
 from sarag_rdf.evaluation.extraction import ExtractionScores, score_ontology, soft_key, strict_key
 from sarag_rdf.evaluation.extraction_run import (
     ModelExtractors,
+    _located,
     evaluate_extraction,
     example_of,
     lines,
@@ -174,7 +175,10 @@ def test_styles_are_learned_from_examples() -> None:
     assert style.write("p:closed", other.text, other) == "06 June 1911"
     height = Value("20 m", "20", XSD + "integer")
     assert style.write("p:height", "20 m", height) == "20.0 (metres)"
-    assert style.write("p:new", "20 m", height) == "20.0 (metres)"
+    assert style.write("p:new", "20 m", height) == "20.0"
+    cost = Value("1,060 marks", "1060", XSD + "integer")
+    style.learn("p:cost", "10600", cost.text, cost)
+    assert style.write("p:cost", cost.text, cost) == "1060.0", "learned from a part of a number"
     assert style.write("p:name", "Ona", None) == "Ona"
 
 
@@ -203,6 +207,15 @@ class Scripted:
                     Relation("Ona", "on", "Crane Light", TEST[0][0], 0.9, iri + "island", True)
                 )
             yield found
+
+
+def test_relations_of_repeated_sentences_are_those_of_each() -> None:
+    """A sentence that is also a part of another gives its statements to both, in order."""
+    members = [Sentence("1", "It is in Hov. It is old.", ()), Sentence("2", "It is in Hov.", ())]
+    relation = Relation("Ona", "is in", "Hov", "It is in Hov.")
+    other = Relation("Ona", "is", "old", "It is old.")
+    located = [(id_, r.object) for id_, r in _located([relation, other, relation], members)]
+    assert located == [("1", "Hov"), ("1", "old"), ("2", "Hov")]
 
 
 @pytest.mark.parametrize("titled", [False, True])

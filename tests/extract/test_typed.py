@@ -8,15 +8,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 from spacy.language import Language
+from spacy.tokens import Doc
 
 from sarag_rdf.errors import InputError, MissingDependencyError
 from sarag_rdf.extract import typed
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor, load_pipeline
-from sarag_rdf.extract.typed.candidates import KINDS, find_candidates
-from sarag_rdf.extract.typed.contexts import path_phrase
+from sarag_rdf.extract.typed.calibration import Calibration
+from sarag_rdf.extract.typed.candidates import KINDS, Candidate, find_candidates
+from sarag_rdf.extract.typed.contexts import path_phrase, sentences_of
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement, read_examples
-from sarag_rdf.extract.typed.extractor import Scorer, StatementExtractor, Vectors, literal_of
+from sarag_rdf.extract.typed.extractor import (
+    Scorer,
+    StatementExtractor,
+    Vectors,
+    _joint,
+    literal_of,
+)
+from sarag_rdf.extract.typed.features import ExampleNames, Subjects, align
 from sarag_rdf.extract.typed.ranges import RANGE_KINDS, is_admitted, range_kind
+from sarag_rdf.extract.typed.sentence_vectors import SentenceVectors
 from sarag_rdf.extract.typed.trees import BoostedTrees
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
@@ -84,6 +94,10 @@ def texts(pipeline: Language, sentence: str) -> dict[str, str]:
         ("She worked at the University of the Western Isles.",
          {"University of the Western Isles": "organization"}),
         ("Gull Light is in Ona, Norway.", {"Ona, Norway": "name", "Norway": "place"}),
+        (
+            "The mill of Lund, Reed and Pugh stands in Hov, Sandefjord, Norway.",
+            {"Lund, Reed and Pugh": "name", "Hov, Sandefjord, Norway": "name"},
+        ),
     ],
 )  # fmt: skip
 def test_candidates(pipeline: Language, sentence: str, expected: dict[str, str]) -> None:
@@ -101,6 +115,47 @@ def test_candidates_are_text_of_the_sentence(pipeline: Language) -> None:
             assert candidate.text in doc[candidate.begin : candidate.end].text
             assert candidate.kind in KINDS
     assert "Nora Light" not in texts(pipeline, "The A-Nora Light stands on Ona.")
+
+
+def test_no_sentence_goes_beyond_a_blank_line(pipeline: Language) -> None:
+    doc = Doc(pipeline.vocab, ["Ada", "Brook", "\n\n", "Owen", "Reed", "\n", "left", "."])
+    doc[0].is_sent_start = True
+    for token in doc[1:]:
+        token.is_sent_start = False
+    assert [" ".join(s.text.split()) for s in sentences_of(doc)] == [
+        "Ada Brook",
+        "Owen Reed left .",
+    ]
+
+
+def test_dates_are_no_subjects(pipeline: Language) -> None:
+    (sentence,) = pipeline("On 3 May 1901 Ada Brook left Cardiff.").sents
+    embed = Vectors(HashEmbedder())
+    subjects = Subjects.of(SentenceVectors.of(sentence, embed), "Ona", embed)
+    found = [candidate.text for candidate in subjects.candidates]
+    assert "Ada Brook" in found
+    assert found[-1] == "Ona"
+    assert not {"3 May 1901", "May", "1901"} & set(found)
+    assert len(subjects.name_vectors) == len(found)
+
+
+def test_objects_with_the_spelling_of_the_example_come_first(pipeline: Language) -> None:
+    (sentence,) = pipeline("Ona Rovers (Ona) play in Hov.").sents
+    candidates = find_candidates(sentence)
+    statement = ExampleStatement("x", f"{EX}teacher", "Ona Rovers")
+    (index,) = align(candidates, Example(sentence.text, (statement,)))
+    assert candidates[index].text == "Ona Rovers"
+    accented = Example(sentence.text, (ExampleStatement("x", f"{EX}teacher", "H\u00f3v"),))
+    assert [candidates[index].text for index in align(candidates, accented)] == ["Hov"]
+
+
+def test_names_of_examples_are_not_learned_by_heart() -> None:
+    vectors = np.eye(2, dtype=np.float32)
+    none = np.array([0, 0])
+    names = ExampleNames(vectors, ("hov", "pilot"), none, np.array([0, 1]))
+    place, noun = Candidate(0, 1, "Hov", "place", 0), Candidate(1, 2, "pilot", "noun", 1)
+    assert names.similarities(vectors, [place, noun]).tolist() == [[-1, 0], [0, 1]]
+    assert names.without(0).keys == ("pilot",)
 
 
 def test_paths_leave_names_out(pipeline: Language) -> None:
@@ -151,6 +206,39 @@ def test_boosted_trees_worked_by_hand() -> None:
     assert np.allclose(again.predict(rows), expected)
 
 
+def test_calibration_follows_many_examples_and_trusts_the_scorer_with_few() -> None:
+    """The scorer is sure of nothing; the statements are those with a large feature."""
+    features = np.array([[0.0], [0.1], [0.9], [1.0]], np.float32)
+    odds, gold = np.full(4, -4.0), np.array([False, False, True, True])
+    none, rows = np.array([np.nan], np.float32), np.zeros(4, np.int64)
+
+    def fitted(times: int) -> np.ndarray:
+        columns = [np.concatenate([a] * times) for a in (odds, features, rows, gold)]
+        return Calibration.fit(*columns, 1).log_odds(odds, features, rows)
+
+    few, many = fitted(1), fitted(200)
+    assert (np.diff(many) > 0).all()
+    assert many[3] > 0 > many[0]
+    assert np.ptp(few) < np.ptp(many) / 2
+    missing = Calibration.fit(odds, features, rows, gold, 1).log_odds(
+        odds[:1], none[None], rows[:1]
+    )
+    assert np.isfinite(missing).all()
+
+
+def test_properties_of_one_domain_prefer_one_subject() -> None:
+    """Two sure pairs outvote a doubtful third; a property of another domain does not vote."""
+    subjects = Subjects(
+        (Candidate(0, 1, "Ada", "person", 0), Candidate(1, 2, "Hov", "place", 1)),
+        False,
+        np.zeros((2, 1), np.float32),
+    )
+    probabilities = np.array([[0.9, 0.1], [0.9, 0.1], [0.45, 0.5], [0.45, 0.5]])
+    domains = [("p",), ("p",), ("p",), ("q",)]
+    result = _joint(probabilities, np.ones(4), domains, subjects)
+    assert result.argmax(axis=1).tolist() == [0, 0, 0, 1]
+
+
 @pytest.mark.parametrize("with_examples", [True, False])
 def test_scorers_are_packaged_and_small(with_examples: bool) -> None:
     scorer = Scorer.packaged(with_examples=with_examples)
@@ -181,6 +269,14 @@ def test_statements_fit_the_schema_and_the_text(pipeline: Language) -> None:
         literals = [r.object for r in relations if r.value]
         assert len(literals) == len(set(literals))
         assert relations == extractor.relations(pipeline(TEXT), "Ada Brook")
+
+
+def test_documents_in_batches_have_the_statements_of_each(pipeline: Language) -> None:
+    extractor = StatementExtractor(
+        SCHEMA, Vectors(HashEmbedder()), EXAMPLES, pipeline.pipe, threshold=0.001
+    )
+    docs = [(pipeline(TEXT), "Ada Brook"), (pipeline("Owen Reed was born in Hov."), "")]
+    assert list(extractor.relations_of_all(docs)) == [extractor.relations(*doc) for doc in docs]
 
 
 def test_a_schema_without_properties_gives_nothing(pipeline: Language) -> None:

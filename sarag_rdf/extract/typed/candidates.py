@@ -43,13 +43,16 @@ _LABELS: dict[str, CandidateKind] = {
 """OntoNotes labels -> kinds."""
 _WORD = r"(?:[A-Z\u00c0-\u00de0-9][\w'’.&/-]*)"
 _BRIDGE = (
-    r"(?:of the|of|the|and|&|for|de la|de|la|du|da|di|von|van|der|in|at|on|to|with|from|[-–,])"
+    r"(?:of the|of|the|and|&|for|de la|de|la|du|dos|das|da|do|del|di|y|von|van|der|"
+    r"in|at|on|to|with|from|[-–,])"
 )
 _RUN = re.compile(
     rf"(?<![\w])(?:[A-Z\u00c0-\u00de][\w'’.&/-]*|\d[\w.]*(?=\s[A-Z]))(?:\s{_WORD})*"
     rf"(?:,?\s{_BRIDGE}\s{_WORD}(?:\s{_WORD})*){{0,2}}(?:\s\((?!born|n\.|c\.)[^\W\d][\w\s.'-]{{1,30}}\))?"
 )
 _PLACE_PAIR = re.compile(rf"(?<!\w){_WORD}(?:\s{_WORD})*,\s{_WORD}(?:\s{_WORD}){{0,2}}")
+_PLACE_TRIPLE = re.compile(rf"{_PLACE_PAIR.pattern},\s{_WORD}(?:\s{_WORD}){{0,2}}")
+_FIRM = re.compile(rf"(?<!\w){_WORD},\s{_WORD},?\s(?:and|&)\s{_WORD}(?:\s{_WORD}){{0,2}}")
 _QUOTED = re.compile(
     r"[\"“”](?P<double>[^\"“”]{2,100})[\"“”]|(?<!\w)['‘](?P<single>[^'‘’]{2,80})['’](?!\w)"
 )
@@ -147,7 +150,7 @@ def _all(sentence: Span) -> Iterator[Candidate]:
             yield from _candidate(doc[token.i : token.i + 1], "noun")
     for match in _RUN.finditer(text):
         yield from _runs(doc, offset + match.start(), match[0])
-    for match in _PLACE_PAIR.finditer(text):
+    for match in (m for p in (_PLACE_PAIR, _PLACE_TRIPLE, _FIRM) for m in p.finditer(text)):
         end = match.start() + len(match[0].rstrip(".,'’"))
         span = doc.char_span(offset + match.start(), offset + end)
         if span is not None:
@@ -196,6 +199,8 @@ def _runs(doc: Doc, begin: int, text: str) -> Iterator[Candidate]:
 def _lead(sentence: Span) -> Iterator[Candidate]:
     """The words before the first verb, comma or bracket."""
     text, start = sentence.text, _lead_start(sentence)
+    if sentence[0].pos_ in ("ADP", "SCONJ"):
+        return
     match = _LEAD_END.search(text)
     ends = [match.start()] if match else []
     for token in sentence:

@@ -39,6 +39,19 @@ _OF_VERB = frozenset({"prt", "neg", "acomp", "attr", "oprd", "dobj", "agent", "a
 _MODIFIERS = frozenset({"amod", "compound", "nmod", "poss", "nummod", "appos"})
 
 
+def sentences_of(doc: Doc) -> Iterator[Span]:
+    """The sentences of a text; none goes beyond a blank line, as those of the parser may."""
+    for sentence in doc.sents:
+        begin = sentence.start
+        for token in sentence:
+            if token.is_space and token.text.count("\n") > 1:
+                if token.i > begin:
+                    yield doc[begin : token.i]
+                begin = token.i + 1
+        if begin < sentence.end:
+            yield doc[begin : sentence.end]
+
+
 def path_tokens(doc: Doc, candidate: Candidate) -> list[Token]:
     """The tokens of the path phrase in the order of the text."""
     return [doc[index] for index in sorted(_path(doc, candidate))]

@@ -8,7 +8,7 @@ long as they agree with those accepted before:
 - no overlapping objects, except that one name may be the object of two properties;
 - one property for a literal;
 - one value of a subject for a property of dates or numbers, and for a functional property;
-- the subject fits the domain, and the object the range.
+- no statement the other way round between two names.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
+from sarag_rdf.extract.typed.calibration import Calibration
 from sarag_rdf.extract.typed.candidates import Candidate
-from sarag_rdf.extract.typed.contexts import path_phrase
+from sarag_rdf.extract.typed.contexts import path_phrase, sentences_of
 from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.extract.typed.features import (
+    CALIBRATED,
     ExampleVectors,
-    Floats,
     SchemaVectors,
-    SentenceVectors,
     Subjects,
     admitted,
     align,
@@ -37,19 +38,25 @@ from sarag_rdf.extract.typed.features import (
     subject_features,
 )
 from sarag_rdf.extract.typed.ranges import range_kind
+from sarag_rdf.extract.typed.sentence_vectors import Floats, SentenceVectors
 from sarag_rdf.extract.typed.trees import BoostedTrees, sigmoid
 from sarag_rdf.extract.values import XSD, parse_value
 from sarag_rdf.ontology.schema import OntologyProperty, Schema
 from sarag_rdf.ports import Embedder
 from sarag_rdf.types import Relation, Value
 
-THRESHOLD = 0.08
-"""Least confidence of a statement."""
-_MIN_OBJECT = 0.08
-_MAX_PAIRS = 14
+THRESHOLD = 0.05
+"""Least confidence of a statement, if there are examples."""
+THRESHOLD_WITHOUT_EXAMPLES = 0.08
+"""Least confidence of a statement without examples, when confidences are less certain."""
+_MIN_OBJECT = 0.04
+_MAX_PAIRS = 20
 _MAX_PROPERTIES = 2
 _MAX_NAME = 8
-_MAX_BIAS = 2.0
+_JOINT_POWER = 0.5
+_LEAST_SHARE = 0.02
+_BATCH = 64
+"""Number of documents that are embedded together."""
 
 
 Parse = Callable[[Sequence[str]], Iterable[Doc]]
@@ -121,7 +128,8 @@ class StatementExtractor:
         self._schema = schema
         self._examples = examples
         self._parse = parse
-        self._threshold = THRESHOLD if threshold is None else threshold
+        default = THRESHOLD if examples else THRESHOLD_WITHOUT_EXAMPLES
+        self._threshold = default if threshold is None else threshold
         self._scorer = scorer or Scorer.packaged(with_examples=bool(examples))
 
     @cached_property
@@ -132,52 +140,70 @@ class StatementExtractor:
     def _example_vectors(self) -> ExampleVectors | None:
         if not self._examples or self._parse is None:
             return None
-        docs = list(self._parse([example.text for example in self._examples]))
-        return ExampleVectors.of(self._properties, self._examples, docs, self._embed)
+        return ExampleVectors.of(
+            self._properties, self._examples, self._example_sentences, self._embed
+        )
 
     @cached_property
-    def _biases(self) -> NDArray[np.float64]:
-        """For each property a number that is added to the log-odds of its objects.
+    def _example_sentences(self) -> list[list[SentenceVectors]]:
+        """The sentences of each example, parsed."""
+        docs = self._parse([example.text for example in self._examples]) if self._parse else []
+        return self._vectors_of(list(docs))
 
-        It makes the expected number of objects in the examples, each scored without itself, equal
-        to their true number: an adjustment to the class frequencies of another text (Saerens,
-        Latinne and Decaestecker, 2002). Properties without examples get that of all together.
-        """
+    def _vectors_of(self, docs: Sequence[Doc]) -> list[list[SentenceVectors]]:
+        """The sentences of each document, embedded together."""
+        sentences = [list(sentences_of(doc)) for doc in docs]
+        vectors = iter(
+            SentenceVectors.of_all([s for group in sentences for s in group], self._embed)
+        )
+        return [list(islice(vectors, len(group))) for group in sentences]
+
+    @cached_property
+    def _calibration(self) -> Calibration | None:
+        """The adjustment of the scorer of objects to the examples, each scored without itself."""
         schema, examples = self._properties, self._example_vectors
-        size = len(schema.properties)
-        if examples is None or self._parse is None:
-            return np.zeros(size)
-        logits: list[list[NDArray[np.float64]]] = [[] for _ in range(size)]
-        gold = np.zeros(size)
+        if examples is None:
+            return None
         places = {p.iri: row for row, p in enumerate(schema.properties)}
-        docs = self._parse([example.text for example in self._examples])
-        for origin, (example, doc) in enumerate(zip(self._examples, docs, strict=True)):
+        odds, compared, rows, gold = [], [], [], []
+        for origin, (example, sentences) in enumerate(
+            zip(self._examples, self._example_sentences, strict=True)
+        ):
             others = examples.without(origin)
-            for sentence in doc.sents:
-                vectors = SentenceVectors.of(sentence, self._embed)
+            for vectors in sentences:
                 mask = admitted(vectors, schema)
                 if not mask.any():
                     continue
-                features = object_features(vectors, schema, others, self._embed)
-                odds = np.full(mask.shape, -np.inf)
-                odds[mask] = self._scorer.objects.log_odds(features[mask])
-                for row in range(size):
-                    logits[row].append(odds[:, row])
-                for statements in align(vectors.candidates, example).values():
+                features = object_features(vectors, schema, others, self._embed)[mask]
+                stated = np.zeros(mask.shape, np.bool_)
+                for index, statements in align(vectors.candidates, example).items():
                     for statement in statements:
-                        gold[places[statement.property]] += 1
-        joined = [np.concatenate(column or [np.array([-np.inf])]) for column in logits]
-        overall = _bias(np.concatenate(joined), gold.sum())
-        return np.array(
-            [
-                _bias(odds, number) if number else overall
-                for odds, number in zip(joined, gold, strict=True)
-            ]
+                        stated[index, places[statement.property]] = True
+                odds.append(self._scorer.objects.log_odds(features))
+                compared.append(features[:, CALIBRATED])
+                rows.append(np.nonzero(mask)[1])
+                gold.append(stated[mask])
+        if not any(stated.any() for stated in gold):
+            return None
+        return Calibration.fit(
+            np.concatenate(odds),
+            np.concatenate(compared),
+            np.concatenate(rows),
+            np.concatenate(gold),
+            len(places),
         )
 
     def relations(self, doc: Doc, title: str = "") -> list[Relation]:
         """The statements of a document as typed relations, in the order of sentences."""
         return [relation_of(statement) for statement in self.statements(doc, title)]
+
+    def relations_of_all(self, docs: Iterable[tuple[Doc, str]]) -> Iterator[list[Relation]]:
+        """The typed relations of each document; documents are embedded in batches."""
+        remaining = iter(docs)
+        while batch := list(islice(remaining, _BATCH)):
+            vectors = self._vectors_of([doc for doc, _ in batch])
+            for (_, title), sentences in zip(batch, vectors, strict=True):
+                yield [relation_of(statement) for statement in self._statements(sentences, title)]
 
     def statements(self, doc: Doc, title: str = "") -> Iterator[TypedStatement]:
         """The accepted statements of each sentence, best first.
@@ -185,19 +211,28 @@ class StatementExtractor:
         The topic is the title; without one it is the name at the beginning of the first sentence,
         which later sentences may leave out.
         """
-        if not self._schema.properties:
-            return
+        if self._schema.properties:
+            yield from self._statements(self._vectors_of([doc])[0], title)
+
+    def _statements(
+        self, sentences: Iterable[SentenceVectors], title: str
+    ) -> Iterator[TypedStatement]:
         topic = ""
-        for sentence in doc.sents:
-            vectors = SentenceVectors.of(sentence, self._embed)
+        for vectors in sentences:
             if not vectors.candidates:
                 continue
-            pairs = self._pairs(vectors, Subjects.of(vectors, title or topic))
+            subjects = Subjects.of(vectors, title or topic, self._embed)
+            pairs = self._pairs(vectors, subjects, joint=not title)
             yield from self._accepted(pairs)
             topic = topic or topic_of(vectors)
 
-    def _pairs(self, vectors: SentenceVectors, subjects: Subjects) -> list[TypedStatement]:
-        """The best pairs of object and property, each with its most probable subject."""
+    def _pairs(
+        self, vectors: SentenceVectors, subjects: Subjects, *, joint: bool
+    ) -> list[TypedStatement]:
+        """The best pairs of object and property, each with its most probable subject.
+
+        With `joint` the properties of one domain in a sentence prefer the same subject.
+        """
         schema, examples = self._properties, self._example_vectors
         mask = admitted(vectors, schema)
         if not mask.any() or not subjects.candidates:
@@ -205,27 +240,43 @@ class StatementExtractor:
         features = object_features(vectors, schema, examples, self._embed)
         scores = np.zeros(mask.shape)
         odds = self._scorer.objects.log_odds(features[mask])
-        scores[mask] = sigmoid(odds + np.broadcast_to(self._biases, mask.shape)[mask])
+        if self._calibration is not None:
+            compared = features[mask][:, CALIBRATED]
+            odds = self._calibration.log_odds(odds, compared, np.nonzero(mask)[1])
+        scores[mask] = sigmoid(odds)
         order = np.argsort(-scores, axis=None, kind="stable")[:_MAX_PAIRS]
         chosen = [divmod(int(place), mask.shape[1]) for place in order]
         chosen = [(index, row) for index, row in chosen if scores[index, row] >= _MIN_OBJECT]
         best = dict(zip(vectors.candidates, scores.max(axis=1), strict=True))
         as_object = np.array([best.get(c, 0.0) for c in subjects.candidates], np.float32)
+        if not chosen:
+            return []
         last = len(subjects.candidates) - 1
+        rows = [
+            subject_features(
+                vectors, subjects, vectors.candidates[index], row, schema, examples, as_object
+            )
+            for index, row in chosen
+        ]
+        probabilities = self._scorer.subjects.predict(np.concatenate(rows))
+        probabilities = probabilities.reshape(len(chosen), -1)
+        preferences = probabilities
+        if joint:
+            weights = np.array([scores[pair] for pair in chosen])
+            domains = [schema.properties[row].domains for _, row in chosen]
+            preferences = _joint(probabilities, weights, domains, subjects)
         pairs = []
-        for index, row in chosen:
-            object_ = vectors.candidates[index]
-            rows = subject_features(vectors, subjects, object_, row, schema, examples, as_object)
-            probabilities = self._scorer.subjects.predict(rows)
-            place = int(probabilities.argmax())
-            confidence = float(scores[index, row] * np.sqrt(probabilities[place]))
+        for (index, row), of_pair, preferred in zip(
+            chosen, probabilities, preferences, strict=True
+        ):
+            place = int(preferred.argmax())
             pairs.append(
                 TypedStatement(
                     vectors.sentence,
                     subjects.candidates[place],
                     schema.properties[row],
-                    object_,
-                    confidence,
+                    vectors.candidates[index],
+                    float(scores[index, row] * np.sqrt(of_pair[place])),
                     subjects.has_title and place == last,
                 )
             )
@@ -243,16 +294,26 @@ class StatementExtractor:
                     yield pair
 
 
-def _bias(log_odds: NDArray[np.float64], number: float) -> float:
-    """The number that, added to log-odds, makes the sum of probabilities the given number."""
-    low, high = -_MAX_BIAS, _MAX_BIAS
-    for _ in range(30):
-        middle = (low + high) / 2
-        if sigmoid(log_odds + middle).sum() < number:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+def _joint(
+    probabilities: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    domains: Sequence[tuple[str, ...]],
+    subjects: Subjects,
+) -> NDArray[np.float64]:
+    """Odds of subjects, shape (pairs, subjects), times a power of their share within the domain.
+
+    The share is that of a name, which may stand at several places.
+    """
+    names = [candidate.text for candidate in subjects.candidates]
+    places = [names.index(name) for name in names]
+    of_names = np.zeros_like(probabilities)
+    np.maximum.at(of_names.T, places, probabilities.T)
+    result = probabilities / np.maximum(1e-9, 1 - probabilities)
+    for domain in set(domains):
+        own = [index for index, other in enumerate(domains) if other == domain]
+        share = weights[own] @ of_names[own] / weights[own].sum()
+        result[own] *= (share[places] + _LEAST_SHARE) ** _JOINT_POWER
+    return result
 
 
 def relation_of(statement: TypedStatement) -> Relation:
@@ -275,6 +336,8 @@ def _is_reflexive(pair: TypedStatement) -> bool:
 
 
 def _disagree(pair: TypedStatement, other: TypedStatement) -> bool:
+    if pair.subject.text == other.object.text and pair.object.text == other.subject.text:
+        return True
     same_property = pair.property.iri == other.property.iri
     if pair.object.overlaps(other.object):
         is_same = (pair.object.begin, pair.object.end) == (other.object.begin, other.object.end)

@@ -7,30 +7,31 @@ name or of a property, so that a scorer that was trained on some ontologies appl
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
-from sarag_rdf.extract.typed.candidates import ENTITY_KINDS, KINDS, Candidate, find_candidates
-from sarag_rdf.extract.typed.contexts import KIND_WORDS, path_phrase, path_tokens, window_words
+from sarag_rdf.extract.typed.candidates import ENTITY_KINDS, KINDS, Candidate
+from sarag_rdf.extract.typed.contexts import KIND_WORDS
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement
-from sarag_rdf.extract.typed.matching import soft_text
+from sarag_rdf.extract.typed.matching import exact_text, soft_text
 from sarag_rdf.extract.typed.ranges import RANGE_KINDS, RangeKind, is_admitted, range_kind
+from sarag_rdf.extract.typed.sentence_vectors import (
+    STOP_WORDS,
+    Embed,
+    Floats,
+    SentenceVectors,
+    vectors_of_names,
+)
 from sarag_rdf.ontology.schema import OntologyProperty, Schema
-
-Floats = NDArray[np.float32]
-Embed = Callable[[Sequence[str]], Floats]
 
 _NEIGHBOURS = 7
 _CLASS_WORDS = ("person", "organization, company, team", "place, city, country", "work, film, book")
 _DEPENDENCIES = ("pobj", "dobj", "attr", "appos", "amod", "compound", "conj", "nsubj", "nsubjpass",
                  "poss", "ROOT", "nummod")  # fmt: skip
-_STOP = frozenset(
-    "is a an the of in at by to and was were has have had for with on as it its".split()
-)
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class SchemaVectors:
         labels = [p.label for p in properties]
         domains = [_class_label(schema, p.domains) for p in properties]
         ranges = [_class_label(schema, p.ranges) for p in properties]
-        words = tuple(tuple(w for w in label.split() if w not in _STOP) for label in labels)
+        words = tuple(tuple(w for w in label.split() if w not in STOP_WORDS) for label in labels)
         full = [
             " ".join(part for part in (d, label, r) if part)
             for d, label, r in zip(domains, labels, ranges, strict=True)
@@ -86,66 +87,50 @@ def _class_label(schema: Schema, iris: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class SentenceVectors:
-    """The candidates of one sentence with the vectors of their path phrases and windows."""
+class ExampleNames:
+    """Names in the examples; `properties` are rows of the schema, or -1 for none.
 
-    sentence: Span
-    candidates: tuple[Candidate, ...]
-    paths: tuple[str, ...]
-    path_vectors: Floats
-    windows: tuple[tuple[str, ...], ...]
-    window_vectors: Floats
-    text_vectors: Floats
-    words: tuple[tuple[str, ...], ...]
+    `keys` are the names by `soft_text`, and `origins` the places of the examples.
+    """
 
-    @classmethod
-    def of(cls, sentence: Span, embed: Embed) -> SentenceVectors:
-        """The vectors of a sentence of a parsed text."""
-        doc = sentence.doc
-        candidates = tuple(find_candidates(sentence))
-        paths = tuple(path_phrase(doc, c) for c in candidates)
-        windows = [window_words(sentence, c) for c in candidates]
-        texts = [_common_words(doc, c) for c in candidates]
-        words = tuple(
-            tuple(t.lower_ for t in path_tokens(doc, c) if t.is_alpha and t.lower_ not in _STOP)
-            for c in candidates
+    vectors: Floats
+    keys: tuple[str, ...]
+    properties: NDArray[np.int64]
+    origins: NDArray[np.int64]
+
+    def without(self, origin: int) -> ExampleNames:
+        """The names of all examples but one."""
+        places = np.flatnonzero(self.origins != origin)
+        return ExampleNames(
+            self.vectors[places],
+            tuple(self.keys[place] for place in places),
+            self.properties[places],
+            self.origins[places],
         )
-        return cls(
-            sentence, candidates, paths, embed(paths),
-            tuple(tuple(names) for names, _ in windows), mean_of_words(windows, embed),
-            mean_of_words(texts, embed), words,
-        )  # fmt: skip
 
+    def similarities(self, vectors: Floats, candidates: Sequence[Candidate]) -> Floats:
+        """Shape (candidates, names): cosines; -1 for the candidate's own name.
 
-def _common_words(doc: Doc, candidate: Candidate) -> tuple[list[str], list[float]]:
-    """The words of a candidate that are no names; the last one counts twice."""
-    tokens = [t for t in doc[candidate.begin : candidate.end] if t.is_alpha and t.pos_ != "PROPN"]
-    weights = [1.0] * len(tokens)
-    weights[-1:] = [2.0] * bool(tokens)
-    return [t.lower_ for t in tokens], weights
-
-
-def mean_of_words(phrases: Sequence[tuple[Sequence[str], Sequence[float]]], embed: Embed) -> Floats:
-    """Shape (phrases, d): unit weighted means of the vectors of single words; zero for no words."""
-    vocabulary = sorted({word for words, _ in phrases for word in words})
-    if not vocabulary:
-        return np.zeros((len(phrases), embed(["is"]).shape[1]), np.float32)
-    table = embed(vocabulary)
-    place = {word: row for row, word in enumerate(vocabulary)}
-    result = np.zeros((len(phrases), table.shape[1]), np.float32)
-    for row, (words, weights) in enumerate(phrases):
-        if words:
-            vector = np.array(weights, np.float32) @ table[[place[word] for word in words]]
-            result[row] = vector / max(1e-9, float(np.linalg.norm(vector)))
-    return result
+        Names are not learned by heart, but common nouns are: they are compared with themselves.
+        """
+        result = vectors @ self.vectors.T
+        own = ["" if c.kind == "noun" else soft_text(c.text) for c in candidates]
+        places: dict[str, list[int]] = {}
+        for place, key in enumerate(self.keys):
+            places.setdefault(key, []).append(place)
+        for row, key in enumerate(own):
+            if key:
+                result[row, places.get(key, [])] = -1
+        return result
 
 
 @dataclass(frozen=True)
 class ExampleVectors:
     """The candidates of all examples; `properties` are rows of the schema, or -1 for none.
 
-    `origins` are the places of the examples. Arrays whose names begin with ``subject`` have a row
-    for each property, as `counts`, the number of objects in the examples.
+    `origins` are the places of the examples. `objects` has the objects of the statements and the
+    candidates that are none, `subjects` the subjects. Arrays whose names begin with ``subject_``
+    have a row for each property, as `counts`, the number of objects in the examples.
     """
 
     path_vectors: Floats
@@ -153,6 +138,8 @@ class ExampleVectors:
     properties: NDArray[np.int64]
     kinds: NDArray[np.int64]
     origins: NDArray[np.int64]
+    objects: ExampleNames
+    subjects: ExampleNames
     subject_leads: Floats
     subject_kinds: Floats
     subject_first: Floats
@@ -160,9 +147,13 @@ class ExampleVectors:
 
     @classmethod
     def of(
-        cls, schema: SchemaVectors, examples: Sequence[Example], docs: Sequence[Doc], embed: Embed
+        cls,
+        schema: SchemaVectors,
+        examples: Sequence[Example],
+        sentences: Sequence[Sequence[SentenceVectors]],
+        embed: Embed,
     ) -> ExampleVectors:
-        """Align the statements of examples with the candidates of their parsed texts."""
+        """Align the statements of examples with the candidates of their sentences."""
         rows = {p.iri: row for row, p in enumerate(schema.properties)}
         size = len(rows)
         paths: list[Floats] = []
@@ -170,18 +161,24 @@ class ExampleVectors:
         labels: list[int] = []
         kinds: list[int] = []
         origins: list[int] = []
+        objects: list[tuple[str, int, int]] = []
+        subjects: list[tuple[str, int, int]] = []
         leads = np.zeros((size, 2), np.float32)
         subject_kinds = np.zeros((size, len(KINDS)), np.float32)
         first = np.zeros((size, 2), np.float32)
-        for origin, (example, doc) in enumerate(zip(examples, docs, strict=True)):
-            for sentence in doc.sents:
-                vectors = SentenceVectors.of(sentence, embed)
+        for origin, (example, group) in enumerate(zip(examples, sentences, strict=True)):
+            for known in example.statements:
+                objects.append((known.object, rows[known.property], origin))
+                subjects.append((known.subject, rows[known.property], origin))
+            for vectors in group:
                 gold = align(vectors.candidates, example)
                 used = [vectors.candidates[i] for i in gold]
                 for index, candidate in enumerate(vectors.candidates):
                     own = gold.get(index, ())
                     if not own and any(candidate.overlaps(other) for other in used):
                         continue
+                    if not own:
+                        objects.append((candidate.text, -1, origin))
                     for statement in own or (None,):
                         row = rows[statement.property] if statement else -1
                         paths.append(vectors.path_vectors[index])
@@ -213,6 +210,8 @@ class ExampleVectors:
             label_array,
             np.array(kinds, np.int64),
             np.array(origins, np.int64),
+            _example_names(objects, embed),
+            _example_names(subjects, embed),
             _share(leads),
             subject_kinds / np.maximum(1, subject_kinds.sum(axis=1, keepdims=True)),
             _share(first),
@@ -231,8 +230,19 @@ class ExampleVectors:
             properties=properties,
             kinds=self.kinds[others],
             origins=self.origins[others],
+            objects=self.objects.without(origin),
+            subjects=self.subjects.without(origin),
             counts=np.array([(properties == row).sum() for row in range(size)], np.float32),
         )
+
+
+def _example_names(names: Sequence[tuple[str, int, int]], embed: Embed) -> ExampleNames:
+    return ExampleNames(
+        vectors_of_names([name for name, _, _ in names], embed),
+        tuple(soft_text(name) for name, _, _ in names),
+        np.array([row for _, row, _ in names], np.int64),
+        np.array([origin for _, _, origin in names], np.int64),
+    )
 
 
 def _share(pairs: Floats) -> Floats:
@@ -241,16 +251,24 @@ def _share(pairs: Floats) -> Floats:
 
 
 def align(candidates: Sequence[Candidate], example: Example) -> dict[int, list[ExampleStatement]]:
-    """Index of candidate -> the statements of the example with this object."""
+    """Index of candidate -> the statements of the example with this object.
+
+    Candidates that are spelled as the object come before those that are equal to it up to accents,
+    brackets and points.
+    """
     aligned: dict[int, list[ExampleStatement]] = {}
-    for statement in example.statements:
-        key = soft_text(statement.object)
-        for index, candidate in enumerate(candidates):
-            keys = {soft_text(candidate.text)}
-            if candidate.value is not None:
-                keys.add(soft_text(candidate.value.lexical))
-            if key in keys:
-                aligned.setdefault(index, []).append(statement)
+    for normalize in (exact_text, soft_text):
+        known = {id(statement) for own in aligned.values() for statement in own}
+        keys = [
+            {normalize(text) for text in (c.text, c.value.lexical if c.value else c.text)}
+            for c in candidates
+        ]
+        for statement in example.statements:
+            if id(statement) not in known:
+                key = normalize(statement.object)
+                for index, own_keys in enumerate(keys):
+                    if key in own_keys:
+                        aligned.setdefault(index, []).append(statement)
     return aligned
 
 
@@ -357,7 +375,9 @@ def _word_features(
     return best, stem_path, stem_window
 
 
-EXAMPLE_FEATURES = 14
+EXAMPLE_FEATURES = 20
+CALIBRATED = (KINDS.index("noun"), *range(-EXAMPLE_FEATURES, 0))
+"""The features of objects by which the scorer is adjusted to examples (`Calibration`)."""
 
 
 def _example_features(
@@ -371,17 +391,11 @@ def _example_features(
         return [np.full(shape, np.nan, np.float32)] * EXAMPLE_FEATURES
     path = sentence.path_vectors @ examples.path_vectors.T
     window = sentence.window_vectors @ examples.window_vectors.T
-    both = (path + window) / 2
+    both: Floats = (path + window) * np.float32(0.5)
     result = []
     columns = {}
     for name, matrix in (("path", path), ("window", window), ("both", both)):
-        nearest = np.full(shape, np.nan, np.float32)
-        mean = np.full(shape, np.nan, np.float32)
-        for row in range(shape[1]):
-            own = matrix[:, examples.properties == row]
-            if own.shape[1]:
-                top = -np.sort(-own, axis=1)[:, :3]
-                nearest[:, row], mean[:, row] = top[:, 0], top.mean(axis=1)
+        nearest, mean = _nearest(matrix, examples.properties, shape[1])
         columns[name] = nearest
         result += [nearest, mean]
     none = both[:, examples.properties == -1]
@@ -411,10 +425,29 @@ def _example_features(
             prior[kind, row] = same / max(1, (examples.kinds == kind).sum())
     result += [share[kinds], prior[kinds]]
     result.append(np.broadcast_to(np.log1p(examples.counts), shape).astype(np.float32))
+    names = examples.objects.similarities(sentence.name_vectors, sentence.candidates)
+    nearest, mean = _nearest(names, examples.objects.properties, shape[1])
+    none = names[:, examples.objects.properties == -1].max(axis=1, initial=-1.0)[:, None]
+    result += [nearest, mean, (nearest - none).astype(np.float32)]
+    result += _relative(np.nan_to_num(nearest, nan=-1), mask)
+    result.append(np.broadcast_to(none, shape).astype(np.float32))
     return result
 
 
+def _nearest(matrix: Floats, properties: NDArray[np.int64], size: int) -> tuple[Floats, Floats]:
+    """Shape (rows of the matrix, size), twice: the best of each property, the mean of three."""
+    nearest = np.full((len(matrix), size), np.nan, np.float32)
+    mean = np.full((len(matrix), size), np.nan, np.float32)
+    for row in range(size):
+        own = matrix[:, properties == row]
+        if own.shape[1]:
+            top = -np.sort(-own, axis=1)[:, :3]
+            nearest[:, row], mean[:, row] = top[:, 0], top.mean(axis=1)
+    return nearest, mean
+
+
 SUBJECT_KINDS = ENTITY_KINDS | {"identifier"}
+_NO_SUBJECTS = frozenset({"date", "duration", "number", "quantity", "money", "coordinates"})
 
 
 @dataclass(frozen=True)
@@ -423,15 +456,28 @@ class Subjects:
 
     candidates: tuple[Candidate, ...]
     has_title: bool
+    name_vectors: Floats
 
     @classmethod
-    def of(cls, sentence: SentenceVectors, title: str) -> Subjects:
-        """All candidates that are names or nouns, and the title."""
-        own = tuple(c for c in sentence.candidates if c.kind in SUBJECT_KINDS)
+    def of(cls, sentence: SentenceVectors, title: str, embed: Embed) -> Subjects:
+        """All candidates that are names or nouns and no part of a value, and the title."""
+        values = [c for c in sentence.candidates if c.kind in _NO_SUBJECTS]
+        own = [
+            index
+            for index, c in enumerate(sentence.candidates)
+            if c.kind in SUBJECT_KINDS
+            and not any(v.begin <= c.begin and c.end <= v.end for v in values)
+        ]
+        candidates = tuple(sentence.candidates[index] for index in own)
+        vectors = sentence.name_vectors[own]
         if not title:
-            return cls(own, False)
+            return cls(candidates, False, vectors)
         start = sentence.sentence.start
-        return cls((*own, Candidate(start, start, title, "name", start)), True)
+        return cls(
+            (*candidates, Candidate(start, start, title, "name", start)),
+            True,
+            np.concatenate([vectors, vectors_of_names([title], embed)]),
+        )
 
 
 def subject_features(
@@ -462,6 +508,7 @@ def subject_features(
     is_pronoun = nearest is not None and nearest.pos_ == "PRON"
     is_definite = nearest is not None and nearest.pos_ == "NOUN"
     rows = []
+    like_examples = _like_example_subjects(examples, row, subjects)
     last = len(subjects.candidates) - 1
     for index, c in enumerate(subjects.candidates):
         is_title = subjects.has_title and index == last
@@ -495,6 +542,7 @@ def subject_features(
                 schema.domain_shares[row] >= schema.domain_shares.max(),
                 *_of_examples(examples, row, c, c.begin < object_.begin),
                 doc[c.begin].text[:1].isupper() and doc[c.end - 1].text.islower(),
+                *like_examples[index],
             ]
         )  # fmt: skip
     return np.array(rows, np.float32)
@@ -544,6 +592,17 @@ def _of_examples(
         float(examples.subject_kinds[row, KINDS.index(c.kind)]),
         float(examples.counts[row]),
     ]
+
+
+def _like_example_subjects(examples: ExampleVectors | None, row: int, subjects: Subjects) -> Floats:
+    """Shape (subjects, 3): how much a name is like the subjects of the examples of a property."""
+    size = len(subjects.candidates)
+    if examples is None or not (examples.subjects.properties == row).any():
+        return np.full((size, 3), np.nan, np.float32)
+    names = examples.subjects.similarities(subjects.name_vectors, subjects.candidates)
+    own = -np.sort(-names[:, examples.subjects.properties == row], axis=1)[:, :3]
+    nearest, mean = own[:, 0], own.mean(axis=1)
+    return np.stack([nearest, mean, mean - mean.max()], axis=1).astype(np.float32)
 
 
 def _ancestors(doc: Doc, index: int) -> list[int]:

@@ -7,6 +7,7 @@ Friedman: Greedy function approximation: a gradient boosting machine (2001). Tra
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 FIELDS = ("feature", "threshold", "left", "right", "value", "missing_left", "leaf")
 """Names of the arrays of trees."""
+_CHUNK = 1024
+"""Number of rows that descend at a time."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +42,34 @@ class BoostedTrees:
 
     def log_odds(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         """Logarithms of the odds, for rows of shape (n, features)."""
-        total = np.full(len(rows), self.baseline)
-        every = np.arange(len(rows))
-        for tree in range(len(self.feature)):
-            node = np.zeros(len(rows), np.int64)
-            while not self.leaf[tree][node].all():
-                x = rows[every, self.feature[tree][node]]
-                goes_left = np.where(
-                    np.isnan(x), self.missing_left[tree][node], x <= self.threshold[tree][node]
-                )
-                following = np.where(goes_left, self.left[tree][node], self.right[tree][node])
-                node = np.where(self.leaf[tree][node], node, following)
-            total += self.value[tree][node]
+        total = np.empty(len(rows))
+        for begin in range(0, len(rows), _CHUNK):
+            part = rows[begin : begin + _CHUNK]
+            total[begin : begin + len(part)] = self.baseline + self._sums(part)
         return total
+
+    @cached_property
+    def _flat(self) -> tuple[NDArray[np.intp], ...]:
+        """The places of the left and right children in the flat arrays; leaves are their own."""
+        trees, size = self.feature.shape
+        base = np.arange(trees)[:, None] * size
+        own = base + np.arange(size)
+        sides = (np.where(self.leaf, own, base + side) for side in (self.left, self.right))
+        return base[:, 0], *(side.ravel().astype(np.intp) for side in sides)
+
+    def _sums(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+        """The sums of the values of all trees, which descend together."""
+        base, left, right = self._flat
+        feature, threshold = self.feature.ravel(), self.threshold.ravel()
+        missing, leaf = self.missing_left.ravel(), self.leaf.ravel()
+        node = np.repeat(base[None, :], len(rows), axis=0)
+        every = np.arange(len(rows))[:, None]
+        while not leaf[node].all():
+            x = rows[every, feature[node]]
+            goes_left = np.where(np.isnan(x), missing[node], x <= threshold[node])
+            node = np.where(goes_left, left[node], right[node])
+        sums: NDArray[np.float64] = self.value.ravel()[node].sum(axis=1)
+        return sums
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """The arrays by name, in small types, for `numpy.savez_compressed`."""

@@ -1,0 +1,135 @@
+"""What a reviewed table of phrases adds, with a simulated reviewer, on Text2KGBench.
+
+    python -m benchmarks.review_table --data text2kgbench --work FOLDER [--rows 100]
+
+Relationships are extracted without examples. The reviewer sees the most frequent phrases of the
+training sentences with their types of arguments, and states a property if at least half of the uses
+of the phrase state it in the gold statements. The decisions then apply to the test sentences, whose
+statements are counted and scored before and after, as `sarag ontology accept` would add them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from spacy.tokens import Doc
+
+from benchmarks.train_typed import parsed
+from sarag_rdf.derive.decisions import PhraseSignature
+from sarag_rdf.evaluation.extraction import ExtractionScores, score_ontology
+from sarag_rdf.evaluation.extraction_run import example_of, triple_of
+from sarag_rdf.evaluation.literal_style import LiteralStyle
+from sarag_rdf.evaluation.text2kgbench import SUITES, BenchmarkOntology, Sentence, read_benchmark
+from sarag_rdf.extract.spacy.pipeline import extraction_of
+from sarag_rdf.extract.typed.matching import soft_text
+from sarag_rdf.extract.typed.phrases import PhraseMatcher
+from sarag_rdf.extract.typed.ranges import range_kind
+from sarag_rdf.extract.values import parse_value
+from sarag_rdf.iris import phrase_key
+from sarag_rdf.types import Relation
+
+Stated = tuple[str, bool]
+"""A property and whether it is stated from the object to the subject."""
+
+
+def relations_of(doc: Doc, matcher: PhraseMatcher) -> Iterator[tuple[PhraseSignature, Relation]]:
+    extraction = extraction_of(doc, "", matcher)
+    types = {mention.name: mention.type for mention in extraction.mentions}
+    for relation in extraction.relations:
+        ends = types.get(relation.subject, "misc"), types.get(relation.object, "misc")
+        yield PhraseSignature(phrase_key(relation.phrase), *ends), relation
+
+
+def reviewed(
+    ontology: BenchmarkOntology, docs: Mapping[str, Doc], matcher: PhraseMatcher, rows: int
+) -> tuple[dict[PhraseSignature, Stated], int]:
+    """The decisions of the reviewer, and the number of phrases in the table."""
+    uses: Counter[PhraseSignature] = Counter()
+    votes: defaultdict[PhraseSignature, Counter[Stated]] = defaultdict(Counter)
+    for sentence in ontology.train:
+        gold = {
+            (soft_text(s.subject), soft_text(s.object)): s.property
+            for s in example_of(ontology, sentence).statements
+        }
+        for signature, relation in relations_of(docs[sentence.text], matcher):
+            if relation.predicate:
+                continue
+            uses[signature] += 1
+            names = soft_text(relation.subject), soft_text(relation.object)
+            for pair, is_inverse in ((names, False), (names[::-1], True)):
+                if pair in gold:
+                    votes[signature][gold[pair], is_inverse] += 1
+    decisions = {}
+    table = uses.most_common(rows)
+    for signature, count in table:
+        for stated, number in votes[signature].most_common(1):
+            if 2 * number >= count:
+                decisions[signature] = stated
+    return decisions, len(table)
+
+
+def decided(ontology: BenchmarkOntology, relation: Relation, stated: Stated) -> Relation:
+    """A relation with the property that was decided for its phrase."""
+    kind = range_kind(ontology.schema.properties[stated[0]])
+    value = parse_value(relation.object, kind) if kind in ("date", "number") else None
+    return replace(relation, predicate=stated[0], inverse=stated[1], value=value)
+
+
+def scored(
+    ontology: BenchmarkOntology, statements: Mapping[str, Iterable[Relation]]
+) -> tuple[ExtractionScores, int]:
+    style = LiteralStyle()
+    triples = {
+        key: list(dict.fromkeys(triple_of(ontology, relation, style) for relation in own))
+        for key, own in statements.items()
+    }
+    scores = score_ontology(ontology.test, triples, ontology.relations.values(), ontology.concepts)
+    return scores, sum(map(len, triples.values()))
+
+
+def measure(
+    ontology: BenchmarkOntology, docs: Mapping[str, Doc], rows: int
+) -> tuple[tuple[ExtractionScores, int], tuple[ExtractionScores, int], int, int]:
+    matcher = PhraseMatcher(ontology.schema)
+    decisions, size = reviewed(ontology, docs, matcher, rows)
+    before: dict[str, list[Relation]] = {}
+    after: dict[str, list[Relation]] = {}
+    sentences: tuple[Sentence, ...] = ontology.test
+    for sentence in sentences:
+        for signature, relation in relations_of(docs[sentence.text], matcher):
+            if relation.predicate:
+                before.setdefault(sentence.id, []).append(relation)
+                after.setdefault(sentence.id, []).append(relation)
+            elif signature in decisions:
+                own = decided(ontology, relation, decisions[signature])
+                after.setdefault(sentence.id, []).append(own)
+    return scored(ontology, before), scored(ontology, after), size, len(decisions)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--rows", type=int, default=100)
+    arguments = parser.parse_args()
+    for suite in SUITES:
+        ontologies = read_benchmark(arguments.data, suite)
+        docs = parsed(arguments.work, suite, ontologies)
+        results = [measure(ontology, docs, arguments.rows) for ontology in ontologies]
+        for ontology, (before, after, size, accepted) in zip(ontologies, results, strict=True):
+            print(f"  {ontology.name}: {accepted} of {size} phrases accepted, "
+                  f"{before[1]} -> {after[1]} statements", flush=True)  # fmt: skip
+        before_all, after_all = [r[0] for r in results], [r[1] for r in results]
+        for name, chosen in (("before", before_all), ("after", after_all)):
+            m = ExtractionScores.mean([scores for scores, _ in chosen])
+            print(f"{suite} {name}: {sum(count for _, count in chosen)} statements, official "
+                  f"{m.official_precision:.3f} {m.official_recall:.3f} {m.official_f1:.3f}, strict "
+                  f"{m.strict_precision:.3f} {m.strict_recall:.3f} {m.strict_f1:.3f}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
