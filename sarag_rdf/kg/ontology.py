@@ -130,8 +130,13 @@ class Ontologies:
             return tuple(stored_ontologies(snapshot.own))
 
     def prefixes(self) -> dict[str, str]:
-        """Prefix -> namespace of the packaged ontology and of those that are stored."""
+        """Prefix -> namespace of the packaged ontology and of those that are stored.
+
+        It is empty for a graph that sarag did not write.
+        """
         with self._session.read() as snapshot:
+            if snapshot.reader.over is not None:  # a graph that sarag did not write
+                return {}
             own = snapshot.own
             return ontology_prefixes(own.store, own.minter.base)
 
