@@ -169,8 +169,10 @@ class Ontologies:
             if over != DOCUMENTS:
                 if names:
                     raise UsageError(f"'{over}' is not typed by an ontology: name no ontology")
-                (part,) = select_parts(reader, [over]).parts
-                return schema_use(reader, part.graphs["kg"])
+                parts = select_parts(reader, [over]).parts
+                if [part.name for part in parts] != [over]:
+                    raise UsageError(f"'{over}' is not one imported graph: give its name")
+                return schema_use(reader, parts[0].graphs["kg"])
             schema = self.used_schema(*names)
             return schema_use(
                 reader, reader.minter.kg_graph, schema.classes.keys(), schema.properties.keys()
