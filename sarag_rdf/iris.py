@@ -262,6 +262,11 @@ class Minter:
         return self.base + "graph/links"
 
     @property
+    def entailed_graph(self) -> str:
+        """The graph of what follows from the typed statements and the ontologies."""
+        return self.base + "graph/entailed"
+
+    @property
     def decisions_graph(self) -> str:
         """The graph of decisions to merge or split names."""
         return self.base + "graph/decisions"

@@ -251,8 +251,9 @@ def declared_options(options: type[Options]) -> tuple[Option, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class RetrieverOptions(Options):
-    """Options that all retrievers have."""
+    """Options that all retrievers have; activation weights concern those that are steered."""
 
+    is_steered: ClassVar[bool] = False
     limit: int | None = option(None, "Maximum number of documents returned.", ge=1, recorded=False)
 
 

@@ -151,9 +151,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question. Further inputs of retrieval become fields here, not parameters of retrievers."""
+    """A question. Further inputs of retrieval become fields here, not parameters of retrievers.
+
+    `weights` are activation weights in [0, 4] of properties and classes by their IRIs, which take
+    the place of those that the graph's annotations give.
+    """
 
     text: str
+    weights: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +215,7 @@ class Step:
 
     `round` grows along a chain. With sarag it counts stages, three in each round t of an
     `Arrival`: 3t - 2 to an entity, 3t - 1 between entities, 3t to a document. With sarag-paper
-    it counts all steps.
+    it counts all steps. `factor` is the factor of activation weights in `weight`, 1 without any.
     """
 
     round: int
@@ -223,6 +228,7 @@ class Step:
     kind: EdgeKindName
     origin_type: NodeType
     target_type: NodeType
+    factor: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

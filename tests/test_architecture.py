@@ -36,7 +36,7 @@ INFRASTRUCTURE = {
     "tables",
 }
 BASE = VALUES | INFRASTRUCTURE | {"cache_errors"}
-STEPS = BASE | {"graph", "network"}
+STEPS = BASE | {"graph", "network", "ontology"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     # values and vocabulary
@@ -71,9 +71,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "graph": BASE | {"vectors"},
     "derive": BASE | {"graph"},
     "index": BASE | {"graph", "read", "extract", "derive", "rdf"},
-    "imports": BASE | {"graph", "rdf", "wikibase"},
+    "imports": BASE | {"graph", "rdf", "wikibase", "ontology"},
     # questions
-    "network": BASE | {"graph"},
+    "network": BASE | {"graph", "ontology"},
     "retrieve": STEPS,
     "context": STEPS | {"retrieve"},
     "reason": STEPS | {"context", "retrieve"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,12 +18,12 @@ from sarag_rdf.cli.options import (
     open_graph,
     seconds_option,
 )
-from sarag_rdf.cli.output import counted, echo_json, progress_bars
+from sarag_rdf.cli.output import counted, echo_json, open_output, progress_bars
 from sarag_rdf.errors import UsageError
 
 _NOT_FOR_RESTORE = (
     *("--name", "--replace", "--base-iri", "--language", "--type", "--property"),
-    *("--entity-base", "--label", "--alias", "--description"),
+    *("--entity-base", "--label", "--alias", "--description", "--mapping"),
 )
 
 
@@ -38,9 +39,9 @@ def _repeatable(name: str, help_: str) -> Decorator:
 @click.option(
     "--as",
     "kind",
-    type=click.Choice(["wikibase", "skos", "rdf", "sarag"]),
-    help="Kind of graph: a Wikibase RDF or JSON dump, a SKOS thesaurus, any RDF, or an export of "
-    "sarag.",
+    type=click.Choice(["wikibase", "skos", "rdf", "table", "sarag"]),
+    help="Kind of graph: a Wikibase RDF or JSON dump, a SKOS thesaurus, any RDF, a table (CSV or "
+    "TSV) with a mapping, or an export of sarag.",
 )
 @click.option("--name", help="Name of the imported graph. Default: the name of the file.")
 @click.option("--replace", is_flag=True, help="Replace an imported graph of the same name.")
@@ -55,6 +56,19 @@ def _repeatable(name: str, help_: str) -> Decorator:
 @_repeatable("--label", "rdf: IRI of a property for names.")
 @_repeatable("--alias", "rdf: IRI of a property for alternative names.")
 @_repeatable("--description", "rdf: IRI of a property for descriptions.")
+@click.option(
+    "--mapping",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="table: what rows become, in RML (.ttl) or YARRRML (.yml).",
+)
+@click.option(
+    "--suggest-mapping",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="table: do not import, but write a YARRRML mapping from the columns and the ontologies of "
+    "the graph.",
+)
 @click.option("--no-vectors", is_flag=True, help="Do not embed now, but at the first search.")
 @expansion_option
 @seconds_option
@@ -81,7 +95,9 @@ def command(file: str | None, **options: Any) -> int:
         if options["drop"] is not None:
             return _drop(kg, options["drop"], as_json=as_json)
         if options["kind"] is None:
-            raise UsageError("give the kind of graph: --as wikibase, skos, rdf or sarag")
+            raise UsageError("give the kind of graph: --as wikibase, skos, rdf, table or sarag")
+        if options["suggest_mapping"] is not None:
+            return _suggest(kg, str(file), options)
         if options["kind"] == "sarag":
             return _restore(kg, str(file), options)
         return _import(kg, str(file), options)
@@ -107,6 +123,20 @@ def _restore(kg: Any, file: str, options: dict[str, Any]) -> int:
     return _validate(kg)
 
 
+def _suggest(kg: Any, file: str, options: dict[str, Any]) -> int:
+    """Write a suggested mapping; an existing file is left as it is."""
+    if options["kind"] != "table" or options["mapping"] is not None:
+        raise UsageError("--suggest-mapping needs --as table, and no --mapping")
+    target: Path = options["suggest_mapping"]
+    if target.exists():
+        raise UsageError(f"{target} exists already: give another file")
+    text = kg.suggest_mapping(file)
+    with open_output(target) as output:
+        output.write(text.encode())
+    click.echo(f"{target}: check it, and then  sarag import {file} --as table --mapping {target}")
+    return 0
+
+
 def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
     with progress_bars() as progress:
         report = kg.import_graph(
@@ -122,6 +152,7 @@ def _import(kg: Any, file: str, options: dict[str, Any]) -> int:
             types=options["type"],
             properties=options["property"],
             entity_base=options["entity_base"],
+            mapping=options["mapping"],
             max_expansion=options["max_expansion"],
             max_seconds=options["max_seconds"],
             **{role: options[role] for role in ("label", "alias", "description")},

@@ -350,6 +350,37 @@ def _show_findings(file: str, findings: Sequence[OntologyFinding]) -> None:
     )
 
 
+@command.command(name="entail", epilog="Example:  sarag ontology entail --kg kg")
+@click.option(
+    "--over",
+    multiple=True,
+    metavar="NAME",
+    help="Parts that entailments follow from: documents (default) and imported graphs. Repeatable.",
+)
+@click.option("--off", is_flag=True, help="Delete the entailed triples, and keep none from now on.")
+@kg_option
+@sparql_write_options
+@json_option
+def entail(*, over: tuple[str, ...], off: bool, as_json: bool, **options: Any) -> int:
+    """Materialise what follows from typed statements and the ontologies, now and after each write.
+
+    Entailed triples are in a named graph of their own, which queries of the documents include:
+    classes by subclasses, domains and ranges; statements by subproperties, inverse, symmetric and
+    transitive properties; equivalent classes and properties. Needs sarag-rdf[entailment].
+    """
+    with open_graph(options) as kg:
+        if off:
+            kg.entailment.disable()
+        status = kg.entailment.status() if off else kg.entailment.enable(over)
+    if as_json:
+        echo_json({"over": status.over, "triples": status.triples})
+    elif off:
+        click.echo("entailment is off")
+    else:
+        click.echo(f"{counted(status.triples, 'entailed triple')}; they follow each write")
+    return 0
+
+
 @command.command(name="suggest", epilog="Example:  sarag ontology suggest -o phrases.tsv --kg kg")
 @kg_option
 @embedder_option

@@ -335,6 +335,13 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 help=f"Maximum number of documents.  [default: {LIMIT}]",
             ),
             setting(
+                "--weight",
+                multiple=True,
+                metavar="TERM=WEIGHT",
+                help="Multiply the activation that passes over the edges of a property, or to the "
+                "instances of a class, by 0 to 4; 0 cuts. Repeatable.",
+            ),
+            setting(
                 "--engine",
                 default="auto",
                 type=click.Choice(["auto", "memory", "sparql"]),
@@ -370,6 +377,10 @@ def retriever_arguments(options: dict[str, Any]) -> dict[str, Any]:
     }
     if "limit" not in spec.options:
         arguments.setdefault("limit", LIMIT)
+    if options.get("weight"):
+        from sarag_rdf.kg.weights import parse_weights
+
+        arguments["weights"] = parse_weights(options["weight"])
     return {"retriever": options["retriever"], **arguments}
 
 

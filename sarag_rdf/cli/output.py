@@ -230,7 +230,9 @@ def _show_steps(ranked: RankedDocument, retrieved: Retrieved, names: dict[str, s
         text = names.get(step.relationship, step.relationship)
         if step.kind == "describes":
             text = "describes" if step.origin_type == "document" else "is described by"
-        click.echo(f'        -> "{text}" (weight {step.weight:.3f} passes {step.amount:.3f})')
+        steered = "" if step.factor == 1.0 else f", {step.factor:g} times its own,"
+        weight = f"weight {step.weight:.3f}{steered}"
+        click.echo(f'        -> "{text}" ({weight} passes {step.amount:.3f})')
         is_document = step.target_type == "document"
         if step is ranked.chain[-1] and is_document:
             break

@@ -72,6 +72,7 @@ class GraphReader:
             "runs": self.minter.runs_graph,
             "links": self.minter.links_graph,
             "decisions": self.minter.decisions_graph,
+            "entailed": self.minter.entailed_graph,
             "all": self.minter.graphs,
             "sources": self.minter.source_graphs,
             "ontologies": self.minter.ontology_graphs,

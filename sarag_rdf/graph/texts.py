@@ -13,6 +13,8 @@ from sarag_rdf.vocab import TYPE_CLASSES
 
 MAX_PAGE_RELATIONSHIPS = 50
 """Relationships on a page, the first in the order of their texts."""
+MAX_PAGE_VALUES = 20
+"""Literals on a page, such as dates and numbers, the first in the order of their texts."""
 _TYPES: dict[str, EntityType] = {
     node.value: cast("EntityType", name) for name, node in TYPE_CLASSES.items()
 }
@@ -50,7 +52,7 @@ def documents_of(reader: GraphReader, entities: Iterable[str]) -> dict[str, list
 
 
 def full_documents(reader: GraphReader, iris: Iterable[str]) -> dict[str, Document]:
-    """Documents, and pages (descriptions and relationships of imported entities), by IRI."""
+    """Documents, and pages of imported entities (descriptions, literals, relationships), by IRI."""
     rows: defaultdict[str, list[Any]] = defaultdict(list)
     for row in reader.rows_for("documents", iris):
         rows[row[0].value].append(row)
@@ -58,8 +60,11 @@ def full_documents(reader: GraphReader, iris: Iterable[str]) -> dict[str, Docume
     relationships: defaultdict[str, set[str]] = defaultdict(set)
     for document, *_, text in reader.imported.rows_for("document-relationships", pages):
         relationships[document.value].add(text.value)
+    values: defaultdict[str, set[str]] = defaultdict(set)
+    for document, text in reader.imported.rows_for("document-values", pages):
+        values[document.value].add(text.value)
     return {
-        iri: _page(iri, document_rows, relationships[iri])
+        iri: _page(iri, document_rows, relationships[iri], values[iri])
         if iri in pages
         else _document(*document_rows[0])
         for iri, document_rows in rows.items()
@@ -80,17 +85,22 @@ def _document(
     )
 
 
-def _page(iri: str, rows: list[Any], relationships: Iterable[str]) -> Document:
+def _page(
+    iri: str, rows: list[Any], relationships: Iterable[str], values: Iterable[str]
+) -> Document:
     _, source, title, _, _, _, language = min(rows, key=lambda row: by_language(row[2]))
     descriptions = [row[3] for row in rows if row[3] is not None]
-    text = page_text(descriptions, relationships)
+    text = page_text(descriptions, relationships, values)
     return Document(iri, source.value, title.value, text, 0, len(text), language.value)
 
 
-def page_text(descriptions: Iterable[Any], relationships: Iterable[str]) -> str:
-    """The first description by `by_language`, and the texts of relationships, one per line."""
+def page_text(
+    descriptions: Iterable[Any], relationships: Iterable[str], values: Iterable[str] = ()
+) -> str:
+    """The first description by `by_language`, then literals and relationships, one per line."""
     best = min(descriptions, key=by_language, default=None)
-    lines = sorted(set(relationships))[:MAX_PAGE_RELATIONSHIPS]
+    lines = sorted(set(values))[:MAX_PAGE_VALUES]
+    lines += sorted(set(relationships))[:MAX_PAGE_RELATIONSHIPS]
     return "\n".join(lines if best is None else [best.value, *lines])
 
 
@@ -114,14 +124,16 @@ def texts_of(reader: GraphReader, kind: Kind) -> Items:
     """
     rows = reader.rows(f"{kind}-texts")
     if kind == "document":
-        return _titled_texts(rows, _relationships_by_subject(reader.imported))
+        return _titled_texts(
+            rows, _relationships_by_subject(reader.imported), _values_by_page(reader.imported)
+        )
     return _one_text_each(rows)
 
 
 def texts_for(reader: GraphReader, kind: Kind, iris: Iterable[str]) -> Items:
     """The texts of the given nodes, for those that are in the graph of documents."""
     rows = reader.select_provenance_for(f"{kind}-texts", iris)
-    return _titled_texts(rows, {}) if kind == "document" else _one_text_each(rows)
+    return _titled_texts(rows, {}, {}) if kind == "document" else _one_text_each(rows)
 
 
 def is_disjoint_from_imports(reader: GraphReader, delta: Delta) -> bool:
@@ -137,7 +149,11 @@ def _one_text_each(rows: Iterable[tuple[Any, ...]]) -> Items:
     return sorted((iri, min(items, key=by_language).value) for iri, items in texts.items())
 
 
-def _titled_texts(rows: Iterable[tuple[Any, ...]], relationships: dict[str, list[str]]) -> Items:
+def _titled_texts(
+    rows: Iterable[tuple[Any, ...]],
+    relationships: dict[str, list[str]],
+    values: dict[str, list[str]],
+) -> Items:
     texts: defaultdict[str, list[Any]] = defaultdict(list)
     titles: defaultdict[str, list[Any]] = defaultdict(list)
     for iri, text, *candidates in rows:
@@ -146,9 +162,17 @@ def _titled_texts(rows: Iterable[tuple[Any, ...]], relationships: dict[str, list
     items = []
     for iri in sorted(titles):
         parts = [min(titles[iri], key=by_language).value] if titles[iri] else []
-        parts += [page_text(texts[iri], relationships.get(iri, ()))]
+        parts += [page_text(texts[iri], relationships.get(iri, ()), values.get(iri, ()))]
         items.append((iri, "\n".join(part for part in parts if part)))
     return items
+
+
+def _values_by_page(reader: GraphReader) -> dict[str, list[str]]:
+    """Entity -> texts of its literals."""
+    by_page: defaultdict[str, list[str]] = defaultdict(list)
+    for page, text in reader.rows("value-texts"):
+        by_page[page.value].append(text.value)
+    return by_page
 
 
 def _relationships_by_subject(reader: GraphReader) -> dict[str, list[str]]:

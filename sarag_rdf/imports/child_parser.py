@@ -11,6 +11,7 @@ import pyoxigraph as ox
 
 from sarag_rdf.errors import InputError
 from sarag_rdf.imports.options import ImportOptions, triples_of
+from sarag_rdf.imports.table import table_blocks
 from sarag_rdf.ports import GraphStore, Progress
 from sarag_rdf.rdf.child_parser import BLOCK, StatementBlock, run_in_child, triple_blocks
 from sarag_rdf.rdf.files import READ_ERRORS, InputFile, PositionProgress, unpacked
@@ -27,6 +28,9 @@ def parse_triples(
 def _triples(
     file: InputFile, options: ImportOptions, genid: str, size: int
 ) -> Iterator[StatementBlock]:
+    if options.mapping is not None:
+        yield from table_blocks(file, options.mapping, genid, size)
+        return
     place = [0]
     triples = triples_of(file, options, genid, lambda position: place.__setitem__(0, position))
     yield from triple_blocks(triples, size, lambda: place[0])
@@ -48,6 +52,8 @@ class _Slice:
 
 def is_line_based(file: InputFile, options: ImportOptions) -> bool:
     """Whether a file is loaded in slices of lines: unfiltered N-Triples."""
+    if options.mapping is not None:
+        return False
     format_ = options.format or {".nt": "ntriples"}.get(file.suffix)
     return format_ == "ntriples" and not (options.is_filtered or options.entity_base)
 

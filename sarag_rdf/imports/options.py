@@ -9,6 +9,7 @@ from pyoxigraph import Triple
 
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import UsageError
+from sarag_rdf.imports.mapping import MappingFile
 from sarag_rdf.iris import is_iri
 from sarag_rdf.rdf.child_parser import MAX_SECONDS
 from sarag_rdf.rdf.files import InputFile, unpacked
@@ -42,7 +43,8 @@ class ImportOptions:
     languages, or without one; none means all. types, properties: import only these entities and
     statements of a JSON dump, by local name (Q5, P19). entity_base: start of the IRIs of entities,
     which a JSON dump does not contain; by default that of Wikidata. label, alias, description:
-    properties for names and descriptions in RDF of kind ``rdf``. max_expansion: limit of the
+    properties for names and descriptions in RDF of kind ``rdf``. mapping: of a table to RDF, needed
+    for kind ``table``. max_expansion: limit of the
     decompressed size, as a multiple of the size. max_seconds: time limit until the next statement.
 
     Raises `UsageError` for an option that should be an IRI and is not.
@@ -60,6 +62,7 @@ class ImportOptions:
     label: Sequence[str] = ()
     alias: Sequence[str] = ()
     description: Sequence[str] = ()
+    mapping: MappingFile | None = None
     max_expansion: int = MAX_EXPANSION
     max_seconds: float = MAX_SECONDS
 
@@ -70,11 +73,27 @@ class ImportOptions:
                 raise UsageError(f"{iri!r} is not an absolute IRI: give one such as https://...")
         if not self.max_seconds > 0:
             raise UsageError(f"max_seconds is {self.max_seconds:g}: give a number above 0")
+        if self.kind == "table" and self.mapping is None:
+            raise UsageError(
+                "a table needs --mapping FILE: RML (.ttl) or YARRRML (.yml); --suggest-mapping "
+                "FILE writes one"
+            )
+        if self.mapping is not None and self.kind != "table":
+            raise UsageError("--mapping applies only to tables: use --as table, or omit it")
+        if self.kind == "table":
+            other = (self.format, self.base_iri, self.entity_base, *self.types, *self.properties)
+            if any(other) or self.languages:
+                raise UsageError(
+                    "--format, --base-iri, --entity-base, --language, --type and --property do not "
+                    "apply to tables: omit them, and say it in the mapping"
+                )
 
     @property
     def settings(self) -> str:
         """All options on which the imported graph depends, as a text for comparison."""
         paths = "".join(f"; {role}={','.join(iris)}" for role, iris in self.paths.items() if iris)
+        if self.mapping is not None:
+            paths += f"; mapping={self.mapping.sha256}"
         return (
             f"as={self.kind}; format={self.format or ''}; base={self.base_iri or ''}; "
             f"languages={','.join(sorted(self._languages))}; "
@@ -82,6 +101,11 @@ class ImportOptions:
             f"properties={','.join(sorted(self.properties))}; entities={self.entity_base or ''}"
             f"{paths}"
         )
+
+    @property
+    def vocabulary(self) -> str:
+        """The kind of the graph that is imported: a table becomes RDF."""
+        return "rdf" if self.kind == "table" else self.kind
 
     @property
     def _languages(self) -> tuple[str, ...]:

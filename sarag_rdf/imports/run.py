@@ -149,7 +149,7 @@ def _validate_file(
         report_position(block.position)
     if not used:
         raise InputError(_empty_message(file, options))
-    profile_of(options.kind, used, options.paths)
+    profile_of(options.vocabulary, used, options.paths)
 
 
 def _load(
@@ -161,17 +161,21 @@ def _load(
 ) -> ImportReport:
     graph = NamedNode(reader.minter.imported_graph(record.name))
     before, genid = int(record.state), _genid(reader)
-    load = load_lines if is_line_based(file, options) else _load_triples
-    for done in load(reader.store, file, options, graph.value, genid, before, progress):
+    notes: list[str] = []
+    arguments = (reader.store, file, options, graph.value, genid, before, progress)
+    loading = (
+        load_lines(*arguments) if is_line_based(file, options) else _load_triples(*arguments, notes)
+    )
+    for done in loading:
         _write(reader, record.name, replace(record, state=str(done)))
     size = _size(reader, record.name)
     if not size:
         raise InputError(_empty_message(file, options))
     used = used_properties(reader, graph.value, profile_properties(options.paths))
-    profile = profile_of(options.kind, used, options.paths)
+    profile = profile_of(options.vocabulary, used, options.paths)
     complete = replace(record, kind=profile.kind, state=COMPLETE, triples=size, paths=profile.paths)
     _write(reader, record.name, complete)
-    warnings = [] if profile.is_named else [_unnamed_warning(record.name)]
+    warnings = notes if profile.is_named else [*notes, _unnamed_warning(record.name)]
     cycle = broader_cycle(reader, graph.value) if profile.kind == "skos" else []
     if cycle:
         shown = " -> ".join(f"<{node}>" for node in [*cycle, cycle[0]])
@@ -189,14 +193,19 @@ def _load_triples(
     genid: str,
     done: int,
     progress: Progress,
+    notes: list[str],
 ) -> Iterator[int]:
-    """Load a file after its first `done` triples; yields the number of triples loaded so far."""
+    """Load a file after its first `done` triples; yields the number of triples loaded so far.
+
+    Warnings about the file are added to `notes`.
+    """
     report_position = PositionProgress(progress("importing bytes", file.path.stat().st_size))
     batch: list[bytes] = []
     read = loaded = 0
     for block in parse_triples(file, options, genid, min(BLOCK, BATCH)):
         report_position(block.position)
         read += block.count
+        notes += block.warnings
         if read <= done:
             continue
         batch.append(block.data)
@@ -220,6 +229,8 @@ def _unnamed_warning(name: str) -> str:
 def _empty_message(file: InputFile, options: ImportOptions) -> str:
     if options.is_filtered:
         return f"no triples selected in {file.name}: check --language, --type and --property"
+    if options.mapping is not None:
+        return f"no triples from {file.name}: check its rows, and {options.mapping.name}"
     return f"no triples in {file.name}: check the file"
 
 

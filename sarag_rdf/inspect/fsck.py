@@ -180,6 +180,7 @@ def foreign_graphs(reader: GraphReader, graphs: Iterable[GraphSize]) -> Iterator
     used = {
         *(minter.kg_graph, minter.meta_graph, minter.runs_graph),
         *(minter.links_graph, minter.decisions_graph, minter.numbers_graph),
+        minter.entailed_graph,
     }
     prefixes = (
         *(minter.source_graphs, minter.quarantine_graphs),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from sarag_rdf.derive.entailment import entailment_errors, refresh_entailment
 from sarag_rdf.derive.incremental import rebuild
 from sarag_rdf.errors import StoreError
 from sarag_rdf.graph.metadata import read_meta, repair_run_times, with_revision
@@ -52,6 +53,7 @@ def _check(session: Session, reader: GraphReader, progress: Progress) -> FsckRep
     findings += _check_quarantine(reader, quarantined)
     advance(1)
     findings += _check_derived(reader)
+    findings += _check_entailment(reader)
     advance(1)
     findings += fsck.check_shapes(reader)
     advance(1)
@@ -72,6 +74,9 @@ def _repair(session: Session, reader: GraphReader) -> list[str]:
     elif any(finding.check == fsck.DERIVED for finding in _check_derived(reader)):
         reader.store.apply(with_revision(reader, rebuild(reader)))
         done.append("rebuilt the traversed graph")
+    if [*_check_entailment(reader)]:
+        refresh_entailment(reader, deep=True)
+        done.append("refreshed the entailed graph")
     discarded = discard_caches(session, reader, only_broken=not done)
     times = repair_run_times(reader)
     if times.insert:
@@ -96,6 +101,24 @@ def _check_derived(reader: GraphReader) -> Iterator[Finding]:
         yield Finding(fsck.DERIVED, f"the evidence cannot be read: {error}")
         return
     yield from fsck.check_derived(reader, expected)
+
+
+def _check_entailment(reader: GraphReader) -> Iterator[Finding]:
+    missing, surplus = entailment_errors(reader)
+    if missing or surplus:
+        yield Finding(
+            "entailment",
+            f"{_are(len(missing))} missing, {_do(len(surplus))} not follow",
+            fsck.REPAIR,
+        )
+
+
+def _are(number: int) -> str:
+    return f"{number} entailed triple is" if number == 1 else f"{number} entailed triples are"
+
+
+def _do(number: int) -> str:
+    return f"{number} does" if number == 1 else f"{number} do"
 
 
 def _check_quarantine(reader: GraphReader, quarantined: Iterable[str]) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -12,6 +12,7 @@ from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
+from sarag_rdf.imports.mapping import MappingFile
 from sarag_rdf.imports.options import ImportOptions
 from sarag_rdf.imports.run import ImportReport
 from sarag_rdf.index.plan import Inputs, Plan
@@ -19,6 +20,7 @@ from sarag_rdf.index.run import IndexReport
 from sarag_rdf.inspect.fsck import FsckReport, stats
 from sarag_rdf.inspect.validate import validate
 from sarag_rdf.kg import export, fsck, imports, indexing, registry
+from sarag_rdf.kg.entailment import Entailment
 from sarag_rdf.kg.gate import read_shapes_files, validate_statements
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.links import Links
@@ -27,6 +29,8 @@ from sarag_rdf.kg.phrases import Phrases
 from sarag_rdf.kg.quarantine import Quarantine
 from sarag_rdf.kg.query import QueryExplanation, explain_query, run_query
 from sarag_rdf.kg.session import Session
+from sarag_rdf.kg.weights import with_weights
+from sarag_rdf.ontology.packaged import common_schema
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import Options
 from sarag_rdf.ports import (
@@ -62,6 +66,7 @@ class KnowledgeGraph:
         self.identity = Identity(self.session)
         self.ontologies = Ontologies(self.session)
         self.phrases = Phrases(self.session)
+        self.entailment = Entailment(self.session)
 
     def __enter__(self) -> Self:
         return self
@@ -222,11 +227,28 @@ class KnowledgeGraph:
     ) -> ImportReport:
         """Import a file or URL as a read-only graph beside the documents.
 
-        `kind` is ``wikibase``, ``skos`` or ``rdf``; `options` are those of `ImportOptions`. With
-        `embed` the vectors are computed at once, else by the first search.
+        `kind` is ``wikibase``, ``skos``, ``rdf`` or ``table``; `options` are those of
+        `ImportOptions`, with the path of a `mapping`. With `embed` the vectors are computed at
+        once, else by the first search.
         """
+        if options.get("mapping") is not None:
+            options["mapping"] = MappingFile.read(Path(options["mapping"]))
         order = ImportOptions(kind, **options)
         return imports.import_graph(self.session, str(where), order, progress, embed=embed)
+
+    def suggest_mapping(self, where: str | Path) -> str:
+        """A YARRRML mapping for a table, from its columns and the ontologies of the graph.
+
+        Without ontologies in the graph, it follows the packaged one. The text has comments, and
+        wants to be checked by a person.
+        """
+        schema = self.ontologies.schema()
+        return imports.suggest_mapping(
+            self.session,
+            str(where),
+            schema if schema.properties else common_schema(),
+            self.ontologies.prefixes(),
+        )
 
     def imports(self) -> list[Imported]:
         """The imported graphs, by name, complete or not."""
@@ -265,14 +287,22 @@ class KnowledgeGraph:
     # Questions
 
     def search(
-        self, question: str, *, retriever: str | Options = "sarag", **options: Any
+        self,
+        question: str,
+        *,
+        retriever: str | Options = "sarag",
+        weights: Mapping[str, float] | None = None,
+        **options: Any,
     ) -> Retrieved:
         """Retrieve documents and relationships.
 
         `retriever` is a name, ``name:key=value:key=value``, or an options object such as
         `SaragOptions`; keyword arguments are options of the retriever, too, and take precedence.
+        `weights` are activation weights in [0, 4] of properties and classes, by IRI, prefixed name
+        or label; they take the place of the graph's annotations. Raises `UsageError` for an unknown
+        name, and for weights of a retriever without activation.
         """
-        query = question_of(question)
+        query = with_weights(question_of(question), weights, retriever, self.phrases.schema)
         with self.session.read() as snapshot:
             return registry.make_retriever(retriever, snapshot.view, options).retrieve(query)
 
@@ -290,6 +320,7 @@ class KnowledgeGraph:
         context: str | Options = "whole",
         budget: int | None = None,
         tokenizer: str | None = None,
+        weights: Mapping[str, float] | None = None,
         **options: Any,
     ) -> Answer:
         """Answer from retrieved evidence; without a language model, return only the evidence.
@@ -297,9 +328,10 @@ class KnowledgeGraph:
         `retriever`, `reasoner` and `context` are names, ``name:key=value:key=value``, or options
         objects; keyword arguments are options of the retriever, too, and take precedence.
         `budget` is the maximum size of a context that names none, in tokens; `tokenizer` (a
-        folder or the name of a model) counts them, by default approximately.
+        folder or the name of a model) counts them, by default approximately. `weights` are those
+        of `search`.
         """
-        query = question_of(question)
+        query = with_weights(question_of(question), weights, retriever, self.phrases.schema)
         strategy = registry.options_of("reasoner", reasoner)
         gather = self.gather(
             retriever, context=context, budget=budget, tokenizer=tokenizer, **options

@@ -7,9 +7,12 @@ from sarag_rdf.imports import restore as restoring
 from sarag_rdf.imports import run
 from sarag_rdf.imports.options import ImportOptions
 from sarag_rdf.imports.run import ImportReport
+from sarag_rdf.imports.suggest import column_profiles, suggested_mapping
 from sarag_rdf.kg.session import Session
+from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ports import Progress
 from sarag_rdf.rdf.child_parser import MAX_SECONDS
+from sarag_rdf.rdf.files import input_file
 
 
 def import_graph(
@@ -22,6 +25,14 @@ def import_graph(
         if embed:
             session.vectors.build(reader, progress)
         return report
+
+
+def suggest_mapping(session: Session, where: str, schema: Schema, prefixes: dict[str, str]) -> str:
+    """A YARRRML mapping for a table; see `KnowledgeGraph.suggest_mapping`."""
+    with session.read(missing_ok=True) as snapshot:
+        base = snapshot.own.minter.base
+    with input_file(where) as file:
+        return suggested_mapping(file.name, column_profiles(file), schema, base, prefixes)
 
 
 def drop_import(session: Session, name: str) -> None:

@@ -26,6 +26,7 @@ from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.imports.run import import_name
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.kg.session import Session
+from sarag_rdf.ontology.activation import ANNOTATIONS, has_rules
 from sarag_rdf.ontology.check import OntologyFinding, check
 from sarag_rdf.ontology.packaged import common_schema
 from sarag_rdf.ontology.read import OntologyFile, header_of, read_ontology, schema_of
@@ -83,8 +84,8 @@ class Ontologies:
 
         `name` is by default made from the file name. Blank nodes are stored as IRIs. The report
         has the findings of `check_file`, which do not prevent that the ontology is added. Raises
-        `InputError` for a file that cannot be read or has no class and no property, and
-        `UsageError` for a name that is in use, unless it is to be replaced.
+        `InputError` for a file that cannot be read or has no class, property or activation weight,
+        and `UsageError` for a name that is in use, unless it is to be replaced.
         """
         options = RdfReadOptions(format, base_iri)
         with self._session.write() as reader:
@@ -98,13 +99,14 @@ class Ontologies:
             )
             _refuse_documents(file)
             schema = schema_of(file.triples)
-            if not (schema.classes or schema.properties):
+            has_terms = bool(schema.classes or schema.properties)
+            if not (has_terms or has_rules(file.triples)):
                 raise InputError(
                     f"{file.name} has no class or property: check that it is an ontology (OWL, "
                     "RDFS, SKOS or SHACL)"
                 )
             ontology = _described(reader, file, import_name(name, file.name))
-            sources = len(reader.select_provenance("sources"))
+            sources = len(reader.select_provenance("sources")) if has_terms else 0
             known = {stored.name: stored for stored in stored_ontologies(reader)}
             already = _is_stored(known, ontology, replace=replace)
             if not already:
@@ -134,8 +136,8 @@ class Ontologies:
 
         It is empty for a graph that sarag did not write.
         """
-        with self._session.read() as snapshot:
-            if snapshot.reader.over is not None:  # a graph that sarag did not write
+        with self._session.read(missing_ok=True) as snapshot:
+            if snapshot.reader.over is not None:
                 return {}
             own = snapshot.own
             return ontology_prefixes(own.store, own.minter.base)
@@ -230,11 +232,12 @@ def extractor_of(
     if not isinstance(extractor, str):
         return extractor
     with session.read(missing_ok=True) as snapshot:
-        names = [stored.name for stored in stored_ontologies(snapshot.own)]
+        names = [ontology.name for ontology in stored_ontologies(snapshot.own)]
         meta = read_meta(snapshot.own.store)
     own = [name for name in names if name != PACKAGED]
     if schema is None and own:
-        schema = Ontologies(session).schema(*own)
+        stored = Ontologies(session).schema(*own)
+        schema = stored if stored.classes or stored.properties else None
     return session.models.extractor(extractor, schema, meta.embedding_model if meta else "")
 
 
@@ -300,7 +303,9 @@ def _check_names(names: Sequence[str], known: dict[str, StoredOntology] | set[st
         raise UsageError(f"no such ontology: '{unknown[0]}': {hint}")
 
 
-_OWN_PROPERTIES = frozenset((SARAG.statedAs.value, SARAG.inverselyStatedAs.value))
+_OWN_PROPERTIES = frozenset(
+    property_.value for property_ in (SARAG.statedAs, SARAG.inverselyStatedAs, *ANNOTATIONS)
+)
 
 
 def _refuse_documents(file: OntologyFile) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
+from sarag_rdf.derive.entailment import refresh_entailment
 from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.errors import DiskFullError, SaragError, UsageError
 from sarag_rdf.graph.delta import Journal
@@ -122,6 +123,7 @@ class Session:
                 if repair:
                     repair_graph(reader)
                 yield reader
+                refresh_entailment(reader)
         except DiskFullError as error:
             self.invalidate()
             raise DiskFullError(f"{error}{self._sources()}") from error

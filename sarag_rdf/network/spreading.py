@@ -18,12 +18,15 @@ from numpy.typing import NDArray
 from sarag_rdf.arrays import LazySequence
 from sarag_rdf.network.edges import Edges, Floats, Iris, Network, Rows
 from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EdgeKind
+from sarag_rdf.network.steering import EdgeFactors, Steering
 from sarag_rdf.network.traversal import Traversal
 
 Activation = Mapping[int, float]
 """The activation of nodes by row, above 0."""
 Gate = Callable[[Rows], Floats]
 """Weights in [0, 1] of statements, given by row, for one question."""
+Factors = Mapping[EdgeKind, EdgeFactors]
+"""What steers the edges of each kind between entities, in the order of the network's edges."""
 
 
 class IriSubset(LazySequence):
@@ -62,7 +65,8 @@ class Contributions:
     """Activation that edges passed between entities, in one direction each: shape (m,) each.
 
     kind: the place of the edge's kind in `kinds`. statement: a row of relationships, or -1.
-    ``amount = weight * activation of the source``. `size` is the number of entities.
+    ``amount = weight * activation of the source``. factor: the factor of activation weights in
+    `weight`, 1 without any. `size` is the number of entities.
     """
 
     kinds: Sequence[EdgeKind]
@@ -72,6 +76,7 @@ class Contributions:
     statement: Rows
     weight: Floats
     amount: Floats
+    factor: Floats
     size: int
 
     @cached_property
@@ -122,7 +127,13 @@ class Round:
         return np.flatnonzero(self.documents)
 
 
-def spread_round(network: Network, sources: Activation, seeds: Activation, rates: Rates) -> Round:
+def spread_round(
+    network: Network,
+    sources: Activation,
+    seeds: Activation,
+    rates: Rates,
+    factors: Factors | None = None,
+) -> Round:
     """Spread from documents (`sources`) and entities (`seeds`), with activation in (0, 1].
 
     With df(e) the number of documents that describe e, and w(e, f) the largest weight of an edge
@@ -138,6 +149,9 @@ def spread_round(network: Network, sources: Activation, seeds: Activation, rates
     where d describes e, s is the same as e, and weight is `topic_weight` or `mention_weight`.
     The activation that a document passed to an entity does not return to it from that entity;
     over an edge to another entity it may.
+
+    With `factors`, ``decay * w(e, f)`` is the largest of ``min(1, decay * weight * factor)`` of the
+    edges that lead from f to e, with the edge's own decay if it has one.
     """
     outgoing = np.zeros(len(network.documents))
     for document, activation in sources.items():
@@ -149,7 +163,7 @@ def spread_round(network: Network, sources: Activation, seeds: Activation, rates
         initial[entity] += activation
     before = _over_identities(network, initial)
     active = initial + before.sums()
-    associations = _over_associations(network, active, rates)
+    associations = _over_associations(network, active, rates, factors)
     incoming = associations.sums()
     after = _over_identities(network, incoming)
     entities = active + incoming + after.sums()
@@ -171,36 +185,58 @@ def _over_identities(network: Network, activation: Floats) -> Contributions:
     amount = activation[source[live]]
     return Contributions(
         kinds, kind[live], source[live], target[live], statement[live],
-        np.ones(len(amount)), amount, len(network.entities),
+        np.ones(len(amount)), amount, np.ones(len(amount)), len(network.entities),
     )  # fmt: skip
 
 
-def _over_associations(network: Network, activation: Floats, rates: Rates) -> Contributions:
-    """Activation passed in both directions over the edge of largest weight of each pair."""
+def _over_associations(
+    network: Network, activation: Floats, rates: Rates, factors: Factors | None
+) -> Contributions:
+    """Activation passed over the edge between each pair that passes most, in each direction."""
     kinds, active = network.associations, np.flatnonzero(activation)
     positions = [network.incident(kind, active) for kind in kinds]
     kind, edges = _edges_of(network, kinds, positions)
+    steering = _factors_of(factors, kinds, positions)
     live = (edges.weight > 0.0) & (edges.source != edges.target)
-    kind, edges = kind[live], edges.take(live)
-    low, high = np.minimum(edges.source, edges.target), np.maximum(edges.source, edges.target)
-    order = np.lexsort((-edges.weight, high, low))
-    low, high = low[order], high[order]
+    kind, edges, steering = kind[live], edges.take(live), steering.take(live)
+    decay = np.where(np.isnan(steering.decay), rates.decay, steering.decay)
+    passed_on = np.minimum(1.0, decay * edges.weight[:, None] * steering.factor)
+    source = np.concatenate((edges.source, edges.target))
+    target = np.concatenate((edges.target, edges.source))
+    share, factor = passed_on.T.ravel(), steering.factor.T.ravel()
+    low, high, edge = np.minimum(source, target), np.maximum(source, target), np.arange(len(source))
+    edge %= max(1, len(edges))
+    order = np.lexsort((edge, -share, high, low, source > target))
     first = np.ones(len(order), dtype=bool)
-    first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-    low, high, best = low[first], high[first], order[first]
-    source, target = np.concatenate((low, high)), np.concatenate((high, low))
-    weight = rates.decay * np.tile(edges.weight[best], 2) / network.frequencies[source]
-    amount = weight * activation[source]
+    first[1:] = np.any(np.diff(np.stack((source, target))[:, order], axis=1), axis=0)
+    best = order[first]
+    weight = share[best] / network.frequencies[source[best]]
+    amount = weight * activation[source[best]]
     passed = amount > 0.0
+    best = best[passed]
     return Contributions(
         kinds,
-        np.tile(kind[best], 2)[passed],
-        source[passed],
-        target[passed],
-        np.tile(edges.statement[best], 2)[passed],
+        kind[edge[best]],
+        source[best],
+        target[best],
+        edges.statement[edge[best]],
         weight[passed],
         amount[passed],
+        factor[best],
         len(network.entities),
+    )
+
+
+def _factors_of(
+    factors: Factors | None, kinds: Sequence[EdgeKind], positions: Sequence[Rows]
+) -> EdgeFactors:
+    """The factors of edges of several kinds, one kind after the other."""
+    if factors is None or not kinds:
+        return EdgeFactors.neutral(sum(map(len, positions)))
+    parts = [factors[kind].take(at) for kind, at in zip(kinds, positions, strict=True)]
+    return EdgeFactors(
+        np.concatenate([part.factor for part in parts]),
+        np.concatenate([part.decay for part in parts]),
     )
 
 
@@ -276,8 +312,16 @@ class Spreading:
 class _ReachedGraph:
     """The part of a graph that rounds have reached so far, by rows of the whole graph."""
 
-    def __init__(self, traversal: Traversal, iris: Iris, gate: Gate, documents: Rows) -> None:
+    def __init__(
+        self,
+        traversal: Traversal,
+        iris: Iris,
+        gate: Gate,
+        documents: Rows,
+        steering: Steering | None,
+    ) -> None:
         self._traversal, self._iris, self._gate = traversal, iris, gate
+        self._steering = steering
         self.documents, self.entities = documents, np.empty(0, dtype=np.int64)
         self.relationships = np.empty(0, dtype=np.int64)
         self._edges = {kind: Edges.none() for kind in traversal.kinds}
@@ -341,12 +385,32 @@ class _ReachedGraph:
             statement=statement,
         )
 
+    def factors(self) -> Factors | None:
+        """What steers the edges of `network`; None without activation weights."""
+        if self._steering is None:
+            return None
+        predicates = self._traversal.predicates
+        return {
+            kind: self._steering.factors(kind, edges, predicates)
+            for kind, edges in self._edges.items()
+            if kind.is_association
+        }
+
     def spread(
-        self, network: Network, sources: Activation, seeds: Activation, rates: Rates
+        self,
+        network: Network,
+        sources: Activation,
+        seeds: Activation,
+        rates: Rates,
+        factors: Factors | None,
     ) -> Round:
         """One round over a network of this graph, which has at least what the round reaches."""
         return spread_round(
-            network, _renamed(sources, self.documents), _renamed(seeds, self.entities), rates
+            network,
+            _renamed(sources, self.documents),
+            _renamed(seeds, self.entities),
+            rates,
+            factors,
         )
 
 
@@ -361,22 +425,25 @@ def spread(
     rounds: int,
     beam: int,
     candidates: Sequence[int] = (),
+    steering: Steering | None = None,
 ) -> Spreading:
     """Spread in rounds, the first from documents (`sources`) and entities (`seeds`).
 
     Every further round starts from the `beam` documents that the one before activated most.
     Nodes and statements are rows of the whole graph. The documents in `candidates` are part of
-    the network that is returned even if no activation reaches them.
+    the network that is returned even if no activation reaches them. `steering` has the activation
+    weights of properties and classes, if there are any.
     """
-    graph = _ReachedGraph(traversal, iris, gate, np.array(sorted(candidates), dtype=np.int64))
+    start = np.array(sorted(candidates), dtype=np.int64)
+    graph = _ReachedGraph(traversal, iris, gate, start, steering)
     starts: list[tuple[Activation, Activation]] = []
     for _ in range(rounds):
         starts.append((sources, seeds))
         graph.extend(sources, seeds)
-        network = graph.network()
-        last = graph.spread(network, sources, seeds, rates)
+        network, factors = graph.network(), graph.factors()
+        last = graph.spread(network, sources, seeds, rates, factors)
         sources, seeds = _most_activated(last, graph.documents, beam), {}
-    earlier = [graph.spread(network, *start, rates) for start in starts[:-1]]
+    earlier = [graph.spread(network, *start, rates, factors) for start in starts[:-1]]
     nodes = (graph.documents, graph.entities, graph.relationships)
     return Spreading(network, [*earlier, last], *nodes)
 

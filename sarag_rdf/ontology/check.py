@@ -10,7 +10,9 @@ from typing import Final, Literal
 
 from pyoxigraph import NamedNode, Triple
 
+from sarag_rdf.errors import UsageError
 from sarag_rdf.iris import namespace
+from sarag_rdf.ontology.activation import ANNOTATIONS, has_rules, rules_of
 from sarag_rdf.ontology.literals import is_datatype, named_datatype
 from sarag_rdf.ontology.read import schema_of
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
@@ -28,6 +30,7 @@ from sarag_rdf.ontology.triples import (
     local_name,
 )
 from sarag_rdf.rdf.parse import is_skolem_iri
+from sarag_rdf.terms import text_of
 from sarag_rdf.vocab import OWL, RDF, RDFS, SH, SKOS, XSD
 
 Severity = Literal["error", "warning"]
@@ -52,25 +55,36 @@ def check(triples: Iterable[Triple], repaired: Sequence[str] = ()) -> tuple[Onto
     """Findings about the triples of an ontology, errors first.
 
     Errors are cycles of subclasses and subproperties, terms that RDF, RDFS, OWL and SKOS do not
-    define, and an ontology without a class or property. `repaired` are the namespaces of
-    `OntologyFile.repaired`.
+    define, an ontology without a class or property, and activation weights that are not allowed.
+    `repaired` are the namespaces of `OntologyFile.repaired`.
     """
     triples = tuple(triples)
     index, schema = TripleIndex(triples), schema_of(triples)
     findings = [
         *_missing_hash(repaired),
-        *_content(schema),
+        *_content(schema, has_rules=has_rules(triples)),
         *_cycles("subclass", {c.iri: c.parents for c in schema.classes.values()}),
         *_cycles("subproperty", {p.iri: p.parents for p in schema.properties.values()}),
         *_unknown_terms(triples),
         *_undeclared(index),
         *_imports(index),
         *_labels(index, schema),
+        *_activation_rules(triples),
     ]
     for property_ in schema.properties.values():
         findings += _domain_and_range(property_)
     findings.sort(key=lambda finding: (finding.severity, finding.term))
     return tuple(dict.fromkeys(findings))
+
+
+def _activation_rules(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
+    for triple in triples:
+        if triple.predicate in ANNOTATIONS:
+            try:
+                rules_of([(triple.subject, triple.predicate, triple.object)])
+            except UsageError as error:
+                message = str(error).removesuffix(": correct the ontology")
+                yield OntologyFinding("error", text_of(triple.subject), message)
 
 
 def _missing_hash(repaired: Sequence[str]) -> Iterator[OntologyFinding]:
@@ -80,12 +94,12 @@ def _missing_hash(repaired: Sequence[str]) -> Iterator[OntologyFinding]:
         )
 
 
-def _content(schema: Schema) -> Iterator[OntologyFinding]:
-    if not (schema.classes or schema.properties):
+def _content(schema: Schema, *, has_rules: bool) -> Iterator[OntologyFinding]:
+    if not (schema.classes or schema.properties or has_rules):
         yield OntologyFinding(
             "error", "", "no class or property: check that this is OWL, RDFS, SKOS or SHACL"
         )
-    elif not schema.properties:
+    elif not (schema.properties or has_rules):
         yield OntologyFinding(
             "warning", "", "no property: entities can be classified, but no statement can be typed"
         )

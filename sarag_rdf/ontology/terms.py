@@ -14,9 +14,7 @@ from sarag_rdf.vocab import PREFIXES
 class TermNames:
     """Finds the terms of one kind, such as the classes, by a name."""
 
-    def __init__(
-        self, kind: str, terms: Mapping[str, OntologyClass] | Mapping[str, OntologyProperty]
-    ) -> None:
+    def __init__(self, kind: str, terms: Mapping[str, OntologyClass | OntologyProperty]) -> None:
         """`kind` is the word for such a term in messages."""
         self._kind = kind
         self._terms = terms

@@ -24,12 +24,16 @@ _Arguments = ParamSpec("_Arguments")
 
 @dataclass(frozen=True, slots=True)
 class StatementBlock:
-    """Statements as N-Triples or N-Quads, and the number of bytes of the file read so far."""
+    """Statements as N-Triples or N-Quads, and the number of bytes of the file read so far.
+
+    `warnings` are about all statements up to here.
+    """
 
     data: bytes
     count: int
     position: int
     predicates: frozenset[str] = frozenset()
+    warnings: tuple[str, ...] = ()
 
 
 def run_in_child(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from sarag_rdf.fence import fence_for, restored
@@ -71,7 +72,7 @@ class Conversation:
 
     def gather(self, text: str | None = None) -> Evidence:
         """Retrieve for the question, or for another text."""
-        query = self.query if text is None else Query(" ".join(text.split()))
+        query = self.query if text is None else replace(self.query, text=" ".join(text.split()))
         evidence = self._gather(query)
         self._evidence.append(evidence)
         detail = {

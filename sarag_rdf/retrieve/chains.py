@@ -123,6 +123,7 @@ def _step(round_: Round, last: int, found: _Contribution, activation: float) -> 
         kind.name,
         "entity",
         "entity",
+        float(several.factor[at]),
     )
 
 

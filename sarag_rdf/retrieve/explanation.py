@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.network.kinds import SAME_AS
+from sarag_rdf.ontology.activation import weights_text
 from sarag_rdf.ports import Vector
 from sarag_rdf.retrieve.chains import Chain
 from sarag_rdf.retrieve.view import GraphView
@@ -150,6 +151,12 @@ def retrieved(
         calibration or {},
         names if explanation is not NOT_EXPLAINED else {},
     )
+
+
+def weight_settings(view: GraphView, query: Query) -> dict[str, float | int | str]:
+    """The activation weights of a search as a setting of its result; none if there are none."""
+    text = weights_text(view.rules(query))
+    return {"weights": text} if text else {}
 
 
 def _described_seeds(

@@ -27,7 +27,12 @@ from sarag_rdf.retrieve.chains import (
     strongest_chain_to_document,
     strongest_chain_to_entity,
 )
-from sarag_rdf.retrieve.explanation import Explanation, ScoredDocument, retrieved
+from sarag_rdf.retrieve.explanation import (
+    Explanation,
+    ScoredDocument,
+    retrieved,
+    weight_settings,
+)
 from sarag_rdf.retrieve.neighbourhood import relationships_among
 from sarag_rdf.retrieve.relevance import MASK, WORDS, Relevance, Scale, calibrated, promising
 from sarag_rdf.retrieve.seeds import Topics, named_entities
@@ -53,6 +58,7 @@ class SaragOptions(RetrieverOptions):
     """Options of `Sarag`; none depends on the embedder."""
 
     name = "sarag"
+    is_steered = True
     k: int = option(
         3,
         "Number of nearest documents at which activation starts, beside the entities that the "
@@ -121,10 +127,11 @@ class Sarag:
             rounds=options.n,
             beam=BEAM,
             candidates=near,
+            steering=view.steering(query),
         )
         documents, calibration = self._scored(relevance, spreading)
         calibration |= {"weight_floor": floor, "weight_ceiling": ceiling}
-        settings = options.settings()
+        settings = options.settings() | weight_settings(view, query)
         if not options.explain:
             return retrieved(view, query, "sarag", settings, documents, calibration=calibration)
         documents, explanation = explained(view, question, gate, spreading, documents)

@@ -15,7 +15,12 @@ from sarag_rdf.arrays import rows_of
 from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO, SAME_AS
 from sarag_rdf.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
 from sarag_rdf.retrieve.chains import Chain
-from sarag_rdf.retrieve.explanation import Explanation, ScoredDocument, retrieved
+from sarag_rdf.retrieve.explanation import (
+    Explanation,
+    ScoredDocument,
+    retrieved,
+    weight_settings,
+)
 from sarag_rdf.retrieve.neighbourhood import (
     identities_of,
     neighbourhood,
@@ -34,6 +39,7 @@ class SaragPaperOptions(RetrieverOptions):
     """
 
     name = "sarag-paper"
+    is_steered = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "musique": {"k": 3, "n": 4},
         "2wiki": {"k": 10, "n": 3},
@@ -102,8 +108,18 @@ class SaragPaper:
             )
         )
         identical = identities_of(step, inside).pairs().tolist()
-        joined = [(RELATED_TO.name, k.relationship, k.subject, k.object, k.weight) for k in links]
-        joined += [(SAME_AS.name, SAME_AS.predicate, names[s], names[o], 1.0) for s, o in identical]
+        weights = np.array([link.weight for link in links])[:, None] * np.ones(2)
+        steering = self._view.steering(query)
+        if steering is not None:
+            factors = steering.factors(RELATED_TO, edges, step.predicates)
+            weights = np.minimum(1.0, weights * factors.factor)
+        joined = [
+            (RELATED_TO.name, link.relationship, link.subject, link.object, *both)
+            for link, both in zip(links, weights.tolist(), strict=True)
+        ]
+        joined += [
+            (SAME_AS.name, SAME_AS.predicate, names[s], names[o], 1.0, 1.0) for s, o in identical
+        ]
         starts = frozenset(seed.node for seed in seeds)
         activation, transfers = spread_paper(both_ways(joined), starts)
         activated = frozenset(e for e, a in activation.items() if a > options.tau_a)
@@ -137,7 +153,7 @@ class SaragPaper:
             self._view,
             query,
             "sarag-paper",
-            options.settings(),
+            options.settings() | weight_settings(self._view, query),
             sorted(scored, key=lambda d: (-d.score, d.iri))[: options.limit],
             Explanation(
                 seeds,
@@ -169,18 +185,19 @@ class WeightedEdge(NamedTuple):
 
 
 def both_ways(
-    edges: Iterable[tuple[EdgeKindName, str, str, str, float]],
+    edges: Iterable[tuple[EdgeKindName, str, str, str, float, float]],
 ) -> dict[str, list[WeightedEdge]]:
     """The outgoing edges of each entity, both ways, in a fixed order.
 
-    Edges are given as (kind, relationship, subject, object, weight). Loops and edges of weight 0
-    are left out; parallel edges stay parallel.
+    Edges are given as (kind, relationship, subject, object, weight, weight from object to subject).
+    Loops and directions of weight 0 are left out; parallel edges stay parallel.
     """
     outgoing: defaultdict[str, list[WeightedEdge]] = defaultdict(list)
-    for kind, relationship, subject, object_, weight in edges:
-        if subject != object_ and weight > 0.0:
-            outgoing[subject].append(WeightedEdge(object_, relationship, weight, kind))
-            outgoing[object_].append(WeightedEdge(subject, relationship, weight, kind))
+    for kind, relationship, subject, object_, forward, backward in edges:
+        if subject != object_ and forward > 0.0:
+            outgoing[subject].append(WeightedEdge(object_, relationship, forward, kind))
+        if subject != object_ and backward > 0.0:
+            outgoing[object_].append(WeightedEdge(subject, relationship, backward, kind))
     return {entity: sorted(several) for entity, several in outgoing.items()}
 
 

@@ -18,9 +18,11 @@ from sarag_rdf.graph.vectors import GraphVectors, Kind
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.network.edges import Iris, Network, Rows
 from sarag_rdf.network.load import SparqlTraversal, load_network, update_network
+from sarag_rdf.network.steering import Steering, read_rules
 from sarag_rdf.network.traversal import NetworkTraversal, Traversal
+from sarag_rdf.ontology.activation import Rules, weights_text, with_weights
 from sarag_rdf.ports import Arrays, Matrix, Vector, WordIndex
-from sarag_rdf.types import Document
+from sarag_rdf.types import Document, Query
 
 Engine = Literal["auto", "memory", "sparql"]
 """Where traversal takes place; ``auto`` is SPARQL for an endpoint, else memory."""
@@ -47,6 +49,7 @@ class GraphView:
         self.names = Names(reader, vectors.cached_arrays)
         self._engine = engine
         self._documents: dict[str, Document] = {}
+        self._steering: dict[str, Steering] = {}
 
     @cached_property
     def network(self) -> Network:
@@ -75,6 +78,27 @@ class GraphView:
         if self._engine == "sparql" or (self._engine == "auto" and self.reader.store.is_shared):
             return SparqlTraversal(self.reader, self.iris)
         return NetworkTraversal(self.network)
+
+    @cached_property
+    def _annotated(self) -> Rules:
+        return read_rules(self.reader)
+
+    def rules(self, query: Query) -> Rules:
+        """The activation weights of properties and classes: annotations, and those of the query.
+
+        Raises `UsageError` for a weight that is not allowed.
+        """
+        return with_weights(self._annotated, query.weights)
+
+    def steering(self, query: Query) -> Steering | None:
+        """What steers activation; None without activation weights."""
+        rules = self.rules(query)
+        if not rules:
+            return None
+        key = weights_text(rules)
+        if key not in self._steering:
+            self._steering = {key: Steering(self.reader, self.iris, rules)}
+        return self._steering[key]
 
     @cached_property
     def words(self) -> WordIndex:

@@ -325,6 +325,11 @@ def question_parameters(method: Literal["search", "ask"]) -> dict[str, Json]:
             "description": f"Named values of other options ({', '.join(presets)}).",
         },
         **{name: _merged(declared) for name, declared in RETRIEVER_PARAMETERS.items()},
+        "weights": {
+            "type": "string",
+            "description": "Activation weights of properties and classes, as TERM=WEIGHT,...; "
+            "weights are 0 to 4, and 0 cuts.",
+        },
         "reasoner": _strategy_schema(REASONERS, "single"),
         "context": _strategy_schema(CONTEXTS, "whole"),
         "budget": {

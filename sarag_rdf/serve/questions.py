@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.kg.registry import RETRIEVERS, context_options, options_of, strategy
+from sarag_rdf.kg.weights import parse_weights
 from sarag_rdf.options import (
     MAX_COUNT,
     Option,
@@ -47,7 +48,7 @@ RETRIEVER_PARAMETERS: Final = _retriever_parameters()
 def parameter_names(method: Literal["search", "ask"]) -> tuple[str, ...]:
     """The parameters of a path; endpoints, models and paths of files are none of them."""
     reasoning = ("reasoner", "context", "budget") if method == "ask" else ()
-    return ("q", "retriever", "preset", *RETRIEVER_PARAMETERS, *reasoning)
+    return ("q", "retriever", "preset", *RETRIEVER_PARAMETERS, "weights", *reasoning)
 
 
 _MOST_BODY = 1 << 20
@@ -68,6 +69,8 @@ async def _answered(request: Request, method: Literal["search", "ask"]) -> Respo
     try:
         values = await _values(request, method)
         arguments: dict[str, Any] = {"retriever": _retriever(values)}
+        if "weights" in values:
+            arguments["weights"] = parse_weights(str(values["weights"]).split(","))
         if method == "ask":
             arguments |= _reasoning(values)
         return await run(request, QuestionJob(method, values["q"], arguments), pool="questions")

@@ -294,7 +294,7 @@ class InvariantRepair:
         """
         minter = self._minter
         return minter is not None and (
-            graph in (minter.kg_graph, minter.meta_graph)
+            graph in (minter.kg_graph, minter.meta_graph, minter.entailed_graph)
             or graph.startswith((minter.imported_graphs, minter.ontology_graphs))
         )
 

@@ -23,6 +23,7 @@ _NODES = {
     "property": "?relationship sarag:property ?x",
     "subject": "?relationship sarag:subject ?x",
     "alias": "?mention sarag:aliasMention ?x",
+    "class": "?entity a ?x",
 }
 
 

@@ -22,10 +22,14 @@ from tests.command import ROOT
 from tests.remote.sample import export_nquads, seeds
 from tests.sample_graph import BASE, CapitalExtractor, CrookedExtractor, crooked_sources
 from tests.servers import VIRTUOSO_ROWS, Server
+from tests.typed_graph import EX, TURTLE, TypedExtractor
 from tests.typed_graph import SOURCES as TYPED_SOURCES
-from tests.typed_graph import TURTLE, TypedExtractor
 
 RELATED = SARAG.relatedTo
+RULES = f"""
+<{EX}Chemist> a owl:Class ; rdfs:subClassOf <{EX}Person> .
+<{EX}Person> <{SARAG.activationWeight.value}> 1.5 .
+"""
 OF_IMPORTS = {"imports", "property-uses"}
 OF_EMBEDDED = {"stating-graphs", "vote-counts"}
 FILES = [
@@ -43,9 +47,10 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphReader]:
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index(ROOT / "examples" / "corpus", extractor=CapitalExtractor())
         kg.index(crooked_sources(), extractor=CrookedExtractor())
-        (folder / "people.ttl").write_text(TURTLE)
+        (folder / "people.ttl").write_text(TURTLE + RULES)
         kg.ontologies.add(folder / "people.ttl")
         kg.index(TYPED_SOURCES, extractor=TypedExtractor())
+        kg.entailment.enable()
         kg.identity.split("Vistula", ["vistula.md"], "river")
         kg.links.accept(
             [Match(Minter(BASE).entity("gdansk"), EXACT, "https://elsewhere.example.org/g")]

@@ -29,7 +29,7 @@ def edge(target: str, relationship: str, weight: float) -> WeightedEdge:
 
 
 def edges_of(links: Links) -> dict[str, list[WeightedEdge]]:
-    return both_ways([("related_to", *link) for link in links])
+    return both_ways([("related_to", *link, link[-1]) for link in links])
 
 
 def activations(links: Links, *seeds: str) -> Mapping[str, float]:

@@ -1,0 +1,289 @@
+"""Tables (CSV, TSV) as triples, row by row, as a mapping says.
+
+Works in constant memory: a table may have any number of rows. Empty cells give no statement. A cell
+that does not fit the datatype or is no IRI becomes a text, and is reported.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO
+
+from sarag_rdf.errors import InputError
+from sarag_rdf.imports.mapping import MappingFile, TermMap, TriplesMap
+from sarag_rdf.imports.rml import read_rml
+from sarag_rdf.imports.yarrrml import read_yarrrml
+from sarag_rdf.iris import sha256_hex
+from sarag_rdf.rdf.child_parser import StatementBlock
+from sarag_rdf.rdf.files import READ_ERRORS, InputFile, unpacked
+from sarag_rdf.vocab import XSD
+
+MAX_CELL = 16 << 20
+"""Largest cell in characters."""
+MAX_MESSAGES = 5
+_DELIMITERS = (",", ";", "\t")
+_TABS = frozenset({".tsv", ".tab"})
+_Row = list[str]
+_Make = Callable[[_Row, int], str | None]
+
+
+def read_mapping(mapping: MappingFile, table: str) -> tuple[TriplesMap, ...]:
+    """The triples maps of a mapping of the table with this name; raises `InputError`."""
+    return (read_rml if mapping.is_rml else read_yarrrml)(mapping, table)
+
+
+def table_blocks(
+    file: InputFile, mapping: MappingFile, genid: str, size: int
+) -> Iterator[StatementBlock]:
+    """The triples of a table in blocks of about `size`, without blank nodes.
+
+    The last block has the warnings. Raises `InputError`.
+    """
+    maps = read_mapping(mapping, file.name)
+    with unpacked(file) as (stream, raw):
+        rows = table_rows(file, stream)
+        _, header = next(rows)
+        misfits = Misfits()
+        compiled = [_compiled(m, header, mapping.name, file, genid, misfits) for m in maps]
+        lines: list[str] = []
+        used = frozenset(p.parts[0] for m in maps for p, _ in m.statements if p.is_constant)
+        for number, row in rows:
+            for subject_of, statements in compiled:
+                subject = subject_of(row, number)
+                if subject is None:
+                    continue
+                for predicate_of, object_of in statements:
+                    object_ = object_of(row, number)
+                    if object_ is None:
+                        continue
+                    predicate = predicate_of(row, number)
+                    if predicate is not None:
+                        lines.append(f"{subject} {predicate} {object_} .\n")
+            if len(lines) >= size:
+                yield StatementBlock("".join(lines).encode(), len(lines), raw.tell(), used)
+                lines = []
+        yield StatementBlock(
+            "".join(lines).encode(), len(lines), raw.tell(), used, misfits.messages
+        )
+
+
+def table_rows(file: InputFile, stream: IO[bytes]) -> Iterator[tuple[int, _Row]]:
+    """(line number, cells) of the header and all rows that are not empty.
+
+    All rows have as many cells as the header. Raises `InputError` with the line.
+    """
+    number = 1
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    previous = csv.field_size_limit(MAX_CELL)
+    try:
+        first = text.readline(MAX_CELL)
+        if "\0" in first:
+            raise InputError(f"{file.name} is no text: save the table as CSV")
+        delimiter = "\t" if file.suffix in _TABS else max(_DELIMITERS, key=first.count)
+        reader = csv.reader(_chained(first, text), delimiter=delimiter, strict=True)
+        width = 0
+        for row in reader:
+            number = reader.line_num
+            if not any(map(str.strip, row)):
+                continue
+            if not width:
+                width, row = len(row), [name.strip() for name in row]
+                _check_header(file, row)
+            elif len(row) > width and any(row[width:]):
+                raise InputError(
+                    f"{file.name}, line {number}: {len(row)} cells for {width} columns: put "
+                    "quotation marks around cells with delimiters"
+                )
+            yield number, [*row[:width], *[""] * (width - len(row))]
+        if not width:
+            raise InputError(f"{file.name} is empty: its first line names the columns")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{file.name}, after line {number}: not UTF-8 text: save the table as UTF-8"
+        ) from error
+    except csv.Error as error:
+        raise InputError(f"{file.name}, line {number + 1}: not a table: {error}") from error
+    except READ_ERRORS as error:
+        raise InputError(f"{file.name} is damaged or truncated ({error}): get it again") from error
+    finally:
+        csv.field_size_limit(previous)
+        text.detach()
+
+
+def _chained(first: str, text: io.TextIOWrapper) -> Iterator[str]:
+    yield first
+    yield from text
+
+
+def _check_header(file: InputFile, header: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(header).items() if name and count > 1]
+    if twice:
+        raise InputError(f"{file.name} has two columns '{twice[0]}': rename one")
+
+
+class Misfits:
+    """Cells that are not of the type that the mapping gives them, counted by column."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._first: dict[tuple[str, str], str] = {}
+
+    def add(self, column: str, type_: str, value: str, line: int) -> None:
+        """Count a cell."""
+        key = column, type_
+        self._counts[key] += 1
+        self._first.setdefault(key, f"line {line}: '{value[:60]}'")
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """One message for each column and type."""
+        return tuple(
+            f"column '{column}': {count} {'value is' if count == 1 else 'values are'} no {type_} "
+            f"and imported as text (first in {self._first[column, type_]})"
+            for (column, type_), count in sorted(self._counts.items())
+        )
+
+
+def _compiled(
+    map_: TriplesMap,
+    header: Sequence[str],
+    mapping: str,
+    file: InputFile,
+    genid: str,
+    misfits: Misfits,
+) -> tuple[_Make, list[tuple[_Make, _Make]]]:
+    """Functions that make the terms of a row as N-Triples."""
+    known = {name: place for place, name in enumerate(header)}
+    for term in map_.terms:
+        missing = [column for column in term.columns if column not in known]
+        if missing:
+            raise InputError(
+                f"{mapping}, {map_.name}: no column '{missing[0]}' in {file.name}; it has "
+                f"{', '.join(header)}"
+            )
+
+    def make(term: TermMap, *, is_object: bool = False) -> _Make:
+        return _term_maker(term, known, file, genid, misfits if is_object else None)
+
+    return make(map_.subject), [
+        (make(predicate), make(object_, is_object=True)) for predicate, object_ in map_.statements
+    ]
+
+
+def _term_maker(
+    term: TermMap, known: dict[str, int], file: InputFile, genid: str, misfits: Misfits | None
+) -> _Make:
+    """A function from a row and its line to a term, or None if a cell is empty."""
+    if term.is_constant:
+        constant = f"<{term.parts[0]}>" if term.kind == "iri" else _literal(term.parts[0], term)
+        return lambda *_: constant
+    pieces = [(known[c], text) for c, text in zip(term.columns, term.parts[2::2], strict=True)]
+    start = term.parts[0]
+
+    def value(row: _Row) -> str | None:
+        text = start
+        for place, constant in pieces:
+            cell = row[place].strip()
+            if not cell:
+                return None
+            text += (_encoded(cell) if term.is_template else cell) + constant
+        return text
+
+    if term.kind == "literal":
+        return _literal_maker(term, value, misfits)
+
+    def iri(row: _Row, line: int) -> str | None:
+        text = value(row)
+        if text is None:
+            return None
+        if term.kind == "blank":
+            return f"<{genid}{sha256_hex(file.sha256, text)[:32]}>"
+        if _IRI.fullmatch(text):
+            return f"<{text}>"
+        if misfits is None:
+            raise InputError(f"{file.name}, line {line}: '{text[:60]}' is no IRI")
+        misfits.add(", ".join(term.columns), "IRI", text, line)
+        return f'"{_escaped(text)}"'
+
+    return iri
+
+
+def _literal_maker(
+    term: TermMap, value: Callable[[_Row], str | None], misfits: Misfits | None
+) -> _Make:
+    fits = LEXICAL.get(term.datatype)
+    name = term.datatype.replace(XSD.base, "xsd:")
+
+    def literal(row: _Row, line: int) -> str | None:
+        text = value(row)
+        if text is None:
+            return None
+        if fits is not None:
+            text = _normalized(text, term.datatype)
+            if not fits.fullmatch(text):
+                if misfits is not None:
+                    misfits.add(", ".join(term.columns), name, text, line)
+                return f'"{_escaped(text)}"'
+        return _literal(text, term)
+
+    return literal
+
+
+def _literal(text: str, term: TermMap) -> str:
+    if term.language:
+        return f'"{_escaped(text)}"@{term.language}'
+    return f'"{_escaped(text)}"' + (f"^^<{term.datatype}>" if term.datatype else "")
+
+
+def _normalized(text: str, datatype: str) -> str:
+    if datatype == XSD.boolean.value:
+        return {"yes": "true", "no": "false"}.get(text.lower(), text.lower())
+    if datatype == XSD.dateTime.value:
+        return text.replace(" ", "T", 1)
+    return text
+
+
+_ZONE = r"(Z|[+-]\d\d:\d\d)?"
+_MONTH, _DAY = r"(0[1-9]|1[0-2])", r"(0[1-9]|[12]\d|3[01])"
+_YEAR = r"-?(\d{4}|[1-9]\d{4,})"
+_TIME = r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?"
+LEXICAL = {
+    XSD[name].value: re.compile(pattern)
+    for name, pattern in {
+        "boolean": "true|false|1|0",
+        "integer": r"[+-]?\d+",
+        "nonNegativeInteger": r"\+?\d+",
+        "decimal": r"[+-]?(\d+(\.\d*)?|\.\d+)",
+        "double": r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?INF|NaN",
+        "float": r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?INF|NaN",
+        "date": f"{_YEAR}-{_MONTH}-{_DAY}{_ZONE}",
+        "gYear": f"{_YEAR}{_ZONE}",
+        "gYearMonth": f"{_YEAR}-{_MONTH}{_ZONE}",
+        "dateTime": f"{_YEAR}-{_MONTH}-{_DAY}T{_TIME}{_ZONE}",
+        "time": f"{_TIME}{_ZONE}",
+        "anyURI": r"[a-zA-Z][a-zA-Z0-9+.-]*:[^\s<>\"{}|^`\\]+",
+    }.items()
+}
+"""Datatype -> what its values look like."""
+_IRI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
+_RESERVED = re.compile(
+    r"[^A-Za-z0-9._~\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000efffd-]"
+)
+_ESCAPED = re.compile(r'[\\"\x00-\x1f\x7f]')
+
+
+def _encoded(text: str) -> str:
+    """A text for an IRI: all but letters, digits and ``-._~`` percent-encoded (RFC 3987)."""
+    return _RESERVED.sub(lambda m: "".join(f"%{byte:02X}" for byte in m[0].encode()), text)
+
+
+def _escaped(text: str) -> str:
+    return (
+        _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04X}", text)
+        if _ESCAPED.search(text)
+        else text
+    )

@@ -1,0 +1,56 @@
+"""Activation weights of one question, by the names of properties and classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from sarag_rdf.errors import UsageError
+from sarag_rdf.kg.registry import RETRIEVERS, options_of
+from sarag_rdf.ontology.activation import check_weight
+from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.ontology.terms import TermNames
+from sarag_rdf.options import Options
+from sarag_rdf.types import Query
+
+
+def with_weights(
+    query: Query,
+    weights: Mapping[str, float] | None,
+    retriever: str | Options,
+    schema: Callable[[], Schema],
+) -> Query:
+    """The question with activation weights, whose terms are IRIs, prefixed names or labels.
+
+    Raises `UsageError` for an unknown term, a weight outside [0, 4], and a retriever without
+    activation.
+    """
+    if not weights:
+        return query
+    options = options_of("retriever", retriever)
+    if not options.is_steered:
+        steered = [name for name, class_ in RETRIEVERS.items() if class_.options.is_steered]
+        raise UsageError(
+            f"{options.name} does not spread activation: weights need {' or '.join(steered)}"
+        )
+    known = schema()
+    terms: dict[str, OntologyClass | OntologyProperty] = {**known.classes, **known.properties}
+    names = TermNames("property or class", terms)
+    found = {names.resolve(name): check_weight(name, weight) for name, weight in weights.items()}
+    return replace(query, weights=tuple(sorted(found.items())))
+
+
+def parse_weights(texts: Iterable[str]) -> dict[str, float]:
+    """Weights written as ``TERM=WEIGHT``; raises `UsageError` for other texts."""
+    weights = {}
+    for text in texts:
+        term, equals, number = text.rpartition("=")
+        try:
+            weights[term.strip()] = float(number)
+        except ValueError:
+            equals = ""
+        if not (equals and term.strip()):
+            raise UsageError(
+                f"'{text}' is not an activation weight: write TERM=WEIGHT, such as foaf:knows=2"
+            )
+    return weights

@@ -1,0 +1,175 @@
+"""Steering of activation: what passes over the edges of a property, and to instances of a class.
+
+Rules (`sarag_rdf.ontology.activation`) are annotations in an ontology or an imported graph of the
+store. Terms without a rule have that of the nearest broader term.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sarag_rdf.arrays import find_all
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.network.edges import Edges, Floats, Iris, Rows
+from sarag_rdf.network.kinds import EdgeKind
+from sarag_rdf.ontology.activation import MAX_WEIGHT, ActivationRule, Rules, rules_of
+from sarag_rdf.vocab import SARAG
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeFactors:
+    """What steers each edge, in both directions: shape (m, 2); forward is from source to target.
+
+    factor: multiplies the edge's weight, in [0, 16]. decay: in [0, 1], or NaN for the retriever's.
+    """
+
+    factor: Floats
+    decay: Floats
+
+    def take(self, positions: Rows | slice) -> EdgeFactors:
+        """Those of some of the edges."""
+        return EdgeFactors(self.factor[positions], self.decay[positions])
+
+    @classmethod
+    def neutral(cls, size: int) -> EdgeFactors:
+        """Those of edges that no rule concerns."""
+        return cls(np.ones((size, 2)), np.full((size, 2), np.nan))
+
+
+def read_rules(reader: GraphReader) -> Rules:
+    """The rules in the graphs of a store; raises `UsageError` for a value that is not allowed."""
+    return rules_of(reader.select_provenance("activation-rules"))
+
+
+class Steering:
+    """The factors of edges by rules, for the nodes and statements of one revision of a graph."""
+
+    def __init__(self, reader: GraphReader, iris: Iris, rules: Rules) -> None:
+        """Reads the instances of the classes and the relationships of the properties in `rules`."""
+        self._broader = _broader_terms(reader)
+        self._rules = _inherited(rules, self._broader)
+        self._by_predicate = {iri: _row(rule) for iri, rule in self._rules.items()}
+        self._statements, self._by_statement = self._of_relationships(reader, iris)
+        self._entities, self._by_entity = self._of_instances(reader, iris)
+
+    def factors(self, kind: EdgeKind, edges: Edges, predicates: Sequence[str]) -> EdgeFactors:
+        """The factors of edges of one kind, whose predicates are rows of `predicates`.
+
+        The rule of the property that a relationship states takes the place of that of the edge's
+        predicate. The weight of the class of the entity that an edge leads to is a further factor;
+        the decay of the class of the entity that it comes from counts if the property has none.
+        """
+        neutral = (1.0, 1.0, math.nan)
+        table = np.array([self._by_predicate.get(iri, neutral) for iri in predicates] or [neutral])
+        values = table[edges.predicate]
+        if kind.has_statements and len(self._statements):
+            at = np.minimum(
+                np.searchsorted(self._statements, edges.statement), len(self._statements) - 1
+            )
+            known = self._statements[at] == edges.statement
+            values[known] = self._by_statement[at[known]]
+        source, target = self._of_nodes(edges.source), self._of_nodes(edges.target)
+        factor = values[:, :2] * np.stack((target[:, 0], source[:, 0]), axis=1)
+        own = np.repeat(values[:, 2:], 2, axis=1)
+        decay = np.where(np.isnan(own), np.stack((source[:, 1], target[:, 1]), axis=1), own)
+        return EdgeFactors(factor, decay)
+
+    def _of_nodes(self, rows: Rows) -> Floats:
+        """The weight and decay of entities by their classes: shape (m, 2)."""
+        values = np.tile(np.array([1.0, math.nan]), (len(rows), 1))
+        if len(self._entities):
+            at = np.minimum(np.searchsorted(self._entities, rows), len(self._entities) - 1)
+            known = self._entities[at] == rows
+            values[known] = self._by_entity[at[known]]
+        return values
+
+    def _of_relationships(self, reader: GraphReader, iris: Iris) -> tuple[Rows, Floats]:
+        """The relationships that state a property with a rule, by row, and their factors."""
+        found: dict[str, tuple[float, float, float]] = {}
+        for property_, relationship, direction in reader.select_provenance_for(
+            "typed-relationships", self._rules
+        ):
+            forward, backward, decay = self._by_predicate[property_.value]
+            is_inverse = direction == SARAG.inverseProperty
+            values = (backward, forward, decay) if is_inverse else (forward, backward, decay)
+            found[relationship.value] = values
+        return _by_row(iris.relationships, found, 3)
+
+    def _of_instances(self, reader: GraphReader, iris: Iris) -> tuple[Rows, Floats]:
+        """The entities of classes with a rule, by row, with their weights and decays."""
+        classes: defaultdict[str, set[str]] = defaultdict(set)
+        for class_, entity, _ in reader.select_provenance_for("instances", self._rules):
+            classes[entity.value].add(class_.value)
+        values: dict[frozenset[str], tuple[float, float]] = {}
+        found = {}
+        for entity, several in classes.items():
+            key = frozenset(several)
+            if key not in values:
+                values[key] = self._of_classes(key)
+            found[entity] = values[key]
+        return _by_row(iris.entities, found, 2)
+
+    def _of_classes(self, classes: frozenset[str]) -> tuple[float, float]:
+        """The product of the weights of the most specific classes, and their lowest decay."""
+        broader = set().union(*(_closure(class_, self._broader) for class_ in classes))
+        rules = [self._rules[class_] for class_ in sorted(classes - broader or classes)]
+        decays = [rule.decay for rule in rules if rule.decay is not None]
+        weight = min(MAX_WEIGHT, math.prod(rule.weight for rule in rules))
+        return weight, min(decays, default=math.nan)
+
+
+def _row(rule: ActivationRule) -> tuple[float, float, float]:
+    return (*rule.factors, math.nan if rule.decay is None else rule.decay)
+
+
+def _by_row(
+    iris: Sequence[str], found: Mapping[str, tuple[float, ...]], width: int
+) -> tuple[Rows, Floats]:
+    """The rows of the IRIs that are in the list, ascending, and their values in this order."""
+    names = sorted(found)
+    rows = find_all(iris, names)
+    known = rows >= 0
+    values = np.array([found[name] for name in names]).reshape(len(names), width)
+    return rows[known], values[known]
+
+
+def _broader_terms(reader: GraphReader) -> Mapping[str, Sequence[str]]:
+    broader: defaultdict[str, set[str]] = defaultdict(set)
+    for narrower, other in reader.select_provenance("broader-terms"):
+        if narrower != other:
+            broader[narrower.value].add(other.value)
+    return {term: sorted(others) for term, others in broader.items()}
+
+
+def _closure(term: str, broader: Mapping[str, Sequence[str]]) -> set[str]:
+    """All terms that are broader than one, without itself."""
+    found: set[str] = set()
+    pending = list(broader.get(term, ()))
+    while pending:
+        other = pending.pop()
+        if other not in found and other != term:
+            found.add(other)
+            pending += broader.get(other, ())
+    return found
+
+
+def _inherited(rules: Rules, broader: Mapping[str, Sequence[str]]) -> dict[str, ActivationRule]:
+    """The rules, and for narrower terms without one that of the nearest broader term.
+
+    Of several that are equally near, the one with the lowest weight.
+    """
+    all_rules = dict(rules)
+    for term in broader:
+        seen, level = {term}, [term]
+        while level and term not in all_rules:
+            level = sorted({other for one in level for other in broader.get(one, ())} - seen)
+            seen.update(level)
+            nearest = [rules[other] for other in level if other in rules]
+            if nearest:
+                all_rules[term] = min(nearest, key=lambda rule: rule.weight)
+    return all_rules

@@ -1,0 +1,177 @@
+"""The entailed graph follows every write."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+from pyoxigraph import NamedNode
+
+import sarag_rdf
+from sarag_rdf.derive.entailment import entailment_errors
+from sarag_rdf.errors import MissingDependencyError, UsageError
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.ports import Change, Table
+from sarag_rdf.types import Source
+from tests.command import Sarag
+from tests.sample_graph import BASE
+from tests.typed_graph import EX, SOURCES, TURTLE, TypedExtractor
+
+AXIOMS = f"""
+@prefix ex: <{EX}> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:Chemist a owl:Class ; rdfs:subClassOf ex:Person . ex:Person rdfs:subClassOf ex:Agent .
+ex:teacher owl:inverseOf ex:student ; rdfs:subPropertyOf ex:knows .
+ex:knows a owl:SymmetricProperty .
+"""
+GRAPH = f"{BASE}graph/entailed"
+
+
+@pytest.fixture
+def kg(tmp_path: Path) -> Iterator[KnowledgeGraph]:
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        (tmp_path / "people.ttl").write_text(TURTLE, encoding="utf-8")
+        kg.ontologies.add(tmp_path / "people.ttl")
+        kg.index(SOURCES, extractor=TypedExtractor())
+        (tmp_path / "axioms.ttl").write_text(AXIOMS, encoding="utf-8")
+        kg.ontologies.add(tmp_path / "axioms.ttl")
+        yield kg
+
+
+def entailed(kg: KnowledgeGraph) -> set[str]:
+    """The entailed triples with short names."""
+    result = kg.query(f"SELECT ?s ?p ?o {{ GRAPH <{GRAPH}> {{ ?s ?p ?o }} }}")
+    assert isinstance(result, Table)
+    rows = [
+        [term.value.rpartition("/")[2].rpartition("#")[2] or "" for term in row]
+        for row in result.rows
+    ]
+    return {" ".join(row) for row in rows}
+
+
+def test_nothing_is_entailed_unless_it_is_on(kg: KnowledgeGraph) -> None:
+    assert not kg.entailment.status().is_on
+    assert entailed(kg) == set()
+
+
+def test_what_follows_is_in_a_graph_of_its_own_and_in_queries(kg: KnowledgeGraph) -> None:
+    status = kg.entailment.enable()
+    assert (status.over, status.triples) == (("documents",), len(entailed(kg)))
+    assert "ilse_brandt type Agent" in entailed(kg)
+    assert "ilse_brandt type Person" not in entailed(kg)  # that is derived from the domain
+    assert {"emil_sand student ilse_brandt", "emil_sand knows ilse_brandt"} <= entailed(kg)
+    result = kg.query(f"SELECT ?x {{ ?x a <{EX}Agent> }}")
+    assert isinstance(result, Table)
+    assert len(result.rows) == 2
+    assert kg.fsck().in_order
+    assert kg.validate().conforms
+
+
+def test_it_follows_documents_ontologies_and_decisions(kg: KnowledgeGraph) -> None:
+    kg.entailment.enable()
+    kg.delete(["emil.txt"])
+    assert "emil_sand student ilse_brandt" not in entailed(kg)
+    kg.index([SOURCES[1]], extractor=TypedExtractor())
+    assert "emil_sand student ilse_brandt" in entailed(kg)
+    kg.identity.retype("Emil Sand", f"{EX}Chemist")
+    assert "emil_sand type Agent" in entailed(kg)
+    kg.ontologies.remove("axioms")
+    assert "emil_sand type Agent" not in entailed(kg)
+    assert "emil_sand student ilse_brandt" not in entailed(kg)
+    assert kg.fsck().in_order
+
+
+def test_after_any_history_it_is_a_fresh_closure(kg: KnowledgeGraph) -> None:
+    kg.entailment.enable()
+    choose, extractor = random.Random(7), TypedExtractor()
+    sentences = [part for source in SOURCES for part in source.text.split(". ")]
+    for step in range(200):
+        key = f"{choose.randrange(4)}.txt"
+        if choose.random() < 0.35 and step > 3:
+            if _has(kg, key):
+                kg.delete([key])
+        else:
+            text = ". ".join(choose.sample(sentences, 3)).rstrip(".") + "."
+            kg.index([Source(text, key=key)], extractor=extractor)
+        if step % 10 == 0 or step > 190:
+            with kg.session.read(latest=True) as snapshot:
+                assert entailment_errors(snapshot.own) == (set(), set())
+    assert kg.fsck().in_order
+
+
+def _has(kg: KnowledgeGraph, key: str) -> bool:
+    return bool(kg.query(f"ASK {{ <{BASE}source/{key}> ?p ?o }}"))
+
+
+def test_a_damaged_graph_is_repaired(kg: KnowledgeGraph) -> None:
+    kg.entailment.enable()
+    before = entailed(kg)
+    node = NamedNode(f"{EX}stray")
+    with kg.session.write() as reader:
+        reader.store.apply(
+            Change(
+                (),
+                tuple(reader.store.quads(GRAPH))[:1],
+                (ox.Quad(node, node, node, NamedNode(GRAPH)),),
+            )
+        )
+    [finding] = kg.fsck().findings
+    assert "1 entailed triple is missing, 1 does not follow" in str(finding)
+    assert kg.fsck(repair=True).in_order
+    assert entailed(kg) == before
+
+
+def test_an_export_restores_it(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    kg.entailment.enable()
+    with (tmp_path / "all.trig").open("wb") as stream:
+        kg.export("trig", stream)
+    with sarag_rdf.open(tmp_path / "copy", embedder=HashEmbedder(), endpoint=None) as copy:
+        copy.restore(tmp_path / "all.trig")
+        assert entailed(copy) == entailed(kg)
+        assert copy.entailment.status() == kg.entailment.status()
+        copy.delete(["emil.txt"])
+        assert "emil_sand student ilse_brandt" not in entailed(copy)
+
+
+def test_imported_graphs_by_their_own_schema(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    turtle = (
+        AXIOMS
+        + f"""
+    <{EX}ada> rdfs:label "Ada" ; ex:student <{EX}bob> . <{EX}bob> rdfs:label "Bob" .
+    """
+    )
+    (tmp_path / "friends.ttl").write_text(turtle, encoding="utf-8")
+    kg.import_graph(tmp_path / "friends.ttl", "rdf")
+    assert kg.entailment.enable(["friends"]).over == ("friends",)
+    assert {"bob teacher ada", "ada knows bob", "bob knows ada"} <= entailed(kg)
+
+
+def test_what_cannot_be_entailed(
+    kg: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match="no such part: 'x': use documents"):
+        kg.entailment.enable(["x"])
+    with sarag_rdf.open(tmp_path / "plain", embedder=HashEmbedder(), endpoint=None) as plain:
+        plain.index(SOURCES, extractor=TypedExtractor(typed=False))
+        with pytest.raises(UsageError, match="nothing follows from the ontologies"):
+            plain.entailment.enable()
+        assert not plain.entailment.status().is_on
+    monkeypatch.setitem(__import__("sys").modules, "reasonable", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'sarag-rdf\[entailment\]'"):
+        kg.entailment.enable()
+    assert not kg.entailment.status().is_on
+
+
+def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -> None:
+    kg.close()
+    done = sarag("ontology", "entail", "--kg", tmp_path / "kg")
+    assert done.code == 0, done
+    assert "entailed triples; they follow each write" in done.out
+    assert (
+        sarag("ontology", "entail", "--off", "--kg", tmp_path / "kg").out == "entailment is off\n"
+    )
