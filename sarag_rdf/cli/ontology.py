@@ -156,7 +156,7 @@ def show(names: tuple[str, ...], *, over: str | None, as_json: bool, **options: 
     a stored ontology, the packaged one is shown, which extraction follows then.
     """
     with open_graph(options) as kg:
-        if over is not None:
+        if over not in (None, "documents"):
             use = kg.ontologies.use(*names, over=over)
             if as_json:
                 echo_json(asdict(use))

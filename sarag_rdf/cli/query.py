@@ -112,8 +112,9 @@ def _explanation_lines(explanation: QueryExplanation, *, refused: bool) -> Itera
     width = max(map(len, counts), default=0)
     for text, count in zip(counts, explanation.patterns, strict=True):
         graph = f"GRAPH {count.graph}: " if count.graph else ""
-        optional = "" if count.is_required else "  (not in every solution)"
-        yield f"  {text:>{width}}  {one_line(graph + count.pattern)}{optional}"
+        notes = ["not in every solution"] * (not count.is_required) + ["one step"] * count.is_step
+        note = f"  ({', '.join(notes)})" if notes else ""
+        yield f"  {text:>{width}}  {one_line(graph + count.pattern)}{note}"
     if explanation.unused:
         yield "terms that do not occur:"
     for term in explanation.unused:

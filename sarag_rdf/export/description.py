@@ -147,7 +147,7 @@ class Description:
 
     def _imported(self, node: NamedNode, imported: Imported) -> None:
         """Triples, class and property partitions of an imported graph, counted by SPARQL."""
-        use = schema_use(self._reader, imported.graph)
+        use = schema_use(self._reader, imported.graph, with_ends=False)
         triples = sum(property_.statements for property_ in use.properties)
         self._add(
             node,

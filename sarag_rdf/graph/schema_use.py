@@ -18,8 +18,13 @@ def schema_use(
     graph: str,
     classes: Collection[str] | None = None,
     properties: Collection[str] | None = None,
+    *,
+    with_ends: bool = True,
 ) -> SchemaUse:
-    """The use of these classes and properties in a named graph, or of all that it has."""
+    """The use of these classes and properties in a named graph, or of all that it has.
+
+    Domains and ranges take most of the time; without `with_ends` they are left empty.
+    """
     part = Part(DOCUMENTS, _KIND, {"kg": graph}, reader.store)
     source = GraphReader(reader.store, reader.minter, (part,))
     instances = {row[0].value: int(row[1].value) for row in source.rows("class-counts")}
@@ -36,18 +41,24 @@ def schema_use(
             )
         ),
         tuple(
-            sorted(_properties(source, names), key=lambda use: (-use.statements, use.iri)),
+            sorted(
+                _properties(source, names, with_ends=with_ends),
+                key=lambda use: (-use.statements, use.iri),
+            )
         ),
     )
 
 
-def _properties(source: GraphReader, iris: Collection[str]) -> list[PropertyUse]:
+def _properties(
+    source: GraphReader, iris: Collection[str], *, with_ends: bool
+) -> list[PropertyUse]:
     counts = {
         property_.value: (int(statements.value), int(subjects.value), int(objects.value))
         for property_, statements, subjects, objects in source.rows_for("property-counts", iris)
     }
-    domains = _term_counts(source, counts, "subject-classes")
-    ranges = _term_counts(source, counts, "object-classes", "object-datatypes")
+    used = counts if with_ends else ()
+    domains = _term_counts(source, used, "subject-classes")
+    ranges = _term_counts(source, used, "object-classes", "object-datatypes")
     return [
         PropertyUse(iri, *counts.get(iri, (0, 0, 0)), domains.get(iri, ()), ranges.get(iri, ()))
         for iri in iris

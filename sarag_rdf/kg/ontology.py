@@ -132,8 +132,13 @@ class Ontologies:
             return tuple(stored_ontologies(snapshot.own))
 
     def prefixes(self) -> dict[str, str]:
-        """Prefix -> namespace of the packaged ontology and of those that are stored."""
+        """Prefix -> namespace of the packaged ontology and of those that are stored.
+
+        It is empty for a graph that sarag did not write.
+        """
         with self._session.read(missing_ok=True) as snapshot:
+            if snapshot.reader.over is not None:
+                return {}
             own = snapshot.own
             return ontology_prefixes(own.store, own.minter.base)
 
@@ -166,8 +171,10 @@ class Ontologies:
             if over != DOCUMENTS:
                 if names:
                     raise UsageError(f"'{over}' is not typed by an ontology: name no ontology")
-                (part,) = select_parts(reader, [over]).parts
-                return schema_use(reader, part.graphs["kg"])
+                parts = select_parts(reader, [over]).parts
+                if [part.name for part in parts] != [over]:
+                    raise UsageError(f"'{over}' is not one imported graph: give its name")
+                return schema_use(reader, parts[0].graphs["kg"])
             schema = self.used_schema(*names)
             return schema_use(
                 reader, reader.minter.kg_graph, schema.classes.keys(), schema.properties.keys()

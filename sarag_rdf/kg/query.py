@@ -47,8 +47,9 @@ def _runner(
 class PatternCount:
     """A triple pattern with prefixed names, and the number of triples that match it.
 
-    `triples` is None for a pattern in a SERVICE; it is `MOST_COUNTED` if there are more, and then
-    `has_more`. `graph` is the term of the GRAPH around the pattern, or empty. `is_required` unless
+    Of a path of any length (``+``, ``*``) one step is counted, and `is_step` is set. `triples` is
+    None for a pattern in a SERVICE; it is `MOST_COUNTED` if there are more, and then `has_more`.
+    `graph` is the term of the GRAPH around the pattern, or empty. `is_required` unless
     the pattern is in an OPTIONAL, UNION, MINUS, FILTER or subquery.
     """
 
@@ -57,6 +58,7 @@ class PatternCount:
     triples: int | None
     has_more: bool
     is_required: bool
+    is_step: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ def explain_query(
                     None if triples is None else min(triples, MOST_COUNTED),
                     (triples or 0) > MOST_COUNTED,
                     pattern.is_required,
+                    bool(pattern.step),
                 )
             )
         unused = patterns.unused_terms(outline, run, known)

@@ -51,6 +51,8 @@ _OPTIONAL: Final = frozenset(
     {"OptionalGraphPattern", "MinusGraphPattern", "Filter", "Bind", "SubSelect"}
 )
 """Elements whose patterns a solution need not match, beside unions of several groups."""
+_MODIFIERS: Final = {"*": "*", "+": "+", "?": "?"}
+_ONE_STEP: Final = {"*": "?", "+": "", "?": "?"}
 _UNION: Final = "GroupOrUnionGraphPattern"
 _IRI: Final = re.compile(r"<([^<>\s]*)>")
 _VARIABLE: Final = re.compile(r"\?\w+")
@@ -70,7 +72,8 @@ class TriplePattern:
 
     `graph` is the term of the GRAPH around it, `service` that of a SERVICE; both may be empty.
     `is_required` unless it is in an OPTIONAL, UNION, MINUS, FILTER or subquery. `properties` are
-    the IRIs in its predicate or path.
+    the IRIs in its predicate or path. `step` is the predicate with one step in the place of paths
+    of any length (``p+`` is ``p``, ``p*`` is ``p?``), or empty if it has none.
     """
 
     subject: str
@@ -80,6 +83,12 @@ class TriplePattern:
     service: str = ""
     is_required: bool = True
     properties: tuple[str, ...] = ()
+    step: str = ""
+
+    @property
+    def single(self) -> TriplePattern:
+        """The pattern with one step: engines enumerate whole paths before the first solution."""
+        return replace(self, predicate=self.step, step="") if self.step else self
 
     @property
     def text(self) -> str:
@@ -324,6 +333,7 @@ class _Walk:
                         predicate=self._text(predicate),
                         object=self._text(object_),
                         properties=tuple(dict.fromkeys(_properties(predicate))),
+                        step=_step_text(predicate),
                     )
                 )
 
@@ -345,26 +355,35 @@ class _Walk:
         return str(term.n3())
 
 
-def _path_text(path: Any) -> str:
-    """A property path, with parentheses where its operators bind less closely."""
+def _path_text(path: Any, steps: Mapping[str, str] = _MODIFIERS) -> str:
+    """A property path, with parentheses where its operators bind less closely.
+
+    `steps` maps the modifiers of repeated paths to those that are written.
+    """
     if isinstance(path, SequencePath):
-        return "/".join(_operand(part, AlternativePath) for part in path.args)
+        return "/".join(_operand(part, steps, AlternativePath) for part in path.args)
     if isinstance(path, AlternativePath):
-        return "|".join(map(_path_text, path.args))
+        return "|".join(_path_text(part, steps) for part in path.args)
     if isinstance(path, InvPath):
-        return f"^{_operand(path.arg, SequencePath, AlternativePath, InvPath)}"
+        return f"^{_operand(path.arg, steps, SequencePath, AlternativePath, InvPath)}"
     if isinstance(path, MulPath):
-        return f"{_operand(path.path, Path)}{path.mod}"
+        return f"{_operand(path.path, steps, Path)}{steps[str(path.mod)]}"
     if isinstance(path, NegatedPath):
-        return f"!({'|'.join(map(_path_text, path.args))})"
+        return f"!({'|'.join(_path_text(part, steps) for part in path.args)})"
     if isinstance(path, CompValue):  # rdflib loses an inverse property in a negated set
         raise QueryError("inverse properties in a negated property set cannot be analysed")
     return str(path.n3())
 
 
-def _operand(path: Any, *looser: type) -> str:
-    text = _path_text(path)
+def _operand(path: Any, steps: Mapping[str, str], *looser: type) -> str:
+    text = _path_text(path, steps)
     return f"({text})" if isinstance(path, looser) else text
+
+
+def _step_text(path: Any) -> str:
+    """The path with one step in the place of repeated paths; empty if there are none."""
+    text = _path_text(path, _ONE_STEP) if isinstance(path, Path) else ""
+    return "" if not text or text == _path_text(path) else text
 
 
 def _properties(predicate: Any) -> Iterator[str]:
@@ -398,10 +417,11 @@ def ask(outline: QueryOutline, patterns: Sequence[TriplePattern], filters: str =
 
 
 def count(outline: QueryOutline, pattern: TriplePattern, most: int) -> str:
-    """The number of solutions of a pattern in the data set of a query, at most `most`."""
-    inner = f"SELECT (1 AS ?one) {group_of([pattern])} LIMIT {most}"
-    # The dataset of a query also holds for its subqueries.
-    inner = inner.replace(") {", ") WHERE {", 1)
+    """The number of solutions of a pattern in the data set of a query, at most `most`.
+
+    Of paths of any length one step is counted. The data set also holds for the subquery.
+    """
+    inner = f"SELECT (1 AS ?one) WHERE {group_of([pattern.single])} LIMIT {most}"
     return f"SELECT (COUNT(*) AS ?n) {outline.dataset} WHERE {{ {{ {inner} }} }}"
 
 
@@ -433,9 +453,18 @@ def first_without_solutions(
     for number, pattern in enumerate(patterns, start=1):
         bound |= pattern.variables
         filters = " ".join(f"FILTER({values[name]})" for name in values if name in bound)
-        if not run_query(ask(outline, patterns[:number], filters)):
+        prefix = [_joined(one, patterns[:number]) for one in patterns[:number]]
+        if not run_query(ask(outline, prefix, filters)):
             return pattern
     return None
+
+
+def _joined(pattern: TriplePattern, others: Sequence[TriplePattern]) -> TriplePattern:
+    """A path of any length; one step of it if no other pattern and no term restricts its ends."""
+    ends = {pattern.subject, pattern.object}
+    is_free = all(end.startswith("?") for end in ends)
+    joined = any(not ends.isdisjoint((o.subject, o.object)) for o in others if o is not pattern)
+    return pattern.single if is_free and not joined else pattern
 
 
 # ------------------------------------------------------------------------------- Unused terms

@@ -87,6 +87,8 @@ def test_an_imported_graph_as_found(kg: KnowledgeGraph) -> None:
     assert by_iri[RDF.type.value].statements == 3
     with pytest.raises(UsageError, match="no such graph"):
         kg.ontologies.use(over="nope")
+    with pytest.raises(UsageError, match="not one imported graph"):
+        kg.ontologies.use(over="all")
     with pytest.raises(UsageError, match="name no ontology"):
         kg.ontologies.use("people", over="feeds")
 
@@ -127,6 +129,9 @@ def test_the_command_shows_it(sarag: Sarag, folder: Path) -> None:
     assert "in the graph: 4 properties" in lines
     (height,) = [line for line in lines if line.startswith("  height  ") and "integer" in line]
     assert height.split()[1:4] == ["1", "1", "1"]
+    assert (
+        sarag("ontology", "show", "--kg", folder, "--over", "documents").out.splitlines() == lines
+    )
     shown = json.loads(sarag("ontology", "show", "--kg", folder, "--json").out)
     assert [o["name"] for o in shown["ontologies"]] == ["people"]
     assert len(shown["use"]["properties"]) == 4

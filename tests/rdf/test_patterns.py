@@ -220,3 +220,23 @@ def test_patterns_of_a_graph_stay_in_it() -> None:
     assert group_of(outline.patterns) == (
         "{ ?a ?b ?c . GRAPH ?g { ?a ?d ?e . ?a ?f ?h } ?c ?i ?j .  }"
     )
+
+
+def test_paths_of_any_length_are_not_enumerated() -> None:
+    """An engine may enumerate all paths of a large graph before it returns the first one."""
+    outline = outline_of(
+        f"{PREFIX}ASK {{ ?x ex:p+/^(ex:q|ex:r*) ?y . ?y ex:s* ex:z . ?x ex:t ?u }}"
+    )
+    first, _, third = outline.patterns
+    assert compact(first.single.text, outline.prefixes) == "?x ex:p/^(ex:q|ex:r?) ?y"
+    assert third.single is third
+    assert "ex:p+" not in compact(count(outline, first, 10), outline.prefixes)
+    asked: list[str] = []
+
+    def note(text: str) -> bool:
+        asked.append(compact(text, outline.prefixes))
+        return True
+
+    assert first_without_solutions(outline, note, {}) is None
+    assert ["ex:p+" in text for text in asked] == [False, True, True]
+    assert "ex:s* ex:z" in asked[1]

@@ -162,6 +162,18 @@ def test_search_on_the_command_line(
     assert "river" in found.out
 
 
+def test_query_on_the_command_line(sarag: Sarag, oxigraph: Server) -> None:
+    """No ontology is stored beside a graph of others, and its prefixes are the common ones."""
+    oxigraph.clear()
+    oxigraph.load(nquads("skos", GRAPH))
+    asked = ("--endpoint", oxigraph.query_url, "--graph-kind", "skos")
+    query = "SELECT * { ?x skos:broader ?y ; skos:related <https://nowhere.example/> }"
+    assert sarag("query", *asked, query).out.endswith("0 rows\n")
+    explained = sarag("query", *asked, "--explain", query)
+    assert (explained.code, explained.err) == (0, "")
+    assert "entity <https://nowhere.example/> is not in the graph" in explained.out
+
+
 def test_only_a_graph_of_sarag_has_evidence(oxigraph: Server) -> None:
     oxigraph.clear()
     oxigraph.load(nquads("skos", GRAPH))
