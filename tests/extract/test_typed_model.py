@@ -169,6 +169,15 @@ def test_only_the_nearest_properties_of_a_large_ontology() -> None:
     assert request.prompt.count("anything -> anything") == 5
 
 
+def test_properties_near_to_a_clause_are_found() -> None:
+    """In the whole sentence both properties have one word."""
+    labels = {"a": "red", "z": "keeper"}
+    schema = Schema.of([], [OntologyProperty(EX + name, label) for name, label in labels.items()])
+    built = StatementModel(schema, HashEmbedder(), most_properties=1)
+    text = "The old tower on the hill is red and white with two small windows, the keeper left."
+    assert list(built.request(document(text)).properties) == ["keeper"]
+
+
 def test_without_an_embedder_all_properties_and_the_first_examples_are_in_the_prompt() -> None:
     schema = Schema.of([], [OntologyProperty(f"{EX}p{n}", f"word{n}") for n in range(99)])
     examples = [

@@ -2,9 +2,9 @@
 
 The properties and classes of the schema are enumerations in the JSON schema of the reply, so that
 every statement conforms to the ontology. Of a large ontology only the properties nearest to the
-sentences of the text are in the prompt and in the enumeration, and those of its nearest examples.
-Arguments are bound to the text (`sarag_rdf.extract.typed.binding`) and literals are normalised
-(`sarag_rdf.extract.values`), never by the model.
+sentences and clauses of the text are in the prompt and in the enumeration, and those of its
+examples. Arguments are bound to the text (`sarag_rdf.extract.typed.binding`) and literals are
+normalised (`sarag_rdf.extract.values`), never by the model.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class StatementModel:
         text = document.titled_text
         sentences = split_sentences(text)
         examples = self._nearest_examples(text)
-        properties = self._nearest_properties(sentences, examples)
+        properties = self._nearest_properties([*sentences, *_clauses(text)], examples)
         classes = self._nearest_classes([*names, *sentences]) if names else ()
         names = names if classes else ()
         answers = [{"text": e.text, "answer": _answer(e, self._property_labels)} for e in examples]
@@ -295,15 +295,13 @@ class StatementModel:
         order = np.lexsort((-similarity[0], ranks.min(axis=0)))
         return [int(place) for place in order]
 
-    def _nearest_properties(
-        self, sentences: Sequence[str], examples: Sequence[Example]
-    ) -> list[str]:
-        """Those of the examples, and the nearest to a sentence, in the order of the schema."""
+    def _nearest_properties(self, texts: Sequence[str], examples: Sequence[Example]) -> list[str]:
+        """Those of the examples, and the nearest to a text, in the order of the schema."""
         iris = list(self._schema.properties)
         if self._embedder is None or len(iris) <= self._most_properties:
             return iris
         first = dict.fromkeys(s.property for example in examples for s in example.statements)
-        order = self._ranked(sentences, self._property_vectors)
+        order = self._ranked(texts, self._property_vectors)
         chosen = dict.fromkeys([*first, *(iris[place] for place in order)])
         limited = set(list(chosen)[: self._most_properties])
         return [iri for iri in iris if iri in limited]
