@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from sarag_rdf.errors import InputError
 from sarag_rdf.evaluation.extraction import ExtractionScores, score_ontology
-from sarag_rdf.evaluation.literal_style import LiteralStyle, forms_of
+from sarag_rdf.evaluation.literal_style import LiteralStyle
 from sarag_rdf.evaluation.tables import percent, table
 from sarag_rdf.evaluation.text2kgbench import (
     BenchmarkOntology,
@@ -22,13 +22,12 @@ from sarag_rdf.evaluation.text2kgbench import (
 )
 from sarag_rdf.extract.llm import LLMExtractor, LLMOptions
 from sarag_rdf.extract.spacy.pipeline import load_pipeline
+from sarag_rdf.extract.typed.binding import TextBinder
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement
 from sarag_rdf.extract.typed.extractor import Parse, Scorer, StatementExtractor, Vectors
-from sarag_rdf.extract.typed.matching import soft_text
-from sarag_rdf.extract.typed.ranges import range_kind
-from sarag_rdf.extract.values import XSD, find_values, parse_value
+from sarag_rdf.extract.typed.model import literal_of
 from sarag_rdf.ports import LLM, Advance, Embedder
-from sarag_rdf.types import Document, Relation, Value
+from sarag_rdf.types import Document, Relation
 
 Predictions = Mapping[str, Sequence[Triple]]
 """Statements by the id of their sentence."""
@@ -128,27 +127,17 @@ def example_of(ontology: BenchmarkOntology, sentence: Sentence) -> Example:
 
 
 def style_of(ontology: BenchmarkOntology, sentences: Iterable[Sentence]) -> LiteralStyle:
-    """How the gold objects of these sentences are written."""
+    """How the gold objects of these sentences are written, by what their text has instead."""
     style = LiteralStyle()
     iris = {label: iri for iri, label in ontology.relations.items()}
     for sentence in sentences:
-        values = [span.value for span in find_values(sentence.text)]
-        numbers = [number for value in values if (number := parse_value(value.text, "number"))]
+        binder = TextBinder(sentence.text)
         for triple in sentence.triples:
-            if (iri := iris.get(triple.relation)) is None:
-                continue
-            is_literal = ontology.schema.properties[iri].is_literal
-            name = _name(triple.object)
-            text = Value(name, name, XSD + "string") if is_literal else None
-            kind = range_kind(ontology.schema.properties[iri])
-            for value in (numbers if kind == "number" else values) if is_literal else ():
-                if soft_text(value.lexical) == soft_text(name) or any(
-                    form in triple.object for _, form in forms_of(value.text, value)
-                ):
-                    text = value
-                    break
-            if kind not in ("number", "date") or text is None or text.text != name:
-                style.learn(iri, triple.object, text.text if text else name, text)
+            iri = iris.get(triple.relation, "")
+            bound = binder.bind(_name(triple.object)) if iri else None
+            if bound is not None:
+                _, value = literal_of(ontology.schema.properties[iri], bound, binder)
+                style.learn(iri, triple.object, value.text if value else bound.name, value)
     return style
 
 
@@ -158,13 +147,13 @@ def _name(text: str) -> str:
 
 def triple_of(ontology: BenchmarkOntology, relation: Relation, style: LiteralStyle) -> Triple:
     """A typed relation in the strings of the benchmark."""
-    object_ = style.write(relation.predicate, relation.object, relation.value)
     label = ontology.relations.get(relation.predicate, relation.predicate).replace(" ", "_")
-    subject, object_ = (
-        (object_, relation.subject) if relation.inverse else (relation.subject, object_)
-    )
-    source = relation.value.text if relation.value else ""
-    return Triple(_straight(subject), label, _straight(object_), source)
+    if relation.inverse:
+        written = style.write(relation.predicate, relation.subject, None)
+        return Triple(_straight(relation.object), label, _straight(written), relation.subject)
+    written = style.write(relation.predicate, relation.object, relation.value)
+    source = relation.value.text if relation.value else relation.object
+    return Triple(_straight(relation.subject), label, _straight(written), source)
 
 
 def _straight(text: str) -> str:

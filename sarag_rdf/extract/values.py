@@ -105,7 +105,7 @@ _DATES = tuple(
         r"(?P<year>\d{4})[-/](?P<number>0?[1-9]|1[0-2])[-/](?P<day>0?[1-9]|[12]\d|3[01])",
         r"(?P<first>\d{1,2})(?P<separator>[./-])(?P<second>\d{1,2})(?P=separator)(?P<year>\d{4})",
         rf"{_DAY}(?: of)?(?:\s|-){_MONTH}(?: of)?,?(?:\s|-){_YEAR}",
-        rf"{_MONTH}(?: the)?\s{_DAY},?\s{_YEAR}",
+        rf"{_MONTH}(?: the)?\s{_DAY}(?:,\s?|\s){_YEAR}",
         rf"{_MONTH}(?: of)?,?\s{_YEAR}",
         rf"{_DAY}(?: of)?\s{_MONTH}",
         rf"{_MONTH}\s{_DAY}",

@@ -182,6 +182,18 @@ def test_styles_are_learned_from_examples() -> None:
     assert style.write("p:name", "Ona", None) == "Ona"
 
 
+def test_names_are_written_as_several_gold_objects_are() -> None:
+    style = LiteralStyle()
+    for _ in range(3):
+        style.learn("p:keeper", "Ada_Brook_(keeper)", "Ada Brook", None)
+    for name in ("Norvian", "Morish"):
+        style.learn("p:language", f"{name}_language", name, None)
+    assert style.write("p:language", "Onaic", None) == "Onaic language"
+    assert style.write("p:language", "the Onaic language", None) == "the Onaic language"
+    assert style.write("p:keeper", "Ola Brook", None) == "Ola Brook"
+    assert style.write("p:new", "Ona", None) == "Ona"
+
+
 class Scripted:
     """Finds what is said of Crane Light."""
 
@@ -260,7 +272,7 @@ def test_a_language_model_is_scored(folder: Path) -> None:
     assert (scores.strict_precision, scores.conformance) == (1, 1)
     assert scores.strict_recall == pytest.approx(2 / 3)
     assert (scores.invented_subjects, scores.invented_objects) == (0, 0)
-    assert "Example: Gull Light on Mora is 31 metres tall." in llm.prompts[0]
+    assert "Text: Gull Light on Mora is 31 metres tall." in llm.prompts[0]
     assert extractors.model == "queued"
     assert extractors.discarded == {
         "statements with an argument that the text does not contain": 1,

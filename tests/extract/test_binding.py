@@ -93,6 +93,12 @@ def test_not_in_the_text(argument: str) -> None:
     assert bound(argument) is None
 
 
+def test_a_number_in_a_name_is_not_the_argument() -> None:
+    """Else "1. FC Ona" would be the "1" of "1 keeper"."""
+    assert bound("2. Mora Lights", "Ona has 2 keepers.") is None
+    assert bound("2 or so", "Ona has 2 keepers.") == "2"
+
+
 def test_positions_are_those_of_the_text() -> None:
     place = TextBinder(TEXT).bind("asta bruck")
     assert place is not None

@@ -213,8 +213,9 @@ def test_calibration_follows_many_examples_and_trusts_the_scorer_with_few() -> N
     none, rows = np.array([np.nan], np.float32), np.zeros(4, np.int64)
 
     def fitted(times: int) -> np.ndarray:
-        columns = [np.concatenate([a] * times) for a in (odds, features, rows, gold)]
-        return Calibration.fit(*columns, 1).log_odds(odds, features, rows)
+        columns = (np.tile(odds, times), np.tile(features, (times, 1)))
+        fit = Calibration.fit(*columns, np.tile(rows, times), np.tile(gold, times), 1)
+        return fit.log_odds(odds, features, rows)
 
     few, many = fitted(1), fitted(200)
     assert (np.diff(many) > 0).all()

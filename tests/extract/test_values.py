@@ -57,6 +57,7 @@ def short(text: str) -> list[str]:
     [
         ("She was born on 7 November 1867.", ["date 1867-11-07^^date"]),
         ("He left on July 4th, 1934, for good.", ["date 1934-07-04^^date"]),
+        ("He left on July 4,1934.", ["date 1934-07-04^^date"]),
         ("the 1st of August 1974", ["date 1974-08-01^^date"]),
         ("on 3-Mar-2004", ["date 2004-03-03^^date"]),
         ("signed Nov. 9, 1999", ["date 1999-11-09^^date"]),

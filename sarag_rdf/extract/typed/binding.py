@@ -133,7 +133,8 @@ class TextBinder:
 
     def _value(self, argument: str) -> BoundArgument | None:
         keys = {soft_text(argument)}
-        whole = [span for span in find_values(argument) if span.begin == 0]
+        values = [span for span in find_values(argument) if span.begin == 0]
+        whole = [span for span in values if not any(map(str.isupper, argument[span.end :]))]
         keys |= {soft_text(span.value.lexical) for span in whole}
         for span in self.values:
             if soft_text(span.value.lexical) in keys:

@@ -2,9 +2,9 @@
 
 The properties and classes of the schema are enumerations in the JSON schema of the reply, so that
 every statement conforms to the ontology. Of a large ontology only the properties nearest to the
-sentences of the text are in the prompt and in the enumeration, and those of its nearest examples.
-Arguments are bound to the text (`sarag_rdf.extract.typed.binding`) and literals are normalised
-(`sarag_rdf.extract.values`), never by the model.
+sentences and clauses of the text are in the prompt and in the enumeration, and those of its
+examples. Arguments are bound to the text (`sarag_rdf.extract.typed.binding`) and literals are
+normalised (`sarag_rdf.extract.values`), never by the model.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, chain
 from math import ceil
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -47,7 +49,11 @@ _LITERALS: Final[dict[RangeKind, str]] = {
 """Kinds of literals as the prompt names them."""
 _FENCE: Final = 8
 """Digits of the fence: short, for prompts that small models read."""
-_NEAR: Final = 3
+_WORDS: Final = re.compile(r"""\"[^"]*\"|\w(?:[\w'’&/-]|\.(?=\w))*""")
+"""Words and quotations."""
+_RUN: Final = re.compile(r"\bX(?:\s+X\b)+")
+_CLAUSE_END: Final = re.compile(r"[,;.!?]\s+|\s+(?:and|which|who|whose|where|that|with|but)\s+")
+_NEAR: Final = 2
 """Examples in a prompt are chosen from this many times as many nearest ones."""
 _SAME_PLACE: Final = 2
 """Characters by which a value and an argument at the same place may differ at either end."""
@@ -97,7 +103,7 @@ class StatementModel:
         text = document.titled_text
         sentences = split_sentences(text)
         examples = self._nearest_examples(text)
-        properties = self._nearest_properties(sentences, examples)
+        properties = self._nearest_properties([*sentences, *_clauses(text)], examples)
         classes = self._nearest_classes([*names, *sentences]) if names else ()
         names = names if classes else ()
         answers = [{"text": e.text, "answer": _answer(e, self._property_labels)} for e in examples]
@@ -202,6 +208,7 @@ class StatementModel:
                 counts["statements with an argument that the text does not contain"] += 1
                 continue
             fits, value = literal_of(property_, object_, binder)
+            fits = fits or iri in self._value_properties
             subject_name = names.find(subject.name) if names else ""
             subject_name = subject_name or subject.name
             object_name = value.text if value else (names.find(object_.name) if names else "")
@@ -253,37 +260,48 @@ class StatementModel:
         return f"{line} ({definition})" if definition else line
 
     def _nearest_examples(self, text: str) -> list[Example]:
-        """The nearest examples, in the order of the file.
+        """The nearest examples, of which the last is the nearest.
 
-        Among near ones, those that show a further property are preferred to those that do not. In
-        a fixed order, prompts for similar texts begin alike, so that servers reuse their caches.
+        Those of which a clause is near to a clause of the text are near, and those that are near
+        as a whole. Among near ones, those that show a further property are preferred to those that
+        do not.
         """
         if not self._examples or not self._most_examples:
             return []
         if self._embedder is None:
             return self._examples[: self._most_examples]
-        with self._lock:
-            similarity = self._example_vectors @ self._embed([text])[0]
-        order = np.argsort(-similarity, kind="stable")[: self._most_examples * _NEAR]
+        order = self._ranked_examples(text)[: self._most_examples * _NEAR]
         shown: set[str] = set()
         new: list[int] = []
         others: list[int] = []
         for place in order:
             properties = {statement.property for statement in self._examples[place].statements}
-            (others if properties <= shown else new).append(int(place))
+            (others if properties <= shown else new).append(place)
             shown |= properties
         chosen = [*new, *others][: self._most_examples]
-        return [self._examples[place] for place in sorted(chosen)]
+        return [self._examples[place] for place in reversed(order) if place in chosen]
 
-    def _nearest_properties(
-        self, sentences: Sequence[str], examples: Sequence[Example]
-    ) -> list[str]:
-        """Those of the examples, and the nearest to a sentence, in the order of the schema."""
+    def _ranked_examples(self, text: str) -> list[int]:
+        """Places of examples: the nearest to the text and to each of its clauses, the next, ...
+
+        Names and numbers are masked in clauses, so that those are near that say the same of others.
+        """
+        with self._lock:
+            first, vectors = self._clause_vectors
+            whole = self._example_vectors @ self._embed([text])[0]
+            parts = np.maximum.reduceat(self._embed(_clauses(text)) @ vectors.T, first, axis=1)
+        similarity = np.vstack([whole + parts.mean(axis=0), parts])
+        ranks = np.argsort(np.argsort(-similarity, axis=1, kind="stable"), axis=1, kind="stable")
+        order = np.lexsort((-similarity[0], ranks.min(axis=0)))
+        return [int(place) for place in order]
+
+    def _nearest_properties(self, texts: Sequence[str], examples: Sequence[Example]) -> list[str]:
+        """Those of the examples, and the nearest to a text, in the order of the schema."""
         iris = list(self._schema.properties)
         if self._embedder is None or len(iris) <= self._most_properties:
             return iris
         first = dict.fromkeys(s.property for example in examples for s in example.statements)
-        order = self._ranked(sentences, self._property_vectors)
+        order = self._ranked(texts, self._property_vectors)
         chosen = dict.fromkeys([*first, *(iris[place] for place in order)])
         limited = set(list(chosen)[: self._most_properties])
         return [iri for iri in iris if iri in limited]
@@ -309,8 +327,33 @@ class StatementModel:
         return self._embedder.embed(texts)
 
     @cached_property
+    def _value_properties(self) -> frozenset[str]:
+        """Properties between entities of which examples have a value as object, as a season 2014.
+
+        Their values are names.
+        """
+        found = set()
+        for example in self._examples:
+            binder = TextBinder(example.text)
+            for statement in example.statements:
+                property_ = self._schema.properties[statement.property]
+                object_ = binder.bind(statement.object)
+                if object_ is None or range_kind(property_) != "entity":
+                    continue
+                if not literal_of(property_, object_, binder)[0]:
+                    found.add(property_.iri)
+        return frozenset(found)
+
+    @cached_property
     def _example_vectors(self) -> Matrix:
         return self._embed([example.text for example in self._examples])
+
+    @cached_property
+    def _clause_vectors(self) -> tuple[list[int], Matrix]:
+        """Vectors of the clauses of the examples, and the place of the first of each example."""
+        clauses = [_clauses(example.text) for example in self._examples]
+        first = [0, *accumulate(map(len, clauses))][:-1]
+        return first, self._embed([*chain.from_iterable(clauses)])
 
     @cached_property
     def _property_vectors(self) -> Matrix:
@@ -394,14 +437,29 @@ def _evidence(sentences: Sequence[str], subject: BoundArgument, object_: BoundAr
 
 
 def _bound_example(example: Example) -> Example | None:
-    """The example with arguments as its text has them; without other statements."""
+    """The example with arguments as its text has them, in their order; without other statements."""
     binder = TextBinder(example.text)
     statements = []
     for statement in example.statements:
         subject, object_ = binder.bind(statement.subject), binder.bind(statement.object)
         if subject is not None and object_ is not None:
-            statements.append(replace(statement, subject=subject.name, object=object_.name))
-    return Example(" ".join(example.text.split()), tuple(statements)) if statements else None
+            bound = replace(statement, subject=subject.name, object=object_.name)
+            statements.append((object_.begin, subject.begin, bound))
+    statements.sort(key=itemgetter(0, 1))
+    text = " ".join(example.text.split())
+    return Example(text, tuple(bound for *_, bound in statements)) if statements else None
+
+
+def _clauses(text: str) -> list[str]:
+    """The clauses of a text, roughly, with its names and numbers masked."""
+    masked = _RUN.sub("X", _WORDS.sub(_mask, text))
+    clauses = [clause for clause in _CLAUSE_END.split(masked) if " " in clause.strip()]
+    return clauses or [masked]
+
+
+def _mask(word: re.Match[str]) -> str:
+    first = word[0][0]
+    return "X" if first == '"' or first.isupper() or first.isdigit() else word[0]
 
 
 def _answer(example: Example, labels: Mapping[str, str]) -> str:
@@ -410,7 +468,7 @@ def _answer(example: Example, labels: Mapping[str, str]) -> str:
         for s in example.statements
         if s.property in labels
     ]
-    return json.dumps({"statements": items}, ensure_ascii=False)
+    return json.dumps({"statements": items}, ensure_ascii=False, separators=(",", ":"))
 
 
 def _distinct_labels(
