@@ -16,7 +16,6 @@ from typing import IO
 from sarag_rdf.errors import InputError
 from sarag_rdf.imports.mapping import MappingFile, TermMap, TriplesMap
 from sarag_rdf.imports.rml import read_rml
-from sarag_rdf.imports.yarrrml import read_yarrrml
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.rdf.child_parser import StatementBlock
 from sarag_rdf.rdf.files import READ_ERRORS, InputFile, unpacked
@@ -33,7 +32,11 @@ _Make = Callable[[_Row, int], str | None]
 
 def read_mapping(mapping: MappingFile, table: str) -> tuple[TriplesMap, ...]:
     """The triples maps of a mapping of the table with this name; raises `InputError`."""
-    return (read_rml if mapping.is_rml else read_yarrrml)(mapping, table)
+    if mapping.is_rml:
+        return read_rml(mapping, table)
+    from sarag_rdf.imports.yarrrml import read_yarrrml  # PyYAML, which searches do not load
+
+    return read_yarrrml(mapping, table)
 
 
 def table_blocks(
