@@ -4,8 +4,7 @@
 
 Writes a table of museum objects, imports it with `sarag import --as table` without vectors, and
 prints the triples, the seconds, and the greatest sum of the resident memory of the command and of
-the child process that reads the table, sampled ten times a second. A graph that is new tries its
-embedding model first, which takes memory of its own: therefore a small table is imported before.
+the child process that reads the table, sampled ten times a second.
 """
 
 from __future__ import annotations
@@ -86,12 +85,9 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="tables-", dir=options.folder))
     try:
         (folder / "m.yml").write_text(MAPPING, encoding="utf-8")
-        words = "import objects.csv --as table --mapping m.yml --no-vectors --kg kg --name"
+        words = "import objects.csv --as table --mapping m.yml --no-vectors --kg kg"
         command = [sys.executable, "-m", "sarag_rdf", *words.split()]
-        write_rows(folder / "objects.csv", 10)
-        subprocess.run([*command, "few"], cwd=folder, check=True)
         write_rows(folder / "objects.csv", options.rows)
-        command.append("objects")
         begin, most = time.perf_counter(), 0
         running = subprocess.Popen(command, cwd=folder)
         while running.poll() is None:

@@ -20,7 +20,7 @@ def import_graph(
 ) -> ImportReport:
     """Import a file or URL as a graph of its own; see `KnowledgeGraph.import_graph`."""
     with session.write() as reader:
-        session.vectors.record_model(reader)
+        session.vectors.record_model(reader, tries=embed)
         report = run.run_import(reader, where, options, progress)
         if embed:
             session.vectors.build(reader, progress)

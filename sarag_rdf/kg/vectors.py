@@ -85,14 +85,14 @@ class Vectors:
                 raise _empty()
             return registry.make_view(reader, vectors, self._engine)
 
-    def record_model(self, reader: GraphReader) -> None:
-        """Record the embedder in the graph; a new one is tried on one text first.
+    def record_model(self, reader: GraphReader, *, tries: bool = True) -> None:
+        """Record the embedder in the graph; a new one is tried on one text first, if `tries`.
 
         Raises `ModelError`, `EndpointError`, `StoreError`.
         """
         recorded = _model_of(reader)
         embedder = self._models.embedder(recorded)
-        if embedder.name != recorded:
+        if tries and embedder.name != recorded:
             embedder.embed(["one two three"])
         Writer(reader).write_metadata(embedder.name)
 

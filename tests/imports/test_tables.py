@@ -460,11 +460,11 @@ def test_literals_are_part_of_what_is_searched_and_shown(kg: KnowledgeGraph) -> 
     page = found.documents[0].document
     assert page.title == "Per Lind"
     assert page.text.splitlines() == [
-        "Per Lind, birth date 1702-11-30",
-        "Per Lind, death date 1770-01-09",
-        "Per Lind, identifier p2",
-        "Per Lind, nationality Sweden",
-        "Per Lind, occupation instrument maker",
+        "Per Lind, birth date 1702-11-30.",
+        "Per Lind, death date 1770-01-09.",
+        "Per Lind, identifier p2.",
+        "Per Lind, nationality Sweden.",
+        "Per Lind, occupation instrument maker.",
         "Per Lind birth Place Uppsala",
     ]
 
@@ -481,9 +481,9 @@ def test_literals_have_the_label_of_their_property(kg: KnowledgeGraph, tmp_path:
     page = kg.search("Who is Anna Sand?").documents[0].document
     assert page.text.splitlines() == [
         "A pilot.",
-        "Anna Sand, born 1984",
-        "Anna Sand, motto Onward",
-        "Anna Sand, nur etwas",
+        "Anna Sand, born 1984.",
+        "Anna Sand, motto Onward.",
+        "Anna Sand, nur etwas.",
     ]
 
 
