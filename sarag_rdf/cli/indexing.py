@@ -47,6 +47,12 @@ def indexing_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="spacy, llm or openie:FILE. Default: the graph's extractor; for a new graph llm "
             "with an endpoint, else spacy.",
         ),
+        setting(
+            "--examples",
+            metavar="FILE",
+            help="Sentences with their statements (.jsonl), which spacy or llm learns from. The "
+            "same as examples=FILE in --extractor.",
+        ),
         setting("--words", default=500, help="Words per chunk."),
         setting("--overlap", default=200, help="Words shared by consecutive chunks."),
         setting(
@@ -122,7 +128,16 @@ def extractor_for_index(
         name = next(iter(known)) if len(known) == 1 else ""
         if name not in ("spacy", "llm"):
             name = "llm" if endpoint_of(options) else "spacy"
-    return kg.extractor(name, schema=schema)
+    return kg.extractor(_with_examples(name, options["examples"]), schema=schema)
+
+
+def _with_examples(name: str, file: str | None) -> str:
+    """The extractor with the file of --examples."""
+    if not file:
+        return name
+    if name.partition(":")[0] not in ("spacy", "llm"):
+        raise UsageError(f"--examples is for spacy and llm; {name} learns from no examples")
+    return f"{name}:examples={file}"
 
 
 @contextmanager
