@@ -36,7 +36,9 @@ def test_examples_are_part_of_the_method(sarag: Sarag, tmp_path: Path) -> None:
 
 def test_examples_that_cannot_be_used(sarag: Sarag, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Bea Holt settled in Graz.", encoding="utf-8")
-    paths = ("index", tmp_path / "a.txt", "--kg", tmp_path / "kg")
+    (tmp_path / "people.ttl").write_text(SCHEMA, encoding="utf-8")
+    ontology = ("--ontology", tmp_path / "people.ttl")
+    paths = ("index", tmp_path / "a.txt", "--kg", tmp_path / "kg", *ontology)
     missing = sarag(*paths, "--extractor", "spacy", "--examples", tmp_path / "none.jsonl")
     assert missing.code != 0
     assert "cannot read the examples in" in missing.err
