@@ -16,7 +16,7 @@ from sarag_rdf.cli.options import (
     open_graph,
     sparql_options,
 )
-from sarag_rdf.cli.output import echo_json, open_output
+from sarag_rdf.cli.output import counted, echo_json, open_output
 from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -123,7 +123,9 @@ def _propose(kg: KnowledgeGraph, options: dict[str, Any]) -> _Outcome:
         confident = [match for match in proposed if (match.confidence or 0) >= auto]
         report = kg.links.accept(confident, same_as=options["same_as"])
         result["accepted"] = report.added
-        lines.append(f"{report.added} links accepted, with a confidence of at least {auto:g}")
+        lines.append(
+            f"{counted(report.added, 'link')} accepted, with a confidence of at least {auto:g}"
+        )
         linked = {match.subject for match in confident}
         candidates = [match for match in candidates if match.subject not in linked]
     if review is not None:
@@ -142,8 +144,8 @@ def _accept(kg: KnowledgeGraph, options: dict[str, Any]) -> _Outcome:
         "rows_skipped": report.left_out,
     }
     return result, [
-        f"{report.added} links accepted, {report.unchanged} already stored, "
-        f"{report.left_out} rows skipped"
+        f"{counted(report.added, 'link')} accepted, {report.unchanged} already stored, "
+        f"{counted(report.left_out, 'row')} skipped"
     ]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.cli.options import embedder_option, json_option, kg_option, open_graph
-from sarag_rdf.cli.output import echo_json, open_output
+from sarag_rdf.cli.output import counted, echo_json, open_output
 from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _accept(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
         return
     is_undecided = skipped and not decisions
     hint = ": write accept in the column decision to merge a row" if is_undecided else ""
-    click.echo(f"{len(decisions)} merged, {skipped} rows skipped{hint}")
+    click.echo(f"{len(decisions)} merged, {counted(skipped, 'row')} skipped{hint}")
 
 
 def show_decisions(kg: KnowledgeGraph, decisions: Sequence[Any], options: dict[str, Any]) -> None:
