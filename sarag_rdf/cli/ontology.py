@@ -449,7 +449,8 @@ def _echo_accepted(report: AcceptReport, *, as_json: bool) -> None:
         echo_json({"accepted": len(report.decisions), **numbers})
         return
     click.echo(
-        f"{counted(len(report.decisions), 'phrase')} accepted, {counted(report.skipped, 'row')} skipped; "
+        f"{counted(len(report.decisions), 'phrase')} accepted, "
+        f"{counted(report.skipped, 'row')} skipped; "
         f"{counted(report.stated, 'relationship')} with a property, {report.stated_before} before"
     )
 
