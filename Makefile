@@ -16,8 +16,8 @@ MODELS := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps --r
 CASES ?= 100000
 KILLS ?= 200
 SEED ?= 0
-# three tests at a time on two cores: many of them wait for servers
-BESIDE ?= 3
+# two tests at a time: they take half as long, and many of them wait for servers
+BESIDE ?= 2
 SLOW := attack or browser or fault or reasoner or wheel
 PYTEST = $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 
