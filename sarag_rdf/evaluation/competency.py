@@ -32,7 +32,7 @@ from sarag_rdf.rdf.patterns import (
 )
 from sarag_rdf.rdf.query_guard import check_query
 from sarag_rdf.rdf.results import plain_text
-from sarag_rdf.rdf.sparql_results import parse_json_results
+from sarag_rdf.rdf.sparql_results import parse_json_results, parse_tsv_results
 from sarag_rdf.resources import query_header
 from sarag_rdf.vocab import XSD
 
@@ -203,15 +203,11 @@ def _read_terms(file: Path, text: str) -> ExpectedRows | bool:
     try:
         if file.suffix == ".srj":
             read = parse_json_results(json.loads(text))
-            return read if isinstance(read, bool) else ExpectedRows(read.variables, (*read.rows,))
-        if "<<" in text:
+        elif "<<" in text:
             raise InputError(f"{file.name} has triple terms, which are not compared")
-        parsed = ox.parse_query_results(text.encode(), format=ox.QueryResultsFormat.TSV)
-        if isinstance(parsed, ox.QueryBoolean):
-            return bool(parsed)
-        assert isinstance(parsed, ox.QuerySolutions)  # noqa: S101 - results are never triples
-        variables = tuple(variable.value for variable in parsed.variables)
-        return ExpectedRows(variables, tuple(tuple(row) for row in parsed))
+        else:
+            read = parse_tsv_results(text)
+        return read if isinstance(read, bool) else ExpectedRows(read.variables, (*read.rows,))
     except (
         *(SyntaxError, ValueError, KeyError, TypeError, AttributeError),
         RecursionError,
