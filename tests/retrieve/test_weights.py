@@ -229,6 +229,8 @@ def test_weights_are_written_as_terms_and_numbers() -> None:
 
 
 def test_on_the_command_line(folder: Path, sarag: Sarag) -> None:
+    with graph(folder) as kg:
+        search(kg)  # caches the vector of the question: the command has no such embedder
     arguments = ("search", QUESTION, "--kg", folder, "--c", "0", "-k", "0", "-n", "1")
     found = sarag(*arguments, "--explain", "--weight", "teacher=2", "--weight", "Place=0")
     assert found.code == 0, found
