@@ -73,6 +73,8 @@ class Axioms:
         `MissingDependencyError` without the extra ``entailment``.
         """
         given, rows = set(statements), set(self.triples)
+        if not (given and rows):
+            return set()
         nodes: set[str] = set()
         literals: dict[str, Any] = {}
         for triple in given:
@@ -145,8 +147,10 @@ def apply_entailment(
 
 
 def _difference(reader: GraphReader, graphs: Sequence[str]) -> tuple[set[Quad], set[Quad]]:
-    axioms = axioms_of(reader, graphs)
-    triples = axioms.entailed(_statements(reader, axioms, graphs)) if axioms.triples else set()
+    triples: set[Triple] = set()
+    if graphs:  # else no reasoner is needed
+        axioms = axioms_of(reader, graphs)
+        triples = axioms.entailed(_statements(reader, axioms, graphs))
     graph = NamedNode(reader.minter.entailed_graph)
     wanted = {Quad(t.subject, t.predicate, iri_or_literal(t.object), graph) for t in triples}
     before = set(reader.store.quads(graph.value))

@@ -165,6 +165,7 @@ def test_what_cannot_be_entailed(
     with pytest.raises(MissingDependencyError, match=r"pip install 'sarag-rdf\[entailment\]'"):
         kg.entailment.enable()
     assert not kg.entailment.status().is_on
+    assert kg.fsck().in_order  # which needs no reasoner while entailment is off
 
 
 def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -> None:
