@@ -127,3 +127,11 @@ def typed_graph(folder: Path | None, *, typed: bool = True) -> KnowledgeGraph:
     add_ontology(kg)
     kg.index(SOURCES, extractor=extractor)
     return kg
+
+
+def index_people(kg: KnowledgeGraph, folder: Path) -> None:
+    """Store the ontology, from a file in the folder, and index the sources by it."""
+    path = folder / "people.ttl"
+    path.write_text(TURTLE, encoding="utf-8")
+    kg.ontologies.add(path)
+    kg.index(SOURCES, extractor=TypedExtractor())

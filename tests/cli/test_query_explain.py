@@ -14,7 +14,7 @@ from sarag_rdf.kg import query as kg_query
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Table
 from tests.command import Sarag
-from tests.typed_graph import EX, SOURCES, TURTLE, TypedExtractor
+from tests.typed_graph import EX, index_people
 
 IMPORTED = """
 @prefix f: <https://feeds.example/> .
@@ -27,11 +27,9 @@ f:b a f:Feed ; rdfs:label "B" .
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("explained")
-    (root / "people.ttl").write_text(TURTLE)
     (root / "feeds.ttl").write_text(IMPORTED)
     with sarag_rdf.open(root / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
-        kg.ontologies.add(root / "people.ttl")
-        kg.index(SOURCES, extractor=TypedExtractor())
+        index_people(kg, root)
         kg.import_graph(root / "feeds.ttl", "rdf", embed=False)
     return root / "kg"
 

@@ -19,7 +19,7 @@ from sarag_rdf.ports import Change, Table
 from sarag_rdf.types import Source
 from tests.command import Sarag
 from tests.sample_graph import BASE
-from tests.typed_graph import EX, SOURCES, TURTLE, TypedExtractor
+from tests.typed_graph import EX, SOURCES, TypedExtractor, index_people
 
 AXIOMS = f"""
 @prefix ex: <{EX}> .
@@ -35,9 +35,7 @@ GRAPH = f"{BASE}graph/entailed"
 @pytest.fixture
 def kg(tmp_path: Path) -> Iterator[KnowledgeGraph]:
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
-        (tmp_path / "people.ttl").write_text(TURTLE, encoding="utf-8")
-        kg.ontologies.add(tmp_path / "people.ttl")
-        kg.index(SOURCES, extractor=TypedExtractor())
+        index_people(kg, tmp_path)
         (tmp_path / "axioms.ttl").write_text(AXIOMS, encoding="utf-8")
         kg.ontologies.add(tmp_path / "axioms.ttl")
         yield kg

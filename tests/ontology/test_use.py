@@ -17,7 +17,7 @@ from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.types import ClassUse, PropertyUse, TermCount
 from sarag_rdf.vocab import COMMON, RDF, RDFS, SARAG, XSD
 from tests.command import Sarag
-from tests.typed_graph import EX, SOURCES, TURTLE, TypedExtractor
+from tests.typed_graph import EX, SOURCES, TURTLE, TypedExtractor, index_people
 
 IMPORTED = """
 @prefix f: <https://feeds.example/> .
@@ -33,11 +33,9 @@ F = "https://feeds.example/"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("used")
-    (root / "people.ttl").write_text(TURTLE)
     (root / "feeds.ttl").write_text(IMPORTED)
     with sarag_rdf.open(root / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
-        kg.ontologies.add(root / "people.ttl")
-        kg.index(SOURCES, extractor=TypedExtractor())
+        index_people(kg, root)
         kg.import_graph(root / "feeds.ttl", "rdf", embed=False)
     return root / "kg"
 

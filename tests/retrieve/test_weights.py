@@ -17,7 +17,7 @@ from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieve.view import Engine
 from sarag_rdf.types import Retrieved
 from tests.command import Sarag
-from tests.typed_graph import EX, SOURCES, TURTLE, TypedExtractor
+from tests.typed_graph import EX, index_people
 
 QUESTION = "Whom did Emil Sand teach?"
 PREFIXES = "@prefix sarag: <https://w3id.org/sarag/ontology#> .\n"
@@ -34,8 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A graph of typed statements: teacher (from Ilse to Emil), birth places, a chemist."""
     folder = tmp_path_factory.mktemp("weights")
     with graph(folder / "kg") as kg:
-        add(kg, folder, TURTLE, "people")
-        kg.index(SOURCES, extractor=TypedExtractor())
+        index_people(kg, folder)
     return folder / "kg"
 
 
