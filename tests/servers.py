@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 STARTING_SECONDS = 60
-VIRTUOSO_ROWS = 400
+VIRTUOSO_ROWS = 100
 """Rows at which the Virtuoso of the tests cuts results: so few that paging is needed."""
 
 _INI = """

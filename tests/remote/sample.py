@@ -6,6 +6,13 @@ from pyoxigraph import RdfFormat, serialize
 
 from sarag_rdf.ports import GraphStore
 from sarag_rdf.vocab import PREFIXES
+from tests.command import ROOT
+
+CORPUS = [
+    ROOT / "examples" / "corpus" / f"{name}.md"
+    for name in ("cern", "geneva", "marie-curie", "pierre-curie", "vistula", "warsaw")
+]
+"""Few documents: each of them takes a server seconds."""
 
 _NODES = {
     "item": (

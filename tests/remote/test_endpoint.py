@@ -12,9 +12,9 @@ import sarag_rdf
 from sarag_rdf.errors import EmptyGraphError, RemoteTruncatedError
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from tests.command import ROOT, Sarag
+from tests.command import Sarag
 from tests.fault_server import FaultServer
-from tests.remote.sample import export_nquads
+from tests.remote.sample import CORPUS, export_nquads
 from tests.sample_graph import CapitalExtractor
 from tests.servers import Server
 
@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example corpus, indexed."""
     path = tmp_path_factory.mktemp("embedded") / "kg"
     with sarag_rdf.open(path, embedder=HashEmbedder(), endpoint=None) as kg:
-        kg.index(ROOT / "examples" / "corpus", extractor=CapitalExtractor())
+        kg.index(CORPUS, extractor=CapitalExtractor())
     return path
 
 

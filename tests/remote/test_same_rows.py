@@ -18,8 +18,7 @@ from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from sarag_rdf.resources import query_file, query_names
 from sarag_rdf.vocab import SARAG
-from tests.command import ROOT
-from tests.remote.sample import export_nquads, seeds
+from tests.remote.sample import CORPUS, export_nquads, seeds
 from tests.sample_graph import BASE, CapitalExtractor, CrookedExtractor, crooked_sources
 from tests.servers import VIRTUOSO_ROWS, Server
 from tests.typed_graph import EX, TURTLE, TypedExtractor
@@ -45,7 +44,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GraphReader]:
     """The example corpus, names that syntaxes could trip over, and typed statements."""
     folder = tmp_path_factory.mktemp("embedded")
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
-        kg.index(ROOT / "examples" / "corpus", extractor=CapitalExtractor())
+        kg.index(CORPUS, extractor=CapitalExtractor())
         kg.index(crooked_sources(), extractor=CrookedExtractor())
         (folder / "people.ttl").write_text(TURTLE + RULES)
         kg.ontologies.add(folder / "people.ttl")

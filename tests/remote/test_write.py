@@ -26,10 +26,10 @@ from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from sarag_rdf.types import Source
 from sarag_rdf.vocab import SARAG
-from tests.command import ROOT, Sarag
+from tests.command import Sarag
 from tests.fault_server import FaultServer, Play, failure, playing, relay
 from tests.ontology.museum import MUSEUM
-from tests.remote.sample import export_nquads
+from tests.remote.sample import CORPUS, export_nquads
 from tests.sample_graph import (
     BASE,
     SOURCES,
@@ -86,9 +86,9 @@ def embedded(folder: Path) -> set[Quad]:
 
 def test_the_same_graph_as_in_a_folder(remote: SparqlEndpoint, tmp_path: Path) -> None:
     """Without blank nodes, isomorphic is equal."""
-    index(tmp_path / "kg", ROOT / "examples" / "corpus")
+    index(tmp_path / "kg", CORPUS)
     index(tmp_path / "kg", crooked_sources(), CrookedExtractor())
-    index(remote, ROOT / "examples" / "corpus")
+    index(remote, CORPUS)
     index(remote, crooked_sources(), CrookedExtractor())
     assert graph_of(SparqlStore(remote)) == embedded(tmp_path / "kg")
     with sarag_rdf.open(remote, endpoint=None) as kg:
@@ -153,7 +153,7 @@ def root(oxigraph: Server) -> Iterator[str]:
     yield oxigraph.query_url.removesuffix("/query")
 
 
-@pytest.mark.parametrize("parts", [5000, 9])
+@pytest.mark.parametrize("parts", [5000, 20])
 @pytest.mark.parametrize("then", [CHANGED, SOURCES], ids=["again", "as-before"])
 def test_a_crash_anywhere_is_repaired_by_indexing_again(
     oxigraph: Server,
