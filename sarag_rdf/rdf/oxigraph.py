@@ -26,7 +26,7 @@ from sarag_rdf.errors import (
 )
 from sarag_rdf.ports import Change, Table, Triples
 from sarag_rdf.rdf.dataset import DefaultGraphUnion
-from sarag_rdf.rdf.query_guard import undeclared_prefix
+from sarag_rdf.rdf.sparql_tokens import undeclared_prefix
 from sarag_rdf.rdf.writer_lock import holder_of
 
 log = logging.getLogger(__name__)

@@ -35,7 +35,8 @@ from rdflib.plugins.sparql.sparql import Prologue
 
 from sarag_rdf.errors import QueryError
 from sarag_rdf.ports import Table
-from sarag_rdf.rdf.query_guard import SAFE_LENGTH, check_query, tokens, undeclared_prefix
+from sarag_rdf.rdf.query_guard import SAFE_LENGTH, check_query
+from sarag_rdf.rdf.sparql_tokens import tokens, undeclared_prefix
 from sarag_rdf.sandbox import EndedError, Limits, run
 from sarag_rdf.vocab import COMMON, PREFIXES, RDF
 

@@ -15,7 +15,7 @@ from sarag_rdf.errors import RemoteStoreError, RemoteTruncatedError, StoreError,
 from sarag_rdf.iris import is_iri
 from sarag_rdf.ports import Change, Table, Triples
 from sarag_rdf.rdf.dataset import uses_graph
-from sarag_rdf.rdf.query_guard import inspect_query, tokens
+from sarag_rdf.rdf.query_guard import inspect_query
 from sarag_rdf.rdf.sparql_client import (
     ACCEPT_ROWS,
     ACCEPT_TRIPLES,
@@ -26,6 +26,7 @@ from sarag_rdf.rdf.sparql_client import (
     read_rows,
     read_triples,
 )
+from sarag_rdf.rdf.sparql_tokens import tokens
 from sarag_rdf.terms import iri
 from sarag_rdf.vocab import SARAG
 

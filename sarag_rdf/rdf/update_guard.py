@@ -14,13 +14,8 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import URIRef
 
 from sarag_rdf.errors import QueryError
-from sarag_rdf.rdf.query_guard import (
-    check_size,
-    interpretations,
-    node_names,
-    tokens,
-    undeclared_prefix,
-)
+from sarag_rdf.rdf.query_guard import check_size, interpretations, node_names
+from sarag_rdf.rdf.sparql_tokens import tokens, undeclared_prefix
 
 
 @dataclass(frozen=True, slots=True)

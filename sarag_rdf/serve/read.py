@@ -15,8 +15,9 @@ from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.skolem import Unskolemizer
 from sarag_rdf.iris import DEFAULT_BASE
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.rdf.query_guard import inspect_query, refuse_network, undeclared_prefix
+from sarag_rdf.rdf.query_guard import inspect_query, refuse_network
 from sarag_rdf.rdf.results import encode_boolean, encode_footer, encode_header, encode_rows
+from sarag_rdf.rdf.sparql_tokens import undeclared_prefix
 from sarag_rdf.serve.http import RDF_TYPES, RESULT_TYPES, content_type, negotiate
 from sarag_rdf.serve.jobs import JobReply, QueryJob, ReadGraphJob, RequestError
 from sarag_rdf.serve.settings import ServeSettings
