@@ -10,6 +10,7 @@ import click
 from sarag_rdf.cli.options import (
     embedder_option,
     endpoint_options,
+    facts_option,
     json_option,
     kg_option,
     open_graph,
@@ -31,6 +32,7 @@ NO_ANSWER = 3
 @click.argument("question")
 @kg_option
 @over_option
+@facts_option
 @sparql_options
 @retrieval_options
 @reasoning_options

@@ -11,6 +11,7 @@ import click
 from sarag_rdf.cli.options import (
     embedder_option,
     embedding_endpoint_options,
+    facts_option,
     json_option,
     kg_option,
     open_graph,
@@ -31,6 +32,7 @@ NO_EVIDENCE = 3
 @click.argument("question")
 @kg_option
 @over_option
+@facts_option
 @sparql_options
 @retrieval_options
 @embedder_option

@@ -6,6 +6,7 @@ A strategy is added by a class with `options` in a file of its own, and one line
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from sarag_rdf.reason.cot import Cot
 from sarag_rdf.reason.decompose import Decompose
 from sarag_rdf.reason.generic_cot import GenericCot
 from sarag_rdf.reason.grounding import Grounder
+from sarag_rdf.reason.kg_infused import KgInfused
 from sarag_rdf.reason.route import Route
 from sarag_rdf.reason.self_ask import SelfAsk
 from sarag_rdf.reason.single import Single
@@ -75,6 +77,7 @@ REASONERS: dict[str, Any] = {
     "closed-book": ClosedBook,
     "route": Route,
     "sparql-grounded": SparqlGrounded,
+    "kg-infused": KgInfused,
 }
 EXTRACTORS: dict[str, Any] = {
     "spacy": SpacyExtractor,
@@ -92,6 +95,7 @@ _FROM_VIEW: dict[Any, Callable[[GraphView], tuple[Any, ...]]] = {
     Selected: lambda view: (view.vectors.embedder, view.word_index),
     GraphWalk: lambda view: (view.reader,),
     SparqlGrounded: lambda view: (Grounder(view),),
+    KgInfused: lambda view: (view.facts,),
 }
 """Constructor arguments that a class takes from the graph, before its options."""
 
@@ -195,11 +199,16 @@ def make_extractor(
     raise UsageError("openie needs a file: write openie:FILE")
 
 
-def make_view(reader: GraphReader, vectors: GraphVectors, engine: Engine = "auto") -> GraphView:
-    """What retrievers read."""
+def make_view(
+    reader: GraphReader,
+    vectors: GraphVectors,
+    engine: Engine = "auto",
+    facts: GraphView | None = None,
+) -> GraphView:
+    """What retrievers read; see `GraphView`."""
     from sarag_rdf.vectors.bm25 import Bm25Index
 
-    return GraphView(reader, vectors, Bm25Index, engine=engine)
+    return GraphView(reader, vectors, Bm25Index, engine=engine, facts=facts)
 
 
 def make_retriever(
@@ -255,6 +264,8 @@ def make_gather(retriever: Retriever, builder: ContextBuilder) -> Gather:
 
     def gather(query: Query) -> Evidence:
         retrieved = retriever.retrieve(query)
+        if query.limit is not None:
+            retrieved = replace(retrieved, documents=retrieved.documents[: query.limit])
         return Evidence(retrieved, builder.build(retrieved))
 
     return gather
