@@ -342,8 +342,8 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 "--retriever",
                 default="sarag",
                 metavar="NAME[:KEY=VALUE]...",
-                help="sarag, sarag-paper, bm25, dense, rrf, khop or ppr. 'sarag strategies' lists "
-                "their keys.",
+                help="sarag, sarag-paper, bm25, dense, rrf, khop, ppr or kg-infused. 'sarag "
+                "strategies' lists their keys.",
             ),
             setting("--preset", help="The same as preset=NAME in --retriever (sarag-paper)."),
             setting("-k", "--k", type=int, help="The same as k=K in --retriever."),

@@ -49,6 +49,7 @@ from sarag_rdf.reason.sparql_cot import SparqlCot
 from sarag_rdf.reason.sparql_grounded import SparqlGrounded
 from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
+from sarag_rdf.retrieve.kg_infused import KgInfusedSearch
 from sarag_rdf.retrieve.khop import Khop
 from sarag_rdf.retrieve.ppr import Ppr
 from sarag_rdf.retrieve.rrf import Rrf
@@ -65,6 +66,7 @@ RETRIEVERS: dict[str, Any] = {
     "rrf": Rrf,
     "khop": Khop,
     "ppr": Ppr,
+    "kg-infused": KgInfusedSearch,
 }
 CONTEXTS: dict[str, Any] = {"whole": Whole, "selected": Selected, "graph-walk": GraphWalk}
 REASONERS: dict[str, Any] = {
