@@ -59,6 +59,12 @@ facts_option = setting(
     "the URL of a SPARQL endpoint (with --graph-kind). Default: what is searched. An imported "
     "graph named here is searched only if --over names it.",
 )
+activation_option = setting(
+    "--activation",
+    type=click.Path(path_type=Path),
+    metavar="FILE.trig",
+    help="Write seeds, steps, results and calls as RDF in terms of PROV-O.",
+)
 query_over_option = setting(
     "--over",
     multiple=True,

@@ -7,9 +7,11 @@ Derived from "KG-Infused RAG: Augmenting Corpus-Based RAG with External Knowledg
   question is above a quantile of those of all statements;
 - the expanded question is the question followed by the texts of the best selected statements.
 
-The rankings of both questions by embedding are joined by reciprocal rank fusion (see `rrf`)::
+As in equation 7, the passages found for either question are joined: their rankings by embedding in
+turn, each document once, at the better of its two places::
 
-    score(d) = 1 / (60 + rank of d for the question) + 1 / (60 + rank of d for the expansion)
+    place(d) = min(2 * rank of d for the question - 1, 2 * rank of d for the expansion)
+    score(d) = 1 / place(d)
 """
 
 from __future__ import annotations
@@ -37,9 +39,6 @@ from sarag_rdf.retrieve.rrf import ranks
 from sarag_rdf.retrieve.seeds import nearest_entities
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Link, Query, Retrieved, Step
-
-FUSION = 60
-"""The constant of reciprocal rank fusion, as in its paper."""
 
 Floats = NDArray[np.float64]
 
@@ -126,7 +125,7 @@ class KgInfusedSearch:
                 nearest,
                 nearest,
             ),
-            {"weight_floor": floor, "weight_ceiling": ceiling, "fusion": FUSION},
+            {"weight_floor": floor, "weight_ceiling": ceiling},
         )
 
     def _activate(
@@ -189,11 +188,11 @@ class KgInfusedSearch:
     def _scored(
         self, question: Vector, expanded: Vector, reached: Activated
     ) -> list[ScoredDocument]:
-        """All documents by falling score, ties by IRI."""
+        """All documents by falling score."""
         view = self._view
         cosines, others = (document_cosines(view, vector) for vector in (question, expanded))
-        parts = [1.0 / (FUSION + ranks(values)) for values in (cosines, others)]
-        scores = parts[0] + parts[1]
+        places = [2.0 * ranks(cosines) - 1.0, 2.0 * ranks(others)]
+        scores = 1.0 / np.minimum(*places)
         describing = self._describing(reached)
         entities = self._facts.iris.entities
         scored = []
@@ -208,7 +207,6 @@ class KgInfusedSearch:
                     entities[entity] if entity >= 0 else "",
                     reached.chains[entity] if entity >= 0 else (),
                     {"similarity": float(cosines[row]), "expanded": float(others[row])},
-                    {"question": float(parts[0][row]), "expansion": float(parts[1][row])},
                 )
             )
         return scored

@@ -89,26 +89,24 @@ def test_the_gate() -> None:
     """Above the third quartile there is one statement, and only that expands the question."""
     found, _ = search(c=0.5, texts=0)
     assert amounts(found) == pytest.approx({ADA: 1, BEA: 1, CID: 1 / 3}, abs=1e-6)
-    assert (found.calibration["weight_floor"], found.calibration["weight_ceiling"]) == (
-        pytest.approx(0.4, abs=1e-6), pytest.approx(0.7, abs=1e-6),
-    )  # fmt: skip
+    limits = {"weight_floor": 0.4, "weight_ceiling": 0.7}
+    assert found.calibration == pytest.approx(limits, abs=1e-6)
 
 
 def test_both_rankings() -> None:
     found, documents = search()
     # By the question 3, 2, 1, 4. The expanded one lies at (.3, sqrt(1 - .09)) in the plane, nearest
     # to document 1, then to 2, 4 and 3.
-    assert [d.document.iri for d in found.documents] == [documents[n] for n in (0, 1, 2, 3)]
-    scores = [1 / 63 + 1 / 61, 1 / 62 + 1 / 62, 1 / 61 + 1 / 64, 1 / 64 + 1 / 63]
-    assert [d.score for d in found.documents] == pytest.approx(scores)
-    assert [sum(d.parts.values()) for d in found.documents] == pytest.approx(scores)
+    # In turn: 3, 1, 2, (2,) (1,) 4; so 4 has place 6.
+    assert [d.document.iri for d in found.documents] == [documents[n] for n in (2, 0, 1, 3)]
+    assert [1 / d.score for d in found.documents] == pytest.approx([1, 2, 3, 6])
     near = 0.3 * 0.2 + math.sqrt(1 - 0.3**2) * math.sqrt(1 - 0.2**2)
-    assert found.documents[0].measures == pytest.approx(
+    assert found.documents[1].measures == pytest.approx(
         {"similarity": 0.2, "expanded": near}, abs=1e-6
     )
     # Ada and Bea are equally active in 1; Bea, and Cid through her, in 2 and 3.
-    assert [d.entity for d in found.documents] == [ADA, BEA, CID, ""]
-    assert [len(d.chain) for d in found.documents] == [0, 1, 2, 0]
+    assert [d.entity for d in found.documents] == [CID, ADA, BEA, ""]
+    assert [len(d.chain) for d in found.documents] == [2, 0, 1, 0]
 
 
 def test_without_statements_the_ranking_is_that_of_the_question() -> None:
