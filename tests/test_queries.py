@@ -18,7 +18,7 @@ from sarag_rdf.errors import SaragError
 from sarag_rdf.iris import Minter
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Table, Term, Triples
+from sarag_rdf.ports import Change, Table, Term, Triples
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.resources import QueryFile, query_file, query_names
 from sarag_rdf.types import Source
@@ -249,7 +249,7 @@ def typed_store(folder: Path) -> OxigraphStore:
 
 
 def example_store(folder: Path) -> OxigraphStore:
-    """Documents, an imported thesaurus, and a link to it."""
+    """Documents, an imported thesaurus, a link to it, and the activation of a question."""
     more = "Ulm lies on the Danube. Orbis built a bridge in Ulm."
     made = make_graph(folder / "kg", [*SOURCES, Source(more, "Danube", "danube.txt")])
     item = "https://thesaurus.example.org/ulm"
@@ -258,4 +258,8 @@ def example_store(folder: Path) -> OxigraphStore:
     with sarag_rdf.open(made, embedder=HashEmbedder(), endpoint=None) as kg:
         kg.import_graph(folder / "towns.ttl", "skos")
         kg.links.accept([Match(Minter().entity("ulm"), EXACT, item)])
+        trig = kg.activation(kg.search("Which river is at the seat of Orbis?"))
+        with kg.session.write() as reader:
+            quads = tuple(ox.parse(trig, format=ox.RdfFormat.TRIG))
+            reader.store.apply(Change(insert=quads))
     return OxigraphStore.open(made / "store")
