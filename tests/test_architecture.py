@@ -79,7 +79,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "reason": STEPS | {"context", "retrieve"},
     # graphs out, graphs checked
     "export": BASE | {"graph"},
-    "wikibase": BASE | {"graph"},
+    "wikibase": BASE | {"graph", "ontology"},
     "link": BASE | {"graph"},
     "picture": BASE,
     "inspect": BASE | {"graph", "rdf"},

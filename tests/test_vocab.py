@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,7 @@ ENTAILED = {"describedBy", "outgoing", "hasRelationship"}
 """Properties that a reasoner adds and nobody stores; their comments say so."""
 
 
+@cache
 def ontology() -> Graph:
     return Graph(bind_namespaces="none").parse(ontology_path("sarag.ttl"), format="turtle")
 
@@ -78,6 +80,7 @@ def declared(kind: URIRef) -> set[str]:
     return {term.removeprefix(SARAG.base) for term in terms if term.startswith(SARAG.base)}
 
 
+@cache
 def used_in_code() -> dict[str, set[str]]:
     """Vocabulary -> names, wherever ``SARAG.name`` or ``SARAG["name"]`` stands."""
     found: defaultdict[str, set[str]] = defaultdict(set)
@@ -91,6 +94,7 @@ def used_in_code() -> dict[str, set[str]]:
     return {name: found[name] - {"base"} for name in [*PUBLISHED, *NOT_LISTED, "SARAG"]}
 
 
+@cache
 def used_in_queries() -> dict[str, set[str]]:
     """Prefix -> names, in all query files."""
     found: defaultdict[str, set[str]] = defaultdict(set)

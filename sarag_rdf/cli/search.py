@@ -88,11 +88,11 @@ def write_picture(found: Any, path: Path) -> None:
     from sarag_rdf.errors import UsageError
 
     if path.suffix.lower() == ".html":
-        from sarag_rdf.picture.html import activation_html
+        from sarag_rdf.picture.drawing import activation_html
 
         path.write_text(activation_html(found), encoding="utf-8")
     elif path.suffix.lower() == ".png":
-        from sarag_rdf.picture.png import write_activation_png
+        from sarag_rdf.picture.drawing import write_activation_png
 
         write_activation_png(found, path)
     else:

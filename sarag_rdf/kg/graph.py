@@ -22,16 +22,15 @@ from sarag_rdf.inspect.fsck import FsckReport, stats
 from sarag_rdf.inspect.validate import validate
 from sarag_rdf.kg import export, fsck, imports, indexing, registry
 from sarag_rdf.kg.entailment import Entailment
-from sarag_rdf.kg.gate import read_shapes_files, validate_statements
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.links import Links
 from sarag_rdf.kg.ontology import Ontologies, extractor_of
 from sarag_rdf.kg.phrases import Phrases
-from sarag_rdf.kg.quarantine import Quarantine
+from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_statements
 from sarag_rdf.kg.query import QueryExplanation, explain_query, run_query
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
-from sarag_rdf.ontology.packaged import common_schema
+from sarag_rdf.ontology.read import common_schema
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import Options
 from sarag_rdf.ports import (

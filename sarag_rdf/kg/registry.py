@@ -239,7 +239,7 @@ def make_counter(tokenizer: str | None) -> CountTokens:
     """Counts tokens as the named tokenizer does, or approximately."""
     if tokenizer is None:
         return approximate_tokens
-    from sarag_rdf.models.tokenizer import token_counter
+    from sarag_rdf.models.bert import token_counter
 
     return token_counter(tokenizer)
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,9 +127,16 @@ class Running:
             return b"".join(parts)
 
     def children(self) -> set[int]:
-        """Processes that the server has started."""
-        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return {int(number) for number in path.read_text().split()}
+        """Processes that the server has started, and those that they have started."""
+        found: set[int] = set()
+        unseen = [self.process.pid]
+        while unseen:
+            number = unseen.pop()
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+                text = Path(f"/proc/{number}/task/{number}/children").read_text()
+                unseen += [int(child) for child in text.split()]
+            found.add(number)
+        return found - {self.process.pid}
 
     def stop(self) -> None:
         """Interrupt the server, and wait until it has ended."""

@@ -32,7 +32,6 @@ from tests.vectors.test_vector_updates import Angles, changes, matrix, names, sa
 CORPUS = ROOT / "examples" / "corpus"
 CHANGED = ("marie-curie", "vistula", "warsaw", "ulm")
 QUESTIONS = (
-    "Which river flows through the birthplace of Marie Curie?",
     "Near which city was the doctoral supervisor of Ludwig Boltzmann born?",
     "Which rivers flow through Ulm and Tulcea?",
 )
