@@ -26,13 +26,13 @@ from sarag_rdf.iris import normalize_name, sha256_hex
 from sarag_rdf.json_schema import array_of, object_of, string
 from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather, Vector
-from sarag_rdf.reason.conversation import NO_DOCUMENT, NOTHING, Conversation, citations_of
+from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation, citations_of
 from sarag_rdf.reason.decompose import joined
 from sarag_rdf.retrieve.seeds import nearest_entities
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Activation, Answer, Context, Query, Seed, Selection, Statement
 
-_PROSE = 6000
+PROSE = 6000
 """Characters of a summary or note at most."""
 _PER_NUMBER = 8
 """Tokens that the number of a statement may take in a reply."""
@@ -138,7 +138,7 @@ class Infusion:
         expands = options.baseline == "expansion" or (not is_baseline and options.expansion)
         summary = self.summary(talk, question) if uses_facts else ""
         context = self._passages(talk, question, summary, expands=expands)
-        note = self._note(talk, question, context) if context.excerpts else ""
+        note = self.passage_note(talk, context, question) if context.excerpts else ""
         if not note or not summary or not options.augmentation:
             return note or (summary if options.augmentation else ""), context
         return self.augmented(talk, question, note, summary), context
@@ -164,12 +164,12 @@ class Infusion:
             return ""
         reply = talk.call(
             "summarize_statements",
-            object_of(summary=string(_PROSE)),
+            object_of(summary=string(PROSE)),
             question=asked,
             max_tokens=self._options.max_tokens,
             selected=[statement.parts for statement in selected],
         )
-        return _text(reply["summary"])
+        return one_line(reply["summary"])
 
     def activate(self, talk: Conversation, question: str) -> Activation:
         """Rounds of activation; ends early if nothing is selected or no new entity is reached.
@@ -206,13 +206,13 @@ class Infusion:
         """A note with the facts of a summary worked in (equation 9)."""
         reply = talk.call(
             "augment_note",
-            object_of(note=string(_PROSE)),
+            object_of(note=string(PROSE)),
             question=question,
             max_tokens=self._options.max_tokens,
             note=note,
             summary=summary,
         )
-        return _text(reply["note"]) or note
+        return one_line(reply["note"]) or note
 
     def bare_answer(self, talk: Conversation, note: str, question: str | None = None) -> str:
         """The bare answer from a note; without a note from what the model knows (equation 10)."""
@@ -317,24 +317,26 @@ class Infusion:
                 max_tokens=200,
                 summary=summary,
             )
-            query = _text(reply["query"])
+            query = one_line(reply["query"])
         if not query or normalize_name(query) == normalize_name(asked):
             return talk.gather(question, limit=most).context
         first = talk.gather(question, limit=most - most // 2).context
         return joined(first, talk.gather(query, limit=most // 2).context)
 
-    def _note(self, talk: Conversation, question: str | None, context: Context) -> str:
+    def passage_note(
+        self, talk: Conversation, context: Context, question: str | None = None
+    ) -> str:
         """A note on the question from its passages (equation 8)."""
         reply = talk.call(
             "passage_note",
-            object_of(note=string(_PROSE)),
+            object_of(note=string(PROSE)),
             question=question,
-            context=context or NOTHING,
+            context=context,
             max_tokens=self._options.max_tokens,
         )
-        return _text(reply["note"])
+        return one_line(reply["note"])
 
 
-def _text(text: str) -> str:
+def one_line(text: str) -> str:
     """A text of the model on one line."""
     return " ".join(text.split())

@@ -16,6 +16,8 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.reason.conversation import NO_DOCUMENT
+from sarag_rdf.reason.self_ask import SelfAsk, SelfAskOptions
+from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.types import Answer, Source
 from tests.command import Sarag
 from tests.reason.sample import told
@@ -70,8 +72,6 @@ def opened(folder: Path) -> Iterator[KnowledgeGraph]:
 
 
 def asked(kg: KnowledgeGraph, llm: QueuedLLM, reasoner: str) -> Answer:
-    from sarag_rdf.retrieve.question import question_of
-
     return kg.reasoner(reasoner, kg.gather("dense"), llm).answer(question_of(QUESTION))
 
 
@@ -253,8 +253,6 @@ def test_nothing_is_found(folder: Path) -> None:
         gather = kg.gather("bm25")
         llm = QueuedLLM([QUERY])
         with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None, facts="rivers") as own:
-            from sarag_rdf.retrieve.question import question_of
-
             asked = question_of(QUESTION)
             answer = kg.reasoner("kg-infused", gather, llm).answer(asked)
             assert (answer.outcome, answer.reasoning) == ("insufficient", NO_DOCUMENT)
@@ -329,3 +327,90 @@ def test_an_unknown_graph_on_the_command_line(sarag: Sarag, folder: Path) -> Non
     done = sarag("ask", QUESTION, "--kg", folder, "--facts", "lakes")
     assert done.code == 2
     assert "no such graph: 'lakes': use one of" in done.err
+
+
+# --------------------------------------------------------------------- In other reasoners
+
+
+def test_self_ask_with_facts(opened: KnowledgeGraph) -> None:
+    """A follow-up question is answered as by kg-infused, and only it."""
+    follow_up = {"needs_follow_up": True, "follow_up": "Where is Orbis?", "final_answer": ""}
+    final = {"needs_follow_up": False, "follow_up": "", "final_answer": "Danube"}
+    infused = [numbers(1), SUMMARY, QUERY, NOTE, BETTER, {"final_answer": "Ulm"}]
+    llm = QueuedLLM([follow_up, *infused, final])
+    answer = asked(opened, llm, "self-ask:facts=true:rounds=1")
+    assert told(answer) == [
+        "call self_ask",
+        "call select_statements",
+        "note activation",
+        "call summarize_statements",
+        "call expand_question",
+        "retrieval: Where is Orbis?",
+        "retrieval: Ulm Danube",
+        "call passage_note",
+        "call augment_note",
+        "call answer_from_note",
+        "call self_ask",
+    ]
+    assert [memory.question for memory in answer.activations] == ["Where is Orbis?"]
+    assert all("Where is Orbis?" in prompt for prompt in llm.prompts[1:])
+    assert (answer.text, answer.reasoning) == ("Danube", "Where is Orbis? Ulm")
+    assert answer.citations
+    with pytest.raises(UsageError, match="needs a graph to select statements from"):
+        SelfAsk(opened.gather("dense"), llm, options=SelfAskOptions(facts=True))
+
+
+def better(answer: bool) -> dict[str, Any]:
+    return {"second_is_better": answer}
+
+
+def test_a_note_is_replaced_by_a_better_one(opened: KnowledgeGraph) -> None:
+    second = {"note": "Ulm lies on the Danube, which flows to Tulcea."}
+    worse = {"note": "Ulm."}
+    llm = QueuedLLM(
+        [NOTE, {"query": "Tulcea"}, second, better(True), QUERY, worse, better(False),
+         {"query": " tulcea"}, FINAL]
+    )  # fmt: skip
+    answer = asked(opened, llm, "deepnote")
+    assert told(answer) == [
+        f"retrieval: {QUESTION}",
+        "call passage_note",
+        "call refine_query",
+        "retrieval: Tulcea",
+        "call update_note",
+        "call compare_notes",
+        "call refine_query",
+        "retrieval: Ulm Danube",
+        "call update_note",
+        "call compare_notes",
+        "call refine_query",
+        "call answer_from_note",
+    ]
+    assert answer.reasoning == second["note"]
+    assert second["note"] in llm.prompts[-1]
+    assert f"- {QUESTION}\n- Tulcea\n" in llm.prompts[4]
+
+
+@pytest.mark.parametrize(("failures", "searches"), [(1, 2), (2, 3), (3, 4)])
+def test_notes_that_are_no_better(opened: KnowledgeGraph, failures: int, searches: int) -> None:
+    turns = [
+        reply
+        for number in range(failures)
+        for reply in ({"query": f"Query {number}"}, {"note": f"Note {number}"}, better(False))
+    ]
+    answer = asked(opened, QueuedLLM([NOTE, *turns, FINAL]), f"deepnote:failures={failures}")
+    assert len(answer.evidence) == searches
+    assert answer.reasoning == NOTE["note"]
+
+
+def test_deepnote_with_facts(opened: KnowledgeGraph) -> None:
+    """The facts join the first note and each later one; queries are refined without them."""
+    llm = QueuedLLM(
+        [numbers(1), SUMMARY, NOTE, BETTER, {"query": "Tulcea"}, {"note": "New."},
+         {"note": "New, with facts."}, better(True), {"query": ""}, FINAL]
+    )  # fmt: skip
+    options = "steps=2:rounds=1:facts=true"
+    answer = asked(opened, llm, f"deepnote:{options}")
+    assert [call.name for call in llm.calls if call.name == "augment_note"] == ["augment_note"] * 2
+    assert answer.reasoning == "New, with facts."
+    assert len(answer.activations) == 1
