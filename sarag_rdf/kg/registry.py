@@ -147,6 +147,7 @@ def make_llm(endpoint: ModelEndpoint | None, cache: Path | None) -> LLM:
         price_in=endpoint.price_in,
         price_out=endpoint.price_out,
         temperature=endpoint.temperature,
+        top_p=endpoint.top_p,
         seed=endpoint.seed,
         max_reply=endpoint.max_reply,
         loading_wait=endpoint.loading_wait,
