@@ -196,17 +196,20 @@ ANSWER_PROMPTS: Final = (
     "answer_from_note",
     "augment_note",
     "closed_book",
+    "compare_notes",
     "cot",
     "decompose",
     "expand_question",
     "generic_cot",
     "passage_note",
+    "refine_query",
     "route",
     "select_statements",
     "self_ask",
     "sparql_cot",
     "sparql_grounded",
     "summarize_statements",
+    "update_note",
 )
 """The prompts of reasoners."""
 

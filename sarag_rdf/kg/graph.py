@@ -227,7 +227,8 @@ class KnowledgeGraph:
     ) -> ImportReport:
         """Import a file or URL as a read-only graph beside the documents.
 
-        `kind` is ``wikibase``, ``skos``, ``rdf`` or ``table``; `options` are those of
+        `kind` is ``wikibase``, ``skos``, ``rdf``, ``table``, or ``wikidata5m`` for the folder of
+        its files; `options` are those of
         `ImportOptions`, with the path of a `mapping`. With `embed` the vectors are computed at
         once, else by the first search.
         """

@@ -39,6 +39,7 @@ from sarag_rdf.ports import (
 from sarag_rdf.reason.closed_book import ClosedBook
 from sarag_rdf.reason.cot import Cot
 from sarag_rdf.reason.decompose import Decompose
+from sarag_rdf.reason.deepnote import DeepNote
 from sarag_rdf.reason.generic_cot import GenericCot
 from sarag_rdf.reason.grounding import Grounder
 from sarag_rdf.reason.kg_infused import KgInfused
@@ -80,6 +81,7 @@ REASONERS: dict[str, Any] = {
     "route": Route,
     "sparql-grounded": SparqlGrounded,
     "kg-infused": KgInfused,
+    "deepnote": DeepNote,
 }
 EXTRACTORS: dict[str, Any] = {
     "spacy": SpacyExtractor,
@@ -98,6 +100,8 @@ _FROM_VIEW: dict[Any, Callable[[GraphView], tuple[Any, ...]]] = {
     GraphWalk: lambda view: (view.reader,),
     SparqlGrounded: lambda view: (Grounder(view),),
     KgInfused: lambda view: (view.facts,),
+    SelfAsk: lambda view: (view.facts,),
+    DeepNote: lambda view: (view.facts,),
 }
 """Constructor arguments that a class takes from the graph, before its options."""
 
@@ -143,6 +147,7 @@ def make_llm(endpoint: ModelEndpoint | None, cache: Path | None) -> LLM:
         price_in=endpoint.price_in,
         price_out=endpoint.price_out,
         temperature=endpoint.temperature,
+        top_p=endpoint.top_p,
         seed=endpoint.seed,
         max_reply=endpoint.max_reply,
         loading_wait=endpoint.loading_wait,

@@ -5,17 +5,18 @@ model spreads activation over a graph by selecting statements round by round, a 
 expands the question, and they join the note on the passages from which the answer is given.
 
 Where the paper is open: the model selects numbers of the statements offered, so that it can invent
-none; where an entity has too many, those nearest to the question are offered (`sample` offers a
-random sample, as the published system does); the passages of question and expansion are joined
+none, and at most `selected` of them; the statements nearest to the question come first, and where
+an entity has too many, only they are offered (`sample` offers a random sample, as the published
+system does); the passages of question and expansion are joined
 without doubles; and with nothing selected the question is expanded without facts.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -24,17 +25,19 @@ from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.iris import normalize_name, sha256_hex
 from sarag_rdf.json_schema import array_of, object_of, string
 from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
-from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import NO_DOCUMENT, NOTHING, Conversation, citations_of
+from sarag_rdf.ports import LLM, Gather, Vector
+from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation, citations_of
 from sarag_rdf.reason.decompose import joined
 from sarag_rdf.retrieve.seeds import nearest_entities
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Activation, Answer, Context, Query, Seed, Selection, Statement
 
-_PROSE = 6000
+PROSE = 6000
 """Characters of a summary or note at most."""
 _PER_NUMBER = 8
 """Tokens that the number of a statement may take in a reply."""
+_DIGITS = 5
+"""Decimals by which similarities differ; those of equal texts may differ in the seventh."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +70,12 @@ class KgInfusedOptions(Options):
     )
     entities: int = option(
         10, "Maximum number of entities that a round starts from.", ge=1, le=MAX_COUNT
+    )
+    selected: int = option(
+        10,
+        "Maximum number of statements that a round selects; a small model takes all that it may.",
+        ge=1,
+        le=MAX_COUNT,
     )
     sample: bool = option(
         False,
@@ -129,7 +138,7 @@ class Infusion:
         expands = options.baseline == "expansion" or (not is_baseline and options.expansion)
         summary = self.summary(talk, question) if uses_facts else ""
         context = self._passages(talk, question, summary, expands=expands)
-        note = self._note(talk, question, context) if context.excerpts else ""
+        note = self.passage_note(talk, context, question) if context.excerpts else ""
         if not note or not summary or not options.augmentation:
             return note or (summary if options.augmentation else ""), context
         return self.augmented(talk, question, note, summary), context
@@ -155,12 +164,12 @@ class Infusion:
             return ""
         reply = talk.call(
             "summarize_statements",
-            object_of(summary=string(_PROSE)),
+            object_of(summary=string(PROSE)),
             question=asked,
             max_tokens=self._options.max_tokens,
             selected=[statement.parts for statement in selected],
         )
-        return _text(reply["summary"])
+        return one_line(reply["summary"])
 
     def activate(self, talk: Conversation, question: str) -> Activation:
         """Rounds of activation; ends early if nothing is selected or no new entity is reached.
@@ -179,11 +188,7 @@ class Infusion:
         for round_ in range(1, options.rounds + 1):
             activated |= set(entities)
             known = {selection.statement.iri for selection in selections}
-            offered = [
-                (start, statement)
-                for start, statement in self._offered(question, vector, entities)
-                if statement.iri not in known
-            ]
+            offered = self._offered(question, vector, entities, known)
             if not offered:
                 break
             numbers = self._selected(talk, question, offered, selections)
@@ -201,13 +206,13 @@ class Infusion:
         """A note with the facts of a summary worked in (equation 9)."""
         reply = talk.call(
             "augment_note",
-            object_of(note=string(_PROSE)),
+            object_of(note=string(PROSE)),
             question=question,
             max_tokens=self._options.max_tokens,
             note=note,
             summary=summary,
         )
-        return _text(reply["note"]) or note
+        return one_line(reply["note"]) or note
 
     def bare_answer(self, talk: Conversation, note: str, question: str | None = None) -> str:
         """The bare answer from a note; without a note from what the model knows (equation 10)."""
@@ -230,42 +235,53 @@ class Infusion:
         """The numbers that the model selects, each once, in its order."""
         count = len(offered)
         number = {"type": "integer", "enum": list(range(1, count + 1))}
+        most = min(count, self._options.selected)
         reply = talk.call(
             "select_statements",
-            object_of(numbers=array_of(number, count)),
+            object_of(numbers=array_of(number, most)),
             question=question,
-            max_tokens=max(self._options.max_tokens, _PER_NUMBER * count),
+            max_tokens=max(self._options.max_tokens, _PER_NUMBER * most),
             offered=[statement.parts for _, statement in offered],
             selected=[selection.statement.parts for selection in selections],
         )
         return list(dict.fromkeys(reply["numbers"]))
 
     def _offered(
-        self, question: str, vector: Any, entities: Sequence[str]
-    ) -> Iterator[tuple[str, Statement]]:
-        """(entity, statement) in the order of entities, each statement once."""
-        options, seen = self._options, set()
+        self, question: str, vector: Vector, entities: Sequence[str], known: Set[str]
+    ) -> list[tuple[str, Statement]]:
+        """(entity, statement) without those `known`, the nearest to the question first.
+
+        A sample is in the order of entities.
+        """
+        options, seen = self._options, set(known)
         found = statements_from(self._facts.reader, entities, inverse=options.inverse)
+        offered: list[tuple[str, Statement]] = []
         for entity in entities:
             statements = [s for s in found[entity] if s.iri not in seen]
-            if len(statements) > options.statements:
-                statements = self._most(question, vector, entity, statements)
+            if options.sample:
+                statements = self._sample(question, entity, statements)
             seen |= {statement.iri for statement in statements}
-            yield from ((entity, statement) for statement in statements)
+            offered += [(entity, statement) for statement in statements]
+        if options.sample or not offered:
+            return offered
+        vectors = self._facts.vectors.embedder.embed([s.text for _, s in offered])
+        order = np.argsort(-(vectors @ vector).round(_DIGITS), kind="stable").tolist()
+        counts: Counter[str] = Counter()
+        nearest = []
+        for entity, statement in (offered[place] for place in order):
+            counts[entity] += 1
+            if counts[entity] <= options.statements:
+                nearest.append((entity, statement))
+        return nearest
 
-    def _most(
-        self, question: str, vector: Any, entity: str, statements: list[Statement]
-    ) -> list[Statement]:
-        """As many of an entity's statements as are offered: the nearest, or a sample."""
-        if self._options.sample:
-            seed = int(sha256_hex(question, entity)[:16], 16)
-            chosen = random.Random(seed).sample(  # noqa: S311 - not for cryptography
-                range(len(statements)), self._options.statements
-            )
-        else:
-            vectors = self._facts.vectors.embedder.embed([s.text for s in statements])
-            order = np.argsort(-(vectors @ vector).round(5), kind="stable")
-            chosen = order[: self._options.statements].tolist()
+    def _sample(self, question: str, entity: str, statements: list[Statement]) -> list[Statement]:
+        """At most as many of an entity's statements as are offered, the same for one question."""
+        if len(statements) <= self._options.statements:
+            return statements
+        seed = int(sha256_hex(question, entity)[:16], 16)
+        chosen = random.Random(seed).sample(  # noqa: S311 - not for cryptography
+            range(len(statements)), self._options.statements
+        )
         return [statements[place] for place in sorted(chosen)]
 
     def _named(self, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
@@ -301,24 +317,26 @@ class Infusion:
                 max_tokens=200,
                 summary=summary,
             )
-            query = _text(reply["query"])
+            query = one_line(reply["query"])
         if not query or normalize_name(query) == normalize_name(asked):
             return talk.gather(question, limit=most).context
         first = talk.gather(question, limit=most - most // 2).context
         return joined(first, talk.gather(query, limit=most // 2).context)
 
-    def _note(self, talk: Conversation, question: str | None, context: Context) -> str:
+    def passage_note(
+        self, talk: Conversation, context: Context, question: str | None = None
+    ) -> str:
         """A note on the question from its passages (equation 8)."""
         reply = talk.call(
             "passage_note",
-            object_of(note=string(_PROSE)),
+            object_of(note=string(PROSE)),
             question=question,
-            context=context or NOTHING,
+            context=context,
             max_tokens=self._options.max_tokens,
         )
-        return _text(reply["note"])
+        return one_line(reply["note"])
 
 
-def _text(text: str) -> str:
+def one_line(text: str) -> str:
     """A text of the model on one line."""
     return " ".join(text.split())

@@ -71,6 +71,13 @@ PROMPTS: dict[str, tuple[str, Context, dict[str, Any]]] = {
         NOTHING,
         {"note": "Ulm lies on the Danube.", "summary": "Einstein was born in Ulm."},
     ),
+    "refine_query": (
+        "refine_query",
+        NOTHING,
+        {"note": "Einstein was born in Ulm.", "queries": [QUESTION, "Ulm"]},
+    ),
+    "update_note": ("update_note", RICH, {"note": "Einstein was born in Ulm."}),
+    "compare_notes": ("compare_notes", NOTHING, {"first": "Ulm.", "second": "Ulm is a town."}),
     "answer_from_note": ("answer_from_note", NOTHING, {"note": "The Danube is 2850 km long."}),
     "answer_without_note": ("answer_from_note", NOTHING, {"note": ""}),
     "self_ask": ("self_ask", NOTHING, {"facts": (), "last": False}),

@@ -35,6 +35,7 @@ MOST = {
     "closed-book": 1,
     "route": 3,
     "kg-infused": 7,
+    "deepnote": 11,
 }
 """Calls at most."""
 TEXTS = {f"{BASE}source/{source.key}": source.text for source in SOURCES}
@@ -118,7 +119,7 @@ def test_account(reasoner: str, yes: bool, context: str) -> None:
 @pytest.mark.parametrize("reasoner", sorted(MOST.keys() - {"sparql-grounded", "kg-infused"}))
 def test_a_model_that_never_finds_anything_is_called_most(reasoner: str) -> None:
     """Or one that always has a further question."""
-    llm = Obliging(yes=reasoner == "self-ask")
+    llm = Obliging(yes=reasoner in ("self-ask", "deepnote"))
     with graph_of(*SOURCES, llm=llm) as kg:
         kg.ask(QUESTION, reasoner=reasoner)
     assert len(llm.names) == MOST[reasoner]
@@ -153,6 +154,7 @@ SMALL = {
     "cot": "cot:steps=2:max_tokens=250",
     "decompose": "decompose:most=1:brief=true",
     "self-ask": "self-ask:steps=1:max_tokens=150",
+    "deepnote": "deepnote:steps=1:passages=1:max_tokens=100",
     "kg-infused": "kg-infused:rounds=1:seeds=1:expansion=false:max_tokens=100",
 }
 """Settings that keep it short; of others 250 tokens a reply."""

@@ -16,6 +16,8 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.reason.conversation import NO_DOCUMENT
+from sarag_rdf.reason.self_ask import SelfAsk, SelfAskOptions
+from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.types import Answer, Source
 from tests.command import Sarag
 from tests.reason.sample import told
@@ -33,7 +35,7 @@ e:Danube rdfs:label "Danube" ; rdfs:comment "Water" ; e:flowsTo e:Sea .
 e:Guild rdfs:label "Guild" ; rdfs:comment "Something else" .
 e:Sea rdfs:label "Black Sea" ; rdfs:comment "More water" .
 """
-"""Offered first: 1. Orbis form Guild, 2. Orbis seat Ulm; then of Ulm: 1. lies on, 2. mayor."""
+"""Offered first: 1. Orbis seat Ulm (the nearer), 2. Orbis form Guild; then the two of Ulm."""
 SUMMARY = {"summary": "Orbis has its seat in Ulm,\nwhich lies on the Danube."}
 QUERY = {"query": "Ulm Danube"}
 NOTE = {"note": "Ulm lies on the Danube."}
@@ -70,13 +72,11 @@ def opened(folder: Path) -> Iterator[KnowledgeGraph]:
 
 
 def asked(kg: KnowledgeGraph, llm: QueuedLLM, reasoner: str) -> Answer:
-    from sarag_rdf.retrieve.question import question_of
-
     return kg.reasoner(reasoner, kg.gather("dense"), llm).answer(question_of(QUESTION))
 
 
 def test_all_stages(opened: KnowledgeGraph) -> None:
-    llm = QueuedLLM([numbers(2), numbers(1), SUMMARY, QUERY, NOTE, BETTER, FINAL])
+    llm = QueuedLLM([numbers(1), numbers(2), SUMMARY, QUERY, NOTE, BETTER, FINAL])
     answer = asked(opened, llm, ONE)
     assert told(answer) == [
         "call select_statements",
@@ -92,14 +92,14 @@ def test_all_stages(opened: KnowledgeGraph) -> None:
     ]
     first, second, summary, expansion, note, better, final = llm.prompts
     assert [line for line in first.splitlines() if " | " in line][1:] == [
-        "1. Orbis | form | Guild",
-        "2. Orbis | seat | Ulm",
+        "1. Orbis | seat | Ulm",
+        "2. Orbis | form | Guild",
     ]
     offered = [line for line in second.splitlines() if " | " in line][1:]
     assert offered == [
         "- Orbis | seat | Ulm",
-        "1. Ulm | lies On | Danube",
-        "2. Ulm | mayor | Orbis",
+        "1. Ulm | mayor | Orbis",
+        "2. Ulm | lies On | Danube",
     ]
     assert "- Orbis | seat | Ulm\n- Ulm | lies On | Danube\n" in summary
     assert "Orbis has its seat in Ulm, which lies on the Danube.\n" in expansion
@@ -117,7 +117,7 @@ def test_all_stages(opened: KnowledgeGraph) -> None:
 
 
 def test_the_memory(opened: KnowledgeGraph) -> None:
-    llm = QueuedLLM([numbers(2, 1), numbers(1, 1), SUMMARY, QUERY, NOTE, BETTER, FINAL])
+    llm = QueuedLLM([numbers(1, 2), numbers(2, 2), SUMMARY, QUERY, NOTE, BETTER, FINAL])
     answer = asked(opened, llm, ONE)
     [memory] = answer.activations
     assert (memory.question, memory.rounds) == (QUESTION, 2)
@@ -135,15 +135,15 @@ def test_the_memory(opened: KnowledgeGraph) -> None:
 
 def test_no_entity_is_activated_twice(opened: KnowledgeGraph) -> None:
     """The mayor of Ulm leads back to Orbis, and the guild leads nowhere."""
-    replies = [numbers(1), SUMMARY, QUERY, NOTE, BETTER, FINAL]
+    replies = [numbers(2), SUMMARY, QUERY, NOTE, BETTER, FINAL]
     assert len(asked(opened, QueuedLLM(replies), f"{ONE}:rounds=6").trace) == 9
-    replies = [numbers(2), numbers(2), SUMMARY, QUERY, NOTE, BETTER, FINAL]
+    replies = [numbers(1), numbers(1), SUMMARY, QUERY, NOTE, BETTER, FINAL]
     memory = asked(opened, QueuedLLM(replies), f"{ONE}:rounds=6").activations[0]
     assert [s.round for s in memory.selections] == [1, 2]
 
 
 def test_a_selection_of_nothing_ends_the_rounds(opened: KnowledgeGraph) -> None:
-    llm = QueuedLLM([numbers(2), numbers(), SUMMARY, QUERY, NOTE, BETTER, FINAL])
+    llm = QueuedLLM([numbers(1), numbers(), SUMMARY, QUERY, NOTE, BETTER, FINAL])
     assert asked(opened, llm, f"{ONE}:rounds=6").activations[0].rounds == 1
     # With nothing at all the question is expanded without facts, and no note is augmented.
     llm = QueuedLLM([numbers(), QUERY, NOTE, FINAL])
@@ -214,13 +214,18 @@ def test_an_expansion_that_repeats_the_question_is_not_searched_for(opened: Know
 
 
 def test_statements_that_end_at_an_entity(opened: KnowledgeGraph) -> None:
-    llm = QueuedLLM([numbers(1), SUMMARY, QUERY, NOTE, BETTER, FINAL])
+    llm = QueuedLLM([numbers(3, 2), SUMMARY, QUERY, NOTE, BETTER, FINAL])
     answer = asked(opened, llm, f"{ONE}:rounds=1:inverse=true")
-    assert "2. Ulm | mayor | Orbis" in llm.prompts[0]
-    assert answer.activations[0].selections[0].end == f"{E}Guild"
-    llm = QueuedLLM([numbers(2), numbers(), SUMMARY, QUERY, NOTE, BETTER, FINAL])
-    answer = asked(opened, llm, f"{ONE}:inverse=true")
-    assert answer.activations[0].selections[0].end == f"{E}Ulm"
+    chosen = answer.activations[0].selections
+    found = {(s.statement.subject_name, s.end.removeprefix(E)) for s in chosen}
+    assert found == {("Orbis", "Guild"), ("Ulm", "Ulm")}
+
+
+def test_a_round_selects_no_more_than_it_may(opened: KnowledgeGraph) -> None:
+    llm = QueuedLLM([numbers(1), numbers(), SUMMARY, QUERY, NOTE, BETTER, FINAL])
+    asked(opened, llm, f"{ONE}:selected=1")
+    numbers_ = llm.calls[0].schema["properties"]["numbers"]
+    assert (numbers_["maxItems"], numbers_["items"]["enum"]) == (1, [1, 2])
 
 
 @pytest.mark.parametrize("sample", ["false", "true"])
@@ -248,8 +253,6 @@ def test_nothing_is_found(folder: Path) -> None:
         gather = kg.gather("bm25")
         llm = QueuedLLM([QUERY])
         with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None, facts="rivers") as own:
-            from sarag_rdf.retrieve.question import question_of
-
             asked = question_of(QUESTION)
             answer = kg.reasoner("kg-infused", gather, llm).answer(asked)
             assert (answer.outcome, answer.reasoning) == ("insufficient", NO_DOCUMENT)
@@ -310,7 +313,7 @@ def test_an_endpoint_has_facts(
     facts = SparqlEndpoint(oxigraph.query_url, kind="rdf", graph=f"{E}graph")
     options: dict[str, Any] = {"facts": facts, "over": ["documents"], "endpoint": None}
     with sarag_rdf.open(folder, embedder=HashEmbedder(), **options) as kg:
-        llm = QueuedLLM([numbers(2), numbers(1), SUMMARY, QUERY, NOTE, BETTER, FINAL])
+        llm = QueuedLLM([numbers(1), numbers(2), SUMMARY, QUERY, NOTE, BETTER, FINAL])
         answer = asked(kg, llm, ONE)
     assert [s.statement.text for s in answer.activations[0].selections] == [
         "Orbis seat Ulm",
@@ -324,3 +327,90 @@ def test_an_unknown_graph_on_the_command_line(sarag: Sarag, folder: Path) -> Non
     done = sarag("ask", QUESTION, "--kg", folder, "--facts", "lakes")
     assert done.code == 2
     assert "no such graph: 'lakes': use one of" in done.err
+
+
+# --------------------------------------------------------------------- In other reasoners
+
+
+def test_self_ask_with_facts(opened: KnowledgeGraph) -> None:
+    """A follow-up question is answered as by kg-infused, and only it."""
+    follow_up = {"needs_follow_up": True, "follow_up": "Where is Orbis?", "final_answer": ""}
+    final = {"needs_follow_up": False, "follow_up": "", "final_answer": "Danube"}
+    infused = [numbers(1), SUMMARY, QUERY, NOTE, BETTER, {"final_answer": "Ulm"}]
+    llm = QueuedLLM([follow_up, *infused, final])
+    answer = asked(opened, llm, "self-ask:facts=true:rounds=1")
+    assert told(answer) == [
+        "call self_ask",
+        "call select_statements",
+        "note activation",
+        "call summarize_statements",
+        "call expand_question",
+        "retrieval: Where is Orbis?",
+        "retrieval: Ulm Danube",
+        "call passage_note",
+        "call augment_note",
+        "call answer_from_note",
+        "call self_ask",
+    ]
+    assert [memory.question for memory in answer.activations] == ["Where is Orbis?"]
+    assert all("Where is Orbis?" in prompt for prompt in llm.prompts[1:])
+    assert (answer.text, answer.reasoning) == ("Danube", "Where is Orbis? Ulm")
+    assert answer.citations
+    with pytest.raises(UsageError, match="needs a graph to select statements from"):
+        SelfAsk(opened.gather("dense"), llm, options=SelfAskOptions(facts=True))
+
+
+def better(answer: bool) -> dict[str, Any]:
+    return {"second_is_better": answer}
+
+
+def test_a_note_is_replaced_by_a_better_one(opened: KnowledgeGraph) -> None:
+    second = {"note": "Ulm lies on the Danube, which flows to Tulcea."}
+    worse = {"note": "Ulm."}
+    llm = QueuedLLM(
+        [NOTE, {"query": "Tulcea"}, second, better(True), QUERY, worse, better(False),
+         {"query": " tulcea"}, FINAL]
+    )  # fmt: skip
+    answer = asked(opened, llm, "deepnote")
+    assert told(answer) == [
+        f"retrieval: {QUESTION}",
+        "call passage_note",
+        "call refine_query",
+        "retrieval: Tulcea",
+        "call update_note",
+        "call compare_notes",
+        "call refine_query",
+        "retrieval: Ulm Danube",
+        "call update_note",
+        "call compare_notes",
+        "call refine_query",
+        "call answer_from_note",
+    ]
+    assert answer.reasoning == second["note"]
+    assert second["note"] in llm.prompts[-1]
+    assert f"- {QUESTION}\n- Tulcea\n" in llm.prompts[4]
+
+
+@pytest.mark.parametrize(("failures", "searches"), [(1, 2), (2, 3), (3, 4)])
+def test_notes_that_are_no_better(opened: KnowledgeGraph, failures: int, searches: int) -> None:
+    turns = [
+        reply
+        for number in range(failures)
+        for reply in ({"query": f"Query {number}"}, {"note": f"Note {number}"}, better(False))
+    ]
+    answer = asked(opened, QueuedLLM([NOTE, *turns, FINAL]), f"deepnote:failures={failures}")
+    assert len(answer.evidence) == searches
+    assert answer.reasoning == NOTE["note"]
+
+
+def test_deepnote_with_facts(opened: KnowledgeGraph) -> None:
+    """The facts join the first note and each later one; queries are refined without them."""
+    llm = QueuedLLM(
+        [numbers(1), SUMMARY, NOTE, BETTER, {"query": "Tulcea"}, {"note": "New."},
+         {"note": "New, with facts."}, better(True), {"query": ""}, FINAL]
+    )  # fmt: skip
+    options = "steps=2:rounds=1:facts=true"
+    answer = asked(opened, llm, f"deepnote:{options}")
+    assert [call.name for call in llm.calls if call.name == "augment_note"] == ["augment_note"] * 2
+    assert answer.reasoning == "New, with facts."
+    assert len(answer.activations) == 1
