@@ -21,7 +21,7 @@ from sarag_rdf.ontology.literals import is_datatype
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.rdf.child_parser import MAX_SECONDS, run_in_child
 from sarag_rdf.rdf.files import InputFile, unpacked
-from sarag_rdf.vocab import DCTERMS, RDFS, XSD
+from sarag_rdf.vocab import DCTERMS, RDFS, SARAG, XSD
 
 MAX_ROWS = 20_000
 """Rows from which a mapping is suggested, the first of the table."""
@@ -41,6 +41,8 @@ _ID_WORDS = frozenset("id identifier code key number nr no inventory accession q
 _TEXT_WORDS = frozenset("description notes note text abstract summary comment remarks".split())
 _LONG = 60
 """Mean length in characters from which a column is a text."""
+_PASSAGES = 400
+"""Mean length in characters from which a text becomes documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ class _Suggestion:
         self._known = (
             _prefixes_of(schema)
             | dict(prefixes)
-            | {"dcterms": DCTERMS.base, "rdfs": RDFS.base, "xsd": XSD.base}
+            | {"dcterms": DCTERMS.base, "rdfs": RDFS.base, "sarag": SARAG.base, "xsd": XSD.base}
         )
         self._used: set[str] = {"rdfs"}
         self._words = _ordered_words(stem)
@@ -349,6 +351,9 @@ class _Suggestion:
         return f"ex:{slug}/{_reference(column.name)}~iri"
 
     def _unmatched(self, column: Column) -> _Line:
+        if column.mean_length >= _PASSAGES:
+            self._used.add("sarag")
+            return _Line("sarag:text", _reference(column.name))
         if column.words & _TEXT_WORDS or column.mean_length >= _LONG:
             self._used.add("dcterms")
             return _Line("dcterms:description", _reference(column.name))

@@ -1,7 +1,8 @@
 """Tables (CSV, TSV) as triples, row by row, as a mapping says.
 
 Works in constant memory: a table may have any number of rows. Empty cells give no statement. A cell
-that does not fit the datatype or is no IRI becomes a text, and is reported.
+that does not fit the datatype or is no IRI becomes a text, and is reported. A text about a thing
+(``sarag:text``) becomes documents about it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import IO
 from sarag_rdf.errors import InputError
 from sarag_rdf.imports.mapping import MappingFile, TermMap, TriplesMap
 from sarag_rdf.imports.rml import read_rml
-from sarag_rdf.iris import sha256_hex
+from sarag_rdf.iris import Minter, sha256_hex
 from sarag_rdf.rdf.child_parser import StatementBlock
 from sarag_rdf.rdf.files import READ_ERRORS, InputFile, unpacked
-from sarag_rdf.vocab import XSD
+from sarag_rdf.sentences import word_windows
+from sarag_rdf.vocab import RDF, SARAG, XSD
 
 MAX_CELL = 16 << 20
 """Largest cell in characters."""
@@ -28,6 +30,9 @@ _DELIMITERS = (",", ";", "\t")
 _TABS = frozenset({".tsv", ".tab"})
 _Row = list[str]
 _Make = Callable[[_Row, int], str | None]
+_Value = Callable[[_Row], str | None]
+_Texts = list[tuple[_Value, str]]
+"""Functions that give the texts about the thing of a row, each with its language."""
 
 
 def read_mapping(mapping: MappingFile, table: str) -> tuple[TriplesMap, ...]:
@@ -52,13 +57,16 @@ def table_blocks(
         _, header = next(rows)
         misfits = Misfits()
         compiled = [_compiled(m, header, mapping.name, file, genid, misfits) for m in maps]
+        minter = Minter(genid.removesuffix("genid/"))
         lines: list[str] = []
         used = frozenset(p.parts[0] for m in maps for p, _ in m.statements if p.is_constant)
         for number, row in rows:
-            for subject_of, statements in compiled:
+            for subject_of, statements, texts in compiled:
                 subject = subject_of(row, number)
                 if subject is None:
                     continue
+                for text_of, language in texts:
+                    lines += _passages(minter, subject, text_of(row), language)
                 for predicate_of, object_of in statements:
                     object_ = object_of(row, number)
                     if object_ is None:
@@ -158,8 +166,8 @@ def _compiled(
     file: InputFile,
     genid: str,
     misfits: Misfits,
-) -> tuple[_Make, list[tuple[_Make, _Make]]]:
-    """Functions that make the terms of a row as N-Triples."""
+) -> tuple[_Make, list[tuple[_Make, _Make]], _Texts]:
+    """Functions that make the terms of a row as N-Triples, and give the texts about it."""
     known = {name: place for place, name in enumerate(header)}
     for term in map_.terms:
         missing = [column for column in term.columns if column not in known]
@@ -172,18 +180,39 @@ def _compiled(
     def make(term: TermMap, *, is_object: bool = False) -> _Make:
         return _term_maker(term, known, file, genid, misfits if is_object else None)
 
-    return make(map_.subject), [
-        (make(predicate), make(object_, is_object=True)) for predicate, object_ in map_.statements
-    ]
+    statements: list[tuple[_Make, _Make]] = []
+    texts: _Texts = []
+    for predicate, object_ in map_.statements:
+        if predicate.parts != (SARAG.text.value,):
+            statements.append((make(predicate), make(object_, is_object=True)))
+        elif object_.kind == "literal" and not object_.datatype:
+            texts.append((_value_maker(object_, known), object_.language))
+        else:
+            raise InputError(
+                f"{mapping}, {map_.name}: the value of sarag:text is a text, without a datatype"
+            )
+    return make(map_.subject), statements, texts
 
 
-def _term_maker(
-    term: TermMap, known: dict[str, int], file: InputFile, genid: str, misfits: Misfits | None
-) -> _Make:
-    """A function from a row and its line to a term, or None if a cell is empty."""
-    if term.is_constant:
-        constant = f"<{term.parts[0]}>" if term.kind == "iri" else _literal(term.parts[0], term)
-        return lambda *_: constant
+def _passages(minter: Minter, subject: str, text: str | None, language: str) -> Iterator[str]:
+    """Documents about the thing of a row: windows of the words of a text, as in indexing."""
+    for begin, end in word_windows(text or ""):
+        passage = (text or "")[begin:end]
+        node = f"<{minter.document(subject[1:-1], begin, end, passage)}>"
+        literal = f'"{_escaped(passage)}"' + (f"@{language}" if language else "")
+        for property_, value in (
+            (RDF.type, str(SARAG.Document)),
+            (SARAG.text, literal),
+            (SARAG.beginIndex, f'"{begin}"^^{XSD.integer}'),
+            (SARAG.endIndex, f'"{end}"^^{XSD.integer}'),
+            (SARAG.about, subject),
+            (SARAG.describes, subject),
+        ):
+            yield f"{node} {property_} {value} .\n"
+
+
+def _value_maker(term: TermMap, known: dict[str, int]) -> _Value:
+    """A function from a row to the text of a term, or None if a cell is empty."""
     pieces = [(known[c], text) for c, text in zip(term.columns, term.parts[2::2], strict=True)]
     start = term.parts[0]
 
@@ -196,6 +225,17 @@ def _term_maker(
             text += (_encoded(cell) if term.is_template else cell) + constant
         return text
 
+    return value
+
+
+def _term_maker(
+    term: TermMap, known: dict[str, int], file: InputFile, genid: str, misfits: Misfits | None
+) -> _Make:
+    """A function from a row and its line to a term, or None if a cell is empty."""
+    if term.is_constant:
+        constant = f"<{term.parts[0]}>" if term.kind == "iri" else _literal(term.parts[0], term)
+        return lambda *_: constant
+    value = _value_maker(term, known)
     if term.kind == "literal":
         return _literal_maker(term, value, misfits)
 
@@ -215,9 +255,7 @@ def _term_maker(
     return iri
 
 
-def _literal_maker(
-    term: TermMap, value: Callable[[_Row], str | None], misfits: Misfits | None
-) -> _Make:
+def _literal_maker(term: TermMap, value: _Value, misfits: Misfits | None) -> _Make:
     fits = LEXICAL.get(term.datatype)
     name = term.datatype.replace(XSD.base, "xsd:")
 
