@@ -44,7 +44,7 @@ _DATATYPES: Final = {
     "number": XSD.double.value,
     "binary": XSD.base64Binary.value,
     "datetime": XSD.dateTime.value,
-    "any": XSD.anyAtomicType.value,
+    "any": f"{XSD.base}anyAtomicType",
     "xml": RDF.XMLLiteral.value,
     "html": RDF.HTML.value,
     "json": f"{_CONTEXT}#JSON",

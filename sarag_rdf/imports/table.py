@@ -313,7 +313,7 @@ def _literal_maker(term: TermMap, value: _Value, misfits: Misfits | None) -> _Ma
         if text is None:
             return None
         if fits is not None:
-            text = _normalized(text, term.datatype)
+            text = normalized(text, term.datatype)
             if not fits.fullmatch(text):
                 if misfits is not None:
                     misfits.add(", ".join(term.columns), name, text, line)
@@ -329,7 +329,8 @@ def _literal(text: str, term: TermMap) -> str:
     return f'"{_escaped(text)}"' + (f"^^<{term.datatype}>" if term.datatype else "")
 
 
-def _normalized(text: str, datatype: str) -> str:
+def normalized(text: str, datatype: str) -> str:
+    """A cell in the lexical form of a datatype, where tables often have another one."""
     if datatype == XSD.boolean.value:
         return {"yes": "true", "no": "false"}.get(text.lower(), text.lower())
     if datatype == XSD.dateTime.value:
