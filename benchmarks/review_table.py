@@ -20,10 +20,14 @@ from spacy.tokens import Doc
 
 from benchmarks.train_typed import parsed
 from sarag_rdf.derive.decisions import PhraseSignature
-from sarag_rdf.evaluation.extraction import ExtractionScores, score_ontology
-from sarag_rdf.evaluation.extraction_run import example_of, triple_of
-from sarag_rdf.evaluation.literal_style import LiteralStyle
-from sarag_rdf.evaluation.text2kgbench import SUITES, BenchmarkOntology, Sentence, read_benchmark
+from sarag_rdf.evaluation.extraction import ExtractionScores, example_of, score_ontology, triple_of
+from sarag_rdf.evaluation.text2kgbench import (
+    SUITES,
+    BenchmarkOntology,
+    LiteralStyle,
+    Sentence,
+    read_benchmark,
+)
 from sarag_rdf.extract.spacy.pipeline import extraction_of
 from sarag_rdf.extract.typed.matching import soft_text
 from sarag_rdf.extract.typed.phrases import PhraseMatcher

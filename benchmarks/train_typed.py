@@ -26,7 +26,7 @@ from sklearn.metrics import average_precision_score
 from spacy.tokens import Doc, DocBin
 
 import sarag_rdf.extract.typed
-from sarag_rdf.evaluation.extraction_run import example_of
+from sarag_rdf.evaluation.extraction import example_of
 from sarag_rdf.evaluation.text2kgbench import (
     SUITES,
     BenchmarkOntology,

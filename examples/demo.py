@@ -12,8 +12,7 @@ from pathlib import Path
 
 import sarag_rdf
 from sarag_rdf.cli.output import progress_bars, show_retrieved
-from sarag_rdf.picture.html import activation_html
-from sarag_rdf.picture.png import write_activation_png
+from sarag_rdf.picture.drawing import activation_html, write_activation_png
 
 HERE = Path(__file__).parent
 OUT = Path("demo")

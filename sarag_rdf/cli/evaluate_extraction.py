@@ -16,7 +16,7 @@ from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
-    from sarag_rdf.evaluation.extraction_run import MakeExtractor, ModelExtractors, OntologyResult
+    from sarag_rdf.evaluation.extraction import MakeExtractor, ModelExtractors, OntologyResult
     from sarag_rdf.evaluation.text2kgbench import BenchmarkOntology
 
 SUITES = ("dbpedia_webnlg", "wikidata_tekgen")
@@ -72,7 +72,7 @@ def command(**options: Any) -> None:
     the sentence's gold statements. The strict ones count all predictions, and the soft F1 ignores
     accents, brackets, quotes and units. All figures are in percent.
     """
-    from sarag_rdf.evaluation import extraction_run
+    from sarag_rdf.evaluation import extraction
     from sarag_rdf.evaluation.text2kgbench import read_benchmark
 
     names = [n.strip() for n in options["ontologies"].split(",")] if options["ontologies"] else None
@@ -85,7 +85,7 @@ def command(**options: Any) -> None:
     discarded: dict[str, int] = {}
     if name.startswith("predictions:"):
         folder = Path(name.removeprefix("predictions:"))
-        results = list(extraction_run.score_predictions(ontologies, folder, options["limit"]))
+        results = list(extraction.score_predictions(ontologies, folder, options["limit"]))
     elif name == "spacy":
         results = _run(ontologies, _spacy(options), options)
     elif name.partition(":")[0] == "llm":
@@ -96,18 +96,18 @@ def command(**options: Any) -> None:
     else:
         raise UsageError(f"no such extractor: '{name}': choose spacy, llm or predictions:FOLDER")
     if options["as_json"]:
-        echo_json(extraction_run.report(results, setting) | {"discarded": discarded})
+        echo_json(extraction.report(results, setting) | {"discarded": discarded})
         return
-    for line in extraction_run.lines(results, setting):
+    for line in extraction.lines(results, setting):
         click.echo(line)
     echo_discarded(discarded)
 
 
 def _spacy(options: dict[str, Any]) -> MakeExtractor:
-    from sarag_rdf.evaluation import extraction_run
+    from sarag_rdf.evaluation import extraction
     from sarag_rdf.kg.registry import make_embedder
 
-    return extraction_run.typed_extractor(
+    return extraction.typed_extractor(
         make_embedder(options["embedder"], None),
         threshold=options["threshold"],
         scorers=options["scorers"],
@@ -116,7 +116,7 @@ def _spacy(options: dict[str, Any]) -> MakeExtractor:
 
 
 def _llm(options: dict[str, Any]) -> ModelExtractors:
-    from sarag_rdf.evaluation.extraction_run import ModelExtractors
+    from sarag_rdf.evaluation.extraction import ModelExtractors
     from sarag_rdf.kg.registry import make_embedder, make_llm, options_of
 
     endpoint = endpoint_of(options)
@@ -131,13 +131,13 @@ def _llm(options: dict[str, Any]) -> ModelExtractors:
 def _run(
     ontologies: list[BenchmarkOntology], make: MakeExtractor, options: dict[str, Any]
 ) -> list[OntologyResult]:
-    from sarag_rdf.evaluation import extraction_run
+    from sarag_rdf.evaluation import extraction
 
     total = sum(len(ontology.test[: options["limit"]]) for ontology in ontologies)
     results = []
     with progress_bars() as progress:
         started = monotonic()
-        for result in extraction_run.evaluate_extraction(
+        for result in extraction.evaluate_extraction(
             ontologies,
             make,
             examples_per_property=options["examples_per_property"],

@@ -32,7 +32,7 @@ from sarag_rdf.types import (
 )
 
 if TYPE_CHECKING:
-    from sarag_rdf.kg.gate import GateReport
+    from sarag_rdf.kg.quarantine import GateReport
 
 _LABEL = re.compile(r"\bD\d+\b")
 _SEEDS = 10

@@ -23,14 +23,7 @@ from sarag_rdf.derive.derive import (
     TextMention,
     Vote,
 )
-from sarag_rdf.derive.statements import (
-    DOCUMENT,
-    OBJECT,
-    SUBJECT,
-    NameUses,
-    Statement,
-    statement_of,
-)
+from sarag_rdf.derive.statements import DOCUMENT, OBJECT, SUBJECT, NameUses, Statement, statement_of
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import statement_iri, use_of
 from sarag_rdf.ports import Term

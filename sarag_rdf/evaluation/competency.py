@@ -32,7 +32,7 @@ from sarag_rdf.rdf.patterns import (
 )
 from sarag_rdf.rdf.query_guard import check_query
 from sarag_rdf.rdf.results import plain_text
-from sarag_rdf.rdf.sparql_results import parse_json_results, parse_tsv_results
+from sarag_rdf.rdf.sparql_client import parse_json_results, parse_tsv_results
 from sarag_rdf.resources import query_header
 from sarag_rdf.vocab import XSD
 

@@ -193,14 +193,20 @@ ANSWER_PROMPTS: Final = (
     "_evidence",
     "answer",
     "answer_brief",
+    "answer_from_note",
+    "augment_note",
     "closed_book",
     "cot",
     "decompose",
+    "expand_question",
     "generic_cot",
+    "passage_note",
     "route",
+    "select_statements",
     "self_ask",
     "sparql_cot",
     "sparql_grounded",
+    "summarize_statements",
 )
 """The prompts of reasoners."""
 

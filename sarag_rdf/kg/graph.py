@@ -9,6 +9,7 @@ from typing import IO, Any, Self
 
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import EmptyGraphError
+from sarag_rdf.export.activation import activation_trig
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
@@ -21,16 +22,15 @@ from sarag_rdf.inspect.fsck import FsckReport, stats
 from sarag_rdf.inspect.validate import validate
 from sarag_rdf.kg import export, fsck, imports, indexing, registry
 from sarag_rdf.kg.entailment import Entailment
-from sarag_rdf.kg.gate import read_shapes_files, validate_statements
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.links import Links
 from sarag_rdf.kg.ontology import Ontologies, extractor_of
 from sarag_rdf.kg.phrases import Phrases
-from sarag_rdf.kg.quarantine import Quarantine
+from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_statements
 from sarag_rdf.kg.query import QueryExplanation, explain_query, run_query
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
-from sarag_rdf.ontology.packaged import common_schema
+from sarag_rdf.ontology.read import common_schema
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import Options
 from sarag_rdf.ports import (
@@ -428,6 +428,15 @@ class KnowledgeGraph:
         export.export_wikibase(
             self.session, format_, output, over=over, typed=typed, table=table, **settings
         )
+
+    def activation(self, found: Retrieved | Answer) -> bytes:
+        """How activation found documents, or an answer, as TriG: a named graph of its own.
+
+        Seeds, steps, results, searches and calls are described in PROV-O. The same search gives
+        the same bytes; ``ontology/activation-shapes.ttl`` says what they must contain.
+        """
+        with self.session.read() as snapshot:
+            return activation_trig(found, snapshot.reader.minter)
 
     def describe(self, dumps: Sequence[str] = (), endpoint: str = "", **description: str) -> bytes:
         """VoID, DCAT and PROV as Turtle; `dumps` are ``URL=FORMAT`` or ``FILE=FORMAT``.

@@ -1,7 +1,11 @@
-"""Decisions about entities: which names refer to the same entity, and its classes."""
+"""Decisions about entities: which names refer to the same entity, and its classes.
+
+Rules propose both by the names of entities, for review.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -11,33 +15,94 @@ from pathlib import Path
 from pyoxigraph import NamedNode
 
 from sarag_rdf.arrays import find, rows_of
-from sarag_rdf.derive.decisions import (
-    SUBJECTS,
-    Decision,
-    Decisions,
-    Subject,
-    read_decisions,
-)
+from sarag_rdf.derive.decisions import SUBJECTS, Decision, Decisions, Subject, read_decisions
 from sarag_rdf.derive.incremental import refresh
 from sarag_rdf.derive.merge_rules import NEAR, RULES, propose
 from sarag_rdf.errors import UsageError
+from sarag_rdf.extract.typed.phrases import PhraseMatcher
 from sarag_rdf.graph.metadata import now, run_quads, with_revision
 from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.texts import documents_of, entity_labels
 from sarag_rdf.index.sync import IndexedSources
 from sarag_rdf.iris import normalize_name, phrase_key
-from sarag_rdf.kg.class_rules import CLASS_IN_NAME, ClassProposal, class_table, propose_classes
 from sarag_rdf.kg.session import Session, Snapshot
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.link.sssom import read_table, review_table
 from sarag_rdf.ontology.read import schema_of
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ontology.terms import TermNames
-from sarag_rdf.tables import DECISION, TableRow, raise_for_rows
+from sarag_rdf.tables import DECISION, TableRow, raise_for_rows, write_table
 from sarag_rdf.tables import read_table as read_review_table
-from sarag_rdf.terms import iri
-from sarag_rdf.vocab import PROV, SEMAPV, TYPE_CLASSES
+from sarag_rdf.terms import iri, text_of
+from sarag_rdf.vocab import PROV, RDF, SARAG, SEMAPV, TYPE_CLASSES
+
+CLASS_IN_NAME = "class-in-name"
+"""The rule by which "Lund University" is a university."""
+COLUMNS = (DECISION, "name", "class", "type", "documents", "rule", "note", "entity")
+
+
+@dataclass(frozen=True, slots=True)
+class ClassProposal:
+    """An entity with the IRI of the class that `rule` proposes for it.
+
+    `type` is the entity type; `documents` the number of documents that describe the entity.
+    """
+
+    entity: str
+    name: str
+    class_iri: str
+    type: str
+    documents: int
+    rule: str = CLASS_IN_NAME
+
+
+def propose_classes(reader: GraphReader, schema: Schema) -> list[ClassProposal]:
+    """The classes whose labels are the head of the name of an entity ("University of Lund").
+
+    Those of entities in most documents come first. Omitted are entities that belong to the class,
+    and those whose classes were decided. Classes of persons are not proposed.
+    """
+    classes: defaultdict[str, set[str]] = defaultdict(set)
+    entities: set[str] = set()
+    referents: dict[str, str] = {}
+    for quad in reader.store.quads(reader.minter.kg_graph):
+        if quad.predicate == RDF.type and quad.object == SARAG.Entity:
+            entities.add(iri(quad.subject))
+        elif quad.predicate == RDF.type:
+            classes[iri(quad.subject)].add(text_of(quad.object))
+        elif quad.predicate == SARAG.refersTo:
+            referents[iri(quad.subject)] = text_of(quad.object)
+    decided = Decisions.of(read_decisions(reader), reader.minter).classes
+    entities -= {referents[name] for name in decided if name in referents}
+    matcher = PhraseMatcher(schema)
+    labels = entity_labels(reader, entities)
+    documents = documents_of(reader, entities)
+    proposals = [
+        ClassProposal(entity, name, class_, type_, len(documents.get(entity, ())))
+        for entity, (name, type_) in labels.items()
+        if (class_ := matcher.class_of_name(name)) and not schema.belongs(classes[entity], [class_])
+    ]
+    return sorted(proposals, key=lambda p: (-p.documents, p.entity))
+
+
+def class_table(proposals: Sequence[ClassProposal], schema: Schema, delimiter: str = "\t") -> str:
+    """Proposals as a table for review, with a column `decision` for ``accept``."""
+    names = TermNames("class", schema.classes)
+    rows = (
+        {
+            "name": proposal.name,
+            "class": names.name(proposal.class_iri),
+            "type": proposal.type,
+            "documents": proposal.documents,
+            "rule": proposal.rule,
+            "entity": proposal.entity,
+        }
+        for proposal in proposals
+    )
+    return write_table(COLUMNS, rows, delimiter)
+
 
 _NEAREST = 50
 """Nearest entities that the rule ``near`` looks at first."""

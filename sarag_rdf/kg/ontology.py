@@ -28,8 +28,7 @@ from sarag_rdf.index.commit import Writer
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ontology.activation import ANNOTATIONS, has_rules
 from sarag_rdf.ontology.check import OntologyFinding, check
-from sarag_rdf.ontology.packaged import common_schema
-from sarag_rdf.ontology.read import OntologyFile, header_of, read_ontology, schema_of
+from sarag_rdf.ontology.read import OntologyFile, common_schema, header_of, read_ontology, schema_of
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ports import Change, Extractor
 from sarag_rdf.rdf.child_parser import MAX_SECONDS

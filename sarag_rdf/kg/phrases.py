@@ -31,8 +31,7 @@ from sarag_rdf.iris import is_iri, phrase_key
 from sarag_rdf.kg.identity import record_decisions, today, undo_decisions
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ontology.induced import ProposedClass, ProposedProperty, write_turtle
-from sarag_rdf.ontology.packaged import common_schema
-from sarag_rdf.ontology.read import schema_of
+from sarag_rdf.ontology.read import common_schema, schema_of
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ontology.terms import TermNames
 from sarag_rdf.tables import DECISION, TableRow, raise_for_rows, read_table, write_table

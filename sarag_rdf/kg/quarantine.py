@@ -1,12 +1,34 @@
-"""The sources and statements in quarantine."""
+"""The sources and statements in quarantine, and the gate of SHACL shapes for statements.
+
+The gate reports violations, or puts the statements into quarantine. The shapes are validated over
+the traversed graph, with the axioms of the stored ontologies, so that ``sh:class`` sees derived
+classes and subclasses. They are not applied to sources: one wrong statement does not keep a
+document out of the graph.
+
+A violation is mapped to statements by its focus node, path and value. If it has no value, as for
+``sh:maxCount``, it is mapped to all statements with that subject and property, since nothing says
+which one is wrong. Not mapped are violations that further statements would remedy
+(``sh:minCount``), those of paths that are not single properties, and those of the focus node
+itself; they are only reported.
+
+A statement in quarantine is a decision: its relationship remains, without a property, and the
+statement is not derived, until the decision is undone. Since classes may follow from a statement,
+the shapes are validated again until no further statement is found. The set of statements in
+quarantine only grows meanwhile, so that this ends.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from pyoxigraph import Quad
+
 from sarag_rdf.derive.decisions import Decision, read_decisions
-from sarag_rdf.errors import UsageError
+from sarag_rdf.errors import InputError, SaragError, UsageError
+from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index import retry
 from sarag_rdf.index.quarantine import (
@@ -16,11 +38,89 @@ from sarag_rdf.index.quarantine import (
     read_quarantine,
 )
 from sarag_rdf.index.retry import RetryResult
-from sarag_rdf.kg.gate import GateReport, quarantine_statements, read_shapes_files
-from sarag_rdf.kg.identity import undo_decisions
+from sarag_rdf.kg.identity import record_decisions, today, undo_decisions
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Progress, silent
-from sarag_rdf.rdf.shacl.engines import Engine
+from sarag_rdf.rdf.shacl.engines import Engine, Shapes, parse_shapes, validate
+from sarag_rdf.rdf.shacl.report import ValidationReport, Violation
+from sarag_rdf.terms import iri, iri_or_literal
+from sarag_rdf.vocab import SARAG
+
+RULE = "shapes"
+"""The rule of decisions by a gate."""
+_STATING = (SARAG.property, SARAG.inverseProperty)
+_REMEDIED_BY_MORE = frozenset(
+    f"{name}ConstraintComponent" for name in ("MinCount", "HasValue", "QualifiedMinCount")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GateReport:
+    """The first validation, the statements put into quarantine, and the violations that remain."""
+
+    report: ValidationReport
+    quarantined: tuple[Decision, ...] = ()
+    remaining: tuple[Violation, ...] = ()
+
+
+def read_shapes_files(paths: Iterable[str | Path]) -> Shapes:
+    """The shapes in Turtle files, as one shapes graph. Raises `InputError`."""
+    contents = []
+    for path in paths:
+        try:
+            contents.append(Path(path).read_bytes())
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}") from error
+    try:
+        return parse_shapes(*contents)
+    except SaragError as error:
+        raise InputError(str(error)) from error
+
+
+def validate_statements(
+    reader: GraphReader, shapes: Shapes, engine: Engine | None = None
+) -> ValidationReport:
+    """Validate the traversed graph; errors as in `sarag_rdf.rdf.shacl.engines.validate`."""
+    quads = reader.store.quads(reader.minter.kg_graph)
+    return validate(shapes, quads, ontology_triples(reader), engine)
+
+
+def quarantine_statements(
+    reader: GraphReader, shapes: Shapes, engine: Engine | None = None
+) -> GateReport:
+    """Put the statements that violate shapes into quarantine."""
+    first = report = validate_statements(reader, shapes, engine)
+    quarantined: list[Decision] = []
+    while found := violating_statements(
+        reader.store.quads(reader.minter.kg_graph), report.violations
+    ):
+        record_decisions(reader, found)
+        quarantined += found
+        report = validate_statements(reader, shapes, engine)
+    return GateReport(first, tuple(quarantined), report.violations)
+
+
+def violating_statements(quads: Iterable[Quad], violations: Sequence[Violation]) -> list[Decision]:
+    """The decisions that put statements of a traversed graph into quarantine, in a fixed order."""
+    statements: defaultdict[tuple[str, str], list[Quad]] = defaultdict(list)
+    properties: set[str] = set()
+    for quad in quads:
+        statements[iri(quad.subject), quad.predicate.value].append(quad)
+        if quad.predicate in _STATING:
+            properties.add(iri_or_literal(quad.object).value)
+    decisions: dict[tuple[str, str, str], Decision] = {}
+    for violation in violations:
+        if violation.path not in properties or violation.component in _REMEDIED_BY_MORE:
+            continue
+        for quad in statements[violation.focus, violation.path]:
+            object_ = iri_or_literal(quad.object)
+            if violation.value in ("", object_.value):
+                decision = Decision(
+                    "quarantined", violation.focus, violation.path, str(object_), rule=RULE,
+                    date=today(), note=violation.message,
+                )  # fmt: skip
+                decisions.setdefault(decision.statement, decision)
+    return sorted(decisions.values(), key=lambda decision: decision.statement)
 
 
 class Quarantine:
@@ -70,7 +170,7 @@ class Quarantine:
     def apply_shapes(self, *files: str | Path, engine: Engine | None = None) -> GateReport:
         """Put the typed statements that violate the shapes in Turtle files into quarantine.
 
-        See `sarag_rdf.kg.gate`. Raises `InputError` for files that are no shapes.
+        See `sarag_rdf.kg.quarantine`. Raises `InputError` for files that are no shapes.
         """
         shapes = read_shapes_files(files)
         with self._session.write(create=False) as reader:

@@ -1,4 +1,4 @@
-"""The BERT encoder in NumPy: embeds a question without loading PyTorch.
+"""The BERT encoder in NumPy, and its tokenizer: embeds a question without loading PyTorch.
 
 Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language
 Understanding", NAACL 2019; sentence embeddings as in Reimers and Gurevych, "Sentence-BERT",
@@ -9,6 +9,7 @@ within the rounding of 32-bit floating point. It is slower for many texts, and r
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,32 @@ from threadpoolctl import ThreadpoolController
 from tokenizers import Tokenizer
 
 from sarag_rdf.errors import ModelError
-from sarag_rdf.ports import Matrix, Vector
+from sarag_rdf.ports import CountTokens, Matrix, Vector
+
+_LOG = logging.getLogger(__name__)
+
+
+def token_counter(name: str) -> CountTokens:
+    """The tokenizer in a folder, or of a model by name, which may be downloaded.
+
+    Raises `ModelError` if it cannot be loaded.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        _LOG.debug("no tokenizer", exc_info=True)
+        raise ModelError(
+            f"no tokenizer can be loaded from '{name}': give --tokenizer a folder with "
+            "tokenizer.json, or the name of a model that this machine can reach"
+        ) from error
+
+    def count(text: str) -> int:
+        return len(tokenizer.encode(text, add_special_tokens=False, verbose=False))
+
+    return count
+
 
 Floats = NDArray[np.float32]
 

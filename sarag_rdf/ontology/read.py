@@ -10,11 +10,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
 
+import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Triple
 
+from sarag_rdf import vocab
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import InputError
 from sarag_rdf.iris import namespace
@@ -47,6 +49,7 @@ from sarag_rdf.ontology.triples import (
 from sarag_rdf.rdf.child_parser import MAX_SECONDS, parse_triples
 from sarag_rdf.rdf.files import input_file
 from sarag_rdf.rdf.parse import RdfReadOptions, is_skolem_iri
+from sarag_rdf.resources import ontology_path
 from sarag_rdf.vocab import OWL, RDF, RDFS, SARAG, SH, SKOS, XSD
 
 GENID: Final = "urn:sarag:genid/"
@@ -465,3 +468,18 @@ def _with_inverse(
         return property_.domains, property_.ranges
     ranges = () if inverse.is_literal else inverse.ranges
     return property_.domains or ranges, property_.ranges or inverse.domains
+
+
+COMMON = vocab.COMMON.base
+"""The namespace of the packaged ontology."""
+
+
+@cache
+def common_schema() -> Schema:
+    """The classes and properties of the packaged ontology, without the foreign terms it uses."""
+    quads = ox.parse(path=str(ontology_path("common.ttl")), format=ox.RdfFormat.TURTLE)
+    schema = schema_of(quad.triple for quad in quads)
+    return Schema.of(
+        (class_ for class_ in schema.classes.values() if class_.iri.startswith(COMMON)),
+        (own for own in schema.properties.values() if own.iri.startswith(COMMON)),
+    )

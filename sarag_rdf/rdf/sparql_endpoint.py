@@ -16,10 +16,12 @@ from sarag_rdf.iris import is_iri
 from sarag_rdf.ports import Change, Table, Triples
 from sarag_rdf.rdf.dataset import uses_graph
 from sarag_rdf.rdf.query_guard import inspect_query
-from sarag_rdf.rdf.sparql_client import BACKOFF, DataSet, SparqlClient
-from sarag_rdf.rdf.sparql_results import (
+from sarag_rdf.rdf.sparql_client import (
     ACCEPT_ROWS,
     ACCEPT_TRIPLES,
+    BACKOFF,
+    DataSet,
+    SparqlClient,
     announced_limit,
     read_rows,
     read_triples,

@@ -7,11 +7,7 @@ from dataclasses import dataclass
 from sarag_rdf.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import (
-    NO_DOCUMENT,
-    Conversation,
-    abstains,
-)
+from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation, abstains
 from sarag_rdf.types import Answer, Citation, Query
 
 

@@ -11,13 +11,7 @@ from sarag_rdf.iris import normalize_name
 from sarag_rdf.json_schema import array_of, object_of, string
 from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import (
-    NO_DOCUMENT,
-    NOTHING,
-    Conversation,
-    abstains,
-    format_facts,
-)
+from sarag_rdf.reason.conversation import NO_DOCUMENT, NOTHING, Conversation, abstains, format_facts
 from sarag_rdf.reason.single import brief_answer, looked_up, reasoned_answer
 from sarag_rdf.types import Answer, Citation, Context, Excerpt, Query, Section
 

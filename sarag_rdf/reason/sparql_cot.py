@@ -10,11 +10,7 @@ from typing import Any
 from sarag_rdf.json_schema import array_of, object_of, string
 from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import (
-    Conversation,
-    final_properties,
-    from_evidence,
-)
+from sarag_rdf.reason.conversation import Conversation, final_properties, from_evidence
 from sarag_rdf.reason.patterns import MOST
 from sarag_rdf.types import Answer, Context, Query
 

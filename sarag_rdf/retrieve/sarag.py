@@ -27,12 +27,7 @@ from sarag_rdf.retrieve.chains import (
     strongest_chain_to_document,
     strongest_chain_to_entity,
 )
-from sarag_rdf.retrieve.explanation import (
-    Explanation,
-    ScoredDocument,
-    retrieved,
-    weight_settings,
-)
+from sarag_rdf.retrieve.explanation import Explanation, ScoredDocument, retrieved, weight_settings
 from sarag_rdf.retrieve.neighbourhood import relationships_among
 from sarag_rdf.retrieve.relevance import MASK, WORDS, Relevance, Scale, calibrated, promising
 from sarag_rdf.retrieve.seeds import Topics, named_entities

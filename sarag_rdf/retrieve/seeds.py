@@ -33,6 +33,22 @@ def nearest_seeds(
     return tuple(seeds.values())
 
 
+def nearest_entities(
+    reader: GraphReader, vectors: GraphVectors, question: Vector, count: int
+) -> tuple[Seed, ...]:
+    """The `count` entities with the nearest descriptions, or all if there are fewer.
+
+    Several of the nearest descriptions may be of one entity, so that more of them are looked at
+    until the entities suffice.
+    """
+    size, k = len(vectors.index("description")), count
+    while True:
+        seeds = nearest_seeds(reader, vectors, question, min(k, size))
+        if len(seeds) >= count or k >= size:
+            return seeds[:count]
+        k *= 4
+
+
 class Topics:
     """The set of all topics of documents; an entity is looked up when its membership is tested."""
 

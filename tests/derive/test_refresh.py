@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 
 from sarag_rdf.derive import retained
-from sarag_rdf.derive.decisions import (
-    ANY_TYPE,
-    NO_PROPERTY,
-    VALUE_TYPE,
-    Decision,
-    read_decisions,
-)
+from sarag_rdf.derive.decisions import ANY_TYPE, NO_PROPERTY, VALUE_TYPE, Decision, read_decisions
 from sarag_rdf.derive.incremental import rebuild, refresh
 from sarag_rdf.derive.retained import VoteCounts
 from sarag_rdf.graph.reader import GraphReader

@@ -9,18 +9,21 @@ from pathlib import Path
 import pytest
 
 from sarag_rdf.errors import InputError, TruncatedReplyError, UsageError
-from sarag_rdf.evaluation.extraction import ExtractionScores, score_ontology, soft_key, strict_key
-from sarag_rdf.evaluation.extraction_run import (
+from sarag_rdf.evaluation.extraction import (
+    ExtractionScores,
     ModelExtractors,
     _located,
     evaluate_extraction,
     example_of,
     lines,
     report,
+    score_ontology,
     score_predictions,
+    soft_key,
+    strict_key,
 )
-from sarag_rdf.evaluation.literal_style import LiteralStyle
 from sarag_rdf.evaluation.text2kgbench import (
+    LiteralStyle,
     Sentence,
     Triple,
     read_benchmark,

@@ -15,7 +15,7 @@ import pytest
 
 from sarag_rdf.errors import MissingDependencyError
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
-from sarag_rdf.ontology.packaged import COMMON, common_schema
+from sarag_rdf.ontology.read import COMMON, common_schema
 from sarag_rdf.types import Document, Extraction, Relation
 
 HERE = Path(__file__).parent

@@ -18,7 +18,7 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.picture import html
+from sarag_rdf.picture import drawing
 from sarag_rdf.ports import Change
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.types import Retrieved
@@ -112,7 +112,7 @@ def test_the_way_across_is_told_and_drawn(folder: Path, capsys: pytest.CaptureFi
     shown = capsys.readouterr().out
     assert '-> "is the same as" (weight 1.000 passes' in shown
     assert "by: Ormund, which is the same" in shown
-    drawn = html.activation_html(found)
+    drawn = drawing.activation_html(found)
     assert drawn.count("Ormundia") >= 1
 
 

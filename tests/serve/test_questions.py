@@ -266,7 +266,7 @@ def test_options_of_every_retriever_are_parameters(name: str) -> None:
         if option.name != "limit":
             assert schema.get("minimum", -2) <= (option.ge if option.ge is not None else 9**9)
             assert schema.get("maximum", 9**9) >= (option.le if option.le is not None else -2)
-        jsonschema.validate(option.default or 10, schema)
+        jsonschema.validate(10 if option.default is None else option.default, schema)
 
 
 def test_the_description_has_the_parameters_of_the_sparql_protocols() -> None:

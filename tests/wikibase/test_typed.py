@@ -369,7 +369,7 @@ def test_years_before_christ_come_back_from_rdf() -> None:
         [time] = (
             t.object.value
             for t in entity_triples(entity, VOCABULARY, "truthy")
-            if t.predicate == VOCABULARY.predicate("wdt", "P1")
+            if t.predicate == VOCABULARY.predicate("wdt", "P1") and isinstance(t.object, ox.Literal)
         )
         assert time == f"{lexical}-01-01T00:00:00Z"
 

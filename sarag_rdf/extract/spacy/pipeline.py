@@ -25,7 +25,7 @@ from sarag_rdf.extract.names import lead_name, short_names_of_person
 from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.extract.typed.phrases import PhraseMatcher
 from sarag_rdf.extract.typed.version import SCORER
-from sarag_rdf.ontology.packaged import common_schema
+from sarag_rdf.ontology.read import common_schema
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import MAX_COUNT, Options, option
 from sarag_rdf.ports import Embedder
