@@ -201,6 +201,7 @@ ANSWER_PROMPTS: Final = (
     "self_ask",
     "sparql_cot",
     "sparql_grounded",
+    "sparql_typed",
 )
 """The prompts of reasoners."""
 

@@ -45,6 +45,8 @@ from sarag_rdf.reason.self_ask import SelfAsk
 from sarag_rdf.reason.single import Single
 from sarag_rdf.reason.sparql_cot import SparqlCot
 from sarag_rdf.reason.sparql_grounded import SparqlGrounded
+from sarag_rdf.reason.sparql_typed import SparqlTyped
+from sarag_rdf.reason.typed_graph import TypedGraph
 from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
 from sarag_rdf.retrieve.khop import Khop
@@ -75,6 +77,7 @@ REASONERS: dict[str, Any] = {
     "closed-book": ClosedBook,
     "route": Route,
     "sparql-grounded": SparqlGrounded,
+    "sparql-typed": SparqlTyped,
 }
 EXTRACTORS: dict[str, Any] = {
     "spacy": SpacyExtractor,
@@ -92,6 +95,7 @@ _FROM_VIEW: dict[Any, Callable[[GraphView], tuple[Any, ...]]] = {
     Selected: lambda view: (view.vectors.embedder, view.word_index),
     GraphWalk: lambda view: (view.reader,),
     SparqlGrounded: lambda view: (Grounder(view),),
+    SparqlTyped: lambda view: (TypedGraph(view),),
 }
 """Constructor arguments that a class takes from the graph, before its options."""
 

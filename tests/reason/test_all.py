@@ -34,6 +34,7 @@ MOST = {
     "self-ask": 7,
     "closed-book": 1,
     "route": 3,
+    "sparql-typed": 3,
 }
 """Calls at most."""
 TEXTS = {f"{BASE}source/{source.key}": source.text for source in SOURCES}
@@ -114,7 +115,7 @@ def test_account(reasoner: str, yes: bool, context: str) -> None:
         assert (answer.outcome, answer.text[:4]) == ("answered", "Ulm ")
 
 
-@pytest.mark.parametrize("reasoner", sorted(MOST.keys() - {"sparql-grounded"}))
+@pytest.mark.parametrize("reasoner", sorted(MOST.keys() - {"sparql-grounded", "sparql-typed"}))
 def test_a_model_that_never_finds_anything_is_called_most(reasoner: str) -> None:
     """Or one that always has a further question."""
     llm = Obliging(yes=reasoner == "self-ask")
