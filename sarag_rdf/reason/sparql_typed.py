@@ -104,11 +104,12 @@ class SparqlTyped:
 
     def answer(self, query: Query) -> Answer:
         talk = Conversation(query, self._gather, self._llm)
+        reason = ""
         try:
             solutions = self._solutions(talk)
         except _NoAnswerError as error:
-            return self._from_passages(talk, str(error))
-        return self._from_graph(talk, solutions)
+            reason = str(error)
+        return self._from_passages(talk, reason) if reason else self._from_graph(talk, solutions)
 
     # Patterns
 

@@ -117,9 +117,7 @@ class TypedGraph:
 
     @cached_property
     def _ontology(self) -> Schema:
-        """The stored ontologies, or the packaged one; empty without a part of documents."""
-        if all(part.name != DOCUMENTS for part in self._parts):
-            return Schema()
+        """The stored ontologies, or the packaged one: their labels hold for imported graphs too."""
         reader = self._view.reader
         stored = stored_ontologies(reader)
         return schema_of(ontology_triples(reader)) if stored else common_schema()
@@ -637,7 +635,9 @@ def _length(pair: tuple[str, str]) -> int:
 
 
 def _local_words(iri: str) -> str:
-    return plain_words(unquote(iri.rstrip("#/:"))) or iri
+    """The words of the local name of an IRI, in lower case but for abbreviations."""
+    words = plain_words(unquote(iri.rstrip("#/:"))).split()
+    return " ".join(word.lower() if word.istitle() else word for word in words) or iri
 
 
 def _renamed(pattern: TypedPattern, end: End, number: int) -> TypedPattern:

@@ -329,9 +329,9 @@ def test_an_imported_graph_cites_its_statements(movies: KnowledgeGraph) -> None:
     ]
     prompt = llm.prompts[0].splitlines()
     assert (
-        "- directed by: film -> Director, 3, such as Moor -> Bea Rohr; Reef -> Ada Lind" in prompt
+        "- directed by: film -> director, 3, such as Moor -> Bea Rohr; Reef -> Ada Lind" in prompt
     )
-    assert "film 3, Director 2" in " ".join(prompt)
+    assert "film 3, director 2" in " ".join(prompt)
 
 
 def test_an_imported_graph_is_checked_by_its_use(movies: KnowledgeGraph) -> None:
