@@ -393,7 +393,7 @@ def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 default="single",
                 metavar="NAME[:KEY=VALUE]...",
                 help="single, cot, decompose, sparql-cot, generic-cot, self-ask, closed-book, "
-                "route or sparql-grounded. 'sarag strategies' lists their keys.",
+                "route, sparql-grounded or sparql-typed. 'sarag strategies' lists their keys.",
             ),
             setting(
                 "--context",
