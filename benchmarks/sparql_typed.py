@@ -1,8 +1,11 @@
 """Questions as SPARQL over typed graphs, with a small reader.
 
     sarag index examples/corpus --extractor spacy --kg WORK/demo
+    python -m benchmarks.sparql_typed --kg WORK/demo --work WORK --by-hand
     python -m benchmarks.sparql_typed --kg WORK/demo --base-url URL --work WORK
-    python -m benchmarks.steering --metaqa FOLDER --work WORK   # imports the graph of movies
+    python -m benchmarks.sparql_typed --kg WORK/movies --over movies --metaqa FOLDER --work WORK \\
+        --by-hand
+    python -m benchmarks.steering --metaqa FOLDER --work WORK   # imports the graph with vectors
     python -m benchmarks.sparql_typed --kg WORK/kg --over movies --metaqa FOLDER --count 20 \\
         --base-url URL --work WORK
 
@@ -16,6 +19,9 @@ order of a seeded shuffle: each of all systems before the next. Prints a table:
 - calls of the model, tokens and seconds per question; replies that are cached count as calls, and
   their seconds are those of the first time.
 
+With --by-hand no model is asked: the patterns are those that a person wrote beside the questions,
+or that MetaQA's paths mean. What is then wrong is so in the graph, or in how queries are run.
+
 "passages" is the share of questions with an answer in the context of `single`, without a model.
 Replies and rows are kept in WORK: a run that is interrupted goes on where it stopped.
 """
@@ -27,20 +33,23 @@ import csv
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import sarag_rdf
+from benchmarks.linked_data import ntriples
 from sarag_rdf.endpoints import ModelEndpoint
 from sarag_rdf.errors import EndpointError
 from sarag_rdf.evaluation.scores import contains_answer, matches, token_f1
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import make_llm
-from sarag_rdf.ports import Reasoner
-from sarag_rdf.types import Answer, Query
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.ports import Reasoner, Reply
+from sarag_rdf.types import Answer, Context, Evidence, Query, Retrieved, Subgraph, Usage
 
 SYSTEMS = (
     "sparql-typed:properties=10:classes=6:brief=true",
@@ -49,26 +58,56 @@ SYSTEMS = (
 )
 CONTEXT = "selected:budget=400"
 SEED = 23
+BY_HAND = "sparql-typed:constrained=false:shown=1000"
+RELATIONS = {
+    "actor": "starred actors",
+    "director": "directed by",
+    "writer": "written by",
+    "genre": "has genre",
+    "year": "release year",
+    "language": "in language",
+    "tags": "has tags",
+    "tag": "has tags",
+}
+"""Kind of thing in MetaQA's paths -> the property of movies that leads to it."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """`known` are the answers that count as right, `gold` the texts that F1 compares with."""
+    """`known` are the answers that count as right, `gold` the texts that F1 compares with.
+
+    `reply` has the patterns that a person would write.
+    """
 
     id: str
     text: str
     known: tuple[str, ...]
     gold: tuple[str, ...]
+    reply: dict[str, Any]
 
     @property
     def kind(self) -> str:
         return self.id.partition("-")[0]
 
 
+def reply_of(
+    patterns: Sequence[Sequence[str]], comparisons: Sequence[Any] = (), *, count: bool = False
+) -> dict[str, Any]:
+    keys = ("subject", "property", "object")
+    found = [dict(zip(keys, pattern, strict=True)) for pattern in patterns]
+    return {"patterns": found, "classes": [], "comparisons": list(comparisons), "count": count}
+
+
 def demo_questions(path: Path) -> list[Question]:
     rows = json.loads(path.read_text(encoding="utf-8"))
     return [
-        Question(row["id"], row["question"], tuple(row["answers"]), tuple(row["answers"]))
+        Question(
+            row["id"],
+            row["question"],
+            tuple(row["answers"]),
+            tuple(row["answers"]),
+            reply_of(row["patterns"], row.get("comparisons", []), count=row.get("count", False)),
+        )
         for row in rows
     ]
 
@@ -83,8 +122,43 @@ def metaqa_questions(folder: Path) -> list[Question]:
             text = row["question"].replace("[", "").replace("]", "")
             answers = tuple(row["answers"].split("|"))
             name = f"{hops} hop-{number:03}"
-            questions.append(Question(name, text, answers, (", ".join(answers),)))
+            topic = row["question"].partition("[")[2].partition("]")[0]
+            reply = reply_of(path_patterns(topic, row["path_type"].split("_to_")))
+            questions.append(Question(name, text, answers, (", ".join(answers),), reply))
     return questions
+
+
+def path_patterns(topic: str, path: Sequence[str]) -> list[tuple[str, str, str]]:
+    """The patterns of a path such as actor, movie, year, which starts at the topic."""
+    ends = [topic, *(f"?x{number}" for number in range(1, len(path) - 1)), "?answer"]
+    patterns = []
+    for (one, kind), (other, next_kind) in pairwise(zip(ends, path, strict=True)):
+        if kind == "movie":
+            patterns.append((one, RELATIONS[next_kind], other))
+        else:
+            patterns.append((other, RELATIONS[kind], one))
+    return patterns
+
+
+class ByHand:
+    """A model that replies with the patterns of a question, and answers nothing else."""
+
+    model = "by hand"
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self._replies = {question.text: question.reply for question in questions}
+
+    def complete(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
+    ) -> Reply:
+        del name, max_tokens
+        text = prompt.rpartition("Question: ")[2].partition("\n")[0]
+        return Reply({key: self._replies[text][key] for key in schema["properties"]}, Usage(1))
+
+
+def nothing(query: Query) -> Evidence:
+    retrieved = Retrieved(query, "none", {}, (), (), (), (), Subgraph((), {}, ()))
+    return Evidence(retrieved, Context(()))
 
 
 def notes(answer: Answer, name: str) -> list[Any]:
@@ -138,14 +212,25 @@ def ask(reasoner: Reasoner, question: Question) -> dict[str, Any]:
 class Rows:
     """The rows of a system: those in its file, and new ones."""
 
-    def __init__(self, kg: KnowledgeGraph, system: str, options: argparse.Namespace) -> None:
-        self.system = system
+    def __init__(
+        self,
+        kg: KnowledgeGraph,
+        system: str,
+        options: argparse.Namespace,
+        questions: Sequence[Question],
+    ) -> None:
+        self.system = f"{system}, by hand" if options.by_hand else system
+        self._is_by_hand = options.by_hand
         name = system.replace(":", "+")
         self._path = options.work / f"rows-{options.name}-{name}.jsonl"
         self._rows: dict[str, dict[str, Any]] = {}
         if self._path.exists():
             lines = self._path.read_text(encoding="utf-8").splitlines()
             self._rows = {row["id"]: row for row in map(json.loads, lines)}
+        if options.by_hand:
+            self._rows = {}
+            self._reasoner = kg.reasoner(system, nothing, ByHand(questions))
+            return
         endpoint = ModelEndpoint(options.base_url, timeout=options.timeout)
         llm = make_llm(endpoint, options.work / "replies.sqlite")
         self._reasoner = kg.reasoner(system, kg.gather(context=CONTEXT), llm)
@@ -154,6 +239,10 @@ class Rows:
         if question.id in self._rows:
             return
         row = self._rows[question.id] = ask(self._reasoner, question)
+        if self._is_by_hand:
+            if not row["right"]:
+                print(row["id"], row["question"], row["answer"], row["known"], row["reason"])
+            return
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
         mark = "right" if row["right"] else "wrong"
@@ -197,11 +286,22 @@ def covered(kg: KnowledgeGraph, questions: Sequence[Question]) -> str:
     return f"{hits}/{len(asked)}"
 
 
+def import_movies(folder: Path, metaqa: Path, embedder: HashEmbedder) -> None:
+    """Import MetaQA's graph, unless it is there."""
+    if folder.exists():
+        return
+    triples = folder.with_suffix(".nt")
+    ntriples(metaqa / "kb.tsv", triples, 1)
+    with sarag_rdf.open(folder, embedder=embedder, endpoint=None) as kg:
+        kg.import_graph(triples, "rdf", name="movies")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--kg", type=Path, required=True)
     parser.add_argument("--over", default="documents")
-    parser.add_argument("--base-url", required=True)
+    parser.add_argument("--base-url", default="http://localhost:8080/v1")
+    parser.add_argument("--by-hand", action="store_true", help="Ask no model.")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--metaqa", type=Path)
     parser.add_argument("--count", type=int, default=100, help="Questions at most.")
@@ -219,8 +319,13 @@ def main() -> None:
     random.Random(SEED).shuffle(questions)
     over = [] if options.over == "documents" else [options.over]
     asked: list[Question] = []
-    with sarag_rdf.open(options.kg, endpoint=None, over=over) as kg:
-        systems = [Rows(kg, system, options) for system in options.systems.split(",")]
+    embedder = None
+    if options.metaqa and options.by_hand:
+        embedder = HashEmbedder()
+        import_movies(options.kg, options.metaqa, embedder)
+    with sarag_rdf.open(options.kg, embedder=embedder, endpoint=None, over=over) as kg:
+        names = [BY_HAND] if options.by_hand else options.systems.split(",")
+        systems = [Rows(kg, name, options, questions) for name in names]
         for question in questions[: options.count]:
             if time.time() > options.until:
                 break
@@ -228,7 +333,8 @@ def main() -> None:
                 rows.add(question)
             asked.append(question)
         print(f"\nfirst {len(asked)} of {len(questions)} questions, seed {SEED}, {CONTEXT}")
-        print(f"passages: the answer is in the context of {covered(kg, asked)}\n")
+        if not options.by_hand:
+            print(f"passages: the answer is in the context of {covered(kg, asked)}\n")
     lines = [line(rows.system, rows.of(asked)) for rows in systems]
     print(
         "| system | questions | parsed | accepted | repaired | graph | right of these "

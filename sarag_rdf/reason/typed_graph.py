@@ -368,7 +368,7 @@ class TypedGraph:
                 if end in pattern.ends:
                     alone = TypedQuery((_renamed(pattern, end, 0),), ((End("?m"), name),))
                     if not self._holds(alone, {}, seconds):
-                        message = f"no '{name}' is {self._role(pattern, end)}"
+                        message = f"no '{name}' is {self._role(pattern, end)}: leave the class out"
                         found.append(Finding("clash", message))
         return list(dict.fromkeys(found))
 
