@@ -262,7 +262,8 @@ def test_options_of_every_retriever_are_parameters(name: str) -> None:
     properties = question_parameters("search")
     for option in declared_options(RETRIEVERS[name].options):
         schema = properties[option.name]
-        assert {int: "integer", float: "number", bool: "boolean"}[option.kind] == schema["type"]
+        types = {int: "integer", float: "number", bool: "boolean", str: "string"}
+        assert types[option.kind] == schema["type"]
         if option.name != "limit":
             assert schema.get("minimum", -2) <= (option.ge if option.ge is not None else 9**9)
             assert schema.get("maximum", 9**9) >= (option.le if option.le is not None else -2)
