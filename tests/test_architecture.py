@@ -262,7 +262,12 @@ def classes_with(method: str, path: Path) -> list[str]:
             RETRIEVERS,
             {"view", "seeds", "relevance", "neighbourhood", "question", "chains", "explanation"},
         ),
-        ("reason", "answer", REASONERS, {"conversation", "patterns", "grounding"}),
+        (
+            "reason",
+            "answer",
+            REASONERS,
+            {"conversation", "patterns", "grounding", "typed_patterns", "typed_graph"},
+        ),
     ],
 )
 def test_every_strategy_has_a_file_of_its_own(

@@ -208,6 +208,7 @@ ANSWER_PROMPTS: Final = (
     "self_ask",
     "sparql_cot",
     "sparql_grounded",
+    "sparql_typed",
     "summarize_statements",
     "update_note",
 )

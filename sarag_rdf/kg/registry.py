@@ -48,6 +48,8 @@ from sarag_rdf.reason.self_ask import SelfAsk
 from sarag_rdf.reason.single import Single
 from sarag_rdf.reason.sparql_cot import SparqlCot
 from sarag_rdf.reason.sparql_grounded import SparqlGrounded
+from sarag_rdf.reason.sparql_typed import SparqlTyped
+from sarag_rdf.reason.typed_graph import TypedGraph
 from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
 from sarag_rdf.retrieve.kg_infused import KgInfusedSearch
@@ -82,6 +84,7 @@ REASONERS: dict[str, Any] = {
     "sparql-grounded": SparqlGrounded,
     "kg-infused": KgInfused,
     "deepnote": DeepNote,
+    "sparql-typed": SparqlTyped,
 }
 EXTRACTORS: dict[str, Any] = {
     "spacy": SpacyExtractor,
@@ -102,6 +105,7 @@ _FROM_VIEW: dict[Any, Callable[[GraphView], tuple[Any, ...]]] = {
     KgInfused: lambda view: (view.facts,),
     SelfAsk: lambda view: (view.facts,),
     DeepNote: lambda view: (view.facts,),
+    SparqlTyped: lambda view: (TypedGraph(view),),
 }
 """Constructor arguments that a class takes from the graph, before its options."""
 

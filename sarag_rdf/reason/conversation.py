@@ -86,15 +86,19 @@ class Conversation:
         query = self.query if text is None else replace(self.query, text=" ".join(text.split()))
         query = query if limit is None else replace(query, limit=limit)
         evidence = self._gather(query)
+        self.add(evidence)
+        return evidence
+
+    def add(self, evidence: Evidence) -> None:
+        """Add evidence, and its retrieval to the trace."""
         self._evidence.append(evidence)
         detail = {
-            "question": query.text,
+            "question": evidence.retrieved.query.text,
             "documents": [e.document.iri for e in evidence.context.excerpts.values()],
             "titles": [e.document.title for e in evidence.context.excerpts.values()],
             "tokens": evidence.context.tokens,
         }
         self.say("retrieval", evidence.retrieved.retriever, detail)
-        return evidence
 
     def call(
         self,

@@ -133,7 +133,7 @@ def _triple(terms: list[PatternTerm]) -> Pattern:
         raise PatternError(
             f"the predicate between '{first.text}' and '{last.text}' holds a variable"
         )
-    predicate = " ".join(_plain(term.text) for term in middle).strip().casefold()
+    predicate = " ".join(plain_words(term.text) for term in middle).strip().casefold()
     if not predicate:
         raise PatternError(f"no predicate between '{first.text}' and '{last.text}'")
     return Pattern(first, " ".join(predicate.split()), last)
@@ -154,13 +154,13 @@ def _terms(body: str) -> list[PatternTerm | str]:
         elif kind in ("double", "single"):
             found.append(PatternTerm(" ".join(re.sub(r"\\(.)", r"\1", value).split())))
         else:
-            found.append(PatternTerm(_plain(value)))
+            found.append(PatternTerm(plain_words(value)))
     if body[place:].strip():
         raise PatternError(f"it cannot be read from '{body[place:].strip()[:30]}' on")
     return found
 
 
-def _plain(word: str) -> str:
+def plain_words(word: str) -> str:
     """Words of an identifier: without prefix, camel case and underscores."""
     bare = re.split(r"[#/:]", word.rstrip("#/:"))[-1]
     return " ".join(_CAMEL.sub(" ", bare).split())

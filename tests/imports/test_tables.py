@@ -20,6 +20,7 @@ from sarag_rdf.imports.suggest import content_words
 from sarag_rdf.imports.table import read_mapping
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.retrieve.view import Engine
 from sarag_rdf.vocab import XSD
 from tests.command import Sarag
 
@@ -577,7 +578,7 @@ def test_a_text_is_a_document_about_the_thing_of_its_row(
 
 @pytest.mark.parametrize("engine", ["memory", "sparql"])
 def test_activation_reaches_the_text_over_the_thing(
-    tmp_path: Path, texts: tuple[Path, Path], engine: str
+    tmp_path: Path, texts: tuple[Path, Path], engine: Engine
 ) -> None:
     """The text about the astrolabe is reached from its maker, whom only the question names."""
     table, mapping = texts

@@ -102,7 +102,7 @@ def test_names_are_checked_without_a_model_too(options: dict[str, Any]) -> None:
         ({"reasoner": "cot:steps=0"}, "steps of cot must be an integer between 1 and 10, not 0"),
         (
             {"context": "whole:hops=2"},
-            "unknown option 'hops' of whole: choose from budget, documents, relationships",
+            "unknown option 'hops' of whole: choose from budget, documents, relationships, preset",
         ),
         (
             {"context": "selected:count=2"},

@@ -43,6 +43,28 @@ FACTS = [
 BORN = ("Einstein", "born in", "Ulm")
 ON = ("Ulm", "lies on", "Danube")
 STEP: dict[str, Any] = {"summary": "", "labels": ["D1"], "last": False}
+TYPED: dict[str, Any] = {
+    "most": 4,
+    "properties": [
+        {
+            "name": "birth place",
+            "subject": "person",
+            "object": "city or place",
+            "statements": 34,
+            "examples": [["Einstein", "Ulm"], ["Curie", "Warsaw"]],
+        },
+        {
+            "name": "born",
+            "subject": "person",
+            "object": "date",
+            "statements": 1,
+            "examples": [],
+        },
+    ],
+    "classes": [{"name": "person", "instances": 46}, {"name": "city", "instances": 7}],
+    "before": "",
+    "findings": [],
+}
 
 PROMPTS: dict[str, tuple[str, Context, dict[str, Any]]] = {
     "answer": ("answer", RICH, {"facts": ()}),
@@ -90,6 +112,17 @@ PROMPTS: dict[str, tuple[str, Context, dict[str, Any]]] = {
             "query": 'SELECT ?answer WHERE { "Einstein" "born in" ?city . ?city "on" ?answer }',
             "own": "",
             "bindings": [{"value": "Danube", "support": ["Einstein born in Ulm", "Ulm on Danube"]}],
+        },
+    ),
+    "sparql_typed": ("sparql_typed", NOTHING, TYPED),
+    "sparql_typed_again": (
+        "sparql_typed",
+        NOTHING,
+        {
+            **TYPED,
+            "classes": [],
+            "before": '{"patterns": []}',
+            "findings": ["no property is 'born in'; the nearest are birth place"],
         },
     ),
 }

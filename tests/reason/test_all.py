@@ -36,6 +36,7 @@ MOST = {
     "route": 3,
     "kg-infused": 7,
     "deepnote": 11,
+    "sparql-typed": 3,
 }
 """Calls at most."""
 TEXTS = {f"{BASE}source/{source.key}": source.text for source in SOURCES}
@@ -116,7 +117,9 @@ def test_account(reasoner: str, yes: bool, context: str) -> None:
         assert (answer.outcome, answer.text[:4]) == ("answered", "Ulm ")
 
 
-@pytest.mark.parametrize("reasoner", sorted(MOST.keys() - {"sparql-grounded", "kg-infused"}))
+@pytest.mark.parametrize(
+    "reasoner", sorted(MOST.keys() - {"sparql-grounded", "sparql-typed", "kg-infused"})
+)
 def test_a_model_that_never_finds_anything_is_called_most(reasoner: str) -> None:
     """Or one that always has a further question."""
     llm = Obliging(yes=reasoner in ("self-ask", "deepnote"))

@@ -1,0 +1,270 @@
+"""Questions as SPARQL: patterns in the terms of the graph's schema, checked, run, and cited.
+
+A model is given the part of the schema that a question needs, and replies with patterns. They are
+checked against the schema in use; what is wrong is reported back once. The bindings of accepted
+patterns are the answer, with the statements behind them; otherwise passages answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.options import MAX_COUNT, Options, max_tokens_option, option
+from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.reason.conversation import NO_DOCUMENT, NOTHING, Conversation, prompt_text
+from sarag_rdf.reason.single import brief_answer, reasoned_answer
+from sarag_rdf.reason.typed_graph import Solutions, TooLongError
+from sarag_rdf.reason.typed_patterns import (
+    MOST,
+    Finding,
+    TypedBinding,
+    TypedQuery,
+    UsedSchema,
+    findings_of,
+    query_of,
+    reply_schema,
+)
+from sarag_rdf.sentences import sentence_spans
+from sarag_rdf.types import (
+    Answer,
+    Context,
+    Document,
+    Evidence,
+    Excerpt,
+    Query,
+    RankedDocument,
+    Retrieved,
+    Section,
+    Subgraph,
+)
+
+PROMPT = "sparql_typed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparqlTypedOptions(Options):
+    """Options of `SparqlTyped`."""
+
+    name = "sparql-typed"
+    properties: int = option(
+        16, "Maximum number of properties in the prompt, the nearest to the question.", ge=1, le=200
+    )
+    classes: int = option(
+        12, "Maximum number of classes in the prompt, the nearest to the question.", ge=1, le=200
+    )
+    constrained: bool = option(
+        True, "Admit only names of the schema in replies; else, unknown names are reported back."
+    )
+    rows: int = option(
+        MAX_COUNT, "Maximum number of rows of a query's result.", ge=1, le=10 * MAX_COUNT
+    )
+    seconds: float = option(10.0, "Time limit of a query, in seconds.", gt=0.0, le=600.0)
+    shown: int = option(20, "Maximum number of bindings in an answer.", ge=1, le=MAX_COUNT)
+    brief: bool = option(False, "Answer from passages as single:brief=true does.")
+    max_tokens: int = max_tokens_option(1024)
+
+
+class ReadsTypedGraph(Protocol):
+    """The graph of typed queries; see `sarag_rdf.reason.typed_graph.TypedGraph`."""
+
+    def schema_for(self, question: str, *, classes: int, properties: int) -> UsedSchema: ...
+
+    def schema_of(self, query: TypedQuery) -> UsedSchema: ...
+
+    def findings(self, query: TypedQuery, seconds: float) -> list[Finding]: ...
+
+    def solve(self, query: TypedQuery, *, rows: int, seconds: float) -> Solutions: ...
+
+    def documents(self, iris: Sequence[str]) -> dict[str, Document]: ...
+
+
+class SparqlTyped:
+    """One call for patterns, and a second one if the check of the first finds something wrong.
+
+    The trace has a note ``prompt`` before each of them and a note ``check`` after it, a note
+    ``query`` with the SPARQL and its bindings, and a note ``answered`` that says whether the graph
+    or passages answered, and why.
+    """
+
+    options = SparqlTypedOptions
+
+    def __init__(
+        self,
+        gather: Gather,
+        llm: LLM,
+        graph: ReadsTypedGraph,
+        options: SparqlTypedOptions | None = None,
+    ) -> None:
+        self._gather, self._llm, self._graph = gather, llm, graph
+        self._options = options or SparqlTypedOptions()
+
+    def answer(self, query: Query) -> Answer:
+        talk = Conversation(query, self._gather, self._llm)
+        reason = ""
+        try:
+            solutions = self._solutions(talk)
+        except _NoAnswerError as error:
+            reason = str(error)
+        return self._from_passages(talk, reason) if reason else self._from_graph(talk, solutions)
+
+    # Patterns
+
+    def _solutions(self, talk: Conversation) -> Solutions:
+        """The solutions of the first or second reply; raises `_NoAnswerError` if there are none."""
+        shown = self._graph.schema_for(
+            talk.question,
+            classes=self._options.classes,
+            properties=self._options.properties,
+        )
+        if not shown.properties:
+            raise _NoAnswerError("the graph has no typed statements")
+        reply = self._reply(talk, shown)
+        query, findings = self._checked(talk, reply)
+        if findings:
+            reply = self._reply(talk, shown, reply, findings)
+            query, findings = self._checked(talk, reply)
+        if findings:
+            raise _NoAnswerError(f"the second reply was rejected as well: {findings[0].message}")
+        try:
+            solutions = self._graph.solve(
+                query, rows=self._options.rows, seconds=self._options.seconds
+            )
+        except TooLongError as error:
+            raise _NoAnswerError(str(error)) from error
+        talk.say(
+            "note",
+            "query",
+            {
+                "sparql": solutions.sparql,
+                "bindings": [asdict(binding) for binding in solutions.bindings],
+                "is_cut": solutions.is_cut,
+                "count": solutions.count,
+            },
+        )
+        if not solutions.bindings:
+            raise _NoAnswerError("the query has no solution")
+        return solutions
+
+    def _reply(
+        self,
+        talk: Conversation,
+        shown: UsedSchema,
+        before: Mapping[str, Any] | None = None,
+        findings: Sequence[Finding] = (),
+    ) -> Mapping[str, Any]:
+        """The model's patterns, or its second ones, given those before and what is wrong."""
+        values: dict[str, Any] = {
+            "most": MOST,
+            "properties": [
+                {
+                    "name": own.name,
+                    "subject": " or ".join(own.domains) or "anything",
+                    "object": " or ".join(own.ranges)
+                    or ("value" if own.is_literal else "anything"),
+                    "statements": own.statements,
+                    "examples": [list(example) for example in own.examples],
+                }
+                for own in shown.properties
+            ],
+            "classes": [{"name": c.name, "instances": c.instances} for c in shown.classes],
+            "before": json.dumps(before, ensure_ascii=False) if before else "",
+            "findings": [finding.message for finding in findings],
+        }
+        talk.say("note", "prompt", {"text": prompt_text(PROMPT, talk.question, NOTHING, **values)})
+        schema = reply_schema(shown, constrained=self._options.constrained)
+        try:
+            return talk.call(PROMPT, schema, max_tokens=self._options.max_tokens, **values)
+        except (TruncatedReplyError, UnparsableReplyError) as error:
+            talk.say("note", "check", {"parsed": False, "problem": str(error), "findings": []})
+            raise _NoAnswerError(f"the reply could not be read: {error}") from error
+
+    def _checked(
+        self, talk: Conversation, reply: Mapping[str, Any]
+    ) -> tuple[TypedQuery, list[Finding]]:
+        """The query of a reply, and what is wrong with it.
+
+        Raises `_NoAnswerError` for a query without patterns.
+        """
+        query = query_of(reply)
+        findings = findings_of(query, self._graph.schema_of(query))
+        if not findings:
+            try:
+                findings = self._graph.findings(query, self._options.seconds)
+            except TooLongError as error:
+                raise _NoAnswerError(str(error)) from error
+        told = [{"kind": finding.kind, "message": finding.message} for finding in findings]
+        talk.say("note", "check", {"parsed": True, "accepted": not findings, "findings": told})
+        if not query.patterns:
+            raise _NoAnswerError("the properties of the graph do not express the question")
+        return query, findings
+
+    # Answers
+
+    def _from_graph(self, talk: Conversation, solutions: Solutions) -> Answer:
+        bindings = solutions.bindings[: self._options.shown]
+        talk.say("note", "answered", {"from": "graph", "reason": ""})
+        evidence = self._evidence(talk.query, bindings)
+        talk.add(evidence)
+        values = [binding.value for binding in bindings]
+        text = ", ".join(values) if solutions.count is None else str(solutions.count)
+        return talk.answer(
+            text,
+            reasoning="\n".join(
+                f"{binding.value}: {'; '.join(s.text for s in binding.statements)}"
+                for binding in bindings
+            ),
+            citations=[excerpt.citation for excerpt in evidence.context.excerpts.values()],
+        )
+
+    def _evidence(self, query: Query, bindings: Sequence[TypedBinding]) -> Evidence:
+        """The statements behind bindings, and the sentences of their documents."""
+        statements = dict.fromkeys(s for binding in bindings for s in binding.statements)
+        documents = self._graph.documents([s.document for s in statements if s.document])
+        spans: dict[str, set[tuple[int, int]]] = {}
+        for statement in statements:
+            if document := documents.get(statement.document):
+                spans.setdefault(document.iri, set()).add(_sentence(document.text, statement.text))
+        excerpts = {
+            f"D{number}": Excerpt(documents[iri], tuple(sorted(found)))
+            for number, (iri, found) in enumerate(spans.items(), start=1)
+        }
+        texts = tuple(statement.text for statement in statements)
+        ranked = tuple(
+            RankedDocument(excerpt.document, 1.0, 0.0, 0.0, "", rank)
+            for rank, excerpt in enumerate(excerpts.values(), start=1)
+        )
+        retrieved = Retrieved(
+            query, SparqlTypedOptions.name, {}, ranked, (), (), (), Subgraph((), {}, ())
+        )
+        section = Section("", excerpts, texts)
+        return Evidence(retrieved, Context((section,), 0, SparqlTypedOptions.name))
+
+    def _from_passages(self, talk: Conversation, reason: str) -> Answer:
+        """The answer of `single`, whose evidence is retrieved."""
+        talk.say("note", "answered", {"from": "passages", "reason": reason})
+        context = talk.gather().context
+        if not context.excerpts:
+            return talk.answer("", reasoning=NO_DOCUMENT)
+        if self._options.brief:
+            return brief_answer(talk, context)
+        return reasoned_answer(talk, context, max_tokens=self._options.max_tokens)
+
+
+class _NoAnswerError(Exception):
+    """The graph does not answer; the message says why."""
+
+
+def _sentence(text: str, statement: str) -> tuple[int, int]:
+    """The sentence of a document that shares most words with a statement, the first of equals."""
+    wanted = set(statement.casefold().split())
+    spans = sentence_spans(text) or [(0, len(text))]
+
+    def shared(span: tuple[int, int]) -> int:
+        words = text[span[0] : span[1]].casefold().split()
+        return len(wanted & {word.strip(".,;:!?()'\"") for word in words})
+
+    return max(spans, key=lambda span: (shared(span), -span[0]))

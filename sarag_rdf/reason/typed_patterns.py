@@ -1,0 +1,322 @@
+"""Patterns in the terms of a schema, as models reply with them, and what is wrong with them.
+
+A reply has triple patterns whose properties and classes are names from the schema that the model
+was given. Subjects and objects are variables or names in plain words. What can be said without the
+graph is checked here; `sarag_rdf.reason.typed_graph` checks the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Final, Literal
+
+from sarag_rdf.json_schema import array_of, boolean, object_of, one_of, string
+
+ANSWER: Final = "?answer"
+"""The variable that is asked for."""
+MOST: Final = 4
+"""Maximum number of patterns."""
+COMPARISONS: Final = {"less": "<", "greater": ">", "equal": "="}
+_VARIABLE: Final = re.compile(r"\s*[?$]([A-Za-z]\w*)\s*", re.ASCII)
+_COMPARABLE: Final = re.compile(r"-?\d+(?:\.\d+)?|\d{4}-\d\d(?:-\d\d)?")
+
+FindingKind = Literal[
+    "no-pattern",
+    "no-answer",
+    "unknown-property",
+    "unknown-class",
+    "unresolved",
+    "disconnected",
+    "direction",
+    "clash",
+    "comparison",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with a query; the message says it to the model and to people."""
+
+    kind: FindingKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsedClass:
+    """A class with its name, unique in its schema, and its instances with those of subclasses.
+
+    `members` are the IRIs of the class and its subclasses.
+    """
+
+    iri: str
+    name: str
+    instances: int
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UsedProperty:
+    """A property with its name, unique in its schema, and the number of its statements.
+
+    `arcs` are the IRIs that state it, and whether they do so from object to subject. `domains` and
+    `ranges` are names of the classes of its subjects and objects, the most frequent first.
+    `examples` are (subject, object) of statements. `phrases` are further words for it.
+    """
+
+    iri: str
+    name: str
+    statements: int
+    arcs: tuple[tuple[str, bool], ...]
+    is_literal: bool = False
+    domains: tuple[str, ...] = ()
+    ranges: tuple[str, ...] = ()
+    examples: tuple[tuple[str, str], ...] = ()
+    phrases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class UsedSchema:
+    """The classes and properties that a graph uses, or those of them that a question needs."""
+
+    classes: tuple[UsedClass, ...] = ()
+    properties: tuple[UsedProperty, ...] = ()
+
+    @cached_property
+    def _classes(self) -> dict[str, UsedClass]:
+        return {_key(class_.name): class_ for class_ in self.classes}
+
+    @cached_property
+    def _properties(self) -> dict[str, UsedProperty]:
+        return {_key(own.name): own for own in self.properties}
+
+    def class_named(self, name: str) -> UsedClass | None:
+        """The class of that name; case, underscores and hyphens make no difference."""
+        return self._classes.get(_key(name))
+
+    def property_named(self, name: str) -> UsedProperty | None:
+        """The property of that name; case, underscores and hyphens make no difference."""
+        return self._properties.get(_key(name))
+
+
+def _key(name: str) -> str:
+    return " ".join(re.sub(r"[_-]+", " ", name).casefold().split())
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A subject or object: a variable (``?x``), or a name in plain words."""
+
+    text: str
+
+    @classmethod
+    def of(cls, text: str) -> End:
+        """What a model wrote; ``answer`` without a question mark is the variable."""
+        match = _VARIABLE.fullmatch(text)
+        if match or text.strip() == ANSWER[1:]:
+            return cls(f"?{match[1] if match else ANSWER[1:]}")
+        return cls(" ".join(text.strip(" \"'").split()))
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether it is a variable."""
+        return self.text.startswith("?")
+
+
+@dataclass(frozen=True, slots=True)
+class TypedPattern:
+    """A triple pattern; the predicate is the name of a property in the schema."""
+
+    subject: End
+    predicate: str
+    object: End
+
+    @property
+    def ends(self) -> tuple[End, End]:
+        """Subject and object."""
+        return self.subject, self.object
+
+    def __str__(self) -> str:
+        return f"{self.subject.text} | {self.predicate} | {self.object.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A condition on a date or number: `relation` is a key of `COMPARISONS`."""
+
+    variable: End
+    relation: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class TypedQuery:
+    """A query in the terms of a schema; `counts` asks for the number of answers."""
+
+    patterns: tuple[TypedPattern, ...]
+    classes: tuple[tuple[End, str], ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    counts: bool = False
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """All variables of patterns, in order of appearance."""
+        ends = (end for pattern in self.patterns for end in pattern.ends)
+        return tuple(dict.fromkeys(end.text for end in ends if end.is_variable))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names in plain words, in order of appearance."""
+        ends = (end for pattern in self.patterns for end in pattern.ends)
+        return tuple(dict.fromkeys(end.text for end in ends if not end.is_variable))
+
+
+def reply_schema(schema: UsedSchema, *, constrained: bool) -> dict[str, Any]:
+    """The JSON schema of replies; unless `constrained`, any name of a property or class fits."""
+
+    def name_of(terms: Iterable[UsedClass] | Iterable[UsedProperty]) -> dict[str, Any]:
+        return one_of([term.name for term in terms]) if constrained else string(80)
+
+    pattern = object_of(subject=string(80), property=name_of(schema.properties), object=string(80))
+    classes = object_of(variable=string(20), **{"class": name_of(schema.classes)})
+    comparison = object_of(variable=string(20), relation=one_of(COMPARISONS), value=string(20))
+    return object_of(
+        patterns=array_of(pattern, MOST),
+        **({"classes": array_of(classes, 2)} if schema.classes else {}),
+        comparisons=array_of(comparison, 1),
+        count=boolean(),
+    )
+
+
+def query_of(reply: Mapping[str, Any]) -> TypedQuery:
+    """The query of a reply that satisfies `reply_schema`; a repeated pattern counts once."""
+    patterns = [
+        TypedPattern(End.of(item["subject"]), item["property"], End.of(item["object"]))
+        for item in reply["patterns"]
+    ]
+    return TypedQuery(
+        tuple(dict.fromkeys(patterns)),
+        tuple((End.of(item["variable"]), item["class"]) for item in reply.get("classes", ())),
+        tuple(
+            Comparison(End.of(item["variable"]), item["relation"], item["value"].strip())
+            for item in reply["comparisons"]
+        ),
+        reply["count"],
+    )
+
+
+def findings_of(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
+    """What is wrong with a query, as far as the schema alone tells."""
+    if not query.patterns:
+        return [Finding("no-pattern", "there is no pattern")]
+    found = [*_unknown_terms(query, schema), *_shape(query)]
+    found += [
+        Finding("unresolved", f"an end of '{pattern}' is empty")
+        for pattern in query.patterns
+        if not all(end.text for end in pattern.ends)
+    ]
+    for pattern in query.patterns:
+        own = schema.property_named(pattern.predicate)
+        if own and own.is_literal and pattern.object.is_variable:
+            uses = [p for p in query.patterns if p.subject == pattern.object]
+            found += [
+                Finding(
+                    "clash",
+                    f"{pattern.object.text} is a value of '{own.name}', so it cannot be the "
+                    f"subject of '{other.predicate}'",
+                )
+                for other in uses
+            ]
+    return [*found, *_comparisons(query, schema)]
+
+
+def _unknown_terms(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
+    found = []
+    for pattern in query.patterns:
+        if schema.property_named(pattern.predicate) is None:
+            near = _near(pattern.predicate, [own.name for own in schema.properties])
+            found.append(Finding("unknown-property", f"no property is '{pattern.predicate}'{near}"))
+    for _, name in query.classes:
+        if schema.class_named(name) is None:
+            near = _near(name, [own.name for own in schema.classes])
+            found.append(Finding("unknown-class", f"no class is '{name}'{near}"))
+    return list(dict.fromkeys(found))
+
+
+def _near(name: str, names: Sequence[str]) -> str:
+    found = get_close_matches(_key(name), names, 2)
+    return f"; the nearest are {', '.join(found)}" if found else ""
+
+
+def _shape(query: TypedQuery) -> list[Finding]:
+    """Whether there is an answer variable, and the patterns are connected."""
+    found = []
+    if ANSWER not in query.variables:
+        found.append(Finding("no-answer", f"no pattern has the variable {ANSWER}"))
+    groups: list[set[End]] = []
+    for pattern in query.patterns:
+        ends = set(pattern.ends)
+        joined = [group for group in groups if group & ends]
+        groups = [group for group in groups if not group & ends]
+        groups.append(ends.union(*joined))
+    if len(groups) > 1:
+        found.append(Finding("disconnected", "the patterns are not connected with one another"))
+    known = set(query.variables)
+    found += [
+        Finding("disconnected", f"{variable.text} has a class, but is in no pattern")
+        for variable, _ in query.classes
+        if variable.text not in known
+    ]
+    return found
+
+
+def _comparisons(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
+    values = {
+        pattern.object.text
+        for pattern in query.patterns
+        if (own := schema.property_named(pattern.predicate)) and own.is_literal
+    }
+    found = []
+    for comparison in query.comparisons:
+        if comparison.variable.text not in values:
+            message = f"{comparison.variable.text} cannot be compared: it is no date or number"
+            found.append(Finding("comparison", message))
+        elif not _COMPARABLE.fullmatch(comparison.value):
+            message = f"'{comparison.value}' is no number, and no date such as 1850 or 1850-12-31"
+            found.append(Finding("comparison", message))
+    return found
+
+
+def joins(query: TypedQuery) -> list[tuple[TypedPattern, TypedPattern, End]]:
+    """Pairs of patterns with the variable that they share."""
+    return [
+        (one, other, end)
+        for one, other in combinations(query.patterns, 2)
+        for end in dict.fromkeys(one.ends)
+        if end.is_variable and end in other.ends
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement behind an answer: its text, and the document that states it, if one does."""
+
+    text: str
+    document: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TypedBinding:
+    """An answer: its name or value, its IRI (empty for a value), and a solution that has it.
+
+    `variables` has the names of all variables; `statements` are behind the patterns, in order.
+    """
+
+    value: str
+    iri: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+    statements: tuple[Statement, ...] = ()
