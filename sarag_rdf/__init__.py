@@ -54,6 +54,7 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     engine: Engine = "auto",
     vectors: ChooseVectors | None = None,
     keep_vectors: bool = True,
+    facts: str | SparqlEndpoint | None = None,
 ) -> KnowledgeGraph:
     """Open the knowledge graph in a folder (made when something is indexed), or another one.
 
@@ -71,7 +72,10 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     digits of a digest; the same for all graphs) and the `sarag_rdf.ports.VectorStore` that would
     be used, and returns the one to be used. It may be called often. ``examples/qdrant_vectors.py``
     is one. keep_vectors: whether vectors of new texts, such as questions, are added to the graph's
-    cache; if not, the latest of them are held in memory.
+    cache; if not, the latest of them are held in memory. facts: the graph whose statements
+    ``kg-infused`` selects: a part (``documents``, the name of an imported graph), the URL of a
+    SPARQL endpoint, or a `SparqlEndpoint`; default what is searched. An imported graph that is
+    named here is searched only if `over` names it.
     """
     from sarag_rdf.endpoints import ModelEndpoint
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -89,5 +93,6 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
         engine=engine,
         vectors=vectors,
         keep_vectors=keep_vectors,
+        facts=facts,
     )
     return KnowledgeGraph(session)

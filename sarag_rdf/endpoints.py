@@ -133,8 +133,9 @@ class ModelEndpoint:
     """An OpenAI-compatible endpoint; the key comes from the environment alone.
 
     `timeout` in seconds a request; `concurrency` calls at a time; prices in US dollars per
-    million tokens, for the cost that is reported; `temperature` of at least 0, and the seed of
-    what is left to chance, both part of a reply's identity in the cache; `max_reply` in bytes of
+    million tokens, for the cost that is reported; `temperature` of at least 0, `top_p`, the
+    share of probability that is sampled from, above 0 and at most 1, and the seed of what is left
+    to chance, all part of a reply's identity in the cache; `max_reply` in bytes of
     an answer; `loading_wait` in seconds for a server that is still loading its model.
     """
 
@@ -148,9 +149,12 @@ class ModelEndpoint:
     seed: int = 0
     max_reply: int = MAX_REPLY
     loading_wait: float = LOADING_WAIT
+    top_p: float = 1.0
 
     def __post_init__(self) -> None:
         """Raises `UsageError` for a number out of range."""
+        if not 0 < self.top_p <= 1:
+            raise UsageError("top_p of an endpoint must be above 0 and at most 1")
         if not 0 < self.timeout <= LONGEST:
             raise UsageError(
                 f"timeout of an endpoint must be above 0 and at most {LONGEST} seconds"

@@ -231,6 +231,13 @@ class Minter:
     def run(self, identifier: str) -> str:
         return f"{self.base}run/{identifier}"
 
+    def search(self, digest: str) -> str:
+        """A search or the answering of a question, by a digest of all that is said of it."""
+        return f"{self.base}search/{digest[:32]}"
+
+    def activation_graph(self, digest: str) -> str:
+        return f"{self.base}graph/activation/{digest[:32]}"
+
     @property
     def knowledge_graph(self) -> str:
         """The dataset."""

@@ -1,4 +1,4 @@
-"""Where the sentences of a text begin and end, without a model.
+"""Where the sentences of a text begin and end, without a model; and windows of its words.
 
 The rules are those of English abbreviations and Latin, CJK, Arabic and Devanagari end marks.
 """
@@ -72,3 +72,19 @@ def _ends_sentence(text: str, begin: int, mark: re.Match[str]) -> bool:
 def split_sentences(text: str) -> list[str]:
     """The sentences of a text, with every run of white space replaced by one space."""
     return [" ".join(text[begin:end].split()) for begin, end in sentence_spans(text)]
+
+
+_WORD = re.compile(r"\S+")
+
+
+def word_windows(text: str, words: int = 500, overlap: int = 200) -> list[tuple[int, int]]:
+    """(begin, end) of windows of `words` words, each of which overlaps the previous one.
+
+    Consecutive windows share `overlap` words, fewer than `words`. Words are separated by white
+    space, and a window starts and ends with a word. The last window ends with the last word of the
+    text and may be shorter; no window is contained in the previous one. A text without words has
+    no windows.
+    """
+    spans = [match.span() for match in _WORD.finditer(text)]
+    firsts = range(0, max(len(spans) - overlap, min(len(spans), 1)), words - overlap)
+    return [(spans[i][0], spans[min(i + words, len(spans)) - 1][1]) for i in firsts]

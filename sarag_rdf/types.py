@@ -154,11 +154,13 @@ class Query:
     """A question. Further inputs of retrieval become fields here, not parameters of retrievers.
 
     `weights` are activation weights in [0, 4] of properties and classes by their IRIs, which take
-    the place of those that the graph's annotations give.
+    the place of those that the graph's annotations give. `limit` is the number of documents that a
+    context has at most; without one it is the retriever's.
     """
 
     text: str
     weights: tuple[tuple[str, float], ...] = ()
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +312,70 @@ class Retrieved:
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement that leads from one entity of a graph to another.
+
+    `iri` is that of its node, or one that contains the triple (`sarag_rdf.iris.statement_iri`).
+    `predicate` is its property; it is empty if the statement has only a `phrase`. `text` says it
+    in full.
+    """
+
+    iri: str
+    subject: str
+    predicate: str
+    object: str
+    phrase: str
+    text: str
+    subject_name: str
+    object_name: str
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Subject, phrase and object as they are read."""
+        return self.subject_name, self.phrase, self.object_name
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A statement that a model selected: in which round, in which place, and by which call.
+
+    `round` and `order` count from 1; `order` goes on over all rounds. `start` is the entity that
+    the round started from, an end of the statement. `call` is the place of the call in the trace
+    of the answer.
+    """
+
+    statement: Statement
+    start: str
+    round: int
+    order: int
+    call: int
+
+    @property
+    def end(self) -> str:
+        """The entity that the statement leads to."""
+        statement = self.statement
+        return statement.object if self.start == statement.subject else statement.subject
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """The activation memory of KG-Infused RAG for one question (its section 3.3, equation 4).
+
+    Activation starts at the `seeds`. Each round, one call selects among the statements that start
+    at the entities reached; `selections` are in the order in which they were made.
+    """
+
+    question: str
+    seeds: tuple[Seed, ...]
+    selections: tuple[Selection, ...]
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds that selected something."""
+        return len({selection.round for selection in self.selections})
+
+
+@dataclass(frozen=True, slots=True)
 class Citation:
     """The origin of a statement: a document, its source, and offsets in that source."""
 
@@ -399,12 +465,14 @@ class Evidence:
 class Stage:
     """One step of a reasoner: a retrieval, a call of the model, or a note.
 
-    `name` is its purpose; `detail` contains plain JSON values, such as the model's reply.
+    `name` is its purpose; `detail` contains plain JSON values, such as the model's reply. `prompt`
+    is what the model read in a call.
     """
 
     kind: Literal["retrieval", "call", "note"]
     name: str
     detail: Mapping[str, Any] = field(default_factory=dict)
+    prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,7 +482,8 @@ class Answer:
     `outcome` is ``answered``; or ``insufficient`` when the model finds no answer in the
     evidence; or ``evidence`` if there is no model, and only evidence is returned. `retrieved` is
     that of the question itself (empty for a reasoner without retrieval). `evidence` is the input
-    of all calls and `trace` the list of all steps, in order.
+    of all calls and `trace` the list of all steps, in order. `activations` are the memories of a
+    reasoner that selects statements of a graph, and `model` is the name of the language model.
     """
 
     outcome: Literal["answered", "insufficient", "evidence"]
@@ -425,6 +494,8 @@ class Answer:
     usage: Usage = field(default_factory=Usage)
     evidence: tuple[Evidence, ...] = ()
     trace: tuple[Stage, ...] = ()
+    activations: tuple[Activation, ...] = ()
+    model: str = ""
 
 
 # Schemas as graphs use them

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -18,7 +19,7 @@ from sarag_rdf.errors import SaragError
 from sarag_rdf.iris import Minter
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Table, Term, Triples
+from sarag_rdf.ports import Change, Table, Term, Triples
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.resources import QueryFile, query_file, query_names
 from sarag_rdf.types import Source
@@ -52,6 +53,19 @@ VALUES = (NamedNode("https://example.org/kg/a"), NamedNode("https://example.org/
 TRIPLES = ((*VALUES, VALUES[0]), (*VALUES, VALUES[1]))
 
 
+@cache
+def algebra_of(text: str) -> CompValue:
+    """The algebra of a query as rdflib parses it, which takes a while."""
+    algebra: CompValue = prepareQuery(text).algebra
+    return algebra
+
+
+@cache
+def library_source() -> str:
+    package = Path(sarag_rdf.__file__).parent
+    return "\n".join(path.read_text("utf-8") for path in package.rglob("*.py"))
+
+
 def parameter(query: QueryFile) -> str | None:
     return None if query.header["params"] == "none" else query.header["params"]
 
@@ -69,7 +83,7 @@ def test_all_files_are_found() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_graph_has_the_same_files_and_headers(kind: str) -> None:
-    own = {"document-values", "value-texts"} if kind == "rdf" else set()
+    own = {"document-values", "passages", "value-texts"} if kind == "rdf" else set()
     assert set(query_names(kind)) == {*query_names("sarag"), *own}
     assert len(query_names(kind)) >= 19
     for name in query_names("sarag"):
@@ -104,7 +118,7 @@ def test_the_header_says_what_is_taken_and_returned(kind: str, name: str) -> Non
 @pytest.mark.parametrize(("kind", "name"), FILES)
 def test_rdflib_reads_the_same_variables(kind: str, name: str) -> None:
     query = query_file(kind, name)
-    algebra = prepareQuery(filled(query)).algebra
+    algebra = algebra_of(filled(query))
     assert [str(v) for v in algebra.PV] == query.header["returns"].split()
 
 
@@ -138,7 +152,7 @@ def patterns(node: object, inside: bool = False) -> Iterator[tuple[bool, object]
 
 @pytest.mark.parametrize(("kind", "name"), FILES)
 def test_every_pattern_names_its_graph(kind: str, name: str) -> None:
-    found = list(patterns(prepareQuery(filled(query_file(kind, name))).algebra))
+    found = list(patterns(algebra_of(filled(query_file(kind, name)))))
     assert found
     assert [pattern for inside, pattern in found if not inside] == []
 
@@ -152,8 +166,8 @@ def test_a_graph_without_an_iri_is_the_default_graph(kind: str, name: str) -> No
         values = TRIPLES if query.takes_statements else VALUES
     text = query.fill(values, GRAPHS | {"kg": ""})
     assert text.count("{") == filled(query).count("{")
-    inside = Counter(map(str, (p for within, p in patterns(prepareQuery(text).algebra) if within)))
-    every = [(within, str(p)) for within, p in patterns(prepareQuery(filled(query)).algebra)]
+    inside = Counter(map(str, (p for within, p in patterns(algebra_of(text)) if within)))
+    every = [(within, str(p)) for within, p in patterns(algebra_of(filled(query)))]
     lost = Counter(p for _, p in every) - inside
     named = f"GRAPH <{GRAPHS['kg']}>"
     assert bool(lost) == (named in filled(query))
@@ -171,16 +185,15 @@ def test_a_pattern_without_a_graph_would_be_found() -> None:
         "SELECT * { GRAPH ?g { ?s ?p ?o } OPTIONAL { ?s <a:b>/<a:c> ?x } "
         "FILTER EXISTS { ?x ?y ?z } }"
     )
-    outside = [pattern for inside, pattern in patterns(prepareQuery(text).algebra) if not inside]
+    outside = [pattern for inside, pattern in patterns(algebra_of(text)) if not inside]
     assert len(outside) == 2
 
 
 @pytest.mark.parametrize(("kind", "name"), FILES)
 def test_every_query_is_used(kind: str, name: str) -> None:
-    sources = (path.read_text("utf-8") for path in Path(sarag_rdf.__file__).parent.rglob("*.py"))
     of_each_kind = 'f"{kind}-texts"'
     wanted = {f'"{name}"', of_each_kind} if name.endswith("-texts") else {f'"{name}"'}
-    assert any(string in source for source in sources for string in wanted)
+    assert any(string in library_source() for string in wanted)
 
 
 # ------------------------------------------------------------------------------- Filling
@@ -249,7 +262,7 @@ def typed_store(folder: Path) -> OxigraphStore:
 
 
 def example_store(folder: Path) -> OxigraphStore:
-    """Documents, an imported thesaurus, and a link to it."""
+    """Documents, an imported thesaurus, a link to it, and the activation of a question."""
     more = "Ulm lies on the Danube. Orbis built a bridge in Ulm."
     made = make_graph(folder / "kg", [*SOURCES, Source(more, "Danube", "danube.txt")])
     item = "https://thesaurus.example.org/ulm"
@@ -258,4 +271,8 @@ def example_store(folder: Path) -> OxigraphStore:
     with sarag_rdf.open(made, embedder=HashEmbedder(), endpoint=None) as kg:
         kg.import_graph(folder / "towns.ttl", "skos")
         kg.links.accept([Match(Minter().entity("ulm"), EXACT, item)])
+        trig = kg.activation(kg.search("Which river is at the seat of Orbis?"))
+        with kg.session.write() as reader:
+            quads = tuple(ox.parse(trig, format=ox.RdfFormat.TRIG))
+            reader.store.apply(Change(insert=quads))
     return OxigraphStore.open(made / "store")

@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from sarag_rdf.cli.options import (
+    activation_option,
     embedder_option,
     endpoint_options,
+    facts_option,
     json_option,
     kg_option,
     open_graph,
@@ -31,11 +33,13 @@ NO_ANSWER = 3
 @click.argument("question")
 @kg_option
 @over_option
+@facts_option
 @sparql_options
 @retrieval_options
 @reasoning_options
 @embedder_option
 @endpoint_options
+@activation_option
 @click.option("--explain", is_flag=True, help="Show how each document was reached.")
 @json_option
 def command(question: str, **options: Any) -> int:
@@ -45,10 +49,13 @@ def command(question: str, **options: Any) -> int:
     suffice (exit code 3). Without one the evidence is printed, and is no answer.
     """
     from sarag_rdf.cli.output import show_answer
+    from sarag_rdf.cli.search import check_activation, write_activation
 
+    check_activation(options["activation"])
     with open_graph(options) as kg:
         arguments = {**reasoning_arguments(options), **retriever_arguments(options)}
         answer = kg.ask(question, **arguments)
+        write_activation(kg, answer, options["activation"])
     if options["as_json"]:
         from sarag_rdf.kg.report import answer_to_dict
 

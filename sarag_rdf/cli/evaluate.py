@@ -9,6 +9,7 @@ from sarag_rdf.cli import (
     evaluate_compare,
     evaluate_competency,
     evaluate_extraction,
+    evaluate_preferences,
     evaluate_qa,
     evaluate_retrieval,
 )
@@ -33,5 +34,6 @@ for _part in (
     evaluate_competency,
     evaluate_activation,
     evaluate_extraction,
+    evaluate_preferences,
 ):
     command.add_command(_part.command)

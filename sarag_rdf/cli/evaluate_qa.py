@@ -191,6 +191,8 @@ def _configuration(
         graph["revision"] = meta.revision
     else:
         graph |= {"corpus": corpus.sha256, "extractor": options["extractor"], "stats": kg.stats()}
+    if options["facts"]:
+        graph["facts"] = options["facts"]
     return run_configuration(
         llm,
         graph=graph,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.cli.options import Decorator, embedder_option, open_graph
+from sarag_rdf.cli.options import Decorator, embedder_option, facts_option, open_graph
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import InputError, UsageError
@@ -55,6 +55,7 @@ data_options = _combine(
         help="spacy, llm or openie:FILE. Default: the graph's extractor; for a new graph spacy.",
     ),
     embedder_option,
+    facts_option,
 )  # fmt: skip
 """Corpus, questions and graph."""
 selection_options = _combine(

@@ -39,9 +39,9 @@ def _repeatable(name: str, help_: str) -> Decorator:
 @click.option(
     "--as",
     "kind",
-    type=click.Choice(["wikibase", "skos", "rdf", "table", "sarag"]),
+    type=click.Choice(["wikibase", "skos", "rdf", "table", "wikidata5m", "sarag"]),
     help="Kind of graph: a Wikibase RDF or JSON dump, a SKOS thesaurus, any RDF, a table (CSV or "
-    "TSV) with a mapping, or an export of sarag.",
+    "TSV) with a mapping, the folder of Wikidata5M, or an export of sarag.",
 )
 @click.option("--name", help="Name of the imported graph. Default: the name of the file.")
 @click.option("--replace", is_flag=True, help="Replace an imported graph of the same name.")
@@ -60,7 +60,7 @@ def _repeatable(name: str, help_: str) -> Decorator:
     "--mapping",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="table: what rows become, in RML (.ttl) or YARRRML (.yml).",
+    help="table: what rows become, in RML (.ttl), YARRRML (.yml) or CSVW metadata (.json).",
 )
 @click.option(
     "--suggest-mapping",
@@ -95,7 +95,9 @@ def command(file: str | None, **options: Any) -> int:
         if options["drop"] is not None:
             return _drop(kg, options["drop"], as_json=as_json)
         if options["kind"] is None:
-            raise UsageError("give the kind of graph: --as wikibase, skos, rdf, table or sarag")
+            raise UsageError(
+                "give the kind of graph: --as wikibase, skos, rdf, table, wikidata5m or sarag"
+            )
         if options["suggest_mapping"] is not None:
             return _suggest(kg, str(file), options)
         if options["kind"] == "sarag":

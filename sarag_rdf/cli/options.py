@@ -52,6 +52,19 @@ over_option = setting(
     help="What is searched: documents, or the name of an imported graph; may be given several "
     "times. Default: all, with the links between them.",
 )
+facts_option = setting(
+    "--facts",
+    metavar="NAME|URL",
+    help="Graph whose statements kg-infused selects: documents, the name of an imported graph, or "
+    "the URL of a SPARQL endpoint (with --graph-kind). Default: what is searched. An imported "
+    "graph named here is searched only if --over names it.",
+)
+activation_option = setting(
+    "--activation",
+    type=click.Path(path_type=Path),
+    metavar="FILE.trig",
+    help="Write seeds, steps, results and calls as RDF in terms of PROV-O.",
+)
 query_over_option = setting(
     "--over",
     multiple=True,
@@ -259,7 +272,18 @@ def open_graph(options: dict[str, Any], *, base: str | None = None) -> Knowledge
         embedder=options.get("embedder"),
         endpoint=endpoint_of(options),
         engine=options.get("engine") or "auto",
+        facts=_facts_of(options),
     )
+
+
+def _facts_of(options: dict[str, Any]) -> str | SparqlEndpoint | None:
+    """What --facts names."""
+    facts: str | None = options.get("facts")
+    if not facts or not is_url(facts):
+        return facts
+    kind: Any = options.get("graph_kind") or ""
+    graph, timeout = options.get("default_graph") or "", options.get("sparql_timeout") or TIMEOUT
+    return SparqlEndpoint(facts, "", "", kind, graph, timeout, _most(options))
 
 
 def location_of(options: dict[str, Any]) -> Path | SparqlEndpoint:
@@ -276,6 +300,8 @@ def location_of(options: dict[str, Any]) -> Path | SparqlEndpoint:
             location = options["endpoint"]
     names = ("update_url", "store_url", "graph_kind", "default_graph")
     values: list[Any] = [options.get(name) or "" for name in names]
+    if is_url(options.get("facts") or ""):  # to which --graph-kind and --default-graph belong
+        values[2:] = "", ""
     update, store, kind, graph = values
     if isinstance(location, Path):
         if any(values) and _rank("kg") == _ARGUMENT:
@@ -322,8 +348,8 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 "--retriever",
                 default="sarag",
                 metavar="NAME[:KEY=VALUE]...",
-                help="sarag, sarag-paper, bm25, dense, rrf, khop or ppr. 'sarag strategies' lists "
-                "their keys.",
+                help="sarag, sarag-paper, bm25, dense, rrf, khop, ppr or kg-infused. 'sarag "
+                "strategies' lists their keys.",
             ),
             setting("--preset", help="The same as preset=NAME in --retriever (sarag-paper)."),
             setting("-k", "--k", type=int, help="The same as k=K in --retriever."),
@@ -393,7 +419,8 @@ def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 default="single",
                 metavar="NAME[:KEY=VALUE]...",
                 help="single, cot, decompose, sparql-cot, generic-cot, self-ask, closed-book, "
-                "route, sparql-grounded or sparql-typed. 'sarag strategies' lists their keys.",
+                "route, sparql-grounded, kg-infused, deepnote or sparql-typed. 'sarag strategies' "
+                "lists their keys.",
             ),
             setting(
                 "--context",

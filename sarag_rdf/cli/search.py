@@ -9,8 +9,10 @@ from typing import Any
 import click
 
 from sarag_rdf.cli.options import (
+    activation_option,
     embedder_option,
     embedding_endpoint_options,
+    facts_option,
     json_option,
     kg_option,
     open_graph,
@@ -31,19 +33,23 @@ NO_EVIDENCE = 3
 @click.argument("question")
 @kg_option
 @over_option
+@facts_option
 @sparql_options
 @retrieval_options
 @embedder_option
 @embedding_endpoint_options
 @click.option("--explain", is_flag=True, help="Show how each document was reached.")
 @json_option
+@activation_option
 @setting("--picture", type=click.Path(path_type=Path), help="Draw the activation: .html or .png.")
 def command(question: str, **options: Any) -> int:
     """Find the documents for a question, by spreading activation or another --retriever."""
     from sarag_rdf.cli.output import show_retrieved
 
+    check_activation(options["activation"])
     with open_graph(options) as kg:
         found = kg.search(question, **retriever_arguments(options))
+        write_activation(kg, found, options["activation"])
     if options["picture"]:
         write_picture(found, options["picture"])
     if options["as_json"]:
@@ -53,6 +59,28 @@ def command(question: str, **options: Any) -> int:
     else:
         show_retrieved(found, explain=options["explain"])
     return 0 if found.documents else NO_EVIDENCE
+
+
+def check_activation(path: Path | None) -> None:
+    """Raise `UsageError` for a file that could not be written after a long answer."""
+    from sarag_rdf.errors import UsageError
+
+    if path is None:
+        return
+    if path.suffix.lower() != ".trig":
+        raise UsageError(
+            f"{path}: an activation is written as TriG: give a name that ends in .trig"
+        )
+    if path.is_dir() or not path.resolve().parent.is_dir():
+        raise UsageError(f"cannot write {path}: name a file in an existing folder")
+
+
+def write_activation(kg: Any, found: Any, path: Path | None) -> None:
+    """Write how activation found documents or an answer, as TriG."""
+    if path is None:
+        return
+    path.write_bytes(kg.activation(found))
+    click.echo(f"sarag: activation written to {path}", err=True)
 
 
 def write_picture(found: Any, path: Path) -> None:

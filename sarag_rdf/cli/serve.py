@@ -16,6 +16,7 @@ import sarag_rdf
 from sarag_rdf.cli.options import (
     embedder_option,
     endpoint_of,
+    facts_option,
     kg_option,
     model_options,
     over_option,
@@ -121,6 +122,7 @@ _SECONDS = click.FloatRange(0.0, min_open=True)
 )
 @click.option("--public-url", default="", help="URL of the server behind a reverse proxy.")
 @over_option
+@facts_option
 @embedder_option
 @model_options("--model-timeout")
 def command(**options: Any) -> int:
@@ -170,6 +172,7 @@ def _graph_opener(settings: ServeSettings, options: dict[str, Any]) -> Callable[
         embedder=options["embedder"],
         endpoint=endpoint_of({**options, "timeout": options["model_timeout"]}),
         keep_vectors=settings.writable,
+        facts=options["facts"],
     )
 
 

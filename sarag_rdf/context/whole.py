@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from sarag_rdf.context.budget import Budget
 from sarag_rdf.options import MAX_COUNT, Options, budget_option, option
@@ -12,9 +14,12 @@ from sarag_rdf.types import Context, Excerpt, Retrieved, Section
 
 @dataclass(frozen=True, kw_only=True)
 class WholeOptions(Options):
-    """Options of `Whole`."""
+    """Options of `Whole`; the preset is the paper's context, which has no limits."""
 
     name = "whole"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"documents": MAX_COUNT, "relationships": MAX_COUNT}
+    }
     budget: int | None = budget_option(None)
     documents: int = option(10, "Maximum number of documents.", ge=1, le=MAX_COUNT)
     relationships: int = option(30, "Maximum number of relationships.", ge=0, le=MAX_COUNT)

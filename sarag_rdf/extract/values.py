@@ -14,7 +14,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
-from sarag_rdf.extract.units import CODES, CURRENCY, CURRENCY_WORDS, SYMBOLS, UNIT, UNIT_IRIS
+from sarag_rdf.ontology.units import CODES, CURRENCY, CURRENCY_WORDS, SYMBOLS, UNIT, UNIT_IRIS
 from sarag_rdf.types import Value
 
 ValueKind = Literal[

@@ -48,13 +48,18 @@ def imported_graphs(reader: GraphReader) -> list[Imported]:
     ]
 
 
-def select_parts(reader: GraphReader, over: Sequence[str] = ()) -> GraphReader:
+def select_parts(
+    reader: GraphReader, over: Sequence[str] = (), *, without: str = ""
+) -> GraphReader:
     """The reader of the parts in `over`; `ALL`, or an empty `over`, selects all parts.
 
-    Several parts are read with the links between them. Raises `UsageError` for an unknown name.
+    An empty `over` leaves out the imported graph `without`. Several parts are read with the links
+    between them. Raises `UsageError` for an unknown name.
     """
     imported = {i.name: i for i in imported_graphs(reader)}
     names = _part_names(over or [ALL], imported)
+    if not over and without != DOCUMENTS:
+        names = [name for name in names if name != without]
     if names == [DOCUMENTS]:
         return reader
     parts = [reader.own if name == DOCUMENTS else _part(reader, imported[name]) for name in names]

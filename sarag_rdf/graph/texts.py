@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, cast
 
+from pyoxigraph import Literal
+
 from sarag_rdf.graph.delta import Delta, Kind
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.types import Document, EntityType
@@ -15,6 +17,7 @@ MAX_PAGE_RELATIONSHIPS = 50
 """Relationships on a page, the first in the order of their texts."""
 MAX_PAGE_VALUES = 20
 """Literals on a page, such as dates and numbers, the first in the order of their texts."""
+_NO_TITLE = Literal("")
 _TYPES: dict[str, EntityType] = {
     node.value: cast("EntityType", name) for name, node in TYPE_CLASSES.items()
 }
@@ -54,7 +57,10 @@ def documents_of(reader: GraphReader, entities: Iterable[str]) -> dict[str, list
 def full_documents(reader: GraphReader, iris: Iterable[str]) -> dict[str, Document]:
     """Documents, and pages of imported entities (descriptions, literals, relationships), by IRI."""
     rows: defaultdict[str, list[Any]] = defaultdict(list)
-    for row in reader.rows_for("documents", iris):
+    wanted = frozenset(iris)
+    for row in reader.rows_for("documents", wanted):
+        rows[row[0].value].append(row)
+    for row in reader.imported.rows_for("passages", wanted):
         rows[row[0].value].append(row)
     pages = {iri for iri, page_rows in rows.items() if page_rows[0][4] is None}
     relationships: defaultdict[str, set[str]] = defaultdict(set)
@@ -66,7 +72,7 @@ def full_documents(reader: GraphReader, iris: Iterable[str]) -> dict[str, Docume
     return {
         iri: _page(iri, document_rows, relationships[iri], values[iri])
         if iri in pages
-        else _document(*document_rows[0])
+        else _document(*min(document_rows, key=lambda row: by_language(row[2] or _NO_TITLE)))
         for iri, document_rows in rows.items()
     }
 

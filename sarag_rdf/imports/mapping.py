@@ -8,8 +8,9 @@ given table are refused.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -17,13 +18,17 @@ from sarag_rdf.errors import InputError, UsageError
 
 MAX_BYTES = 1 << 20
 """Largest mapping in bytes."""
+_SUFFIXES = frozenset({".ttl", ".turtle", ".rml", ".yml", ".yaml", ".json", ".jsonld"})
 _COMPRESSED = frozenset({".gz", ".bz2", ".xz"})
 TermKind = Literal["iri", "literal", "blank"]
 
 
 @dataclass(frozen=True, slots=True)
 class MappingFile:
-    """The content of a mapping: RML in Turtle (``.ttl``), or YARRRML (``.yml``, ``.yaml``)."""
+    """The content of a mapping.
+
+    RML in Turtle (``.ttl``), YARRRML (``.yml``, ``.yaml``) or CSVW metadata (``.json``).
+    """
 
     name: str
     content: bytes
@@ -35,14 +40,21 @@ class MappingFile:
 
     @property
     def is_rml(self) -> bool:
-        """Whether the mapping is RML in Turtle, else YARRRML."""
+        """Whether the mapping is RML in Turtle."""
         return Path(self.name).suffix.lower() in (".ttl", ".turtle", ".rml")
+
+    @property
+    def is_csvw(self) -> bool:
+        """Whether the mapping is metadata of CSV on the Web; else it is YARRRML."""
+        return Path(self.name).suffix.lower() in (".json", ".jsonld")
 
     @classmethod
     def read(cls, path: Path) -> MappingFile:
         """Read a file; raises `UsageError` for one that is no mapping, or cannot be read."""
-        if path.suffix.lower() not in (".ttl", ".turtle", ".rml", ".yml", ".yaml"):
-            raise UsageError(f"{path} is no mapping: give RML (.ttl) or YARRRML (.yml)")
+        if path.suffix.lower() not in _SUFFIXES:
+            raise UsageError(
+                f"{path} is no mapping: give RML (.ttl), YARRRML (.yml) or CSVW metadata (.json)"
+            )
         if not path.is_file():
             raise UsageError(f"no such file: {path}")
         try:
@@ -59,7 +71,8 @@ class TermMap:
     """A term as constant texts and columns in turn: ``("https://x.org/", "id", "")``.
 
     Constants are at even places, columns at odd ones. In an IRI, the values of columns are encoded
-    if `is_template`, else the cell is the IRI.
+    if `is_template`, else the cell is the IRI; if `is_uri`, so are letters that are not ASCII.
+    Cells with a `separator` have several values.
     """
 
     parts: tuple[str, ...]
@@ -67,6 +80,8 @@ class TermMap:
     is_template: bool = False
     datatype: str = ""
     language: str = ""
+    is_uri: bool = False
+    separator: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -80,12 +95,35 @@ class TermMap:
 
 
 @dataclass(frozen=True, slots=True)
+class CellRule:
+    """How the cells of a column are read: an empty one is the default, some have no value.
+
+    `lexical` gives the lexical form of a value that is written in another format.
+    """
+
+    default: str = ""
+    nulls: frozenset[str] = frozenset({""})
+    lexical: Callable[[str], str] | None = None
+
+    def value(self, cell: str) -> str:
+        """The value of a cell, or an empty text for one without a value."""
+        text = cell.strip() or self.default
+        if text in self.nulls:
+            return ""
+        return self.lexical(text) if self.lexical and text else text
+
+
+@dataclass(frozen=True, slots=True)
 class TriplesMap:
-    """The subject that a row becomes, and its statements as pairs of predicate and object."""
+    """The subject that a row becomes, and its statements as pairs of predicate and object.
+
+    `cells` are the rules of columns whose cells are not values as they stand.
+    """
 
     name: str
     subject: TermMap
     statements: tuple[tuple[TermMap, TermMap], ...]
+    cells: Mapping[str, CellRule] = field(default_factory=dict)
 
     @property
     def terms(self) -> Iterator[TermMap]:
@@ -94,6 +132,16 @@ class TriplesMap:
         for predicate, object_ in self.statements:
             yield predicate
             yield object_
+
+
+_NOT_UNRESERVED = re.compile(r"[^A-Za-z0-9._~-]")
+
+
+def percent_encoded(text: str) -> str:
+    """A text with all but unreserved characters percent-encoded (RFC 6570, simple expansion)."""
+    return _NOT_UNRESERVED.sub(
+        lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), text
+    )
 
 
 def check_source(mapping: str, place: str, source: str, table: str) -> None:

@@ -75,8 +75,8 @@ class ImportOptions:
             raise UsageError(f"max_seconds is {self.max_seconds:g}: give a number above 0")
         if self.kind == "table" and self.mapping is None:
             raise UsageError(
-                "a table needs --mapping FILE: RML (.ttl) or YARRRML (.yml); --suggest-mapping "
-                "FILE writes one"
+                "a table needs --mapping FILE: RML (.ttl), YARRRML (.yml) or CSVW metadata "
+                "(.json); --suggest-mapping FILE writes one"
             )
         if self.mapping is not None and self.kind != "table":
             raise UsageError("--mapping applies only to tables: use --as table, or omit it")

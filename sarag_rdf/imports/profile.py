@@ -14,8 +14,11 @@ from sarag_rdf.ports import Table
 from sarag_rdf.resources import query_file
 from sarag_rdf.vocab import SARAG
 
-KINDS = ("wikibase", "skos", "rdf", "table")
-"""Kinds that a user can select; `wikibase-truthy` is detected, and a table becomes `rdf`."""
+KINDS = ("wikibase", "skos", "rdf", "table", "wikidata5m")
+"""Kinds that a user can select; `wikibase-truthy` is detected, and a table becomes `rdf`.
+
+`wikidata5m` becomes `wikibase`.
+"""
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
 _DC, _DCTERMS = "http://purl.org/dc/elements/1.1/", "http://purl.org/dc/terms/"

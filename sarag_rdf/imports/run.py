@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from pyoxigraph import Literal, NamedNode, Quad
 
@@ -21,6 +22,7 @@ from sarag_rdf.imports.profile import (
     profile_properties,
     used_properties,
 )
+from sarag_rdf.imports.wikidata5m import converted
 from sarag_rdf.ports import Change, GraphStore, Progress, Term, silent
 from sarag_rdf.rdf.child_parser import BLOCK
 from sarag_rdf.rdf.files import InputFile, PositionProgress, input_file
@@ -95,10 +97,29 @@ class ImportReport:
 def run_import(
     reader: GraphReader, location: str, options: ImportOptions, progress: Progress = silent
 ) -> ImportReport:
-    """Import a file or a URL. Raises `InputError`, `UsageError`, `StoreError`."""
+    """Import a file, a URL or a folder. Raises `InputError`, `UsageError`, `StoreError`."""
     if options.kind not in KINDS:
         raise UsageError(f"unknown kind '{options.kind}': use one of {', '.join(KINDS)}, sarag")
+    if options.kind == "wikidata5m":
+        folder = Path(location).expanduser()
+        name = import_name(options.name, folder.resolve().name)
+        with converted(folder, options.max_expansion, progress) as path:
+            as_wikibase = replace(options, kind="wikibase", name=name)
+            origin = folder.resolve().as_uri()
+            return _import_file(reader, str(path), as_wikibase, progress, origin)
+    return _import_file(reader, location, options, progress)
+
+
+def _import_file(
+    reader: GraphReader,
+    location: str,
+    options: ImportOptions,
+    progress: Progress,
+    origin: str = "",
+) -> ImportReport:
+    """`origin` is the IRI of what was converted into the file."""
     with input_file(location, options.max_expansion) as file:
+        file = replace(file, origin=origin or file.origin)
         name = import_name(options.name, file.name)
         record = ImportRecord(name, options.kind, file.origin, file.sha256, options.settings)
         before = record_of(stored_quads(reader, name), name)

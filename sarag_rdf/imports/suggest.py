@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sarag_rdf.errors import InputError
-from sarag_rdf.imports.table import LEXICAL, table_rows
+from sarag_rdf.imports.table import LEXICAL, normalized, table_rows
 from sarag_rdf.iris import namespace
 from sarag_rdf.ontology.literals import is_datatype
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.rdf.child_parser import MAX_SECONDS, run_in_child
 from sarag_rdf.rdf.files import InputFile, unpacked
-from sarag_rdf.vocab import DCTERMS, RDFS, XSD
+from sarag_rdf.vocab import DCTERMS, RDFS, SARAG, XSD
 
 MAX_ROWS = 20_000
 """Rows from which a mapping is suggested, the first of the table."""
@@ -31,16 +31,25 @@ MIN_SCORE = 0.6
 """Least similarity of a column and a property."""
 _BY_RANGE = 0.65
 """Similarity of a column that is called like the range of a property."""
+_BY_PREFIX = 0.7
+"""Similarity of a column whose name is short for that of a property: "lon" for "longitude"."""
+_SHORTEST = 3
+"""Letters of an abbreviation."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _STOP = frozenset("a an the of in on at by to for with is was were are has have had be as".split())
 _UNITS = frozenset("mm cm m km g kg t s min h l ml hz mw eur usd gbp c k percent".split())
 _SAME = {"year": "date", "day": "date", "organisation": "organization", "colour": "color"}
 _TIME_WORDS = frozenset("date year born died founded built made since released published".split())
 _NAME_WORDS = ("name", "title", "label")
-_ID_WORDS = frozenset("id identifier code key number nr no inventory accession qid".split())
+_ID_WORDS = frozenset(
+    "id identifier code key number nr no inventory accession qid ref reference uuid "
+    "isbn issn doi".split()
+)
 _TEXT_WORDS = frozenset("description notes note text abstract summary comment remarks".split())
 _LONG = 60
 """Mean length in characters from which a column is a text."""
+_PASSAGES = 400
+"""Mean length in characters from which a text becomes documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +96,7 @@ def _columns(file: InputFile) -> Iterator[tuple[Column, ...]]:
 def _column(name: str, values: Sequence[str]) -> Column:
     count = len(values) or 1
     fits = {
-        datatype: sum(bool(pattern.fullmatch(value)) for value in values) / count
+        datatype: sum(bool(pattern.fullmatch(normalized(v, datatype))) for v in values) / count
         for datatype, pattern in LEXICAL.items()
     }
     booleans = sum(value.lower() in ("true", "false", "yes", "no") for value in values) / count
@@ -155,7 +164,7 @@ class _Suggestion:
         self._known = (
             _prefixes_of(schema)
             | dict(prefixes)
-            | {"dcterms": DCTERMS.base, "rdfs": RDFS.base, "xsd": XSD.base}
+            | {"dcterms": DCTERMS.base, "rdfs": RDFS.base, "sarag": SARAG.base, "xsd": XSD.base}
         )
         self._used: set[str] = {"rdfs"}
         self._words = _ordered_words(stem)
@@ -249,6 +258,7 @@ class _Suggestion:
         class_words = self._words[-1:] + (self._class.label.split()[-1:] if self._class else [])
         texts = [c for c in self._columns if c.values and not _is_number(c)]
         texts = [c for c in texts if c.mean_length < _LONG and not c.is_a(XSD.anyURI.value)]
+        texts = [c for c in texts if not any(map(c.is_a, _DATES))]
         for word in _NAME_WORDS:  # "name" before "film name" before "river name"
             for allowed in ({word}, {word, *class_words}, {word, "full", "preferred", "display"}):
                 for column in texts:
@@ -277,10 +287,13 @@ class _Suggestion:
     # Properties
 
     def _matched(self, columns: Sequence[Column]) -> dict[str, tuple[OntologyProperty, float]]:
-        """Column -> property and similarity; each property once, the most similar first."""
+        """Column -> property and similarity; each property once, the most similar first.
+
+        Of equally similar ones, a property with a domain comes first, as it fits the class.
+        """
         scored = sorted(
             (
-                (-score, number, property_.iri)
+                (-score, not property_.domains, number, property_.iri)
                 for number, column in enumerate(columns)
                 for property_ in self._schema.properties.values()
                 if self._admits(property_, column)
@@ -289,7 +302,7 @@ class _Suggestion:
         )
         matched: dict[str, tuple[OntologyProperty, float]] = {}
         given: set[str] = set()
-        for score, number, iri in scored:
+        for score, _, number, iri in scored:
             name = columns[number].name
             if name not in matched and iri not in given:
                 matched[name] = self._schema.properties[iri], -score
@@ -297,11 +310,21 @@ class _Suggestion:
         return matched
 
     def _similarity(self, column: Column, property_: OntologyProperty) -> float:
-        """By the names of a property, or of the things that it leads to."""
-        ranges = [self._schema.classes[r] for r in property_.ranges if r in self._schema.classes]
-        names = [name for r in ranges for name in (r.label, *r.alternatives)]
-        is_range = bool(property_.domains) and column.words in map(content_words, names)
+        """By the names of a property, or of the things that it leads to.
+
+        A property without a domain must be the only one that leads there.
+        """
+        is_range = column.words in self._range_words(property_) and (
+            bool(property_.domains)
+            or [p for p in self._schema.properties.values() if column.words in self._range_words(p)]
+            == [property_]
+        )
         return max(_similarity(column, property_), _BY_RANGE if is_range else 0.0)
+
+    def _range_words(self, property_: OntologyProperty) -> list[frozenset[str]]:
+        """The words of each name of the classes that a property leads to."""
+        ranges = [self._schema.classes[r] for r in property_.ranges if r in self._schema.classes]
+        return [content_words(name) for r in ranges for name in (r.label, *r.alternatives)]
 
     def _admits(self, property_: OntologyProperty, column: Column) -> bool:
         """Whether the class and the values of a column fit a property."""
@@ -349,6 +372,9 @@ class _Suggestion:
         return f"ex:{slug}/{_reference(column.name)}~iri"
 
     def _unmatched(self, column: Column) -> _Line:
+        if column.mean_length >= _PASSAGES:
+            self._used.add("sarag")
+            return _Line("sarag:text", _reference(column.name))
         if column.words & _TEXT_WORDS or column.mean_length >= _LONG:
             self._used.add("dcterms")
             return _Line("dcterms:description", _reference(column.name))
@@ -409,9 +435,18 @@ def _similarity(column: Column, property_: OntologyProperty) -> float:
     phrases = property_.phrases
     return max(
         [_overlap(column.words, content_words(name)) for name in names]
-        + [0.85 * _overlap(column.words, content_words(phrase)) for phrase in phrases],
+        + [0.85 * _overlap(column.words, content_words(phrase)) for phrase in phrases]
+        + [_BY_PREFIX for name in names if _is_short_for(column.words, content_words(name))],
         default=0.0,
     )
+
+
+def _is_short_for(left: frozenset[str], right: frozenset[str]) -> bool:
+    """Whether both are one word, of which the first is the beginning of the other."""
+    if len(left) != 1 or len(right) != 1:
+        return False
+    (short,), (word,) = left, right
+    return len(short) >= _SHORTEST and word.startswith(short)
 
 
 def _overlap(left: frozenset[str], right: frozenset[str]) -> float:

@@ -1,7 +1,8 @@
 """Tables (CSV, TSV) as triples, row by row, as a mapping says.
 
 Works in constant memory: a table may have any number of rows. Empty cells give no statement. A cell
-that does not fit the datatype or is no IRI becomes a text, and is reported.
+that does not fit the datatype or is no IRI becomes a text, and is reported. A text about a thing
+(``sarag:text``) becomes documents about it.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO
 
 from sarag_rdf.errors import InputError
-from sarag_rdf.imports.mapping import MappingFile, TermMap, TriplesMap
+from sarag_rdf.imports.csvw import ROW, SOURCE_ROW, read_csvw
+from sarag_rdf.imports.mapping import CellRule, MappingFile, TermMap, TriplesMap, percent_encoded
 from sarag_rdf.imports.rml import read_rml
-from sarag_rdf.iris import sha256_hex
+from sarag_rdf.iris import Minter, sha256_hex
 from sarag_rdf.rdf.child_parser import StatementBlock
 from sarag_rdf.rdf.files import READ_ERRORS, InputFile, unpacked
-from sarag_rdf.vocab import XSD
+from sarag_rdf.sentences import word_windows
+from sarag_rdf.vocab import RDF, SARAG, XSD
 
 MAX_CELL = 16 << 20
 """Largest cell in characters."""
@@ -28,12 +31,20 @@ _DELIMITERS = (",", ";", "\t")
 _TABS = frozenset({".tsv", ".tab"})
 _Row = list[str]
 _Make = Callable[[_Row, int], str | None]
+_Value = Callable[[_Row], str | None]
+_Split = Callable[[_Row], Iterator[_Row]]
+_Texts = list[tuple[_Value, str]]
+"""Functions that give the texts about the thing of a row, each with its language."""
 
 
-def read_mapping(mapping: MappingFile, table: str) -> tuple[TriplesMap, ...]:
+def read_mapping(
+    mapping: MappingFile, table: str, header: Sequence[str] = ()
+) -> tuple[TriplesMap, ...]:
     """The triples maps of a mapping of the table with this name; raises `InputError`."""
     if mapping.is_rml:
         return read_rml(mapping, table)
+    if mapping.is_csvw:
+        return read_csvw(mapping, table, header)
     from sarag_rdf.imports.yarrrml import read_yarrrml  # PyYAML, which searches do not load
 
     return read_yarrrml(mapping, table)
@@ -46,26 +57,33 @@ def table_blocks(
 
     The last block has the warnings. Raises `InputError`.
     """
-    maps = read_mapping(mapping, file.name)
+    maps = () if mapping.is_csvw else read_mapping(mapping, file.name)
     with unpacked(file) as (stream, raw):
         rows = table_rows(file, stream)
         _, header = next(rows)
+        if mapping.is_csvw:
+            maps = read_mapping(mapping, file.name, header)
+            rows, header = _ruled(rows, header, maps), [*header, ROW, SOURCE_ROW]
         misfits = Misfits()
         compiled = [_compiled(m, header, mapping.name, file, genid, misfits) for m in maps]
+        minter = Minter(genid.removesuffix("genid/"))
         lines: list[str] = []
         used = frozenset(p.parts[0] for m in maps for p, _ in m.statements if p.is_constant)
         for number, row in rows:
-            for subject_of, statements in compiled:
+            for subject_of, statements, texts in compiled:
                 subject = subject_of(row, number)
                 if subject is None:
                     continue
-                for predicate_of, object_of in statements:
-                    object_ = object_of(row, number)
-                    if object_ is None:
-                        continue
-                    predicate = predicate_of(row, number)
-                    if predicate is not None:
-                        lines.append(f"{subject} {predicate} {object_} .\n")
+                for text_of, language in texts:
+                    lines += _passages(minter, subject, text_of(row), language)
+                for predicate_of, object_of, split in statements:
+                    for part in (row,) if split is None else split(row):
+                        object_ = object_of(part, number)
+                        if object_ is None:
+                            continue
+                        predicate = predicate_of(row, number)
+                        if predicate is not None:
+                            lines.append(f"{subject} {predicate} {object_} .\n")
             if len(lines) >= size:
                 yield StatementBlock("".join(lines).encode(), len(lines), raw.tell(), used)
                 lines = []
@@ -158,8 +176,8 @@ def _compiled(
     file: InputFile,
     genid: str,
     misfits: Misfits,
-) -> tuple[_Make, list[tuple[_Make, _Make]]]:
-    """Functions that make the terms of a row as N-Triples."""
+) -> tuple[_Make, list[tuple[_Make, _Make, _Split | None]], _Texts]:
+    """Functions that make the terms of a row as N-Triples, and give the texts about it."""
     known = {name: place for place, name in enumerate(header)}
     for term in map_.terms:
         missing = [column for column in term.columns if column not in known]
@@ -172,9 +190,91 @@ def _compiled(
     def make(term: TermMap, *, is_object: bool = False) -> _Make:
         return _term_maker(term, known, file, genid, misfits if is_object else None)
 
-    return make(map_.subject), [
-        (make(predicate), make(object_, is_object=True)) for predicate, object_ in map_.statements
+    statements: list[tuple[_Make, _Make, _Split | None]] = []
+    texts: _Texts = []
+    for predicate, object_ in map_.statements:
+        if predicate.parts != (SARAG.text.value,):
+            split = _splitter(object_, known, map_.cells) if object_.separator else None
+            statements.append((make(predicate), make(object_, is_object=True), split))
+        elif object_.kind == "literal" and not object_.datatype:
+            texts.append((_value_maker(object_, known), object_.language))
+        else:
+            raise InputError(
+                f"{mapping}, {map_.name}: the value of sarag:text is a text, without a datatype"
+            )
+    return make(map_.subject), statements, texts
+
+
+def _ruled(
+    rows: Iterator[tuple[int, _Row]], header: Sequence[str], maps: Sequence[TriplesMap]
+) -> Iterator[tuple[int, _Row]]:
+    """Rows whose cells are values, by the rules of their columns, with the numbers of the row.
+
+    Cells with several values are left as they are.
+    """
+    several = {
+        c for m in maps for _, object_ in m.statements if object_.separator for c in object_.columns
+    }
+    rules = [
+        (place, map_.cells[name])
+        for map_ in maps[:1]
+        for place, name in enumerate(header)
+        if name in map_.cells and name not in several
     ]
+    for count, (number, row) in enumerate(rows, 1):
+        for place, rule in rules:
+            row[place] = rule.value(row[place])
+        yield number, [*row, str(count), str(count + 1)]
+
+
+def _splitter(term: TermMap, known: dict[str, int], cells: Mapping[str, CellRule]) -> _Split:
+    """A function from a row to one row for each of the values in a cell."""
+    (column,) = set(term.columns)
+    place, rule = known[column], cells.get(column, CellRule())
+
+    def split(row: _Row) -> Iterator[_Row]:
+        whole = row[place].strip() or rule.default
+        if whole in rule.nulls:
+            return
+        for part in dict.fromkeys(whole.split(term.separator)):
+            yield [*row[:place], rule.value(part), *row[place + 1 :]]
+
+    return split
+
+
+def _passages(minter: Minter, subject: str, text: str | None, language: str) -> Iterator[str]:
+    """Documents about the thing of a row: windows of the words of a text, as in indexing."""
+    for begin, end in word_windows(text or ""):
+        passage = (text or "")[begin:end]
+        node = f"<{minter.document(subject[1:-1], begin, end, passage)}>"
+        literal = f'"{_escaped(passage)}"' + (f"@{language}" if language else "")
+        for property_, value in (
+            (RDF.type, str(SARAG.Document)),
+            (SARAG.text, literal),
+            (SARAG.beginIndex, f'"{begin}"^^{XSD.integer}'),
+            (SARAG.endIndex, f'"{end}"^^{XSD.integer}'),
+            (SARAG.about, subject),
+            (SARAG.describes, subject),
+        ):
+            yield f"{node} {property_} {value} .\n"
+
+
+def _value_maker(term: TermMap, known: dict[str, int]) -> _Value:
+    """A function from a row to the text of a term, or None if a cell is empty."""
+    pieces = [(known[c], text) for c, text in zip(term.columns, term.parts[2::2], strict=True)]
+    start = term.parts[0]
+    encoded = percent_encoded if term.is_uri else _encoded if term.is_template else str
+
+    def value(row: _Row) -> str | None:
+        text = start
+        for place, constant in pieces:
+            cell = row[place].strip()
+            if not cell:
+                return None
+            text += encoded(cell) + constant
+        return text
+
+    return value
 
 
 def _term_maker(
@@ -184,18 +284,7 @@ def _term_maker(
     if term.is_constant:
         constant = f"<{term.parts[0]}>" if term.kind == "iri" else _literal(term.parts[0], term)
         return lambda *_: constant
-    pieces = [(known[c], text) for c, text in zip(term.columns, term.parts[2::2], strict=True)]
-    start = term.parts[0]
-
-    def value(row: _Row) -> str | None:
-        text = start
-        for place, constant in pieces:
-            cell = row[place].strip()
-            if not cell:
-                return None
-            text += (_encoded(cell) if term.is_template else cell) + constant
-        return text
-
+    value = _value_maker(term, known)
     if term.kind == "literal":
         return _literal_maker(term, value, misfits)
 
@@ -215,9 +304,7 @@ def _term_maker(
     return iri
 
 
-def _literal_maker(
-    term: TermMap, value: Callable[[_Row], str | None], misfits: Misfits | None
-) -> _Make:
+def _literal_maker(term: TermMap, value: _Value, misfits: Misfits | None) -> _Make:
     fits = LEXICAL.get(term.datatype)
     name = term.datatype.replace(XSD.base, "xsd:")
 
@@ -226,7 +313,7 @@ def _literal_maker(
         if text is None:
             return None
         if fits is not None:
-            text = _normalized(text, term.datatype)
+            text = normalized(text, term.datatype)
             if not fits.fullmatch(text):
                 if misfits is not None:
                     misfits.add(", ".join(term.columns), name, text, line)
@@ -242,7 +329,8 @@ def _literal(text: str, term: TermMap) -> str:
     return f'"{_escaped(text)}"' + (f"^^<{term.datatype}>" if term.datatype else "")
 
 
-def _normalized(text: str, datatype: str) -> str:
+def normalized(text: str, datatype: str) -> str:
+    """A cell in the lexical form of a datatype, where tables often have another one."""
     if datatype == XSD.boolean.value:
         return {"yes": "true", "no": "false"}.get(text.lower(), text.lower())
     if datatype == XSD.dateTime.value:

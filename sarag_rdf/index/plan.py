@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -32,6 +31,7 @@ from sarag_rdf.read import (
 from sarag_rdf.read.language import is_tag
 from sarag_rdf.read.reader import STDIN
 from sarag_rdf.read.text import clean, clean_line, text_problem
+from sarag_rdf.sentences import word_windows
 from sarag_rdf.types import Document, Method, Source
 
 Input = Source | InputProblem | Duplicate
@@ -190,18 +190,13 @@ def _read_states(reader: GraphReader, sources: Iterable[str]) -> dict[str, Sourc
     }
 
 
-_WORD = re.compile(r"\S+")
-
-
 def chunk(
     source: Source, source_iri: str, minter: Minter, *, words: int = 500, overlap: int = 200
 ) -> list[Document]:
     """Split a source into windows of `words` words, each of which overlaps the previous one.
 
-    Consecutive windows share `overlap` words. Words are separated by white space, and a window
-    starts and ends with a word. The last window ends with the last word of the text and may be
-    shorter; no window is contained in the previous one. A text without words has no documents.
-    Raises `UsageError` for fewer than one word, or an overlap outside ``[0, words)``.
+    The windows are those of `word_windows`; a text without words has no documents. Raises
+    `UsageError` for fewer than one word, or an overlap outside ``[0, words)``.
     """
     if words < 1:
         raise UsageError(f"chunk size is {words} words: give at least 1")
@@ -210,10 +205,8 @@ def chunk(
             f"an overlap of {overlap} words is out of range for chunks of {words} words: "
             f"give a number from 0 to {words - 1}"
         )
-    spans = [match.span() for match in _WORD.finditer(source.text)]
     documents = []
-    for first in range(0, max(len(spans) - overlap, min(len(spans), 1)), words - overlap):
-        begin, end = spans[first][0], spans[min(first + words, len(spans)) - 1][1]
+    for begin, end in word_windows(source.text, words, overlap):
         text = source.text[begin:end]
         iri = minter.document(source_iri, begin, end, text)
         documents.append(Document(iri, source_iri, source.title, text, begin, end, source.language))

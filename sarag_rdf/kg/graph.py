@@ -9,6 +9,7 @@ from typing import IO, Any, Self
 
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import EmptyGraphError
+from sarag_rdf.export.activation import activation_trig
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
@@ -226,7 +227,8 @@ class KnowledgeGraph:
     ) -> ImportReport:
         """Import a file or URL as a read-only graph beside the documents.
 
-        `kind` is ``wikibase``, ``skos``, ``rdf`` or ``table``; `options` are those of
+        `kind` is ``wikibase``, ``skos``, ``rdf``, ``table``, or ``wikidata5m`` for the folder of
+        its files; `options` are those of
         `ImportOptions`, with the path of a `mapping`. With `embed` the vectors are computed at
         once, else by the first search.
         """
@@ -427,6 +429,15 @@ class KnowledgeGraph:
         export.export_wikibase(
             self.session, format_, output, over=over, typed=typed, table=table, **settings
         )
+
+    def activation(self, found: Retrieved | Answer) -> bytes:
+        """How activation found documents, or an answer, as TriG: a named graph of its own.
+
+        Seeds, steps, results, searches and calls are described in PROV-O. The same search gives
+        the same bytes; ``ontology/activation-shapes.ttl`` says what they must contain.
+        """
+        with self.session.read() as snapshot:
+            return activation_trig(found, snapshot.reader.minter)
 
     def describe(self, dumps: Sequence[str] = (), endpoint: str = "", **description: str) -> bytes:
         """VoID, DCAT and PROV as Turtle; `dumps` are ``URL=FORMAT`` or ``FILE=FORMAT``.

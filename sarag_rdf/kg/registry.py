@@ -6,6 +6,7 @@ A strategy is added by a class with `options` in a file of its own, and one line
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,10 @@ from sarag_rdf.ports import (
 from sarag_rdf.reason.closed_book import ClosedBook
 from sarag_rdf.reason.cot import Cot
 from sarag_rdf.reason.decompose import Decompose
+from sarag_rdf.reason.deepnote import DeepNote
 from sarag_rdf.reason.generic_cot import GenericCot
 from sarag_rdf.reason.grounding import Grounder
+from sarag_rdf.reason.kg_infused import KgInfused
 from sarag_rdf.reason.route import Route
 from sarag_rdf.reason.self_ask import SelfAsk
 from sarag_rdf.reason.single import Single
@@ -49,6 +52,7 @@ from sarag_rdf.reason.sparql_typed import SparqlTyped
 from sarag_rdf.reason.typed_graph import TypedGraph
 from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
+from sarag_rdf.retrieve.kg_infused import KgInfusedSearch
 from sarag_rdf.retrieve.khop import Khop
 from sarag_rdf.retrieve.ppr import Ppr
 from sarag_rdf.retrieve.rrf import Rrf
@@ -65,6 +69,7 @@ RETRIEVERS: dict[str, Any] = {
     "rrf": Rrf,
     "khop": Khop,
     "ppr": Ppr,
+    "kg-infused": KgInfusedSearch,
 }
 CONTEXTS: dict[str, Any] = {"whole": Whole, "selected": Selected, "graph-walk": GraphWalk}
 REASONERS: dict[str, Any] = {
@@ -77,6 +82,8 @@ REASONERS: dict[str, Any] = {
     "closed-book": ClosedBook,
     "route": Route,
     "sparql-grounded": SparqlGrounded,
+    "kg-infused": KgInfused,
+    "deepnote": DeepNote,
     "sparql-typed": SparqlTyped,
 }
 EXTRACTORS: dict[str, Any] = {
@@ -95,6 +102,9 @@ _FROM_VIEW: dict[Any, Callable[[GraphView], tuple[Any, ...]]] = {
     Selected: lambda view: (view.vectors.embedder, view.word_index),
     GraphWalk: lambda view: (view.reader,),
     SparqlGrounded: lambda view: (Grounder(view),),
+    KgInfused: lambda view: (view.facts,),
+    SelfAsk: lambda view: (view.facts,),
+    DeepNote: lambda view: (view.facts,),
     SparqlTyped: lambda view: (TypedGraph(view),),
 }
 """Constructor arguments that a class takes from the graph, before its options."""
@@ -141,6 +151,7 @@ def make_llm(endpoint: ModelEndpoint | None, cache: Path | None) -> LLM:
         price_in=endpoint.price_in,
         price_out=endpoint.price_out,
         temperature=endpoint.temperature,
+        top_p=endpoint.top_p,
         seed=endpoint.seed,
         max_reply=endpoint.max_reply,
         loading_wait=endpoint.loading_wait,
@@ -199,11 +210,16 @@ def make_extractor(
     raise UsageError("openie needs a file: write openie:FILE")
 
 
-def make_view(reader: GraphReader, vectors: GraphVectors, engine: Engine = "auto") -> GraphView:
-    """What retrievers read."""
+def make_view(
+    reader: GraphReader,
+    vectors: GraphVectors,
+    engine: Engine = "auto",
+    facts: GraphView | None = None,
+) -> GraphView:
+    """What retrievers read; see `GraphView`."""
     from sarag_rdf.vectors.bm25 import Bm25Index
 
-    return GraphView(reader, vectors, Bm25Index, engine=engine)
+    return GraphView(reader, vectors, Bm25Index, engine=engine, facts=facts)
 
 
 def make_retriever(
@@ -259,6 +275,8 @@ def make_gather(retriever: Retriever, builder: ContextBuilder) -> Gather:
 
     def gather(query: Query) -> Evidence:
         retrieved = retriever.retrieve(query)
+        if query.limit is not None:
+            retrieved = replace(retrieved, documents=retrieved.documents[: query.limit])
         return Evidence(retrieved, builder.build(retrieved))
 
     return gather

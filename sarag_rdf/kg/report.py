@@ -122,6 +122,8 @@ def answer_to_dict(answer: Answer) -> dict[str, Any]:
         "evidence": retrieved_to_dict(answer.retrieved),
         "contexts": [context_to_dict(evidence.context) for evidence in answer.evidence],
         "trace": [asdict(stage) for stage in answer.trace],
+        "activations": [asdict(activation) for activation in answer.activations],
+        "model": answer.model,
     }
 
 

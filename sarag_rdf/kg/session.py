@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from sarag_rdf.derive.entailment import refresh_entailment
-from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
+from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint, is_url
 from sarag_rdf.errors import DiskFullError, SaragError, UsageError
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import Meta, read_meta
@@ -27,11 +27,18 @@ from sarag_rdf.retrieve.view import Engine, GraphView
 class Snapshot:
     """One state of a graph, and everything that is computed from that state when first needed."""
 
-    def __init__(self, reader: GraphReader, over: Sequence[str], vectors: Vectors) -> None:
-        """`over` names the parts that are searched; none means all."""
+    def __init__(
+        self,
+        reader: GraphReader,
+        over: Sequence[str],
+        vectors: Vectors,
+        facts: Facts | None = None,
+    ) -> None:
+        """`over` names the parts that are searched; none means all but that of the `facts`."""
         self.reader = reader
         self._over = over
         self._vectors = vectors
+        self._facts = facts
         self._view: GraphView | None = None
         self._lock = threading.Lock()
 
@@ -47,7 +54,10 @@ class Snapshot:
     @cached_property
     def searched(self) -> GraphReader:
         """The reader of the parts that are searched; raises `UsageError` for an unknown part."""
-        return select_parts(self.reader, self._over) if self.reader.over is None else self.reader
+        if self.reader.over is not None:
+            return self.reader
+        without = self._facts.part if self._facts is not None else ""
+        return select_parts(self.reader, self._over, without=without)
 
     @property
     def view(self) -> GraphView:
@@ -57,8 +67,42 @@ class Snapshot:
         """
         with self._lock:
             if self._view is None:
-                self._view = self._vectors.view(self.searched)
+                facts = self._facts.view(self.reader) if self._facts is not None else None
+                self._view = self._vectors.view(self.searched, facts)
             return self._view
+
+
+class Facts:
+    """The graph whose statements are activated: a part of the graph, or a SPARQL endpoint."""
+
+    def __init__(self, where: str | SparqlEndpoint, vectors: Vectors) -> None:
+        """`where` is a part's name, an endpoint or its URL; `vectors` are those of the graph."""
+        is_part = isinstance(where, str) and not is_url(where)
+        self.part = str(where) if is_part else ""
+        self._location = None if is_part else location_of(where)
+        self._vectors = vectors
+
+    def view(self, reader: GraphReader) -> GraphView:
+        """What is read of it beside the graph of `reader`, with the embedding model of that graph.
+
+        Raises `UsageError` for an unknown part, `EmptyGraphError`, `StoreError`.
+        """
+        meta = read_meta(reader.store)
+        model = meta.embedding_model if meta else ""
+        if self._location is None:
+            if reader.over is not None:
+                raise UsageError(
+                    f"no such graph at the endpoint: '{self.part}': name another endpoint's URL "
+                    "with --facts, or none"
+                )
+            return self._vectors.facts(select_parts(reader, [self.part]), model)
+        store = self._location.open()
+        foreign = self._location.foreign_part(store)
+        meta = read_meta(store) if foreign is None else None
+        minter = Minter(meta.base) if meta else Minter()
+        over = (foreign,) if foreign is not None else None
+        vectors = self._vectors.elsewhere(self._location.cache)
+        return vectors.facts(GraphReader(store, minter, over), model)
 
 
 class Session:
@@ -81,6 +125,7 @@ class Session:
         engine: Engine = "auto",
         vectors: ChooseVectors | None = None,
         keep_vectors: bool = True,
+        facts: str | SparqlEndpoint | None = None,
     ) -> None:
         """See `sarag_rdf.open`."""
         self.location = location_of(location)
@@ -89,6 +134,7 @@ class Session:
         cache = self.location.cache
         self.models = Models(cache, embedder, endpoint, llm, writable_cache=keep_vectors)
         self.vectors = Vectors(cache, self.models, engine, vectors)
+        self.facts = Facts(facts, self.vectors) if facts else None
         self._snapshot: Snapshot | None = None
         self._lock = threading.Lock()
 
@@ -155,7 +201,7 @@ class Session:
                 meta = read_meta(store)
                 reader = GraphReader(store, self._minter(meta))
                 missing_ok &= meta is None
-            snapshot = Snapshot(reader, self.over, self.vectors)
+            snapshot = Snapshot(reader, self.over, self.vectors, self.facts)
             if not missing_ok:  # else the graph may be created meanwhile
                 self._snapshot = snapshot
             return snapshot

@@ -61,9 +61,10 @@ class Vectors:
         self._choose = choose
         self._lock = threading.RLock()
 
-    def view(self, reader: GraphReader) -> GraphView:
+    def view(self, reader: GraphReader, facts: GraphView | None = None) -> GraphView:
         """Everything that retrievers read of the parts that `reader` reads.
 
+        `facts` is the view of the graph that statements are selected from, by default the same.
         Raises `EmptyGraphError`, `ModelMismatchError`, `ModelError`, `VectorStoreError`.
         """
         meta = read_meta(reader.store)
@@ -83,6 +84,27 @@ class Vectors:
             vectors = GraphVectors(reader, embedder, store, meta.revision, questions=questions)
             if not len(vectors.index("document")):
                 raise _empty()
+            return registry.make_view(reader, vectors, self._engine, facts)
+
+    def elsewhere(self, cache: Callable[[str], Path | None]) -> Vectors:
+        """The same for another graph, with its cache and with the same models."""
+        return Vectors(cache, self._models, self._engine, self._choose)
+
+    def facts(self, reader: GraphReader, model: str) -> GraphView:
+        """The view of a graph whose statements are activated, with vectors of the named model.
+
+        Nothing is embedded before it is needed: of pages and relationships, which may be far more
+        than descriptions, only what is read. Raises `ModelError`, `UsageError`.
+        """
+        meta = read_meta(reader.store) or Meta("")
+        with self._lock:
+            vectors = GraphVectors(
+                reader,
+                self._models.embedder(model),
+                self.store(reader),
+                meta.revision,
+                questions=self._models.question_embedder(model),
+            )
             return registry.make_view(reader, vectors, self._engine)
 
     def record_model(self, reader: GraphReader, *, tries: bool = True) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -38,6 +39,20 @@ def with_weights(
     names = TermNames("property or class", terms)
     found = {names.resolve(name): check_weight(name, weight) for name, weight in weights.items()}
     return replace(query, weights=tuple(sorted(found.items())))
+
+
+_AFTER_WEIGHT = re.compile(r"=\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*(,)")
+
+
+def split_weights(text: str) -> list[str]:
+    """The parts of ``TERM=WEIGHT,TERM=WEIGHT``: a comma ends a part if a weight stands before it.
+
+    >>> split_weights("foaf:knows=2,http://example.org/a,b=0.5")
+    ['foaf:knows=2', 'http://example.org/a,b=0.5']
+    """
+    ends = [match.start(1) for match in _AFTER_WEIGHT.finditer(text)]
+    starts = [0, *(end + 1 for end in ends)]
+    return [text[begin:end] for begin, end in zip(starts, [*ends, len(text)], strict=True)]
 
 
 def parse_weights(texts: Iterable[str]) -> dict[str, float]:

@@ -66,6 +66,7 @@ class OpenAILLM:
         timeout: float = 120.0,
         max_retries: int = 4,
         temperature: float = 0.0,
+        top_p: float = 1.0,
         seed: int = 0,
         price_in: float = 0.0,
         price_out: float = 0.0,
@@ -79,6 +80,7 @@ class OpenAILLM:
         self._url = base_url
         self._model = model
         self._temperature = temperature
+        self._top_p = top_p
         self._seed = seed
         self._prices = (price_in, price_out)
         self._refused: frozenset[str] = frozenset()
@@ -98,7 +100,8 @@ class OpenAILLM:
     @property
     def settings(self) -> Mapping[str, str]:
         """What replies depend on besides model, prompt and schema."""
-        return {"temperature": str(self._temperature), "seed": str(self._seed)}
+        settings = {"temperature": str(self._temperature), "seed": str(self._seed)}
+        return settings if self._top_p == 1.0 else {**settings, "top_p": str(self._top_p)}
 
     def cost(self, tokens_in: int, tokens_out: int) -> float:
         """US dollars for so many tokens."""
@@ -212,6 +215,8 @@ class OpenAILLM:
         request: dict[str, Any] = {"model": self._model, room: max_tokens}
         if "temperature" not in refused:
             request["temperature"] = self._temperature
+        if self._top_p != 1.0 and "top_p" not in refused:
+            request["top_p"] = self._top_p
         if "seed" not in refused:
             request["seed"] = self._seed
         if "json_schema" in refused:

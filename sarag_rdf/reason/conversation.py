@@ -12,6 +12,7 @@ from sarag_rdf.json_schema import array_of, one_of, string
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.resources import render_prompt
 from sarag_rdf.types import (
+    Activation,
     Answer,
     Citation,
     Context,
@@ -64,15 +65,26 @@ class Conversation:
         self._evidence: list[Evidence] = []
         self._trace: list[Stage] = []
         self._usage = Usage()
+        self._activations: list[Activation] = []
 
     @property
     def question(self) -> str:
         """The question on one line."""
         return " ".join(self.query.text.split())
 
-    def gather(self, text: str | None = None) -> Evidence:
-        """Retrieve for the question, or for another text."""
+    @property
+    def last_step(self) -> int:
+        """The place of the last step in the trace."""
+        return len(self._trace) - 1
+
+    def remember(self, activation: Activation) -> None:
+        """Add the activation memory of the question, or of a sub-question."""
+        self._activations.append(activation)
+
+    def gather(self, text: str | None = None, *, limit: int | None = None) -> Evidence:
+        """Retrieve for the question, or for another text, at most `limit` documents."""
         query = self.query if text is None else replace(self.query, text=" ".join(text.split()))
+        query = query if limit is None else replace(query, limit=limit)
         evidence = self._gather(query)
         self.add(evidence)
         return evidence
@@ -107,11 +119,11 @@ class Conversation:
         reply = self._llm.complete(text, schema, name=prompt, max_tokens=max_tokens)
         self._usage += reply.usage
         data: dict[str, Any] = restored(reply.data)
-        self.say("call", prompt, data)
+        self._trace.append(Stage("call", prompt, data, text))
         return data
 
     def say(self, kind: Any, name: str, detail: Mapping[str, Any]) -> None:
-        """Add to the trace."""
+        """Add a retrieval or a note to the trace."""
         self._trace.append(Stage(kind, name, detail))
 
     def answer(
@@ -134,6 +146,8 @@ class Conversation:
             usage=self._usage,
             evidence=tuple(self._evidence),
             trace=tuple(self._trace),
+            activations=tuple(self._activations),
+            model=self._llm.model,
         )
 
     def answer_from(self, reply: Mapping[str, Any], context: Context, reasoning: str) -> Answer:
@@ -148,7 +162,7 @@ class Conversation:
 
     def _retrieved(self) -> Retrieved:
         for evidence in self._evidence:
-            if evidence.retrieved.query == self.query:
+            if evidence.retrieved.query.text == self.query.text:
                 return evidence.retrieved
         return Retrieved(self.query, "none", {}, (), (), (), (), Subgraph((), {}, ()))
 

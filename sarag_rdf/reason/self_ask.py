@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sarag_rdf.errors import UsageError
 from sarag_rdf.json_schema import object_of, string
 from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import Conversation, format_facts
+from sarag_rdf.reason.conversation import (
+    INSUFFICIENT,
+    Conversation,
+    abstains,
+    citations_of,
+    format_facts,
+)
+from sarag_rdf.reason.kg_infused import Infusion, KgInfusedOptions
 from sarag_rdf.reason.single import looked_up
+from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Answer, Citation, Query
 
 
@@ -23,20 +32,43 @@ class SelfAskOptions(Options):
         ge=1,
         le=MAX_HOPS,
     )
+    facts: bool = option(
+        False,
+        "Answer each follow-up question as kg-infused does, with statements of a knowledge graph.",
+    )
+    rounds: int = option(
+        2,
+        "Maximum number of rounds in which statements are selected for a follow-up question.",
+        ge=1,
+        le=MAX_HOPS,
+    )
     max_tokens: int = max_tokens_option(512)
 
 
 class SelfAsk:
     """At most `steps` follow-up questions, two calls each, and a call for the answer.
 
-    Stops early at an answer, or at a follow-up question that is empty or repeated.
+    Stops early at an answer, or at a follow-up question that is empty or repeated. With `facts` it
+    is the plug-in of KG-Infused RAG (its appendix G), with `rounds` + 6 calls for each of them.
     """
 
     options = SelfAskOptions
 
-    def __init__(self, gather: Gather, llm: LLM, options: SelfAskOptions | None = None) -> None:
+    def __init__(
+        self,
+        gather: Gather,
+        llm: LLM,
+        facts: GraphView | None = None,
+        options: SelfAskOptions | None = None,
+    ) -> None:
+        """`facts` is the view of the graph whose statements are selected, if they are."""
         self._gather, self._llm = gather, llm
         self._options = options or SelfAskOptions()
+        self._infusion: Infusion | None = None
+        if self._options.facts:
+            if facts is None:
+                raise UsageError("self-ask: facts=true needs a graph to select statements from")
+            self._infusion = Infusion(facts, KgInfusedOptions(rounds=self._options.rounds))
 
     def answer(self, query: Query) -> Answer:
         talk = Conversation(query, self._gather, self._llm)
@@ -56,7 +88,14 @@ class SelfAsk:
             repeated = any(fact["question"] == follow_up for fact in facts)
             if last or not reply["needs_follow_up"] or not follow_up or repeated:
                 break
-            found, cited = looked_up(talk, follow_up)
+            found, cited = self._looked_up(talk, follow_up)
             citations += cited
             facts.append({"question": follow_up, "answer": found})
         return talk.answer(final, reasoning=format_facts(facts), citations=citations)
+
+    def _looked_up(self, talk: Conversation, question: str) -> tuple[str, list[Citation]]:
+        if self._infusion is None:
+            return looked_up(talk, question)
+        note, context = self._infusion.note(talk, question)
+        answer = self._infusion.bare_answer(talk, note, question) if note else INSUFFICIENT
+        return answer, [] if abstains(answer) else citations_of(answer, context)

@@ -22,6 +22,7 @@ from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import (
     ActivatedEntity,
     Arrival,
+    EntityType,
     Link,
     Query,
     RankedDocument,
@@ -92,17 +93,24 @@ def retrieved(
     nodes |= {("document", document.iri) for document in documents}
     nodes |= {("entity", iri) for iri in explanation.activation}
     nodes |= {("entity", a.entity) for document in documents for a in document.arrivals}
-    labels = entity_labels(view.reader, (iri for kind, iri in nodes if kind == "entity"))
+    readers = (view.reader,) if view.facts is view else (view.reader, view.facts.reader)
+    entities_shown = [iri for kind, iri in nodes if kind == "entity"]
+    labels: dict[str, tuple[str, EntityType]] = {}
+    for reader in readers:
+        labels = entity_labels(reader, entities_shown) | labels
     texts = view.documents(iri for kind, iri in nodes if kind == "document")
     named = explanation.activation.keys()
     shown = {k.relationship for k in explanation.links if {k.subject, k.object} <= named}
     shown |= {k.relationship for k in explanation.relationships}
     shown |= {step.relationship for step in steps if step.kind == "related_to"}
-    sentences = {k: text for k, (text, _) in relationship_texts(view.reader, shown).items()}
+    sentences: dict[str, str] = {}
+    for reader in readers:
+        texts_here = relationship_texts(reader, shown)
+        sentences = {k: text for k, (text, _) in texts_here.items()} | sentences
 
     names = {iri: name for iri, (name, _) in labels.items()}
     names |= {iri: document.title or document.text[:60] for iri, document in texts.items()}
-    seeds = tuple(_described_seeds(view.reader, explanation.seeds, names))
+    seeds = tuple(_described_seeds(readers, explanation.seeds, names))
     names |= sentences
     if any(step.kind == SAME_AS.name for step in steps):
         names[SAME_AS.predicate] = "is the same as"
@@ -160,12 +168,13 @@ def weight_settings(view: GraphView, query: Query) -> dict[str, float | int | st
 
 
 def _described_seeds(
-    reader: GraphReader, seeds: Sequence[Seed], names: Mapping[str, str]
+    readers: Sequence[GraphReader], seeds: Sequence[Seed], names: Mapping[str, str]
 ) -> list[Seed]:
     """The seeds with their names, and the reasons why they are seeds."""
     descriptions = [seed.text for seed in seeds if seed.text not in ("", seed.node)]
     reasons = {
         iri.value: f"description: {text.value}"
+        for reader in readers
         for iri, text, _ in reader.rows_for("description-sources", descriptions)
     }
     reasons |= {seed.node: "document" for seed in seeds if seed.text == seed.node}

@@ -50,13 +50,13 @@ class Rrf:
         cosines = document_cosines(self._view, question)
         words = self._view.words.scores(query.text)
         k, limit, settings = self._options.k, self._options.limit, self._options.settings()
-        fused = 1.0 / (k + _ranks(cosines))
-        fused += np.where(words > 0.0, 1.0 / (k + _ranks(words.astype(np.float64))), 0.0)
+        fused = 1.0 / (k + ranks(cosines))
+        fused += np.where(words > 0.0, 1.0 / (k + ranks(words.astype(np.float64))), 0.0)
         documents = best_documents(self._view, fused, limit, similarities=cosines)
         return retrieved(self._view, query, "rrf", settings, documents)
 
 
-def _ranks(scores: Floats) -> Floats:
+def ranks(scores: Floats) -> Floats:
     """Rank of each document by descending score, from 1; ties in the order of rows."""
     ranks = np.empty(len(scores))
     ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)

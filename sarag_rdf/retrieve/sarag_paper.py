@@ -7,11 +7,15 @@ from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sarag_rdf.arrays import rows_of
+from sarag_rdf.graph.texts import relationship_texts
+from sarag_rdf.network.edges import Edges, Rows
 from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO, SAME_AS
 from sarag_rdf.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
 from sarag_rdf.retrieve.chains import Chain
@@ -55,14 +59,22 @@ class SaragPaperOptions(RetrieverOptions):
         0.5, "Cosine above which a relationship between activated entities is returned.",
         ge=-1.0, le=1.0,
     )  # fmt: skip
+    spreading: str = option(
+        "walk",
+        "How activation spreads: walk is Algorithm 1, breadth-first from each seed in turn; "
+        "synchronous is the formula of the text, n times for all entities at once.",
+        choices=("walk", "synchronous"),
+    )
 
 
 class SaragPaper:
     """SA-RAG as published; its thresholds suit an embedder whose cosines are high.
 
     Where the printed algorithm is not well-defined, negative weights are clipped at 0 and the
-    order is fixed (`rescale`, `spread_paper`). The result is ordered by similarity to the
-    question. An identity of two entities, in different graphs, is an edge of weight 1.
+    order is fixed (`rescale`, `spread_paper`). Relationships of equal subject, object and text,
+    such as those of overlapping chunks, are one arc, that of the first IRI. The result is ordered
+    by similarity to the question. An identity of two entities, in different graphs, is an edge of
+    weight 1.
     """
 
     options = SaragPaperOptions
@@ -85,6 +97,8 @@ class SaragPaper:
         names = {int(row): iris.entities[row] for row in inside}
         edges = relationships_among(step, inside)
         cosines = self._view.relationship_cosines(question, edges.statement)
+        distinct = self._distinct(edges, cosines)
+        edges, cosines = edges.take(distinct), cosines[distinct]
         links = tuple(
             Link(
                 iris.relationships[r],
@@ -112,7 +126,11 @@ class SaragPaper:
             (SAME_AS.name, SAME_AS.predicate, names[s], names[o], 1.0, 1.0) for s, o in identical
         ]
         starts = frozenset(seed.node for seed in seeds)
-        activation, transfers = spread_paper(both_ways(joined), starts)
+        arcs = both_ways(joined)
+        if options.spreading == "synchronous":
+            activation, transfers = spread_synchronously(arcs, starts, options.n)
+        else:
+            activation, transfers = spread_paper(arcs, starts)
         activated = frozenset(e for e, a in activation.items() if a > options.tau_a)
         relationships = sorted(
             (
@@ -157,6 +175,26 @@ class SaragPaper:
             ),
         )
 
+    def _distinct(self, edges: Edges, cosines: NDArray[np.float32]) -> Rows:
+        """The positions of relationships, of those with equal ends and text only the first.
+
+        Equal texts have equal cosines, so that few texts are read.
+        """
+        groups: defaultdict[tuple[int, int, float], list[int]] = defaultdict(list)
+        ends, rounded = edges.pairs().tolist(), cosines.astype(np.float64).round(5).tolist()
+        for position, ((subject, object_), cosine) in enumerate(zip(ends, rounded, strict=True)):
+            groups[subject, object_, cosine].append(position)
+        several = [position for group in groups.values() if len(group) > 1 for position in group]
+        iris = {p: self._view.iris.relationships[int(edges.statement[p])] for p in several}
+        texts = relationship_texts(self._reader, iris.values())
+        seen: set[tuple[int, int, str]] = set()
+        copies: set[int] = set()
+        for position in sorted(several, key=iris.__getitem__):
+            key = (*ends[position], texts.get(iris[position], (iris[position], ""))[0])
+            copies |= {position} if key in seen else set()
+            seen.add(key)
+        return np.array([p for p in range(len(ends)) if p not in copies], dtype=np.int64)
+
 
 def rescale(similarity: float, c: float) -> float:
     """The link weight ``(w - c) / (1 - c)``, clipped to [0, 1]; `c` lies in [0, 1).
@@ -181,13 +219,13 @@ def both_ways(
     """The outgoing edges of each entity, both ways, in a fixed order.
 
     Edges are given as (kind, relationship, subject, object, weight, weight from object to subject).
-    Loops and directions of weight 0 are left out; parallel edges stay parallel.
+    Loops are left out. Edges of weight 0 pass nothing, but the walk goes over them, and so they
+    count in its order; parallel edges stay parallel.
     """
     outgoing: defaultdict[str, list[WeightedEdge]] = defaultdict(list)
     for kind, relationship, subject, object_, forward, backward in edges:
-        if subject != object_ and forward > 0.0:
+        if subject != object_:
             outgoing[subject].append(WeightedEdge(object_, relationship, forward, kind))
-        if subject != object_ and backward > 0.0:
             outgoing[object_].append(WeightedEdge(subject, relationship, backward, kind))
     return {entity: sorted(several) for entity, several in outgoing.items()}
 
@@ -217,7 +255,8 @@ def spread_paper(
     Each seed in turn is set to 1, and a breadth-first walk from it adds to every target ``weight
     * activation of the node``, bounded by 1; `visited` is reset for each seed, so that a node
     fires again. Returns the activation of all nodes that were reached, in [0, 1], and every
-    transfer, numbered from 0. The result depends on the order, which is therefore part of it.
+    transfer above 0, numbered from 0. The result depends on the order, which is therefore part of
+    it.
     """
     activation: dict[str, float] = {}
     transfers: list[Transfer] = []
@@ -233,13 +272,45 @@ def spread_paper(
             for target, relationship, weight, kind in edges.get(node, ()):
                 amount = weight * activation[node]
                 activation[target] = total = min(1.0, activation.get(target, 0.0) + amount)
-                transfers.append(
-                    Transfer(
-                        len(transfers), node, target, relationship, weight, amount, total, kind
-                    )
-                )
+                if amount > 0.0:
+                    transfer = (len(transfers), node, target, relationship, weight, amount, total)
+                    transfers.append(Transfer(*transfer, kind))
                 if target not in visited:
                     queue.append(target)
+    return activation, transfers
+
+
+def spread_synchronously(
+    edges: Mapping[str, Sequence[WeightedEdge]], seeds: Iterable[str], iterations: int
+) -> tuple[dict[str, float], list[Transfer]]:
+    """The formula of section 5.5, for all nodes at once: ``a_j = min(1, a_j + sum a_i w_ij)``.
+
+    Seeds begin with 1. Returns the activation of all nodes that were reached, in (0, 1], and every
+    transfer above 0, numbered by its iteration from 0. The order of seeds and edges is without
+    effect.
+    """
+    activation = dict.fromkeys(sorted(set(seeds)), 1.0)
+    transfers: list[Transfer] = []
+    for iteration in range(iterations):
+        passed = [
+            (node, edge, edge.weight * activation[node])
+            for node in sorted(activation)
+            for edge in edges.get(node, ())
+            if edge.weight > 0.0
+        ]
+        gained: defaultdict[str, list[float]] = defaultdict(list)
+        for _, edge, amount in passed:
+            gained[edge.target].append(amount)
+        totals = {
+            node: min(1.0, activation.get(node, 0.0) + fsum(amounts))
+            for node, amounts in gained.items()
+        }
+        for node, (target, relationship, weight, kind), amount in passed:
+            total = totals[target]
+            transfers.append(
+                Transfer(iteration, node, target, relationship, weight, amount, total, kind)
+            )
+        activation |= totals
     return activation, transfers
 
 

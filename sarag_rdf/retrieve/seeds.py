@@ -21,8 +21,22 @@ from sarag_rdf.types import Seed
 def nearest_seeds(
     reader: GraphReader, vectors: GraphVectors, question: Vector, k: int
 ) -> tuple[Seed, ...]:
-    """Seeds by falling similarity, each entity once, with its nearest description."""
-    nearest = vectors.index("description").nearest(question, k)
+    """Seeds of the k nearest texts, by falling similarity, each entity once with its nearest text.
+
+    Descriptions of equal text, such as those of overlapping chunks, count as one of the k.
+    """
+    index = vectors.index("description")
+    wanted = k + 1
+    while True:
+        nearest = index.nearest(question, min(wanted, len(index)))
+        found = reader.rows_for("description-sources", [iri for iri, _ in nearest])
+        texts = {iri: iri for iri, _ in nearest}
+        texts |= {iri.value: text.value for iri, text, _ in sorted(found, key=str)}
+        if len(set(texts.values())) > k or wanted >= len(index):
+            break
+        wanted *= 2
+    first = set(list(dict.fromkeys(texts[iri] for iri, _ in nearest))[:k])
+    nearest = [(iri, similarity) for iri, similarity in nearest if texts[iri] in first]
     described: defaultdict[str, list[str]] = defaultdict(list)
     for text, entity in reader.rows_for("described-entities", [iri for iri, _ in nearest]):
         described[text.value].append(entity.value)
@@ -31,6 +45,22 @@ def nearest_seeds(
         for entity in sorted(described[description]):
             seeds.setdefault(entity, Seed(entity, description, similarity))
     return tuple(seeds.values())
+
+
+def nearest_entities(
+    reader: GraphReader, vectors: GraphVectors, question: Vector, count: int
+) -> tuple[Seed, ...]:
+    """The `count` entities with the nearest descriptions, or all if there are fewer.
+
+    Several of the nearest descriptions may be of one entity, so that more of them are looked at
+    until the entities suffice.
+    """
+    size, k = len(vectors.index("description")), count
+    while True:
+        seeds = nearest_seeds(reader, vectors, question, min(k, size))
+        if len(seeds) >= count or k >= size:
+            return seeds[:count]
+        k *= 4
 
 
 class Topics:

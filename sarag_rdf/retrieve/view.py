@@ -41,8 +41,14 @@ class GraphView:
         word_index: Callable[[Sequence[str]], WordIndex],
         *,
         engine: Engine = "auto",
+        facts: GraphView | None = None,
     ) -> None:
-        """`engine` is where traversal takes place."""
+        """`engine` is where traversal takes place.
+
+        `facts` is the view of another graph whose statements are activated (KG-Infused RAG), if
+        it is not this one.
+        """
+        self.facts: GraphView = facts or self
         self.reader = reader
         self.vectors = vectors
         self.word_index = word_index

@@ -18,6 +18,7 @@ from sarag_rdf.serve.questions import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
     MAX_TEXT,
+    MAX_WEIGHTS,
     RETRIEVER_PARAMETERS,
     parameter_names,
 )
@@ -290,7 +291,7 @@ def _question_operations(method: Literal["search", "ask"]) -> Json:
     body = {
         "type": "object",
         "required": ["q"],
-        "properties": schemas,
+        "properties": {**schemas, "weights": _WEIGHTS_IN_BODY},
         "additionalProperties": False,
     }
     return {
@@ -325,11 +326,7 @@ def question_parameters(method: Literal["search", "ask"]) -> dict[str, Json]:
             "description": f"Named values of other options ({', '.join(presets)}).",
         },
         **{name: _merged(declared) for name, declared in RETRIEVER_PARAMETERS.items()},
-        "weights": {
-            "type": "string",
-            "description": "Activation weights of properties and classes, as TERM=WEIGHT,...; "
-            "weights are 0 to 4, and 0 cuts.",
-        },
+        "weights": _WEIGHTS,
         "reasoner": _strategy_schema(REASONERS, "single"),
         "context": _strategy_schema(CONTEXTS, "whole"),
         "budget": {
@@ -341,6 +338,29 @@ def question_parameters(method: Literal["search", "ask"]) -> dict[str, Json]:
     }
     schemas["limit"] |= {"maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
     return {name: schemas[name] for name in parameter_names(method)}
+
+
+_WEIGHTS_TEXT: Json = {"type": "string", "maxLength": MAX_TEXT}
+_WEIGHTS: Json = {
+    "type": "array",
+    "items": _WEIGHTS_TEXT,
+    "maxItems": MAX_WEIGHTS,
+    "description": "Activation weights of properties and classes as TERM=WEIGHT, from 0 to 4, "
+    "where 0 cuts; repeated or with commas between them. A comma that follows no weight is part "
+    "of a term.",
+}
+_WEIGHTS_IN_BODY: Json = {
+    "anyOf": [
+        {
+            "type": "object",
+            "additionalProperties": {"type": "number", "minimum": 0, "maximum": 4},
+            "maxProperties": MAX_WEIGHTS,
+        },
+        {key: value for key, value in _WEIGHTS.items() if key != "description"},
+        _WEIGHTS_TEXT,
+    ],
+    "description": f"{_WEIGHTS['description']} Also an object with the weight of each term.",
+}
 
 
 def _strategy_schema(table: Mapping[str, Any], default: str) -> Json:

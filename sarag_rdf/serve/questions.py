@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.kg.registry import RETRIEVERS, context_options, options_of, strategy
-from sarag_rdf.kg.weights import parse_weights
+from sarag_rdf.kg.weights import parse_weights, split_weights
 from sarag_rdf.options import (
     MAX_COUNT,
     Option,
@@ -29,6 +29,8 @@ from sarag_rdf.serve.jobs import QuestionJob, RequestError
 DEFAULT_LIMIT: Final = 10
 MAX_LIMIT: Final = MAX_COUNT
 """Documents that an answer has at most."""
+MAX_WEIGHTS: Final = 100
+"""Activation weights of one question that are given one by one."""
 MAX_TEXT: Final = 1000
 """Characters of a parameter other than the question."""
 
@@ -70,7 +72,7 @@ async def _answered(request: Request, method: Literal["search", "ask"]) -> Respo
         values = await _values(request, method)
         arguments: dict[str, Any] = {"retriever": _retriever(values)}
         if "weights" in values:
-            arguments["weights"] = parse_weights(str(values["weights"]).split(","))
+            arguments["weights"] = _weights(values["weights"])
         if method == "ask":
             arguments |= _reasoning(values)
         return await run(request, QuestionJob(method, values["q"], arguments), pool="questions")
@@ -83,10 +85,12 @@ async def _values(request: Request, method: Literal["search", "ask"]) -> dict[st
     values: dict[str, Any] = {}
     if request.method == "POST":
         values = _object(request, await read_body(request, _MOST_BODY))
+    in_body = frozenset(values)
     for name, value in await query_string(request):
-        if name in values:
+        repeated = name == "weights" and name not in in_body
+        if name in values and not repeated:
             raise RequestError(400, f"'{name}' is given more than once")
-        values[name] = value
+        values[name] = [*values.get(name, ()), value] if repeated else value
     if "question" in values and "q" not in values:
         values["q"] = values.pop("question")
     if not isinstance(values.get("q"), str) or not values["q"].strip():
@@ -98,8 +102,35 @@ async def _values(request: Request, method: Literal["search", "ask"]) -> dict[st
             400, f"unknown: {', '.join(unknown)}; the parameters are {', '.join(names)}"
         )
     for name, value in values.items():
-        _check(name, value)
+        if name == "weights":
+            _check_weights(value)
+        else:
+            _check(name, value)
     return values
+
+
+def _check_weights(value: Any) -> None:
+    """Text, a list of texts, or an object with a number for each term."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list | dict) or len(texts) > MAX_WEIGHTS:
+        raise RequestError(
+            400, f"'weights' must be text, or a list or object of at most {MAX_WEIGHTS} weights"
+        )
+    for text in texts:
+        if not isinstance(text, str):
+            raise RequestError(400, "'weights' has a part that is not text: write TERM=WEIGHT")
+        _check("weights", text)
+    if isinstance(value, dict):
+        for term, number in value.items():
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                raise RequestError(400, f"the weight of {term} must be a number")
+
+
+def _weights(value: str | list[str] | dict[str, float]) -> dict[str, float]:
+    if isinstance(value, dict):
+        return value
+    texts = [value] if isinstance(value, str) else value
+    return parse_weights(part for text in texts for part in split_weights(text))
 
 
 def _check(name: str, value: Any) -> None:

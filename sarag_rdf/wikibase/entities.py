@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -11,64 +11,42 @@ from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode, Triple
 
-from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader
+from sarag_rdf.graph.reader import BATCH, GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.terms import iri
 from sarag_rdf.vocab import OWL, RDFS
 from sarag_rdf.wikibase import model
+from sarag_rdf.wikibase.contents import ExportContents, SolutionRow
+from sarag_rdf.wikibase.literals import literal_snak
 from sarag_rdf.wikibase.model import Entity
 from sarag_rdf.wikibase.numbers import WikibaseIds, number
+from sarag_rdf.wikibase.ontology import TypedProperty, datatype_of, unit_texts
 from sarag_rdf.wikibase.own_properties import (
     CLASS_LABELS,
+    CLOSE_MATCH,
     CONFIDENCE,
     DIGEST,
     DOCUMENT,
+    EQUIVALENT_CLASS,
     EXACT_MATCH,
     INSTANCE_OF,
     ORIGINAL,
-    OWN_PROPERTIES,
     PHRASE,
     RELATED_TO,
     STATED_IN,
+    SUBCLASS_OF,
     TEXT,
     OwnProperty,
     canonical_phrase,
     phrase_key,
 )
+from sarag_rdf.wikibase.properties import PropertyBuilder, equal_predicates
 from sarag_rdf.wikibase.vocabulary import Vocabulary
 
 _NEVER = "1970-01-01T00:00:00Z"
-NO_LANGUAGE = "mul"
-"""Language code of Wikibase for labels without a language, or for all languages."""
 _SAME = frozenset(
     {"http://www.w3.org/2004/02/skos/core#exactMatch", "http://www.w3.org/2002/07/owl#sameAs"}
 )
-
-SolutionRow = tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CitedSource:
-    """A source of statements, with `title` and `digest` if known."""
-
-    title: Literal | None = None
-    digest: str = ""
-
-
-@dataclass(slots=True)
-class ExportContents:
-    """IRIs of all items and properties of an export.
-
-    `documents` maps documents to their sources, `properties` the properties of imported graphs to
-    their labels, and `phrases` canonical phrases to their most frequent spellings.
-    """
-
-    entities: list[str] = field(default_factory=list)
-    classes: set[str] = field(default_factory=set)
-    sources: dict[str, CitedSource] = field(default_factory=dict)
-    documents: dict[str, str] = field(default_factory=dict)
-    properties: dict[str, Literal | None] = field(default_factory=dict)
-    phrases: dict[str, Literal] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -79,6 +57,7 @@ class EntityRows:
     names: list[Literal] = field(default_factory=list)
     descriptions: list[Literal] = field(default_factory=list)
     statements: list[SolutionRow] = field(default_factory=list)
+    typed: list[SolutionRow] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +74,20 @@ class Export:
     added: tuple[tuple[str, str], ...]
     page_info: tuple[int, str]
 
-    def entities(self) -> Iterator[Entity]:
-        """All entity documents, read in batches; may be called repeatedly."""
-        yield from self._properties()
+    def entities(self, vocabulary: Vocabulary) -> Iterator[Entity]:
+        """All entity documents, read in batches; may be called repeatedly.
+
+        `vocabulary` has the IRIs of the items that are units.
+        """
+        builder = PropertyBuilder(self.reader.minter, self.contents, self.numbers)
+        for id_, content in builder.properties():
+            yield Entity(model.entity(id_, self.page_info, content))
         items = ItemBuilder(
-            self.reader.minter, self.contents, self.numbers, identity_links(self.reader)
+            self.reader.minter,
+            self.contents,
+            self.numbers,
+            identity_links(self.reader),
+            vocabulary,
         )
         names = iter(sorted(self.items(), key=lambda name: number(self.numbers[name])))
         while batch := list(islice(names, BATCH)):
@@ -110,7 +98,8 @@ class Export:
 
     def items(self) -> set[str]:
         """IRIs of all items."""
-        return {*self.contents.entities, *self.contents.classes, *self.contents.sources}
+        contents = self.contents
+        return {*contents.entities, *contents.classes, *contents.sources, *contents.units}
 
     def _entity_rows(self, batch: list[str]) -> dict[str, EntityRows]:
         rows = {name: EntityRows() for name in batch}
@@ -122,59 +111,10 @@ class Export:
             rows[iri(entity)].descriptions.append(text)
         for row in self.reader.rows_for("statements", batch):
             rows[iri(row[1])].statements.append(row)
+        if self.contents.typed:
+            for row in self.reader.select_provenance_for("typed-statements", batch):
+                rows[iri(row[1])].typed.append(row)
         return rows
-
-    def _properties(self) -> Iterator[Entity]:
-        """All properties; ids are added to equal labels, which Wikibase does not allow."""
-        minter = self.reader.minter
-        contents: dict[str, dict[str, Any]] = {}
-        for own in OWN_PROPERTIES:
-            contents[own.key(minter)] = self._own_property(own)
-        for name, label in self.contents.properties.items():
-            contents[name] = self._relation_property(name, label, target=name)
-        for canonical, label in self.contents.phrases.items():
-            name = phrase_key(minter, canonical)
-            contents[name] = self._relation_property(name, label)
-        used_labels: set[tuple[str, str]] = set()
-        for name in sorted(contents, key=lambda name: number(self.numbers[name])):
-            id_, content = self.numbers[name], contents[name]
-            for language, label in content["labels"].items():
-                if (language, label["value"]) in used_labels:
-                    label["value"] = f"{label['value'][: model.TEXT_LIMIT - len(id_) - 3]} ({id_})"
-                used_labels.add((language, label["value"]))
-            yield Entity(model.entity(id_, self.page_info, content))
-
-    def _own_property(self, own: OwnProperty) -> dict[str, Any]:
-        key = own.key(self.reader.minter)
-        return {
-            "datatype": own.datatype,
-            "labels": model.texts({"en": own.label}),
-            "descriptions": model.texts({"en": own.description}),
-            "claims": self._exact_match(key, own.term.value if own.term else ""),
-        }
-
-    def _relation_property(
-        self, key: str, label: Literal | None, *, target: str = ""
-    ) -> dict[str, Any]:
-        """A property of an imported graph, or of a frequent phrase."""
-        words = {} if label is None else {label.language or NO_LANGUAGE: label.value}
-        words = words or {NO_LANGUAGE: target.rpartition("/")[2].rpartition("#")[2]}
-        about = (
-            f"property {target}" if target else f"relationship in these words ({self.numbers[key]})"
-        )
-        return {
-            "datatype": "wikibase-item",
-            "labels": model.texts(words),
-            "descriptions": model.texts({"en": about}),
-            "claims": self._exact_match(key, target),
-        }
-
-    def _exact_match(self, key: str, target: str) -> dict[str, Any]:
-        if not target:
-            return {}
-        same = self.numbers[EXACT_MATCH.key(self.reader.minter)]
-        snak = model.string_snak(same, target, "url")
-        return model.claims([model.statement(self.numbers[key], (key, target), snak)])
 
 
 def prepare_export(reader: GraphReader, contents: ExportContents) -> Export:
@@ -183,30 +123,40 @@ def prepare_export(reader: GraphReader, contents: ExportContents) -> Export:
     The ids in `added` must be stored (`write_numbers`) before the export is written.
     """
     numbers, minter = WikibaseIds.read(reader), reader.minter
-    added = numbers.add("P", [own.key(minter) for own in OWN_PROPERTIES])
+    added = numbers.add("P", [own.key(minter) for own in contents.own_properties])
     added += numbers.add("P", sorted(contents.properties))
+    added += numbers.add("P", sorted(contents.typed, key=lambda key: _order(contents.typed[key])))
     added += numbers.add("P", [phrase_key(minter, canonical) for canonical in contents.phrases])
-    for group in (contents.classes, contents.sources, contents.entities):
+    for group in (contents.classes, contents.sources, contents.entities, contents.units):
         added += numbers.add("Q", sorted(group))
     ((runs, ended),) = reader.select_provenance("last-run")
     page_info = (max(1, int(runs.value)), ended.value if ended is not None else _NEVER)
     return Export(reader, contents, numbers, tuple(added), page_info)
 
 
+def _order(typed: TypedProperty) -> tuple[str, str]:
+    return typed.iri, typed.datatype
+
+
 def equivalences(export: Export, vocabulary: Vocabulary) -> Iterator[Triple]:
     """Equivalent properties of other vocabularies, which a Wikibase cannot express."""
     minter, numbers = export.reader.minter, export.numbers
-    for own in OWN_PROPERTIES:
+    for own in export.contents.own_properties:
         if own.term is not None:
             id_ = numbers[own.key(minter)]
             yield Triple(vocabulary.thing(id_), OWL.equivalentProperty, own.term)
             if own.predicate:
                 predicate = vocabulary.predicate(own.predicate, id_)
                 yield Triple(predicate, OWL.equivalentProperty, own.term)
-    for name in sorted(export.contents.properties):
-        id_, term = numbers[name], NamedNode(name)
-        yield Triple(vocabulary.thing(id_), OWL.equivalentProperty, term)
-        yield Triple(vocabulary.predicate("wdt", id_), OWL.equivalentProperty, term)
+    contents = export.contents
+    same = [(name, name, name) for name in contents.properties]
+    for key, stated in contents.typed.items():
+        equal = equal_predicates(contents.ontologies, stated)
+        same += [(key, term, direct) for term, direct in ((stated.iri, stated.iri), *equal)]
+    for key, term, direct in sorted(same):
+        id_ = numbers[key]
+        yield Triple(vocabulary.thing(id_), OWL.equivalentProperty, NamedNode(term))
+        yield Triple(vocabulary.predicate("wdt", id_), OWL.equivalentProperty, NamedNode(direct))
     related = vocabulary.predicate("wdt", numbers[RELATED_TO.key(minter)])
     for canonical in export.contents.phrases:
         typed = vocabulary.predicate("wdt", numbers[phrase_key(minter, canonical)])
@@ -221,6 +171,7 @@ class ItemBuilder:
     contents: ExportContents
     numbers: WikibaseIds
     links: dict[str, list[str]]
+    vocabulary: Vocabulary
     _described: set[int] = field(default_factory=set)
 
     def item(self, name: str, rows: EntityRows) -> dict[str, Any]:
@@ -234,10 +185,15 @@ class ItemBuilder:
             labels = labels or self._title(name)
             descriptions = descriptions or {"en": f"source: {_local_name(name)}"}
         if name in self.contents.classes:
-            labels = labels or {"en": CLASS_LABELS.get(name, _local_name(name))}
-            descriptions = {"en": "kind of thing"}
+            labels = labels or self._class_labels(name)
+            descriptions = self.contents.ontologies.descriptions(name) or {"en": "kind of thing"}
+            statements += self._class_axioms(name)
+        if name in self.contents.units:
+            labels, descriptions, names = unit_texts(name)
+            aliases = model.aliases(labels, names)
         statements += self._classes(name, rows)
         statements += self._relations(name, rows.statements)
+        statements += self._typed_statements(name, rows.typed)
         return {
             "labels": model.texts(labels),
             "descriptions": self._distinct_descriptions(name, labels, model.texts(descriptions)),
@@ -252,6 +208,27 @@ class ItemBuilder:
         snak = model.string_snak(self._id(own), target, "url")
         return model.statement(self.numbers[name], (name, target), snak)
 
+    def _item(self, name: str, own: OwnProperty, target: str) -> model.Statement:
+        snak = model.item_snak(self._id(own), self.numbers[target])
+        return model.statement(self.numbers[name], (name, target), snak)
+
+    def _class_labels(self, name: str) -> dict[str, str]:
+        if name in self.contents.ontologies.schema.classes:
+            return self.contents.ontologies.labels(name)
+        return {"en": CLASS_LABELS.get(name, _local_name(name))}
+
+    def _class_axioms(self, name: str) -> Iterator[model.Statement]:
+        """Superclasses of a class of an ontology, and classes of others that are the same."""
+        ontologies = self.contents.ontologies
+        if name not in ontologies.schema.classes:
+            return
+        for parent in ontologies.parents(name):
+            yield self._item(name, SUBCLASS_OF, parent)
+        for other in ontologies.equal_classes(name):
+            yield self._url(name, EQUIVALENT_CLASS, other)
+        for other in ontologies.close_terms(name):
+            yield self._url(name, CLOSE_MATCH, other)
+
     def _source(self, name: str) -> Iterator[model.Statement]:
         digest = self.contents.sources[name].digest
         if digest:
@@ -261,13 +238,12 @@ class ItemBuilder:
     def _title(self, name: str) -> dict[str, str]:
         title = self.contents.sources[name].title
         if title is None or not title.value.strip():
-            return {NO_LANGUAGE: _local_name(name)}
-        return {title.language or NO_LANGUAGE: title.value}
+            return {model.NO_LANGUAGE: _local_name(name)}
+        return {title.language or model.NO_LANGUAGE: title.value}
 
     def _classes(self, name: str, rows: EntityRows) -> Iterator[model.Statement]:
         for class_ in sorted({iri(row[2]) for row in rows.labels if row[2] is not None}):
-            snak = model.item_snak(self._id(INSTANCE_OF), self.numbers[class_])
-            yield model.statement(self.numbers[name], (name, class_), snak)
+            yield self._item(name, INSTANCE_OF, class_)
 
     def _relations(self, name: str, rows: Iterable[SolutionRow]) -> Iterator[model.Statement]:
         groups: defaultdict[tuple[str, str, str], list[SolutionRow]] = defaultdict(list)
@@ -311,6 +287,44 @@ class ItemBuilder:
             self.numbers[name], (relationship, name, target), snak, qualifiers, references
         )
 
+    def _typed_statements(
+        self, name: str, rows: Iterable[SolutionRow]
+    ) -> Iterator[model.Statement]:
+        """One statement for each property and value, with all sentences that make it."""
+        groups: dict[str, tuple[model.Snak, list[SolutionRow]]] = {}
+        for row in sorted(rows, key=str):
+            snak = self._typed_snak(row)
+            if snak["datavalue"]["value"] != "":  # which Wikibase does not take
+                groups.setdefault(snak["hash"], (snak, []))[1].append(row)
+        order = sorted(
+            groups.values(),
+            key=lambda group: (number(group[0]["property"]), *_seed(group[1])),
+        )
+        for snak, group in order:
+            yield self._typed_statement(name, snak, group)
+
+    def _typed_snak(self, row: SolutionRow) -> model.Snak:
+        _, _, property_, object_, unit, *_ = row
+        typed = self.contents.ontologies.typed_property(iri(property_), datatype_of(object_))
+        property_id = self.numbers[typed.key(self.minter)]
+        if not isinstance(object_, Literal):
+            return model.item_snak(property_id, self.numbers[iri(object_)])
+        item = model.NO_UNIT
+        if unit is not None and typed.datatype == "quantity":
+            item = self.vocabulary.thing(self.numbers[iri(unit)]).value
+        return literal_snak(property_id, object_, typed.datatype, item)
+
+    def _typed_statement(
+        self, name: str, snak: model.Snak, rows: list[SolutionRow]
+    ) -> model.Statement:
+        sentences = sorted({row[5] for row in rows}, key=str)
+        qualifiers = [_text_snak(self._id(TEXT), sentence) for sentence in sentences]
+        surest = max((row[6] for row in rows), key=lambda term: (float(term.value), str(term)))
+        qualifiers.append(model.quantity_snak(self._id(CONFIDENCE), surest.value))
+        references = [self._reference(document) for document in {iri(row[7]) for row in rows}]
+        seed = (name, *_seed(rows))
+        return model.statement(self.numbers[name], seed, snak, qualifiers, references)
+
     def _reference(self, document: str) -> dict[str, Any]:
         source = self.numbers[self.contents.documents[document]]
         return model.reference(
@@ -336,6 +350,11 @@ class ItemBuilder:
         return descriptions
 
 
+def _seed(rows: list[SolutionRow]) -> tuple[str, str]:
+    """Value and unit of a statement as text; of several spellings, the first one."""
+    return min((str(row[3]), str(row[4] or "")) for row in rows)
+
+
 def _text_snak(property_id: str, text: Literal) -> model.Snak:
     return model.text_snak(property_id, text.value, text.language or "")
 
@@ -344,23 +363,15 @@ def _names(rows: EntityRows) -> tuple[dict[str, str], dict[str, Any]]:
     """Labels, one per language, and all other names as aliases."""
     labels: dict[str, str] = {}
     for name in sorted({row[1] for row in rows.labels if row[1] is not None}, key=str):
-        labels.setdefault(name.language or NO_LANGUAGE, name.value)
-    aliases: defaultdict[str, dict[str, dict[str, str]]] = defaultdict(dict)
-    for name in sorted(set(rows.names), key=str):
-        language = name.language or NO_LANGUAGE
-        text_value = model.text(name.value, language)
-        if text_value["value"] and text_value["value"] != " ".join(
-            labels.get(language, "").split()
-        ):
-            aliases[language][text_value["value"]] = text_value
-    return labels, {language: list(aliases[language].values()) for language in sorted(aliases)}
+        labels.setdefault(name.language or model.NO_LANGUAGE, name.value)
+    return labels, model.aliases(labels, sorted(set(rows.names), key=str))
 
 
 def _descriptions(rows: EntityRows) -> dict[str, str]:
     """The shortest description of each language; the English one starts with the class."""
     result: dict[str, str] = {}
     for text in sorted(set(rows.descriptions), key=lambda t: (len(t.value), str(t))):
-        result.setdefault(text.language or NO_LANGUAGE, text.value)
+        result.setdefault(text.language or model.NO_LANGUAGE, text.value)
     classes = sorted({iri(row[2]) for row in rows.labels if row[2] is not None})
     words = ", ".join(CLASS_LABELS[class_] for class_ in classes if class_ in CLASS_LABELS)
     if words:
@@ -371,74 +382,6 @@ def _descriptions(rows: EntityRows) -> dict[str, str]:
 def _local_name(name: str) -> str:
     """The last part of an IRI, decoded."""
     return unquote(name.rstrip("/#").rpartition("#")[2].rpartition("/")[2]) or name
-
-
-def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
-    """Collect the contents of an export, with phrases of at least `typed` statements (0: none)."""
-    contents = ExportContents()
-    entities = {iri(row[0]) for row in reader.rows("entity-texts")}
-    for _, _, class_ in reader.rows_for("entity-labels", entities):
-        if class_ is not None:
-            contents.classes.add(iri(class_))
-    cited, objects, phrases = set(), set(), _Phrases()
-    for row in reader.rows_for("statements", entities):
-        _, entity, object_, property_, phrase, _, _, document = row
-        objects.add(iri(object_))
-        if document is not None and document != entity:  # else it is the page of the entity
-            cited.add(iri(document))
-        if property_ is not None:
-            _add_property(contents, iri(property_), phrase)
-        elif phrase is not None and typed:
-            phrases.add(row)
-    contents.entities = sorted(entities | objects)
-    contents.classes -= set(contents.entities)
-    contents.phrases = phrases.frequent(typed)
-    _add_sources(reader, contents, cited)
-    return contents
-
-
-def _add_property(contents: ExportContents, name: str, label: Literal | None) -> None:
-    """Add a property; of several labels the first one is used."""
-    labels = [text for text in (contents.properties.get(name), label) if text is not None]
-    contents.properties[name] = min(labels, key=str, default=None)
-
-
-class _Phrases:
-    """Counts the statements of each canonical phrase, and its spellings."""
-
-    def __init__(self) -> None:
-        self._statements: defaultdict[str, set[str]] = defaultdict(set)
-        self._spellings: defaultdict[str, Counter[Literal]] = defaultdict(Counter)
-
-    def add(self, row: SolutionRow) -> None:
-        canonical = canonical_phrase(row[4].value)
-        self._statements[canonical].add(iri(row[0]))
-        self._spellings[canonical][row[4]] += 1
-
-    def frequent(self, count: int) -> dict[str, Literal]:
-        """Canonical phrase -> its most frequent spelling, with at least `count` statements."""
-        return {
-            canonical: min(spellings, key=lambda s: (-spellings[s], str(s)))
-            for canonical, spellings in sorted(self._spellings.items())
-            if canonical and len(self._statements[canonical]) >= count
-        }
-
-
-def _add_sources(reader: GraphReader, contents: ExportContents, cited: set[str]) -> None:
-    """Add all sources of documents, and the sources of statements in imported graphs."""
-    contents.documents = {name: name for name in cited}
-    titles: dict[str, Literal] = {}
-    for document, source, title, _, begin, *_ in reader.rows_for("documents", cited):
-        contents.documents[iri(document)] = name = iri(source)
-        if title is not None and begin is not None:  # a chunk has the title of its source
-            titles.setdefault(name, title)
-    contents.sources = {
-        name: CitedSource(titles.get(name)) for name in set(contents.documents.values())
-    }
-    if any(part.name == DOCUMENTS for part in reader.parts):
-        for source, digest, title, *_ in reader.select_provenance("source-states"):
-            name = iri(source)
-            contents.sources[name] = CitedSource(titles.get(name, title), digest.value)
 
 
 def identity_links(reader: GraphReader) -> dict[str, list[str]]:

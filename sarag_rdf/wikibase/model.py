@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from pyoxigraph import Literal
+
 from sarag_rdf.errors import InputError
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.wikibase.numbers import number
+from sarag_rdf.wikibase.vocabulary import GREGORIAN
 
 Json = Mapping[str, Any]
 NUMBERED = {"item": "Q", "property": "P", "lexeme": "L"}
@@ -86,9 +89,14 @@ def _without_hashes(content: Any) -> Any:
 
 
 Snak = dict[str, Any]
+Value = dict[str, Any]
 Statement = dict[str, Any]
 Texts = dict[str, Any]
 
+NO_LANGUAGE = "mul"
+"""Language code of Wikibase for labels without a language, or for all languages."""
+NO_UNIT = "1"
+"""Unit of a quantity without one."""
 TEXT_LIMIT = 250
 """Default limit of Wikibase for a label, description or alias, in characters."""
 
@@ -111,10 +119,21 @@ def text_snak(property_id: str, text: str, language: str) -> Snak:
     return _snak(property_id, "monolingualtext", "monolingualtext", value)
 
 
-def quantity_snak(property_id: str, amount: str) -> Snak:
-    """A snak whose value is a number without a unit."""
-    value = {"amount": f"{Decimal(amount):+f}", "unit": "1"}
+def quantity_snak(property_id: str, amount: str, unit: str = NO_UNIT) -> Snak:
+    """A snak whose value is a number; `unit` is the IRI of an item."""
+    value = {"amount": f"{Decimal(amount):+f}", "unit": unit}
     return _snak(property_id, "quantity", "quantity", value)
+
+
+def time_value(time: str, precision: int) -> Value:
+    """A time of the Gregorian calendar; `precision` is 9 for a year, 10 a month, 11 a day."""
+    around = {"timezone": 0, "before": 0, "after": 0}
+    return {"time": time, **around, "precision": precision, "calendarmodel": GREGORIAN}
+
+
+def value_snak(property_id: str, datatype: str, value: Value) -> Snak:
+    """A snak whose value is a time or a coordinate."""
+    return _snak(property_id, datatype, datatype.replace("-", ""), value)
 
 
 def string_snak(property_id: str, text: str, datatype: str = "string") -> Snak:
@@ -183,6 +202,17 @@ def texts(values: dict[str, str]) -> Texts:
     """Texts by language, without empty ones."""
     result = {language: text(values[language], language) for language in sorted(values)}
     return {language: item for language, item in result.items() if item["value"]}
+
+
+def aliases(labels: dict[str, str], names: Iterable[Literal]) -> dict[str, list[dict[str, str]]]:
+    """Names by language, in order and without the labels."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for name in names:
+        language = name.language or NO_LANGUAGE
+        alias = text(name.value, language)
+        if alias["value"] and alias["value"] != " ".join(labels.get(language, "").split()):
+            found.setdefault(language, {})[alias["value"]] = alias
+    return {language: list(found[language].values()) for language in sorted(found)}
 
 
 def entity(id_: str, page: tuple[int, str], content: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The properties declared in every export, with equivalent terms of other vocabularies."""
+"""The properties that exports declare themselves, with equivalent terms of other vocabularies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from pyoxigraph import NamedNode
 
 from sarag_rdf.iris import Minter, normalize_name, sha256_hex
-from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, SKOS
+from sarag_rdf.vocab import DCTERMS, OWL, PROV, RDF, RDFS, SARAG, SCHEMA, SKOS
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _FORMS = {
@@ -101,6 +101,62 @@ OWN_PROPERTIES: Final = (
     ORIGINAL,
     DIGEST,
 )
+
+
+EQUIVALENT_PROPERTY: Final = OwnProperty(
+    "equivalent-property",
+    "equivalent property",
+    "property of another vocabulary with the same meaning",
+    "url",
+    OWL.equivalentProperty,
+)
+EQUIVALENT_CLASS: Final = OwnProperty(
+    "equivalent-class",
+    "equivalent class",
+    "class of another vocabulary with the same instances",
+    "url",
+    OWL.equivalentClass,
+)
+CLOSE_MATCH: Final = OwnProperty(
+    "close-match",
+    "close match",
+    "nearly the same in another vocabulary",
+    "url",
+    SKOS.closeMatch,
+    "wdt",
+)
+SUBCLASS_OF: Final = OwnProperty(
+    "subclass-of",
+    "subclass of",
+    "class that has all instances of this class",
+    "wikibase-item",
+    RDFS.subClassOf,
+)
+DOMAIN: Final = OwnProperty(
+    "domain",
+    "domain",
+    "class of subjects of the property; they belong to one of these",
+    "wikibase-item",
+    SCHEMA.domainIncludes,
+    "wdt",
+)
+RANGE: Final = OwnProperty(
+    "range",
+    "range",
+    "class of values of the property; they belong to one of these",
+    "wikibase-item",
+    SCHEMA.rangeIncludes,
+    "wdt",
+)
+ONTOLOGY_PROPERTIES: Final = (
+    EQUIVALENT_PROPERTY,
+    EQUIVALENT_CLASS,
+    CLOSE_MATCH,
+    SUBCLASS_OF,
+    DOMAIN,
+    RANGE,
+)
+"""Properties that are declared in exports with classes or properties of an ontology only."""
 
 CLASS_LABELS: Final = {
     SARAG.Person.value: "person",

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.wikibase import model
 from sarag_rdf.wikibase.entities import Export
 from sarag_rdf.wikibase.model import Json, grouped_snaks, statements
 from sarag_rdf.wikibase.numbers import is_id
+from sarag_rdf.wikibase.vocabulary import Vocabulary
 
 
 def read_targets(file: Path) -> dict[str, str]:
@@ -36,7 +38,7 @@ def read_targets(file: Path) -> dict[str, str]:
     return targets
 
 
-def commands(export: Export, targets: Mapping[str, str]) -> Iterator[str]:
+def commands(export: Export, vocabulary: Vocabulary, targets: Mapping[str, str]) -> Iterator[str]:
     """Commands, one per line; ids that are not in `targets` are not changed.
 
     Raises `UsageError` if the target would assign other ids to new items, because the ids of the
@@ -48,10 +50,10 @@ def commands(export: Export, targets: Mapping[str, str]) -> Iterator[str]:
             f"the target would assign other ids to {len(new)} new items, such as {min(new)}: give "
             "the ids of all items in the target in the table of --properties"
         )
-    for entity in export.entities():
+    for entity in export.entities(vocabulary):
         if entity.id.startswith("Q"):
             yield from _texts(entity.data, targets)
-    for entity in export.entities():
+    for entity in export.entities(vocabulary):
         if entity.id.startswith("Q"):
             yield from _statements(entity.data, targets)
 
@@ -96,7 +98,13 @@ def _value(value: Any, targets: Mapping[str, str]) -> str:
     if "text" in value:
         return f"{value['language']}:{_quoted(value['text'])}"
     if "amount" in value:
-        return str(value["amount"]).removeprefix("+")
+        unit = value["unit"].rpartition("/")[2]
+        amount = str(value["amount"]).removeprefix("+")
+        return amount if unit == model.NO_UNIT else f"{amount}U{targets.get(unit, unit)[1:]}"
+    if "time" in value:
+        return f"{value['time']}/{value['precision']}"
+    if "latitude" in value:
+        return f"@{value['latitude']}/{value['longitude']}"
     return targets.get(value["id"], value["id"])
 
 

@@ -14,7 +14,16 @@ from sarag_rdf.iris import sha256_hex
 from sarag_rdf.ports import Term
 from sarag_rdf.vocab import RDF, XSD
 from sarag_rdf.wikibase.model import Json, entity_id
-from sarag_rdf.wikibase.vocabulary import GEO, ONE, WIKIBASE, WIKIDATA, Vocabulary, language_tag
+from sarag_rdf.wikibase.vocabulary import (
+    GEO,
+    GREGORIAN,
+    JULIAN,
+    ONE,
+    WIKIBASE,
+    WIKIDATA,
+    Vocabulary,
+    language_tag,
+)
 
 _INVALID_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 _FILES = "http://commons.wikimedia.org/wiki/Special:FilePath/"
@@ -179,8 +188,6 @@ def normalized_quantity(
     return node, iter([*triples, itself])
 
 
-GREGORIAN = "http://www.wikidata.org/entity/Q1985727"
-JULIAN = "http://www.wikidata.org/entity/Q1985786"
 _CENTURY, _YEAR, _MONTH, _DAY = 7, 9, 10, 11
 _TIME = re.compile(r"([+-]?)(\d+)-(\d\d)-(\d\d)(T\d\d:\d\d:\d\dZ)")
 _LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -208,6 +215,11 @@ def date_time(text: str, calendar: str, precision: int) -> str | None:
         year, month, day = _gregorian(year, month, day)
     day = min(day, _length(year, month))
     return f"{'-' if year < 0 else ''}{abs(year):04}-{month:02}-{day:02}{rest[2]}"
+
+
+def is_date(year: int, month: int, day: int) -> bool:
+    """Whether the Gregorian calendar, with a year 0, has such a day."""
+    return 1 <= month <= 12 and 1 <= day <= _length(year, month)
 
 
 def _length(year: int, month: int) -> int:

@@ -106,6 +106,9 @@ GEO: Final = Namespace("http://www.opengis.net/ont/geosparql#")
 WIKIDATA: Final = "http://www.wikidata.org/entity/"
 ONE: Final = NamedNode(WIKIDATA + "Q199")
 """The unit of a quantity without a unit, in every Wikibase."""
+GREGORIAN: Final = WIKIDATA + "Q1985727"
+JULIAN: Final = WIKIDATA + "Q1985786"
+"""The calendar models of times, in every Wikibase."""
 
 PREDICATES: Final = {
     "wdt": "prop/direct/",

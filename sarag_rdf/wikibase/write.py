@@ -15,7 +15,8 @@ from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.vocab import PREFIXES
-from sarag_rdf.wikibase.entities import Export, collect_contents, equivalences, prepare_export
+from sarag_rdf.wikibase.contents import collect_contents
+from sarag_rdf.wikibase.entities import Export, equivalences, prepare_export
 from sarag_rdf.wikibase.numbers import write_numbers
 from sarag_rdf.wikibase.quickstatements import commands
 from sarag_rdf.wikibase.rdf import Flavor, dump_header, dump_triples
@@ -56,10 +57,11 @@ def write_wikibase(
     if format_ == "wikibase":
         _write_rdf(export, output, options)
     elif format_ == "wikibase-json":
-        for text in _json(export):
+        for text in _json(export, options.vocabulary(export.reader.minter)):
             output.write(text)
     elif format_ == "quickstatements":
-        for line in commands(export, options.targets):
+        vocabulary = options.vocabulary(export.reader.minter)
+        for line in commands(export, vocabulary, options.targets):
             output.write(line.encode() + b"\n")
     else:
         raise UsageError(f"unknown format '{format_}': use one of {', '.join(FORMATS)}")
@@ -77,14 +79,14 @@ def triples(export: Export, vocabulary: Vocabulary, flavor: Flavor = "full") -> 
     modified = export.page_info[1]
     yield from dump_header(modified, license_="")
     yield from dump_header(modified, license_="", dump=ox.NamedNode(vocabulary.top + "dump"))
-    yield from dump_triples(export.entities(), vocabulary, flavor)
+    yield from dump_triples(export.entities(vocabulary), vocabulary, flavor)
     yield from equivalences(export, vocabulary)
 
 
-def _json(export: Export) -> Iterator[bytes]:
+def _json(export: Export, vocabulary: Vocabulary) -> Iterator[bytes]:
     """A JSON array with one entity per line."""
     between = b"[\n"
-    for entity in export.entities():
+    for entity in export.entities(vocabulary):
         text = json.dumps(entity.data, ensure_ascii=False, separators=(",", ":"))
         yield between + text.encode()
         between = b",\n"

@@ -120,6 +120,7 @@ MODEL_COMMANDS = {
     "retrieval",
     "compare",
     "extraction",
+    "preferences",
 }
 """Commands that may call a language model."""
 

@@ -132,6 +132,13 @@ def test_documents_while_they_fit_and_then_relationships(
     assert context.tokens == sum(map(words, context.texts))
 
 
+def test_the_context_of_the_paper_has_everything() -> None:
+    documents = [found(f"T{number}", "a", number) for number in range(60)]
+    retrieved = found_for("?", *documents, facts=[f"fact {number}" for number in range(80)])
+    [section] = Whole(words, WholeOptions.of({"preset": "paper"})).build(retrieved).sections
+    assert (len(section.excerpts), len(section.relationships)) == (60, 80)
+
+
 def test_nothing_fits_or_nothing_was_found() -> None:
     assert Whole(words, WholeOptions(budget=1)).build(found_for("?", *FOUND)) == Context(
         (), 0, "whole"

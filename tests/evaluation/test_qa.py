@@ -355,7 +355,7 @@ def test_a_verdict_that_is_none(evaluate: Evaluate) -> None:
 
 
 @pytest.mark.parametrize("kg", [(), ("--kg", "kg")])
-@pytest.mark.parametrize("after", range(9))
+@pytest.mark.parametrize("after", [0, 1, 4, 8])
 def test_what_is_done_is_not_asked_again(
     evaluate: Evaluate, after: int, kg: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -463,7 +463,7 @@ def test_every_prompt_is_known_to_be_for_answers_or_not() -> None:
     """A new prompt of a reasoner belongs to what answers depend on."""
     prompts = {path.stem for path in (Path(sarag_rdf.__file__).parent / "prompts").glob("*.j2")}
     assert prompts - set(ANSWER_PROMPTS) == {
-        "entities", "relationships", "statements", "judge", "judge_pair"
+        "entities", "relationships", "statements", "judge", "judge_notes", "judge_pair"
     }  # fmt: skip
     assert set(ANSWER_PROMPTS) <= prompts
 

@@ -18,10 +18,13 @@ from sarag_rdf.extract.typed.candidates import KINDS, Candidate, find_candidates
 from sarag_rdf.extract.typed.contexts import path_phrase, sentences_of
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement, read_examples
 from sarag_rdf.extract.typed.extractor import (
+    THRESHOLD,
+    THRESHOLDS,
     Scorer,
     StatementExtractor,
     Vectors,
     _joint,
+    best_threshold,
     literal_of,
 )
 from sarag_rdf.extract.typed.features import ExampleNames, Subjects, align
@@ -270,6 +273,38 @@ def test_statements_fit_the_schema_and_the_text(pipeline: Language) -> None:
         literals = [r.object for r in relations if r.value]
         assert len(literals) == len(set(literals))
         assert relations == extractor.relations(pipeline(TEXT), "Ada Brook")
+
+
+def test_the_threshold_is_the_best_one_for_the_examples() -> None:
+    keys = [(number, "ada", "teacher", "erik") for number in range(40)]
+    right, wrong = set(keys[:20]), keys[20:]
+    sure = dict.fromkeys(right, 0.11)
+    assert best_threshold(sure | dict.fromkeys(wrong, 0.09), right) == 0.1
+    assert best_threshold(dict.fromkeys(right, 0.031), right) == 0.03
+    assert best_threshold(sure, right) == THRESHOLD
+    assert best_threshold(dict.fromkeys(wrong, 0.2), right) == THRESHOLD
+
+
+def test_a_threshold_is_chosen_with_enough_examples(pipeline: Language) -> None:
+    names = ("Owen Reed", "Nia Pugh", "Ivor Lloyd", "Erik Dahl", "Mara Holt", "Tom Vane")
+    examples = [
+        Example(f"{n} was born in {p}.", (ExampleStatement(n, f"{EX}teacher", p),))
+        for n in names
+        for p in ("Swansea", "Bangor", "Cardiff", "Leeds", "York")
+    ]
+
+    def chosen(count: int, threshold: float | None = None) -> StatementExtractor:
+        embed = Vectors(HashEmbedder())
+        return StatementExtractor(
+            SCHEMA, embed, examples[:count], pipeline.pipe, threshold=threshold
+        )
+
+    assert chosen(29).threshold == THRESHOLD
+    assert chosen(30, 0.5).threshold == 0.5
+    extractor = chosen(30)
+    assert extractor.threshold in THRESHOLDS
+    found = [one for n in names for one in extractor.statements(pipeline(f"{n} was born in Hov."))]
+    assert all(one.confidence >= extractor.threshold for one in found)
 
 
 def test_documents_in_batches_have_the_statements_of_each(pipeline: Language) -> None:

@@ -15,10 +15,10 @@ from sarag_rdf.errors import EndpointTimeoutError, TruncatedReplyError, UsageErr
 from sarag_rdf.extract.llm import LLMExtractor, LLMOptions, entities_schema, relationships_schema
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement
 from sarag_rdf.extract.typed.model import StatementModel, max_statements
-from sarag_rdf.extract.units import UNIT
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.ontology.units import UNIT
 from sarag_rdf.ports import Table
 from sarag_rdf.resources import prompt_hash
 from sarag_rdf.types import Document, Extraction, Mention, Relation, Source, Value

@@ -40,6 +40,8 @@ FACTS = [
     {"question": "Where was Einstein born?", "answer": "Ulm"},
     {"question": "Which river is at Ulm?", "answer": "insufficient information"},
 ]
+BORN = ("Einstein", "born in", "Ulm")
+ON = ("Ulm", "lies on", "Danube")
 STEP: dict[str, Any] = {"summary": "", "labels": ["D1"], "last": False}
 TYPED: dict[str, Any] = {
     "most": 4,
@@ -76,6 +78,30 @@ PROMPTS: dict[str, tuple[str, Context, dict[str, Any]]] = {
     "decompose": ("decompose", NOTHING, {"most": 4}),
     "generic_cot": ("generic_cot", RICH, {}),
     "route": ("route", NOTHING, {}),
+    "select_statements": ("select_statements", NOTHING, {"selected": (), "offered": [BORN, ON]}),
+    "select_statements_later": (
+        "select_statements",
+        NOTHING,
+        {"selected": [BORN], "offered": [ON]},
+    ),
+    "summarize_statements": ("summarize_statements", NOTHING, {"selected": [BORN, ON]}),
+    "expand_question": ("expand_question", NOTHING, {"summary": "Einstein was born in Ulm."}),
+    "expand_question_without_facts": ("expand_question", NOTHING, {"summary": ""}),
+    "passage_note": ("passage_note", RICH, {}),
+    "augment_note": (
+        "augment_note",
+        NOTHING,
+        {"note": "Ulm lies on the Danube.", "summary": "Einstein was born in Ulm."},
+    ),
+    "refine_query": (
+        "refine_query",
+        NOTHING,
+        {"note": "Einstein was born in Ulm.", "queries": [QUESTION, "Ulm"]},
+    ),
+    "update_note": ("update_note", RICH, {"note": "Einstein was born in Ulm."}),
+    "compare_notes": ("compare_notes", NOTHING, {"first": "Ulm.", "second": "Ulm is a town."}),
+    "answer_from_note": ("answer_from_note", NOTHING, {"note": "The Danube is 2850 km long."}),
+    "answer_without_note": ("answer_from_note", NOTHING, {"note": ""}),
     "self_ask": ("self_ask", NOTHING, {"facts": (), "last": False}),
     "self_ask_last": ("self_ask", NOTHING, {"facts": FACTS, "last": True}),
     "sparql_cot": ("sparql_cot", RICH, {"most": 4}),

@@ -42,7 +42,7 @@ def found(answer: str) -> dict[str, Any]:
 def test_each_question_is_looked_up_and_what_was_found_goes_on() -> None:
     library = Library(contexts={WHO: context_of(CLUB), BORN: context_of(ADA)})
     llm = QueuedLLM([ask(f" {WHO}\n"), found("Ada"), ask(BORN), found(" Ulm"), say("Ulm")])
-    answer = SelfAsk(library, llm, SelfAskOptions(max_tokens=77)).answer(QUERY)
+    answer = SelfAsk(library, llm, options=SelfAskOptions(max_tokens=77)).answer(QUERY)
     assert (answer.outcome, answer.text) == ("answered", "Ulm")
     assert answer.reasoning == f"{WHO} Ada\n{BORN} Ulm"
     assert answer.citations == (CITE_CLUB, CITE_ADA)
@@ -71,14 +71,14 @@ def test_the_question_itself_is_not_looked_up() -> None:
 
 def test_the_last_call_must_answer() -> None:
     llm = QueuedLLM([ask(WHO), found("Ada"), ask("When?", final_answer="Ada")])
-    answer = SelfAsk(Library(), llm, SelfAskOptions(steps=1)).answer(QUERY)
+    answer = SelfAsk(Library(), llm, options=SelfAskOptions(steps=1)).answer(QUERY)
     assert (answer.text, len(llm.calls)) == ("Ada", 3)
     notice = "No further follow-up question can be looked up"
     assert [notice in prompt for prompt in llm.prompts] == [False, False, True]
     with pytest.raises(
         UsageError, match="steps of self-ask must be an integer between 1 and 10, not 0"
     ):
-        SelfAsk(Library(), llm, SelfAskOptions(steps=0))
+        SelfAsk(Library(), llm, options=SelfAskOptions(steps=0))
 
 
 @pytest.mark.parametrize(

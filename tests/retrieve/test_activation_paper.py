@@ -16,6 +16,7 @@ from sarag_rdf.retrieve.sarag_paper import (
     rescale,
     running_maxima,
     spread_paper,
+    spread_synchronously,
     strongest_chain,
 )
 
@@ -119,15 +120,16 @@ def test_cosines_at_c_of_point_four() -> None:
     assert activations(links, "a") == pytest.approx({"a": 1.0, "b": 0.58, "c": 0.2})
 
 
-def test_links_below_c_pass_nothing_and_carry_no_walk() -> None:
+def test_links_below_c_pass_nothing_but_carry_the_walk() -> None:
     # As printed, both weights are -.5: b = -.5 and c = .25, two negatives making a positive.
     links = [("p", "a", "b", rescale(0.1, 0.4)), ("q", "b", "c", rescale(0.1, 0.4))]
-    assert edges_of(links) == {}
-    assert activations(links, "a") == {"a": 1.0}
-    # The walk does not go s-x either: x is reached by s-y-x, .5 * .5 = .25, and only then fires:
-    # z = .5 * .25 = .125. From z, x = .25 + .5 * .125 = .3125; y got .5 * .25 from x: .625.
+    activation, transfers = spread_paper(edges_of(links), ["a"])
+    assert activation == {"a": 1.0, "b": 0.0, "c": 0.0}
+    assert transfers == []
+    # The walk goes s-x first: x fires with 0, so that z gets nothing, and x does not fire again
+    # when it has .5 * .5 = .25 from y.
     links = [("0", "s", "x", 0.0), ("1", "s", "y", 0.5), ("2", "y", "x", 0.5), ("3", "x", "z", 0.5)]
-    assert activations(links, "s") == {"s": 1.0, "y": 0.625, "x": 0.3125, "z": 0.125}
+    assert activations(links, "s") == {"s": 1.0, "y": 0.5, "x": 0.25, "z": 0.0}
 
 
 # -------------------------------------------------------------------------------- Order
@@ -208,8 +210,8 @@ def test_it_is_the_printed_algorithm(
 ) -> None:
     adjacency: dict[str, list[WeightedEdge]] = {}
     for number, (one, other, cosine) in enumerate(drawn):
-        weight = (cosine - c) / (1 - c)
-        if one != other and weight > 0:
+        weight = max(0.0, (cosine - c) / (1 - c))
+        if one != other:
             adjacency.setdefault(one, []).append(edge(other, f"link{number:02}", weight))
             adjacency.setdefault(other, []).append(edge(one, f"link{number:02}", weight))
     for edges in adjacency.values():
@@ -234,6 +236,52 @@ def test_it_is_the_printed_algorithm(
         after = {min(1.0, value + step.amount) for value in before[step.target]}
         assert step.activation in after
         before[step.target] = {step.activation} | ({1.0} & before[step.target])
+
+
+def synchronous(
+    weights: Mapping[tuple[str, str], float], active: set[str], iterations: int
+) -> dict[str, float]:
+    """The formula of section 5.5 with a matrix of weights, parallel arcs added up."""
+    value = {node: 1.0 if node in active else 0.0 for node in "abcdefg"}
+    for _ in range(iterations):
+        value = {
+            j: min(1.0, value[j] + sum(value[i] * weights.get((i, j), 0.0) for i in value))
+            for j in value
+        }
+    return value
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(nodes, nodes, st.floats(0.0, 1.0)), max_size=14),
+    st.sets(nodes, max_size=3),
+    st.integers(0, 4),
+)
+def test_all_at_once_it_is_the_formula_of_the_text(
+    drawn: list[tuple[str, str, float]], seeds: set[str], iterations: int
+) -> None:
+    weights: dict[tuple[str, str], float] = {}
+    for one, other, weight in drawn:
+        if one != other:
+            for pair in ((one, other), (other, one)):
+                weights[pair] = weights.get(pair, 0.0) + weight
+    links = [(f"link{n:02}", s, o, w) for n, (s, o, w) in enumerate(drawn)]
+    activation, transfers = spread_synchronously(edges_of(links), seeds, iterations)
+    for node, value in synchronous(weights, seeds, iterations).items():
+        assert activation.get(node, 0.0) == pytest.approx(value, abs=1e-9)
+    assert {transfer.round for transfer in transfers} <= set(range(iterations))
+
+
+def test_the_formula_of_the_text_knows_no_order() -> None:
+    # One iteration: b = .5. Two: c = .5 * .5, and b gets another .5 from a, as a does from b.
+    assert spread_synchronously(edges_of(CHAIN), ["a"], 1)[0] == {"a": 1.0, "b": 0.5}
+    activation, transfers = spread_synchronously(edges_of(CHAIN), ["a"], 2)
+    assert activation == {"a": 1.0, "b": 1.0, "c": 0.25}
+    chain = strongest_chain("c", running_maxima(transfers), {"a"})
+    assert [(step.round, step.origin, step.target) for step in chain] == [
+        (0, "a", "b"),
+        (1, "b", "c"),
+    ]
 
 
 # ------------------------------------------------------------------------------- Chains

@@ -145,6 +145,59 @@ def test_the_published_thresholds() -> None:
     assert [k.text for k in found.relationships] == ["Ada knows Bea", "Bea knows Cid"]
 
 
+def copied_facts(copies: int) -> GraphView:
+    """Ada knows Bea, in so many overlapping chunks; and Cid, who is described once."""
+    cosines = dict.fromkeys(("Ada", "Bea", "Cid"), 0.1) | {"Ada knows Bea": 0.58, "Ada": 0.3}
+    cosines |= {"Ada is a smith.": 0.9, "Bea sings.": 0.1, "Cid is a baker.": 0.8}
+    found = Extraction(
+        (
+            Mention("Ada", descriptions=("Ada is a smith.",)),
+            Mention("Bea", descriptions=("Bea sings.",)),
+        ),
+        (Relation("Ada", "knows", "Bea"),),
+    )
+    contents = [("", f"chunk {number}", found) for number in range(copies)]
+    contents.append(("", "other", Extraction((Mention("Cid", descriptions=("Cid is a baker.",)),))))
+    cosines |= {text: 0.1 for _, text, _ in contents}
+    reader, _ = indexed(contents)
+    return view_of(reader, TableEmbedder(cosines))
+
+
+@pytest.mark.parametrize("copies", [1, 2, 3])
+def test_a_fact_counts_once_however_many_chunks_have_it(copies: int) -> None:
+    """w' = (.58 - .4) / .6 = .3; added up, three copies would pass tau_a with .9."""
+    options = {"k": 1, "n": 1}
+    found = make_retriever("sarag-paper", copied_facts(copies), options).retrieve(Query(QUESTION))
+    assert activations(found) == pytest.approx({ADA: 1.0, BEA: 0.3}, abs=1e-6)
+    assert len(found.subgraph.links) == 1
+
+
+@pytest.mark.parametrize("name", ["sarag-paper", "khop"])
+@pytest.mark.parametrize("copies", [1, 2, 3])
+def test_a_description_counts_once_however_many_chunks_have_it(name: str, copies: int) -> None:
+    found = make_retriever(name, copied_facts(copies), {"k": 2}).retrieve(Query(QUESTION))
+    assert [seed.node for seed in found.seeds] == [ADA, CID]
+
+
+def test_relationships_of_other_texts_or_ends_stay_parallel() -> None:
+    cosines = dict.fromkeys(("Ada", "Bea", "chunk", "Bea knows Ada", "Ada likes Bea"), 0.58)
+    cosines |= {"Ada knows Bea": 0.58, "Ada is a smith.": 0.9}
+    relations = (("Ada", "knows", "Bea"), ("Bea", "knows", "Ada"), ("Ada", "likes", "Bea"))
+    mentions = (Mention("Ada", descriptions=("Ada is a smith.",)), Mention("Bea"))
+    found = Extraction(mentions, tuple(Relation(*parts) for parts in relations))
+    view = view_of(indexed([("", "chunk", found)])[0], TableEmbedder(cosines))
+    result = make_retriever("sarag-paper", view, {"k": 1, "n": 1}).retrieve(Query(QUESTION))
+    assert len(result.subgraph.links) == 3
+
+
+def test_spreading_may_be_synchronous() -> None:
+    # c = 0: Bea = .7 after one hop; with n = 2 iterations Bea = .7 + .7 and Cid = .5 * .7.
+    found, _ = search("sarag-paper", k=1, n=2, c=0.0, spreading="synchronous")
+    assert activations(found) == pytest.approx({ADA: 1, BEA: 1, CID: 0.35}, abs=1e-6)
+    with pytest.raises(UsageError, match="walk"):
+        search("sarag-paper", spreading="sideways")
+
+
 def test_published_chains() -> None:
     found, _ = search("sarag-paper", k=1, c=0.0)
     assert steps(found, ADA) == []

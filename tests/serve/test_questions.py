@@ -134,6 +134,10 @@ def test_without_a_match_the_list_is_empty_and_the_status_is_good(server: Runnin
         ("/search?q=a&retriever=" + 1001 * "a", ["'retriever'", "1000 characters"]),
         ("/search?q=a&tau_a=0.5", ["unknown option 'tau_a' of sarag"]),
         ("/search?q=a&reasoner=single", ["unknown: reasoner"]),
+        ("/search?q=a&weights=nope=1&weights=x=2", ["no such property or class"]),
+        ("/search?q=a&weights=a=1,b", ["'b' is not an activation weight"]),
+        ("/search?q=a&weights=", ["is not an activation weight"]),
+        ("/search?q=a" + 101 * "&weights=a=1", ["at most 100 weights"]),
         ("/ask?q=a&budget=0", ["budget of whole must be an integer"]),
         ("/ask?q=a&budget=many", ["budget of whole must be an integer", "'many'"]),
         ("/search?q=a&preset=musique", ["preset"]),
@@ -159,6 +163,10 @@ def test_bad_questions(server: Running, path: str, words: list[str]) -> None:
         (b'{"q": "a", "k": true}', "application/json", 400, "bad_request"),
         (b'{"q": "a", "k": 1.5}', "application/json", 400, "bad_request"),
         (b'{"q": "a", "c": null}', "application/json", 400, "bad_request"),
+        (b'{"q": "a", "weights": 1}', "application/json", 400, "bad_request"),
+        (b'{"q": "a", "weights": [1]}', "application/json", 400, "bad_request"),
+        (b'{"q": "a", "weights": {"a": "1"}}', "application/json", 400, "bad_request"),
+        (b'{"q": "a", "weights": {"a": true}}', "application/json", 400, "bad_request"),
         (b"\xff", "application/json", 400, "bad_request"),
         (b"q=a", "text/plain", 415, "wrong_media_type"),
         (b"#" * (2 << 20), "application/json", 413, "too_large"),
@@ -242,6 +250,9 @@ def test_the_description_has_the_parameters_that_questions_take() -> None:
         assert {parameter["name"] for parameter in operation} == names
         assert schema["properties"].keys() == names
         for parameter in operation:
+            if parameter["name"] == "weights":  # has more forms in a body
+                assert parameter["schema"] in schema["properties"]["weights"]["anyOf"]
+                continue
             written = {**parameter["schema"], "description": parameter["description"]}
             assert schema["properties"][parameter["name"]] == written
 
@@ -251,11 +262,12 @@ def test_options_of_every_retriever_are_parameters(name: str) -> None:
     properties = question_parameters("search")
     for option in declared_options(RETRIEVERS[name].options):
         schema = properties[option.name]
-        assert {int: "integer", float: "number", bool: "boolean"}[option.kind] == schema["type"]
+        types = {int: "integer", float: "number", bool: "boolean", str: "string"}
+        assert types[option.kind] == schema["type"]
         if option.name != "limit":
             assert schema.get("minimum", -2) <= (option.ge if option.ge is not None else 9**9)
             assert schema.get("maximum", 9**9) >= (option.le if option.le is not None else -2)
-        jsonschema.validate(option.default or 10, schema)
+        jsonschema.validate(10 if option.default is None else option.default, schema)
 
 
 def test_the_description_has_the_parameters_of_the_sparql_protocols() -> None:
@@ -272,6 +284,37 @@ def test_the_description_has_the_parameters_of_the_sparql_protocols() -> None:
     assert parameters_of("/rdf-graph-store") == {"graph", "default"}
     assert '[("default", "")]' in text
     assert '[0][0] == "graph"' in text
+
+
+def test_weights_are_repeated_or_listed(server: Running) -> None:
+    """A comma in an IRI is no separator; all forms give the same."""
+    odd, other = "http://a.example/related,odd", "common:birthPlace"
+    path = "/search?" + urlencode({"q": QUESTION, "weights": f"{other}=2,common:Place=0.5"})
+    got = server.ask("GET", path)
+    assert got.status == 200, got.text
+    assert got.json()["settings"]["weights"].count("=") == 2
+    pairs = [("q", QUESTION), ("weights", f"{other}=2"), ("weights", "common:Place=0.5")]
+    assert server.ask("GET", "/search?" + urlencode(pairs)).json() == got.json()
+    for weights in (
+        {other: 2, "common:Place": 0.5},
+        [f"{other}=2", "common:Place=0.5"],
+        f"{other}=2,common:Place=0.5",
+    ):
+        body = json.dumps({"q": QUESTION, "weights": weights})
+        jsonschema.validate(json.loads(body), search_body())
+        posted = server.ask("POST", "/search", body, Content_Type="application/json")
+        assert posted.json() == got.json()
+    got = server.ask(
+        "GET", "/search?" + urlencode({"q": QUESTION, "weights": f"{other}=2,{odd}=1"})
+    )
+    assert f"<{odd}>=1" in got.json()["settings"]["weights"]
+
+
+def search_body() -> Any:
+    content = openapi_document("http://localhost")["paths"]["/search"]["post"]["requestBody"][
+        "content"
+    ]
+    return content["application/json"]["schema"]
 
 
 def test_parameters_of_retrievers(server: Running) -> None:

@@ -10,8 +10,8 @@ import pytest
 from sarag_rdf.errors import InputError
 from sarag_rdf.wikibase.model import Entity
 from sarag_rdf.wikibase.rdf import entity_triples
-from sarag_rdf.wikibase.values import GREGORIAN, JULIAN, date_time
-from sarag_rdf.wikibase.vocabulary import Unit, Vocabulary
+from sarag_rdf.wikibase.values import date_time
+from sarag_rdf.wikibase.vocabulary import GREGORIAN, JULIAN, Unit, Vocabulary
 
 WD = "http://www.wikidata.org/"
 

@@ -13,7 +13,7 @@ long as they agree with those accepted before:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
@@ -37,6 +37,7 @@ from sarag_rdf.extract.typed.features import (
     object_features,
     subject_features,
 )
+from sarag_rdf.extract.typed.matching import soft_text
 from sarag_rdf.extract.typed.ranges import range_kind
 from sarag_rdf.extract.typed.sentence_vectors import Floats, SentenceVectors
 from sarag_rdf.extract.typed.trees import BoostedTrees, sigmoid
@@ -46,7 +47,11 @@ from sarag_rdf.ports import Embedder
 from sarag_rdf.types import Relation, Value
 
 THRESHOLD = 0.05
-"""Least confidence of a statement, if there are examples."""
+"""Least confidence of a statement, if there are few examples."""
+THRESHOLDS = (0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25)
+"""Least confidences from which that with the best F1 on the examples is chosen."""
+_MIN_STATEMENTS = 30
+"""Statements that examples must have for this choice."""
 THRESHOLD_WITHOUT_EXAMPLES = 0.08
 """Least confidence of a statement without examples, when confidences are less certain."""
 _MIN_OBJECT = 0.04
@@ -59,6 +64,8 @@ _BATCH = 64
 """Number of documents that are embedded together."""
 
 
+_Key = tuple[int, str, str, str]
+"""Example, subject, property and object."""
 Parse = Callable[[Sequence[str]], Iterable[Doc]]
 """Parses texts with a spaCy pipeline."""
 
@@ -128,8 +135,7 @@ class StatementExtractor:
         self._schema = schema
         self._examples = examples
         self._parse = parse
-        default = THRESHOLD if examples else THRESHOLD_WITHOUT_EXAMPLES
-        self._threshold = default if threshold is None else threshold
+        self._given_threshold = threshold
         self._scorer = scorer or Scorer.packaged(with_examples=bool(examples))
 
     @cached_property
@@ -193,6 +199,37 @@ class StatementExtractor:
             len(places),
         )
 
+    @cached_property
+    def threshold(self) -> float:
+        """Least confidence of a statement: that with the best F1 on the examples.
+
+        Each example is extracted without itself. How sure the scorer can be differs from ontology
+        to ontology.
+        """
+        if self._given_threshold is not None:
+            return self._given_threshold
+        examples = self._example_vectors
+        if examples is None:
+            return THRESHOLD if self._examples else THRESHOLD_WITHOUT_EXAMPLES
+        gold = {
+            (origin, soft_text(one.subject), one.property, soft_text(one.object))
+            for origin, example in enumerate(self._examples)
+            for one in example.statements
+        }
+        if len(gold) < _MIN_STATEMENTS:
+            return THRESHOLD
+        confidences: dict[_Key, float] = {}
+        for origin, sentences in enumerate(self._example_sentences):
+            for one in self._statements(sentences, "", examples.without(origin), min(THRESHOLDS)):
+                stated = soft_text(one.object.text)
+                if one.object.value:
+                    lexical = soft_text(one.object.value.lexical)
+                    if (origin, soft_text(one.subject.text), one.property.iri, lexical) in gold:
+                        stated = lexical
+                key = (origin, soft_text(one.subject.text), one.property.iri, stated)
+                confidences[key] = max(one.confidence, confidences.get(key, 0.0))
+        return best_threshold(confidences, gold)
+
     def relations(self, doc: Doc, title: str = "") -> list[Relation]:
         """The statements of a document as typed relations, in the order of sentences."""
         return [relation_of(statement) for statement in self.statements(doc, title)]
@@ -203,7 +240,7 @@ class StatementExtractor:
         while batch := list(islice(remaining, _BATCH)):
             vectors = self._vectors_of([doc for doc, _ in batch])
             for (_, title), sentences in zip(batch, vectors, strict=True):
-                yield [relation_of(statement) for statement in self._statements(sentences, title)]
+                yield [relation_of(one) for one in self._all_accepted(sentences, title)]
 
     def statements(self, doc: Doc, title: str = "") -> Iterator[TypedStatement]:
         """The accepted statements of each sentence, best first.
@@ -212,28 +249,42 @@ class StatementExtractor:
         which later sentences may leave out.
         """
         if self._schema.properties:
-            yield from self._statements(self._vectors_of([doc])[0], title)
+            yield from self._all_accepted(self._vectors_of([doc])[0], title)
+
+    def _all_accepted(
+        self, sentences: Iterable[SentenceVectors], title: str
+    ) -> Iterator[TypedStatement]:
+        return self._statements(sentences, title, self._example_vectors, self.threshold)
 
     def _statements(
-        self, sentences: Iterable[SentenceVectors], title: str
+        self,
+        sentences: Iterable[SentenceVectors],
+        title: str,
+        examples: ExampleVectors | None,
+        threshold: float,
     ) -> Iterator[TypedStatement]:
         topic = ""
         for vectors in sentences:
             if not vectors.candidates:
                 continue
             subjects = Subjects.of(vectors, title or topic, self._embed)
-            pairs = self._pairs(vectors, subjects, joint=not title)
-            yield from self._accepted(pairs)
+            pairs = self._pairs(vectors, subjects, examples, joint=not title)
+            yield from _accepted(pairs, threshold)
             topic = topic or topic_of(vectors)
 
     def _pairs(
-        self, vectors: SentenceVectors, subjects: Subjects, *, joint: bool
+        self,
+        vectors: SentenceVectors,
+        subjects: Subjects,
+        examples: ExampleVectors | None,
+        *,
+        joint: bool,
     ) -> list[TypedStatement]:
         """The best pairs of object and property, each with its most probable subject.
 
         With `joint` the properties of one domain in a sentence prefer the same subject.
         """
-        schema, examples = self._properties, self._example_vectors
+        schema = self._properties
         mask = admitted(vectors, schema)
         if not mask.any() or not subjects.candidates:
             return []
@@ -282,16 +333,28 @@ class StatementExtractor:
             )
         return sorted(pairs, key=lambda pair: -pair.confidence)
 
-    def _accepted(self, pairs: list[TypedStatement]) -> Iterator[TypedStatement]:
-        accepted: list[TypedStatement] = []
-        for pair in pairs:
-            if pair.confidence < self._threshold:
-                return
-            if not any(_disagree(pair, other) for other in accepted) and not _is_reflexive(pair):
-                same = sum(other.object.overlaps(pair.object) for other in accepted)
-                if same < _MAX_PROPERTIES:
-                    accepted.append(pair)
-                    yield pair
+
+def best_threshold(confidences: Mapping[_Key, float], gold: Set[_Key]) -> float:
+    """The one of `THRESHOLDS` with the best F1; the one nearest to `THRESHOLD` of equal ones."""
+
+    def f1(threshold: float) -> float:
+        accepted = {key for key, value in confidences.items() if value >= threshold}
+        return 2 * len(accepted & gold) / (len(accepted) + len(gold))
+
+    return max(THRESHOLDS, key=lambda one: (f1(one), -abs(one - THRESHOLD)))
+
+
+def _accepted(pairs: Sequence[TypedStatement], threshold: float) -> Iterator[TypedStatement]:
+    """The pairs, best first, that are sure enough and agree with those before them."""
+    accepted: list[TypedStatement] = []
+    for pair in pairs:
+        if pair.confidence < threshold:
+            return
+        if not any(_disagree(pair, other) for other in accepted) and not _is_reflexive(pair):
+            same = sum(other.object.overlaps(pair.object) for other in accepted)
+            if same < _MAX_PROPERTIES:
+                accepted.append(pair)
+                yield pair
 
 
 def _joint(

@@ -98,3 +98,17 @@ CURRENCY_WORDS = {
     "zloty": "PLN", "rubles": "RUB", "roubles": "RUB", "yuan": "CNY", "won": "KRW",
 }  # fmt: skip
 """Names of currencies -> their codes."""
+
+
+def unit_names(unit: str) -> tuple[str, ...]:
+    """The English names of a unit or currency by its IRI, the label first; empty if unknown.
+
+    >>> unit_names("http://qudt.org/vocab/unit/KiloM")[0]
+    'kilometre'
+    """
+    if unit.startswith(CURRENCY):
+        code = unit.removeprefix(CURRENCY)
+        return (code, *(name for name, known in CURRENCY_WORDS.items() if known == code))
+    names = _NAMES.get(unit.removeprefix(UNIT), "").split("|")
+    label = max(names, key=lambda name: (not name.endswith("s"), len(name)))
+    return tuple(dict.fromkeys((label, *names))) if label else ()

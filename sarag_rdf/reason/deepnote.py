@@ -1,0 +1,121 @@
+"""DeepNote: a note that further searches improve, as long as they do.
+
+Wang et al., DeepNote: Note-Centric Deep Retrieval-Augmented Generation (arXiv 2410.08821). With
+`facts` it is the plug-in of KG-Infused RAG (its appendix G): statements of a graph are selected and
+summarised once, and worked into the note in each turn; queries are refined as without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sarag_rdf.iris import normalize_name
+from sarag_rdf.json_schema import boolean, object_of, string
+from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
+from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation, citations_of
+from sarag_rdf.reason.decompose import joined
+from sarag_rdf.reason.kg_infused import PROSE, Infusion, KgInfusedOptions, one_line
+from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.types import Answer, Context, Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepNoteOptions(Options):
+    """Options of `DeepNote`; the defaults are those of its paper."""
+
+    name = "deepnote"
+    steps: int = option(
+        3, "Maximum number of further searches, each with three calls.", ge=1, le=MAX_HOPS
+    )
+    failures: int = option(
+        2, "Number of searches that may leave the note as it is.", ge=1, le=MAX_HOPS
+    )
+    passages: int = option(6, "Maximum number of documents that a search adds.", ge=1, le=MAX_COUNT)
+    facts: bool = option(
+        False, "Work statements of a knowledge graph into the note in each turn (KG-Infused RAG)."
+    )
+    rounds: int = option(
+        2, "Maximum number of rounds in which statements are selected.", ge=1, le=MAX_HOPS
+    )
+    max_tokens: int = max_tokens_option(1024)
+
+
+class DeepNote:
+    """3 `steps` + 2 calls at most; with `facts` 4 `steps` + `rounds` + 4.
+
+    Ends early with an empty or repeated query, and after `failures` notes that were no better.
+    """
+
+    options = DeepNoteOptions
+
+    def __init__(
+        self, gather: Gather, llm: LLM, facts: GraphView, options: DeepNoteOptions | None = None
+    ) -> None:
+        """`facts` is the view of the graph whose statements are selected."""
+        self._gather, self._llm = gather, llm
+        self._options = options or DeepNoteOptions()
+        self._infusion = Infusion(
+            facts,
+            KgInfusedOptions(rounds=self._options.rounds, max_tokens=self._options.max_tokens),
+        )
+
+    def answer(self, query: Query) -> Answer:
+        """The answer cites the documents that contain it; without documents there is no note."""
+        talk, options = Conversation(query, self._gather, self._llm), self._options
+        context = talk.gather(limit=options.passages).context
+        if not context.excerpts:
+            return talk.answer("", reasoning=NO_DOCUMENT)
+        summary = self._infusion.summary(talk) if options.facts else ""
+        note = self._with_facts(talk, self._infusion.passage_note(talk, context), summary)
+        queries, failures = [talk.question], 0
+        for _ in range(options.steps):
+            refined = self._refined(talk, note, queries)
+            if not refined:
+                break
+            queries.append(refined)
+            further = talk.gather(refined, limit=options.passages).context
+            updated = self._with_facts(talk, self._updated(talk, note, further), summary)
+            if self._is_better(talk, note, updated):
+                note, context = updated, joined(context, further)
+                continue
+            failures += 1
+            if failures == options.failures:
+                break
+        text = self._infusion.bare_answer(talk, note)
+        return talk.answer(text, reasoning=note, citations=citations_of(text, context))
+
+    def _with_facts(self, talk: Conversation, note: str, summary: str) -> str:
+        return self._infusion.augmented(talk, None, note, summary) if summary else note
+
+    def _refined(self, talk: Conversation, note: str, queries: list[str]) -> str:
+        """A query for what the note lacks; empty if it is one of the `queries`."""
+        schema = object_of(query=string(300))
+        reply = talk.call("refine_query", schema, max_tokens=200, note=note, queries=queries)
+        query = one_line(reply["query"])
+        known = {normalize_name(text) for text in queries}
+        return "" if normalize_name(query) in known else query
+
+    def _updated(self, talk: Conversation, note: str, context: Context) -> str:
+        if not context.excerpts:
+            return note
+        reply = talk.call(
+            "update_note",
+            object_of(note=string(PROSE)),
+            context=context,
+            max_tokens=self._options.max_tokens,
+            note=note,
+        )
+        return one_line(reply["note"]) or note
+
+    def _is_better(self, talk: Conversation, note: str, updated: str) -> bool:
+        if updated == note:
+            return False
+        reply = talk.call(
+            "compare_notes",
+            object_of(second_is_better=boolean()),
+            max_tokens=50,
+            first=note,
+            second=updated,
+        )
+        return bool(reply["second_is_better"])

@@ -1,0 +1,342 @@
+"""KG-Infused RAG: facts of a knowledge graph in the search for passages and in what is read.
+
+"KG-Infused RAG: Augmenting Corpus-Based RAG with External Knowledge Graphs", sections 3.3 to 3.5. A
+model spreads activation over a graph by selecting statements round by round, a summary of them
+expands the question, and they join the note on the passages from which the answer is given.
+
+Where the paper is open: the model selects numbers of the statements offered, so that it can invent
+none, and at most `selected` of them; the statements nearest to the question come first, and where
+an entity has too many, only they are offered (`sample` offers a random sample, as the published
+system does); the passages of question and expansion are joined
+without doubles; and with nothing selected the question is expanded without facts.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sarag_rdf.graph.statements import statements_from
+from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.iris import normalize_name, sha256_hex
+from sarag_rdf.json_schema import array_of, object_of, string
+from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
+from sarag_rdf.ports import LLM, Gather, Vector
+from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation, citations_of
+from sarag_rdf.reason.decompose import joined
+from sarag_rdf.retrieve.seeds import nearest_entities
+from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.types import Activation, Answer, Context, Query, Seed, Selection, Statement
+
+PROSE = 6000
+"""Characters of a summary or note at most."""
+_PER_NUMBER = 8
+"""Tokens that the number of a statement may take in a reply."""
+_DIGITS = 5
+"""Decimals by which similarities differ; those of equal texts may differ in the seventh."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KgInfusedOptions(Options):
+    """Options of `KgInfused`; the defaults are those of the paper (sections 4 and 5, table 8).
+
+    The numbers of statements and entities, on which the paper is silent, are those of the
+    published system.
+    """
+
+    name = "kg-infused"
+    baseline: str = option(
+        "none",
+        "The same pipeline without a graph: no-retrieval answers at once, rag from a note on the "
+        "passages, expansion from passages for the question and for a query that the model writes.",
+        choices=("none", "no-retrieval", "rag", "expansion"),
+    )
+    rounds: int = option(
+        2, "Maximum number of rounds of activation, one call each.", ge=1, le=MAX_HOPS
+    )
+    seeds: int = option(
+        3,
+        "Number of entities at which activation starts, those with the descriptions nearest to "
+        "the question.",
+        ge=1,
+        le=MAX_COUNT,
+    )
+    statements: int = option(
+        50, "Maximum number of statements of an entity that are offered.", ge=1, le=MAX_COUNT
+    )
+    entities: int = option(
+        10, "Maximum number of entities that a round starts from.", ge=1, le=MAX_COUNT
+    )
+    selected: int = option(
+        10,
+        "Maximum number of statements that a round selects; a small model takes all that it may.",
+        ge=1,
+        le=MAX_COUNT,
+    )
+    sample: bool = option(
+        False,
+        "Offer a random sample of an entity's statements, as the published system does, and not "
+        "those nearest to the question.",
+    )
+    inverse: bool = option(False, "Offer statements that end at an entity, too.")
+    passages: int = option(
+        6,
+        "Maximum number of documents read; half of them each for the question and its expansion.",
+        ge=2,
+        le=MAX_COUNT,
+    )
+    expansion: bool = option(True, "Search with an expanded question, too; without is an ablation.")
+    augmentation: bool = option(
+        True, "Work the summary of the facts into the note; without is an ablation."
+    )
+    max_tokens: int = max_tokens_option(1024)
+
+
+class KgInfused:
+    """At most `rounds` + 5 calls: selections, summary, expansion, note, augmentation, answer."""
+
+    options = KgInfusedOptions
+
+    def __init__(
+        self, gather: Gather, llm: LLM, facts: GraphView, options: KgInfusedOptions | None = None
+    ) -> None:
+        """`facts` is the view of the graph whose statements are selected."""
+        self._gather, self._llm = gather, llm
+        self._options = options or KgInfusedOptions()
+        self._infusion = Infusion(facts, self._options)
+
+    def answer(self, query: Query) -> Answer:
+        """The answer cites the documents that contain it.
+
+        Without documents and facts no call for a note or an answer is made.
+        """
+        talk = Conversation(query, self._gather, self._llm)
+        if self._options.baseline == "no-retrieval":
+            return talk.answer(self._infusion.bare_answer(talk, ""))
+        note, context = self._infusion.note(talk)
+        if not note:
+            return talk.answer("", reasoning=NO_DOCUMENT)
+        text = self._infusion.bare_answer(talk, note)
+        return talk.answer(text, reasoning=note, citations=citations_of(text, context))
+
+
+class Infusion:
+    """The stages before the answer, for a question or one of its parts."""
+
+    def __init__(self, facts: GraphView, options: KgInfusedOptions) -> None:
+        self._facts, self._options = facts, options
+
+    def note(self, talk: Conversation, question: str | None = None) -> tuple[str, Context]:
+        """The note on a question, with its passages; empty without documents and facts."""
+        options = self._options
+        is_baseline = options.baseline != "none"
+        uses_facts = not is_baseline and (options.expansion or options.augmentation)
+        expands = options.baseline == "expansion" or (not is_baseline and options.expansion)
+        summary = self.summary(talk, question) if uses_facts else ""
+        context = self._passages(talk, question, summary, expands=expands)
+        note = self.passage_note(talk, context, question) if context.excerpts else ""
+        if not note or not summary or not options.augmentation:
+            return note or (summary if options.augmentation else ""), context
+        return self.augmented(talk, question, note, summary), context
+
+    def summary(self, talk: Conversation, question: str | None = None) -> str:
+        """The facts that activation reaches, as a text; empty if nothing is selected."""
+        asked = question or talk.question
+        activation = self.activate(talk, asked)
+        selected = [selection.statement for selection in activation.selections]
+        talk.remember(activation)
+        talk.say(
+            "note",
+            "activation",
+            {
+                "seeds": [seed.node for seed in activation.seeds],
+                "rounds": activation.rounds,
+                "statements": [statement.iri for statement in selected],
+                "texts": [" | ".join(statement.parts) for statement in selected],
+                "found": bool(selected),
+            },
+        )
+        if not selected:
+            return ""
+        reply = talk.call(
+            "summarize_statements",
+            object_of(summary=string(PROSE)),
+            question=asked,
+            max_tokens=self._options.max_tokens,
+            selected=[statement.parts for statement in selected],
+        )
+        return one_line(reply["summary"])
+
+    def activate(self, talk: Conversation, question: str) -> Activation:
+        """Rounds of activation; ends early if nothing is selected or no new entity is reached.
+
+        With G the statements selected, and E the entities of round i (equations 3 to 5)::
+
+            E(1) = the entities with the nearest descriptions
+            E(i + 1) = the ends of the statements selected in round i, less E(1), ..., E(i)
+        """
+        view, options = self._facts, self._options
+        vector = view.vectors.embedder.embed([question])[0]
+        seeds = nearest_entities(view.reader, view.vectors, vector, options.seeds)
+        selections: list[Selection] = []
+        entities = [seed.node for seed in seeds][: options.entities]
+        activated: set[str] = set()
+        for round_ in range(1, options.rounds + 1):
+            activated |= set(entities)
+            known = {selection.statement.iri for selection in selections}
+            offered = self._offered(question, vector, entities, known)
+            if not offered:
+                break
+            numbers = self._selected(talk, question, offered, selections)
+            for start, statement in (offered[number - 1] for number in numbers):
+                order = len(selections) + 1
+                selections.append(Selection(statement, start, round_, order, talk.last_step))
+            ends = [s.end for s in selections if s.round == round_]
+            entities = [end for end in dict.fromkeys(ends) if end not in activated]
+            entities = entities[: options.entities]
+            if not entities:
+                break
+        return Activation(question, self._named(seeds), tuple(selections))
+
+    def augmented(self, talk: Conversation, question: str | None, note: str, summary: str) -> str:
+        """A note with the facts of a summary worked in (equation 9)."""
+        reply = talk.call(
+            "augment_note",
+            object_of(note=string(PROSE)),
+            question=question,
+            max_tokens=self._options.max_tokens,
+            note=note,
+            summary=summary,
+        )
+        return one_line(reply["note"]) or note
+
+    def bare_answer(self, talk: Conversation, note: str, question: str | None = None) -> str:
+        """The bare answer from a note; without a note from what the model knows (equation 10)."""
+        reply = talk.call(
+            "answer_from_note",
+            object_of(final_answer=string(300)),
+            question=question,
+            max_tokens=200,
+            note=note,
+        )
+        return " ".join(str(reply["final_answer"]).split())
+
+    def _selected(
+        self,
+        talk: Conversation,
+        question: str,
+        offered: Sequence[tuple[str, Statement]],
+        selections: Sequence[Selection],
+    ) -> list[int]:
+        """The numbers that the model selects, each once, in its order."""
+        count = len(offered)
+        number = {"type": "integer", "enum": list(range(1, count + 1))}
+        most = min(count, self._options.selected)
+        reply = talk.call(
+            "select_statements",
+            object_of(numbers=array_of(number, most)),
+            question=question,
+            max_tokens=max(self._options.max_tokens, _PER_NUMBER * most),
+            offered=[statement.parts for _, statement in offered],
+            selected=[selection.statement.parts for selection in selections],
+        )
+        return list(dict.fromkeys(reply["numbers"]))
+
+    def _offered(
+        self, question: str, vector: Vector, entities: Sequence[str], known: Set[str]
+    ) -> list[tuple[str, Statement]]:
+        """(entity, statement) without those `known`, the nearest to the question first.
+
+        A sample is in the order of entities.
+        """
+        options, seen = self._options, set(known)
+        found = statements_from(self._facts.reader, entities, inverse=options.inverse)
+        offered: list[tuple[str, Statement]] = []
+        for entity in entities:
+            statements = [s for s in found[entity] if s.iri not in seen]
+            if options.sample:
+                statements = self._sample(question, entity, statements)
+            seen |= {statement.iri for statement in statements}
+            offered += [(entity, statement) for statement in statements]
+        if options.sample or not offered:
+            return offered
+        vectors = self._facts.vectors.embedder.embed([s.text for _, s in offered])
+        order = np.argsort(-(vectors @ vector).round(_DIGITS), kind="stable").tolist()
+        counts: Counter[str] = Counter()
+        nearest = []
+        for entity, statement in (offered[place] for place in order):
+            counts[entity] += 1
+            if counts[entity] <= options.statements:
+                nearest.append((entity, statement))
+        return nearest
+
+    def _sample(self, question: str, entity: str, statements: list[Statement]) -> list[Statement]:
+        """At most as many of an entity's statements as are offered, the same for one question."""
+        if len(statements) <= self._options.statements:
+            return statements
+        seed = int(sha256_hex(question, entity)[:16], 16)
+        chosen = random.Random(seed).sample(  # noqa: S311 - not for cryptography
+            range(len(statements)), self._options.statements
+        )
+        return [statements[place] for place in sorted(chosen)]
+
+    def _named(self, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
+        reader = self._facts.reader
+        names = {
+            iri: name for iri, (name, _) in entity_labels(reader, (s.node for s in seeds)).items()
+        }
+        texts = {
+            row[0].value: row[1].value
+            for row in reader.rows_for("description-sources", (seed.text for seed in seeds))
+        }
+        return tuple(
+            replace(
+                seed,
+                name=names.get(seed.node, seed.node),
+                reason=f"description: {texts.get(seed.text, '')}",
+            )
+            for seed in seeds
+        )
+
+    def _passages(
+        self, talk: Conversation, question: str | None, summary: str, *, expands: bool
+    ) -> Context:
+        """The union of the passages for the question and its expansion (equations 6 and 7)."""
+        most = self._options.passages
+        asked = question or talk.question
+        query = ""
+        if expands:
+            reply = talk.call(
+                "expand_question",
+                object_of(query=string(300)),
+                question=question,
+                max_tokens=200,
+                summary=summary,
+            )
+            query = one_line(reply["query"])
+        if not query or normalize_name(query) == normalize_name(asked):
+            return talk.gather(question, limit=most).context
+        first = talk.gather(question, limit=most - most // 2).context
+        return joined(first, talk.gather(query, limit=most // 2).context)
+
+    def passage_note(
+        self, talk: Conversation, context: Context, question: str | None = None
+    ) -> str:
+        """A note on the question from its passages (equation 8)."""
+        reply = talk.call(
+            "passage_note",
+            object_of(note=string(PROSE)),
+            question=question,
+            context=context,
+            max_tokens=self._options.max_tokens,
+        )
+        return one_line(reply["note"])
+
+
+def one_line(text: str) -> str:
+    """A text of the model on one line."""
+    return " ".join(text.split())
