@@ -29,7 +29,7 @@ RULES = f"""
 <{EX}Chemist> a owl:Class ; rdfs:subClassOf <{EX}Person> .
 <{EX}Person> <{SARAG.activationWeight.value}> 1.5 .
 """
-OF_IMPORTS = {"imports", "property-uses"}
+OF_IMPORTS = {"imports", "property-uses", "term-labels"}
 OF_EMBEDDED = {"stating-graphs", "vote-counts"}
 FILES = [
     (kind, name)
@@ -84,8 +84,11 @@ def rows_of(reader: GraphReader, kind: str, name: str, values: list[str]) -> Cou
             rows = [row for row in rows if row[0].value.startswith(BASE)]
         return Counter(rows)
     if kind == "index" and query.takes_statements:
-        pairs = reader.store.select(f"SELECT ?s ?o {{ GRAPH ?g {{ ?s {RELATED} ?o }} }}", "s").rows
-        triples = sorted({(s, RELATED, o) for s, o in pairs}, key=str)[:20]
+        is_typed = name == "stating-relationships"
+        typed = f'FILTER(STRSTARTS(STR(?p), "{EX}"))'
+        pattern = f"?s ?p ?o {typed}" if is_typed else f"?s ?p ?o VALUES ?p {{ {RELATED} }}"
+        found = reader.store.select(f"SELECT ?s ?p ?o {{ GRAPH ?g {{ {pattern} }} }}", "s").rows
+        triples = sorted({(s, p, o) for s, p, o in found}, key=str)[:20]
         return Counter(reader.select_provenance_for_terms(name, triples))
     if "LIMIT" in query.text:
         values = values[:10]
