@@ -419,7 +419,7 @@ def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 default="single",
                 metavar="NAME[:KEY=VALUE]...",
                 help="single, cot, decompose, sparql-cot, generic-cot, self-ask, closed-book, "
-                "route, sparql-grounded, kg-infused, deepnote or sparql-typed. 'sarag strategies' "
+                "route, sparql-grounded, sparql-typed, kg-infused or deepnote. 'sarag strategies' "
                 "lists their keys.",
             ),
             setting(

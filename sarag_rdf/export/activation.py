@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
+from typing import TypeGuard
 
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad
@@ -38,7 +39,11 @@ def activation_trig(found: Retrieved | Answer, minter: Minter) -> bytes:
     else:
         writer.search(node, found)
     quads = [Quad(*triple, graph) for triple in sorted(writer.triples, key=_order)]
-    prefixes = prefixes_under(minter.base)
+    iris = {term.value for triple in writer.triples for term in triple if _is_iri(term)}
+    known = {**prefixes_under(minter.base), "search": f"{minter.base}search/"}
+    prefixes = {
+        name: base for name, base in known.items() if any(iri.startswith(base) for iri in iris)
+    }
     return ox.serialize(quads, format=ox.RdfFormat.TRIG, prefixes=prefixes) or b""
 
 
@@ -46,6 +51,10 @@ def _digest(found: Retrieved | Answer) -> str:
     """A digest of everything that is written; whether replies were cached does not matter."""
     found = replace(found, usage=Usage()) if isinstance(found, Answer) else found
     return sha256_hex(json.dumps(asdict(found), sort_keys=True, ensure_ascii=True, default=str))
+
+
+def _is_iri(term: Term) -> TypeGuard[NamedNode]:
+    return isinstance(term, NamedNode)
 
 
 def _order(triple: tuple[NamedNode, NamedNode, Term]) -> tuple[str, bool, str, str]:
