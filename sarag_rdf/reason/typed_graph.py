@@ -340,10 +340,16 @@ class TypedGraph:
     def _reversed(
         self, pattern: TypedPattern, entities: Mapping[str, Sequence[str]], seconds: float
     ) -> str:
-        """What to say if a named entity is at the wrong end of a property; else nothing."""
+        """What to say if a named entity is at the wrong end of a property; else nothing.
+
+        Where things of one kind are at both ends, as teachers and pupils, a statement may just be
+        missing: there the other direction would answer another question.
+        """
         subject, object_ = pattern.ends
         own = self._property(pattern)
         if subject.is_variable == object_.is_variable or own.is_literal:
+            return ""
+        if _share_kinds(own.domains, own.ranges):
             return ""
         alone = TypedQuery((pattern,))
         turned = TypedQuery((TypedPattern(object_, own.name, subject),))
@@ -356,9 +362,14 @@ class TypedGraph:
         )
 
     def _clashes(self, query: TypedQuery, seconds: float) -> list[Finding]:
-        """Variables that nothing can stand for: classes and ends of properties that never meet."""
+        """Variables that nothing can stand for: classes and ends of properties that never meet.
+
+        Ends of one kind of thing may not meet because statements are missing: that is no mistake.
+        """
         found = []
         for one, other, end in joins(query):
+            if _share_kinds(self._kinds_at(one, end), self._kinds_at(other, end)):
+                continue
             pair = TypedQuery(tuple(_renamed(p, end, n) for n, p in enumerate((one, other))))
             if not self._holds(pair, {}, seconds):
                 message = f"nothing is both {self._role(one, end)} and {self._role(other, end)}"
@@ -372,11 +383,13 @@ class TypedGraph:
                         found.append(Finding("clash", message))
         return list(dict.fromkeys(found))
 
-    def _role(self, pattern: TypedPattern, end: End) -> str:
+    def _kinds_at(self, pattern: TypedPattern, end: End) -> tuple[str, ...]:
         own = self._property(pattern)
-        role, classes = (
-            ("subject", own.domains) if pattern.subject == end else ("object", own.ranges)
-        )
+        return own.domains if pattern.subject == end else own.ranges
+
+    def _role(self, pattern: TypedPattern, end: End) -> str:
+        own, classes = self._property(pattern), self._kinds_at(pattern, end)
+        role = "subject" if pattern.subject == end else "object"
         kind = f" ({', '.join(classes)})" if classes else ""
         return f"the {role} of '{own.name}'{kind}"
 
@@ -663,3 +676,8 @@ def _term(name: str, entities: Mapping[str, Sequence[str]], values: dict[str, li
 def _condition(variable: str, relation: str, value: str) -> tuple[str, str, str, bool]:
     is_date = value.count("-") > value.startswith("-")
     return variable, COMPARISONS[relation], str(Literal(value)) if is_date else value, is_date
+
+
+def _share_kinds(some: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether there is a kind of thing in both; nothing is known of an end without kinds."""
+    return not some or not others or not set(some).isdisjoint(others)

@@ -173,6 +173,7 @@ def test_answers(kg: KnowledgeGraph, proposed: dict[str, Any], text: str) -> Non
         reply((A, "birth date", "?d"), **compared("greater", "1901")),
         reply((A, "height", "?d"), **compared("less", "169")),
         reply(("Emil Sand", "birth date", A)),
+        reply(("Emil Sand", "teacher", A)),  # he has a pupil: turned round it is another question
     ],
 )
 def test_an_empty_result_falls_back_to_passages(
