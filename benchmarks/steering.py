@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import sarag_rdf
 from benchmarks.linked_data import ntriples
@@ -138,7 +138,7 @@ def main() -> None:
         for name, weights in (("no weights", {}), ("by structure", structure)):
             show(f"{name}, left out", left_out, recalls(kg, left_out, weights, options.c))
         weights = fit(kg, fitted_on, sorted(structure), options.c)
-        named = {iri.removeprefix(PROPERTY): weight for iri, weight in weights.items()}
+        named = {unquote(iri.removeprefix(PROPERTY)): weight for iri, weight in weights.items()}
         print(f"fitted on {len(fitted_on)}: {named}")
         show(
             "fitted, on what it was fitted on",
