@@ -21,7 +21,7 @@ from sarag_rdf.export.prefixes import prefixes_under
 from sarag_rdf.iris import Minter, sha256_hex
 from sarag_rdf.ports import Term
 from sarag_rdf.resources import prompt_hash
-from sarag_rdf.types import Activation, Answer, Retrieved, Selection, Step, Usage
+from sarag_rdf.types import Activation, Answer, Retrieved, Seed, Selection, Step, Usage
 from sarag_rdf.vocab import PROV, RDF, RDFS, SARAG
 
 StepKey = tuple[int, str, str, str]
@@ -87,18 +87,7 @@ class _Writer:
             (SARAG.retriever, Literal(found.retriever)),
             *([(SARAG.settings, Literal(settings))] if settings else ()),
         )
-        seeds: dict[str, NamedNode] = {}
-        for number, seed in enumerate(found.seeds, start=1):
-            place = NamedNode(f"{iri}#seed-{number}")
-            seeds.setdefault(seed.node, place)
-            self._add(
-                place,
-                (RDF.type, SARAG.Seed),
-                (SARAG.node, NamedNode(seed.node)),
-                (SARAG.amount, Literal(seed.activation)),
-                (SARAG.similarity, Literal(seed.similarity)),
-                (PROV.wasGeneratedBy, node),
-            )
+        seeds = self._seeds(node, f"{iri}#seed-", found.seeds)
         chains = [entity.chain for entity in found.entities]
         chains += [document.chain for document in found.documents]
         steps = {_key(step): step for chain in chains for step in chain}
@@ -199,20 +188,8 @@ class _Writer:
         self._add(
             node, (RDF.type, SARAG.Activation), (SARAG.question, Literal(activation.question))
         )
-        origins: dict[str, NamedNode] = {}
-        names: dict[str, str] = {}
-        for number, seed in enumerate(activation.seeds, start=1):
-            place = NamedNode(f"{node.value}-seed-{number}")
-            origins[seed.node] = place
-            names[seed.node] = seed.name
-            self._add(
-                place,
-                (RDF.type, SARAG.Seed),
-                (SARAG.node, NamedNode(seed.node)),
-                (SARAG.amount, Literal(seed.activation)),
-                (SARAG.similarity, Literal(seed.similarity)),
-                (PROV.wasGeneratedBy, node),
-            )
+        origins = self._seeds(node, f"{node.value}-seed-", activation.seeds)
+        names = {seed.node: seed.name for seed in activation.seeds}
         for selection in activation.selections:
             place = NamedNode(f"{node.value}-step-{selection.order}")
             self._selected(place, selection)
@@ -226,6 +203,22 @@ class _Writer:
             names[statement.object] = statement.object_name
             names[statement.iri] = statement.text
         self._label(names, names)
+
+    def _seeds(self, node: NamedNode, prefix: str, seeds: Iterable[Seed]) -> dict[str, NamedNode]:
+        """The seeds that `node` starts from, with numbered IRIs: entity or document -> seed."""
+        places: dict[str, NamedNode] = {}
+        for number, seed in enumerate(seeds, start=1):
+            place = NamedNode(f"{prefix}{number}")
+            places.setdefault(seed.node, place)
+            self._add(
+                place,
+                (RDF.type, SARAG.Seed),
+                (SARAG.node, NamedNode(seed.node)),
+                (SARAG.amount, Literal(seed.activation)),
+                (SARAG.similarity, Literal(seed.similarity)),
+                (PROV.wasGeneratedBy, node),
+            )
+        return places
 
     def _selected(self, place: NamedNode, selection: Selection) -> None:
         statement = selection.statement

@@ -82,10 +82,10 @@ class _WorkerProcess:
 
 
 def _context(module: str) -> SpawnContext | ForkServerContext:
-    """How processes are started: where it is safe, forked from one that has the imports done.
+    """The start method: on Linux, forking from a process that has already imported `module`.
 
-    Such processes share memory and start in milliseconds. Elsewhere than on Linux, libraries do not
-    survive a fork; there each process imports everything itself.
+    Such processes share memory and start in milliseconds. On other systems libraries may not
+    survive a fork, so that each process imports everything itself.
     """
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
