@@ -105,7 +105,7 @@ _FROM_VIEW: dict[Any, Callable[[GraphView], tuple[Any, ...]]] = {
     KgInfused: lambda view: (view.facts,),
     SelfAsk: lambda view: (view.facts,),
     DeepNote: lambda view: (view.facts,),
-    SparqlTyped: lambda view: (TypedGraph(view),),
+    SparqlTyped: lambda view: (view.derived(TypedGraph),),
 }
 """Constructor arguments that a class takes from the graph, before its options."""
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.options import MAX_COUNT, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import NO_DOCUMENT, NOTHING, Conversation, prompt_text
+from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation
 from sarag_rdf.reason.single import brief_answer, reasoned_answer
 from sarag_rdf.reason.typed_graph import Solutions, TooLongError
 from sarag_rdf.reason.typed_patterns import (
@@ -85,9 +85,8 @@ class ReadsTypedGraph(Protocol):
 class SparqlTyped:
     """One call for patterns, and a second one if the check of the first finds something wrong.
 
-    The trace has a note ``prompt`` before each of them and a note ``check`` after it, a note
-    ``query`` with the SPARQL and its bindings, and a note ``answered`` that says whether the graph
-    or passages answered, and why.
+    The trace has a note ``check`` after each of them, a note ``query`` with the SPARQL and its
+    bindings, and a note ``answered`` that says whether the graph or passages answered, and why.
     """
 
     options = SparqlTypedOptions
@@ -174,7 +173,6 @@ class SparqlTyped:
             "before": json.dumps(before, ensure_ascii=False) if before else "",
             "findings": [finding.message for finding in findings],
         }
-        talk.say("note", "prompt", {"text": prompt_text(PROMPT, talk.question, NOTHING, **values)})
         schema = reply_schema(shown, constrained=self._options.constrained)
         try:
             return talk.call(PROMPT, schema, max_tokens=self._options.max_tokens, **values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ Engine = Literal["auto", "memory", "sparql"]
 _ROWS: tuple[Kind, ...] = ("document", "entity", "relationship")
 CACHED = 10_000
 """The most documents whose texts stay in memory."""
+_Derived = TypeVar("_Derived")
 
 
 class GraphView:
@@ -56,6 +57,14 @@ class GraphView:
         self._engine = engine
         self._documents: dict[str, Document] = {}
         self._steering: dict[str, Steering] = {}
+        self._derived: dict[Any, Any] = {}
+
+    def derived(self, make: Callable[[GraphView], _Derived]) -> _Derived:
+        """What `make` computes from this revision; it is called once."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        known: _Derived = self._derived[make]
+        return known
 
     @cached_property
     def network(self) -> Network:

@@ -116,14 +116,13 @@ def test_two_steps_are_answered_with_the_sentences_behind_them(kg: KnowledgeGrap
     assert document.text == "Emil Sand was born in Linz. Emil Sand taught Ilse Brandt."
     assert answer.citations == (document.citation,)
     assert [(stage.kind, stage.name) for stage in answer.trace] == [
-        ("note", "prompt"),
         ("call", "sparql_typed"),
         ("note", "check"),
         ("note", "query"),
         ("note", "answered"),
         ("retrieval", "sparql-typed"),
     ]
-    assert notes(answer, "prompt")[0]["text"] == llm.prompts[0]
+    assert answer.trace[0].prompt == llm.prompts[0]
     assert notes(answer, "answered") == [{"from": "graph", "reason": ""}]
     [query] = notes(answer, "query")
     assert query["bindings"][0]["variables"] == {"?x": "Emil Sand", A: "Linz"}
@@ -131,6 +130,18 @@ def test_two_steps_are_answered_with_the_sentences_behind_them(kg: KnowledgeGrap
     result = kg.query(query["sparql"])
     assert isinstance(result, sarag_rdf.ports.Table)
     assert len(result.rows) == 1
+
+
+def test_the_schema_is_read_once_for_a_revision(
+    kg: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(kg, TEACHER)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the schema is read again")
+
+    monkeypatch.setattr("sarag_rdf.reason.typed_graph.schema_use", refuse)
+    assert ask(kg, TEACHER)[0].text == "Linz"
 
 
 def test_the_prompt_has_the_schema_as_it_is_used(kg: KnowledgeGraph) -> None:
