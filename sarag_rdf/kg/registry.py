@@ -54,6 +54,7 @@ from sarag_rdf.reason.sparql_typed import SparqlTyped
 from sarag_rdf.reason.typed_graph import TypedGraph
 from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
+from sarag_rdf.retrieve.ket import Ket
 from sarag_rdf.retrieve.kg_infused import KgInfusedSearch
 from sarag_rdf.retrieve.khop import Khop
 from sarag_rdf.retrieve.ppr import Ppr
@@ -72,6 +73,7 @@ RETRIEVERS: dict[str, Any] = {
     "khop": Khop,
     "ppr": Ppr,
     "kg-infused": KgInfusedSearch,
+    "ket": Ket,
 }
 CONTEXTS: dict[str, Any] = {"whole": Whole, "selected": Selected, "graph-walk": GraphWalk}
 REASONERS: dict[str, Any] = {
