@@ -199,6 +199,7 @@ ANSWER_PROMPTS: Final = (
     "compare_notes",
     "cot",
     "decompose",
+    "decompose_in_words",
     "expand_question",
     "generic_cot",
     "passage_note",
