@@ -136,8 +136,8 @@ class GradedAnswer:
     """The scores of an answer in [0, 1]; all are 0 without an answer.
 
     `judged` is the judge's verdict, None without one. `error` is empty for a correct answer, else
-    ``failed``, ``retrieval`` if the context contains no known answer, or ``reasoning`` ("The
-    Reasoning Bottleneck in Graph-RAG", section 5.7).
+    ``failed``, ``retrieval`` if no known answer was retrieved, or ``reasoning`` ("The Reasoning
+    Bottleneck in Graph-RAG", section 5.7).
     """
 
     row: SystemResult
