@@ -372,8 +372,8 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 default="auto",
                 type=click.Choice(["auto", "memory", "sparql"]),
                 help="How links are followed: with arrays in memory, which are cached between "
-                "runs, or with a SPARQL query per step. auto: memory for a folder, sparql for an "
-                "endpoint.",
+                "runs, or with SPARQL queries for each step. auto: memory for a folder, sparql for "
+                "an endpoint.",
             ),
         ]
     ):

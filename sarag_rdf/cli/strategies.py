@@ -80,7 +80,10 @@ def _echo(kind: str, name: str, class_: Any) -> None:
             for option in _options(class_)
         ]
         rows += [
-            (f"preset={preset}", ", ".join(f"{key}={value}" for key, value in values.items()))
+            (
+                f"preset={preset}",
+                ", ".join(f"{key}={_written(value)}" for key, value in values.items()),
+            )
             for preset, values in class_.options.presets.items()
         ]
         if rows:
@@ -139,7 +142,7 @@ def _page(chosen: dict[str, dict[str, Any]]) -> Iterator[str]:
                 default = _written(option.default) or "none"
                 yield f"| `{option.name}` | {default} | {option.allowed} | {option.meaning} |"
             presets = [
-                f"`{preset}` is {', '.join(f'{key} {value}' for key, value in values.items())}"
+                f"`{preset}` is {', '.join(f'{key} {_written(value)}' for key, value in values.items())}"
                 for preset, values in class_.options.presets.items()
             ]
             if presets:

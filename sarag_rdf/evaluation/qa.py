@@ -122,7 +122,7 @@ class SystemResult:
             return None
         return cls(
             **{name: record[name] for name in FIELDS},
-            context_covered=record.get("context_covered", record["covered"]),
+            context_covered=bool(record.get("context_covered", record["covered"])),
             notes=record.get("notes", {}),
         )
 
