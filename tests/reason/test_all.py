@@ -128,6 +128,25 @@ def test_a_model_that_never_finds_anything_is_called_most(reasoner: str) -> None
     assert len(llm.names) == MOST[reasoner]
 
 
+@pytest.mark.parametrize(
+    ("reasoner", "most"), [("cot:preset=paper", 4), ("decompose:preset=paper:most=9", 11)]
+)
+@pytest.mark.parametrize("yes", [False, True])
+@pytest.mark.parametrize("context", ["whole:preset=paper", "graph-walk:preset=paper"])
+def test_account_of_the_systems_of_the_papers(
+    reasoner: str, most: int, yes: bool, context: str
+) -> None:
+    llm = Obliging(yes=yes)
+    with graph_of(*SOURCES, llm=llm) as kg:
+        answer = kg.ask(QUESTION, reasoner=reasoner, context=context)
+    check(answer)
+    calls = [stage.name for stage in answer.trace if stage.kind == "call"]
+    assert calls == llm.names
+    assert 1 <= len(calls) <= most
+    assert len(calls) == most or yes
+    assert calls[-1] == ("cot" if yes and "cot" in reasoner else "answer")
+
+
 @EACH
 def test_instructions_in_documents_stay_between_the_lines(reasoner: str) -> None:
     llm = Obliging(yes=reasoner == "self-ask")
