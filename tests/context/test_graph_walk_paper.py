@@ -9,12 +9,16 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import sarag_rdf
 from sarag_rdf.context.graph_walk import GraphWalk, GraphWalkOptions
+from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.options import Spec
-from sarag_rdf.types import Extraction, Mention, RankedDocument, Relation
+from sarag_rdf.types import Extraction, Mention, Query, RankedDocument, Relation
 from tests.context.sample import found_for, words
 from tests.context.test_graph_walk import made, met, shown
 from tests.retrieve.graphs import Content
@@ -210,3 +214,54 @@ def test_without_seeds_everything_that_was_retrieved_whatever_the_budget() -> No
 def test_the_preset() -> None:
     assert str(PAPER) == ("graph-walk:documents=1000:descriptions=true:share=1.0:uncompressed=true")
     assert Spec.parse("graph-walk:preset=paper:budget=9").read(GraphWalkOptions).budget == 9
+
+
+# ---------------------------------------------------------------------- Graphs of others
+
+SKOS_GRAPH = """
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix ex: <https://example.org/thing/> .
+ex:scheme a skos:ConceptScheme .
+ex:water a skos:Concept ; skos:inScheme ex:scheme ; skos:prefLabel "water"@en ;
+  skos:definition "what flows"@en ; skos:narrower ex:stream .
+ex:stream a skos:Concept ; skos:inScheme ex:scheme ; skos:prefLabel "stream"@en ;
+  skos:definition "a small river"@en ; skos:broader ex:water .
+"""
+LABELLED_GRAPH = """
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix ex: <https://example.org/thing/> .
+ex:partOf rdfs:label "is part of"@en .
+ex:water rdfs:label "water"@en ; rdfs:comment "what flows"@en .
+ex:stream rdfs:label "stream"@en ; rdfs:comment "a small river"@en ; ex:partOf ex:water .
+"""
+ITEMS = """
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix schema: <http://schema.org/> .
+@prefix wikibase: <http://wikiba.se/ontology#> .
+@prefix wd: <http://www.wikidata.org/entity/> .
+@prefix wdt: <http://www.wikidata.org/prop/direct/> .
+wd:P1 a wikibase:Property ; rdfs:label "part of"@en ; wikibase:directClaim wdt:P1 .
+wd:Q1 a wikibase:Item ; rdfs:label "water"@en ; schema:description "what flows"@en .
+wd:Q2 a wikibase:Item ; rdfs:label "stream"@en ; schema:description "a small river"@en ;
+  wdt:P1 wd:Q1 .
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("skos", SKOS_GRAPH),
+        ("rdf", LABELLED_GRAPH),
+        ("wikibase", ITEMS),
+    ],
+)
+def test_descriptions_of_imported_entities_are_named(kind: Any, text: str, tmp_path: Path) -> None:
+    (tmp_path / "graph.ttl").write_text(text, "utf-8")
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None, over=["water"]) as kg:
+        kg.import_graph(tmp_path / "graph.ttl", kind=kind, name="water")
+        gather = kg.gather("dense", context="graph-walk:preset=paper")
+        context = gather(Query("Is a stream water?")).context
+    assert [text for section in context.sections for text in section.descriptions] == [
+        "stream: a small river",
+        "water: what flows",
+    ]
