@@ -207,6 +207,8 @@ ANSWER_PROMPTS: Final = (
     "route",
     "select_statements",
     "self_ask",
+    "self_rag",
+    "self_rag_tokens",
     "sparql_cot",
     "sparql_grounded",
     "sparql_typed",

@@ -118,6 +118,8 @@ PROMPTS: dict[str, tuple[str, Context, dict[str, Any]]] = {
     "answer_without_note": ("answer_from_note", NOTHING, {"note": ""}),
     "self_ask": ("self_ask", NOTHING, {"facts": (), "last": False}),
     "self_ask_last": ("self_ask", NOTHING, {"facts": FACTS, "last": True}),
+    "self_rag": ("self_rag", NOTHING, {"passage": ULM.text}),
+    "self_rag_tokens": ("self_rag_tokens", NOTHING, {"passage": ULM.text}),
     "sparql_cot": ("sparql_cot", RICH, {"most": 4}),
     "sparql_grounded": (
         "sparql_grounded",

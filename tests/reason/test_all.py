@@ -37,6 +37,7 @@ MOST = {
     "kg-infused": 7,
     "deepnote": 11,
     "sparql-typed": 3,
+    "self-rag": 6,
 }
 """Calls at most."""
 TEXTS = {f"{BASE}source/{source.key}": source.text for source in SOURCES}
@@ -176,6 +177,7 @@ SMALL = {
     "cot": "cot:steps=2:max_tokens=250",
     "decompose": "decompose:most=1:brief=true",
     "self-ask": "self-ask:steps=1:max_tokens=150",
+    "self-rag": "self-rag:passages=2:max_tokens=100",
     "deepnote": "deepnote:steps=1:passages=1:max_tokens=100",
     "kg-infused": "kg-infused:rounds=1:seeds=1:expansion=false:max_tokens=100",
 }
