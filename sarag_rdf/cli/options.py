@@ -419,8 +419,8 @@ def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 default="single",
                 metavar="NAME[:KEY=VALUE]...",
                 help="single, cot, decompose, sparql-cot, generic-cot, self-ask, closed-book, "
-                "route, sparql-grounded, sparql-typed, kg-infused or deepnote. 'sarag strategies' "
-                "lists their keys.",
+                "route, sparql-grounded, sparql-typed, kg-infused, deepnote or self-rag. 'sarag "
+                "strategies' lists their keys.",
             ),
             setting(
                 "--context",
