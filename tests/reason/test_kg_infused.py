@@ -418,7 +418,12 @@ def test_deepnote_with_facts(opened: KnowledgeGraph) -> None:
 
 def test_self_rag_with_facts(opened: KnowledgeGraph) -> None:
     """Passages for question and expansion; a note on each alone, with the facts worked in."""
-    judged = {"relevant": True, "final_answer": "Danube", "support": "fully", "utility": 5}
+    judged: dict[str, Any] = {
+        "relevant": True,
+        "final_answer": "Danube",
+        "support": "fully",
+        "utility": 5,
+    }
     each = [NOTE, BETTER, {**judged, "final_answer": "Rhine", "utility": 4}, NOTE, BETTER, judged]
     llm = QueuedLLM([numbers(1), SUMMARY, QUERY, *each])
     answer = asked(opened, llm, "self-rag:facts=true:rounds=1:passages=2")

@@ -155,7 +155,7 @@ def test_the_best_judged_answer() -> None:
 def test_weights(weights: dict[str, float], text: str) -> None:
     """The first of equals wins, in the order of retrieval."""
     llm = QueuedLLM([judged("supported", utility=3), judged("useful", support="none", utility=4)])
-    assert ask(llm, **weights).text == text
+    assert ask(llm, CONTEXT, None, **weights).text == text
 
 
 def test_no_more_passages_than_it_may() -> None:
