@@ -47,6 +47,7 @@ from sarag_rdf.reason.grounding import Grounder
 from sarag_rdf.reason.kg_infused import KgInfused
 from sarag_rdf.reason.route import Route
 from sarag_rdf.reason.self_ask import SelfAsk
+from sarag_rdf.reason.self_rag import SelfRag
 from sarag_rdf.reason.single import Single
 from sarag_rdf.reason.sparql_cot import SparqlCot
 from sarag_rdf.reason.sparql_grounded import SparqlGrounded
@@ -89,6 +90,7 @@ REASONERS: dict[str, Any] = {
     "kg-infused": KgInfused,
     "deepnote": DeepNote,
     "sparql-typed": SparqlTyped,
+    "self-rag": SelfRag,
 }
 EXTRACTORS: dict[str, Any] = {
     "spacy": SpacyExtractor,
@@ -110,6 +112,7 @@ _FROM_VIEW: dict[Any, Callable[[GraphView], tuple[Any, ...]]] = {
     KgInfused: lambda view: (view.facts,),
     SelfAsk: lambda view: (view.facts,),
     DeepNote: lambda view: (view.facts,),
+    SelfRag: lambda view: (view.facts,),
     SparqlTyped: lambda view: (view.derived(TypedGraph),),
 }
 """Constructor arguments that a class takes from the graph, before its options."""
