@@ -29,6 +29,8 @@ from sarag_rdf.serve.jobs import RequestError
 from sarag_rdf.serve.openapi import openapi_document
 from sarag_rdf.serve.pool import Target, WorkerPool
 from sarag_rdf.serve.questions import ask, search
+from sarag_rdf.serve.resource import PATH as RESOURCE_PATH
+from sarag_rdf.serve.resource import resource, resource_by_path
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.sparql import sparql, update
 from sarag_rdf.serve.spool import scratch_folder
@@ -63,6 +65,8 @@ def routes() -> list[BaseRoute]:
         Route(PATH + "/{path:path}", graph_store, methods=_STORE_METHODS),
         Route("/search", search, methods=["GET", "POST"]),
         Route("/ask", ask, methods=["GET", "POST"]),
+        Route(RESOURCE_PATH, resource),
+        Route("/{path:resource}", resource_by_path),
     ]
 
 

@@ -79,6 +79,21 @@ class DescribeJob:
 
 
 @dataclass(frozen=True, slots=True)
+class ResourceJob:
+    """Describe a resource as `media_type`, or with `redirect` lead to its description.
+
+    `iris` are spellings of its IRI, of which the first that exists counts; `url` is that of the
+    descriptions; `page` counts instances from 1.
+    """
+
+    iris: tuple[str, ...]
+    media_type: str
+    url: str
+    page: int = 1
+    redirect: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionJob:
     """A question for the method `search` or `ask` of a graph, with keyword arguments."""
 
@@ -87,7 +102,7 @@ class QuestionJob:
     options: dict[str, Any]
 
 
-ReadJob = QueryJob | ReadGraphJob | DescribeJob
+ReadJob = QueryJob | ReadGraphJob | DescribeJob | ResourceJob
 Job = ReadJob | UpdateJob | WriteGraphJob
 
 

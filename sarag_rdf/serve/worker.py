@@ -25,10 +25,12 @@ from sarag_rdf.serve.jobs import (
     ReadGraphJob,
     ReadJob,
     RequestError,
+    ResourceJob,
     UpdateJob,
     WriteGraphJob,
 )
 from sarag_rdf.serve.read import read_graph, run_query
+from sarag_rdf.serve.resource import run_resource_job
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import StoreSnapshot, fingerprint
 from sarag_rdf.serve.spool import Spool
@@ -129,6 +131,8 @@ def _run(job: Job, settings: ServeSettings, snapshot: StoreSnapshot, folder: Pat
 
 
 def _read(job: ReadJob, settings: ServeSettings, snapshot: StoreSnapshot, folder: Path) -> JobReply:
+    if isinstance(job, ResourceJob):
+        return run_resource_job(snapshot, job)
     with Spool(folder) as spool:
         if isinstance(job, QueryJob):
             return run_query(snapshot, job, settings, spool)

@@ -1,0 +1,848 @@
+"""The page of a resource: what its description says, and the texts behind it, for people.
+
+Everything in a graph may be hostile: templates escape it, links lead to this server alone, and what
+is long or numerous is cut with a remark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote, unquote
+
+import jinja2
+import pyoxigraph as ox
+from markupsafe import Markup
+
+from sarag_rdf.graph.metadata import Meta
+from sarag_rdf.iris import DEFAULT_BASE, Minter, namespace
+from sarag_rdf.picture.neighbourhood import Neighbour, neighbourhood_svg
+from sarag_rdf.sentences import sentence_spans
+from sarag_rdf.serve.description import NAMES, TYPE, Description, Group, Resources
+from sarag_rdf.vocab import (
+    DCTERMS,
+    OWL,
+    PREFIXES,
+    PROV,
+    RDF,
+    RDFS,
+    SARAG,
+    SCHEMA,
+    SKOS,
+    SSSOM,
+    XSD,
+)
+
+MAX_TEXT = 40_000
+"""Characters of a document on its page; of other texts `_MAX_VALUE`."""
+_MAX_VALUE, _MAX_TITLE, _MAX_LANGUAGE = 1200, 140, 40
+_MAX_DOCUMENTS, _MAX_PASSAGES, _MAX_EVIDENCE = 8, 2, 3
+_MAX_RELATIONSHIPS, _MAX_PHRASES, _MAX_USES, _MAX_DRAWN = 400, 12, 400, 12
+_TEMPLATES = Path(__file__).parent / "templates"
+_ALT_NAMES = tuple(term.value for term in (SKOS.altLabel, SKOS.hiddenLabel, SCHEMA.alternateName))
+_DEFINITIONS = tuple(
+    term.value
+    for term in (SKOS.definition, RDFS.comment, DCTERMS.description, SCHEMA.description)
+)
+_LINKS = tuple(
+    term.value
+    for term in (
+        *(SKOS[f"{kind}Match"] for kind in ("exact", "close", "broad", "narrow", "related")),
+        OWL.sameAs,
+    )
+)
+_CLASSES = frozenset(term.value for term in (RDFS.Class, OWL.Class))
+_PROPERTIES = frozenset(
+    term.value
+    for term in (
+        RDF.Property,
+        OWL.ObjectProperty,
+        OWL.DatatypeProperty,
+        OWL.AnnotationProperty,
+    )
+)
+_IN_OTHER_PLACES: Mapping[str, tuple[ox.NamedNode, ...]] = {
+    "entity": (
+        SARAG.relatedTo, SARAG.describes, SARAG.about, SARAG.subject, SARAG.object,
+        SARAG.refersTo, OWL.annotatedSource,
+    ),
+    "document": (
+        SARAG.text, SARAG.mentions, SARAG.titleMention, SARAG.topicMention, SARAG.describes,
+        SARAG.about, SARAG.source, SARAG.beginIndex, SARAG.endIndex, PROV.wasDerivedFrom,
+    ),
+    "relationship": (
+        SARAG.text, SARAG.phrase, SARAG.subject, SARAG.object, SARAG.subjectMention,
+        SARAG.objectMention, SARAG.property, SARAG.inverseProperty, SARAG.statedProperty,
+        SARAG.statedInverseProperty, SARAG.value, SARAG.valueText, SARAG.confidence,
+        PROV.wasDerivedFrom, PROV.wasGeneratedBy,
+    ),
+    "class": (),
+    "property": (),
+    "resource": (),
+}  # fmt: skip
+"""Kind of page -> properties that it shows outside the lists of statements."""
+
+Kind = Literal["entity", "document", "relationship", "class", "property", "resource"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A link to the page of a resource."""
+
+    iri: str
+    text: str
+    language: str = ""
+
+    @property
+    def href(self) -> str:
+        return page_href(self.iri)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A literal, of which `text` may be cut."""
+
+    text: str
+    language: str = ""
+    note: str = ""
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of a text; one that names a resource links to it."""
+
+    text: str
+    ref: Ref | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a document with the names in it marked; offsets are those of the source."""
+
+    segments: tuple[Segment, ...]
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentView:
+    """A document, where its text comes from, and parts of its text."""
+
+    ref: Ref
+    source: Ref | None
+    language: str
+    passages: tuple[Passage, ...]
+    is_topic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Relationship:
+    """What a sentence states; the object is a literal if the statement has a value."""
+
+    iri: str
+    subject: str
+    object: Any
+    phrase: str
+    text: str
+    language: str
+    confidence: str
+    document: str
+    properties: frozenset[str]
+    inverse: frozenset[str]
+
+    @property
+    def ref(self) -> Ref:
+        return Ref(self.iri, self.text, self.language)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The sentence that a relationship was read from, in its document."""
+
+    relationship: Relationship
+    sentence: tuple[Segment, ...]
+    document: Ref | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One end of statements of the same property, with their evidence."""
+
+    end: Ref | Value
+    evidence: tuple[Evidence, ...] = ()
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """Statements of one property, or of one phrase that states no property."""
+
+    property: Ref | Value
+    inverse: bool
+    rows: tuple[Row, ...]
+    left_out: int = 0
+    is_exact: bool = True
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link to another graph and how it came about."""
+
+    property: Ref
+    target: Ref
+    justification: str = ""
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A normalised name that refers to an entity, with its spellings and why it does."""
+
+    mention: Ref
+    spellings: tuple[tuple[str, int], ...]
+    reasons: tuple[tuple[str, Ref | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a document, and the relationships that were found in it."""
+
+    segments: tuple[Segment, ...]
+    relationships: tuple[tuple[Relationship, Ref, Ref | Value], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """All that the page of a resource shows; parts that a kind does not have are empty."""
+
+    kind: Kind
+    iri: str
+    title: Ref
+    kinds: tuple[Ref, ...]
+    names: tuple[Value, ...] = ()
+    definitions: tuple[Value, ...] = ()
+    facts: tuple[tuple[str, Ref | Value], ...] = ()
+    out: tuple[GroupView, ...] = ()
+    into: tuple[GroupView, ...] = ()
+    phrases: tuple[GroupView, ...] = ()
+    phrases_left_out: int = 0
+    documents: tuple[DocumentView, ...] = ()
+    document_count: int = 0
+    links: tuple[Link, ...] = ()
+    naming: tuple[Name, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
+    is_cut: bool = False
+    language: str = ""
+    instances: tuple[tuple[Ref | Value, ...], ...] = ()
+    instance_count: int = 0
+    instances_exact: bool = True
+    page: int = 1
+    pages: int = 1
+    picture: Markup = field(default_factory=Markup)
+    drawn: int = 0
+    queries: Mapping[str, str] = field(default_factory=dict)
+
+
+def page_href(iri: str, **parameters: object) -> str:
+    """The URL of a resource's page, relative to the pages of the server."""
+    more = "".join(f"&{name}={value}" for name, value in parameters.items())
+    return f"resource?iri={quote(iri, safe='')}{more}"
+
+
+def query_href(sparql: str) -> str:
+    """The URL of the SPARQL editor with a query."""
+    return f"./#query={quote(sparql, safe='')}"
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["page_href"] = page_href
+    environment.tests["ref"] = lambda item: isinstance(item, Ref)
+    return environment
+
+
+def resource_page(
+    resources: Resources, description: Description, jsonld: str, meta: Meta | None
+) -> str:
+    """The HTML page of a resource; `jsonld` is its description without ``<``, ``>`` and ``&``."""
+    page = _PageBuilder(resources, description, meta).build()
+    template = _templates().get_template("resource.html.j2")
+    return template.render(page=page, jsonld=Markup(jsonld))  # noqa: S704 - escaped by the caller
+
+
+class _PageBuilder:
+    """Collects what a page shows."""
+
+    def __init__(self, resources: Resources, description: Description, meta: Meta | None) -> None:
+        self._resources = resources
+        self._description = description
+        self._minter = Minter(meta.base if meta else DEFAULT_BASE)
+        self._iri = description.iri
+        self._types = frozenset(
+            term.value for term in resources.values(self._iri, RDF.type) if _is_iri(term)
+        )
+        self._kind: Kind = self._kind_of()
+
+    def _kind_of(self) -> Kind:
+        kinds: tuple[tuple[Kind, ox.NamedNode], ...] = (
+            ("entity", SARAG.Entity),
+            ("document", SARAG.Document),
+            ("relationship", SARAG.Relationship),
+        )
+        for kind, class_ in kinds:
+            if class_.value in self._types:
+                return kind
+        if self._types & _CLASSES or TYPE in self._description.into:
+            return "class"
+        if self._types & _PROPERTIES or self._description.use_count:
+            return "property"
+        return "resource"
+
+    def build(self) -> Page:
+        """The page."""
+        iri, description = self._iri, self._description
+        names = self._literals(*NAMES[:3], *_ALT_NAMES)
+        hidden = {*NAMES, *_ALT_NAMES, *_DEFINITIONS, TYPE}
+        if self._kind == "entity":
+            hidden |= set(_LINKS)
+        hidden.update(term.value for term in _IN_OTHER_PLACES[self._kind])
+        title = self.ref(iri)
+        page = Page(
+            self._kind,
+            iri,
+            title,
+            tuple(self.ref(type_) for type_ in sorted(self._types, key=self._specific)),
+            tuple(name for name in names if name.text != title.text),
+            self._literals(*_DEFINITIONS),
+            page=description.page,
+        )
+        shown = _Shown(self, hidden)
+        if self._kind == "entity":
+            page = self._entity(page, shown)
+        elif self._kind == "document":
+            page = self._document(page)
+        elif self._kind == "relationship":
+            page = self._relationship(page)
+        elif self._kind == "class":
+            page = self._class(page, shown)
+        elif self._kind == "property":
+            page = self._property(page)
+        page = replace(
+            page,
+            out=tuple(shown.groups(description.out.values())),
+            into=tuple(shown.groups(description.into.values())),
+            queries=self._queries(),
+        )
+        return self._with_picture(page) if self._kind in ("entity", "resource") else page
+
+    def _specific(self, type_: str) -> tuple[bool, bool, str]:
+        """Classes of ontologies first, that of all entities last."""
+        return type_ == SARAG.Entity.value, type_.startswith(SARAG.base), type_
+
+    def _queries(self) -> dict[str, str]:
+        iri = f"<{self._iri}>"
+        return {
+            "out": query_href(f"SELECT ?property ?object {{ {iri} ?property ?object }}"),
+            "into": query_href(f"SELECT ?subject ?property {{ ?subject ?property {iri} }}"),
+            "instances": query_href(f"SELECT ?instance {{ ?instance a {iri} }}"),
+            "uses": query_href(f"SELECT ?subject ?object {{ ?subject {iri} ?object }}"),
+            "documents": query_href(f"SELECT ?document {{ ?document <{SARAG.base}describes> {iri} }}"),
+            "relationships": query_href(
+                f"PREFIX sarag: <{SARAG.base}>\n"
+                "SELECT ?relationship ?phrase ?text {\n"
+                f"  ?relationship sarag:subject|sarag:object {iri} ;\n"
+                "    sarag:phrase ?phrase ; sarag:text ?text\n}"
+            ),
+        }
+
+    # ------------------------------------------------------------------------ Terms
+
+    def ref(self, iri: str) -> Ref:
+        """A link to a resource by its name, or by the end of its IRI."""
+        named = self._resources.name(iri)
+        if named is None or not named[1].value.strip():
+            key = self._minter.key_of_source(iri)
+            return Ref(iri, _cut(key or _local_name(iri), _MAX_TITLE))
+        text, language = named[1].value, _language(named[1])
+        return Ref(iri, _cut(" ".join(text.split()), _MAX_TITLE), language)
+
+    def end(self, term: Any) -> Ref | Value:
+        """A term as a link or a value."""
+        if _is_iri(term):
+            return self.ref(term.value)
+        if isinstance(term, ox.Literal):
+            text = _cut(term.value, _MAX_VALUE)
+            plain = term.datatype in (XSD.string, RDF.langString)
+            note = "" if plain else _local_name(term.datatype.value)
+            return Value(text, _language(term), note, len(term.value) > _MAX_VALUE)
+        return Value(_cut(str(term), _MAX_VALUE))
+
+    def _literals(self, *properties: str) -> tuple[Value, ...]:
+        found: dict[str, Value] = {}
+        for property_ in properties:
+            group = self._description.out.get(property_)
+            for term in group.terms if group else ():
+                if isinstance(term, ox.Literal):
+                    value = self.end(term)
+                    assert isinstance(value, Value)  # noqa: S101 - the term is a literal
+                    found.setdefault(value.text, value)
+        return tuple(found.values())
+
+    # --------------------------------------------------------------- Relationships
+
+    def relationship(self, iri: str) -> Relationship:
+        """A relationship as described in the graph."""
+        read = self._resources
+        objects = read.values(iri, SARAG.object) or read.values(iri, SARAG.value)
+        texts = [t for t in read.values(iri, SARAG.text) if isinstance(t, ox.Literal)]
+        return Relationship(
+            iri,
+            read.value(iri, SARAG.subject),
+            objects[0] if objects else ox.Literal(""),
+            read.value(iri, SARAG.phrase),
+            _cut(texts[0].value, _MAX_VALUE) if texts else "",
+            _language(texts[0]) if texts else "",
+            read.value(iri, SARAG.confidence),
+            read.value(iri, PROV.wasDerivedFrom),
+            frozenset(t.value for t in read.values(iri, SARAG.property)),
+            frozenset(t.value for t in read.values(iri, SARAG.inverseProperty)),
+        )
+
+    def evidence(self, relationship: Relationship) -> Evidence:
+        """A relationship with its sentence."""
+        document = relationship.document
+        segments: tuple[Segment, ...] = ()
+        if document:
+            text = self._text(document)
+            ends = {relationship.subject}
+            if _is_iri(relationship.object):
+                ends.add(relationship.object.value)
+            spellings = {s: e for s, e in self._spellings(document).items() if e in ends}
+            begin, end = _best_sentence(text, relationship, self._spellings(document))
+            segments = self._mark(text[begin:end][:_MAX_VALUE], spellings)
+        return Evidence(relationship, segments, self.ref(document) if document else None)
+
+    def _text(self, document: str) -> str:
+        return self._resources.value(document, SARAG.text)[:MAX_TEXT]
+
+    def _spellings(self, document: str) -> dict[str, str]:
+        """Spelling -> entity, as the document uses its names."""
+        found: dict[str, str] = {}
+        read = self._resources
+        for use in read.subjects(document, PROV.wasDerivedFrom, _MAX_USES):
+            mention = read.value(use, SARAG.useOf)
+            entity = read.value(mention, SARAG.refersTo) if mention else ""
+            for name in read.values(use, SARAG.name) if entity else ():
+                found[name.value] = entity
+        return found
+
+    def _mark(self, text: str, spellings: Mapping[str, str]) -> tuple[Segment, ...]:
+        """A text in pieces: names link to their entities, the longest first where they overlap."""
+        names = sorted((name for name in spellings if name.strip()), key=lambda n: (-len(n), n))
+        if not names:
+            return (Segment(text),)
+        pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")
+        segments, place = [], 0
+        refs = {entity: self.ref(entity) for entity in set(spellings.values())}
+        for match in pattern.finditer(text):
+            if match.start() > place:
+                segments.append(Segment(text[place : match.start()]))
+            segments.append(Segment(match.group(), refs[spellings[match.group()]]))
+            place = match.end()
+        return (*segments, Segment(text[place:])) if place < len(text) else tuple(segments)
+
+    # ----------------------------------------------------------------------- Pages
+
+    def _entity(self, page: Page, shown: _Shown) -> Page:
+        read, iri = self._resources, self._iri
+        found = [
+            self.relationship(relationship)
+            for property_ in (SARAG.subject, SARAG.object)
+            for relationship in read.subjects(iri, property_, _MAX_RELATIONSHIPS)
+        ]
+        shown.support(found)
+        untyped: defaultdict[tuple[str, bool], dict[str, Relationship]] = defaultdict(dict)
+        for relationship in found:
+            if not relationship.properties and not relationship.inverse:
+                inverse = relationship.subject != iri
+                untyped[relationship.phrase, inverse][relationship.iri] = relationship
+        ordered = sorted(untyped, key=lambda key: (key[1], -len(untyped[key]), key[0]))
+        phrases = [
+            GroupView(
+                Value(phrase, language=next(iter(untyped[phrase, inverse].values())).language),
+                inverse,
+                tuple(
+                    Row(self._other_end(relationship), (self.evidence(relationship),))
+                    for relationship in list(untyped[phrase, inverse].values())[:_MAX_EVIDENCE]
+                ),
+                max(0, len(untyped[phrase, inverse]) - _MAX_EVIDENCE),
+            )
+            for phrase, inverse in ordered[:_MAX_PHRASES]
+        ]
+        left_out = sum(len(untyped[key]) for key in ordered[_MAX_PHRASES:])
+        describing = self._description.into.get(SARAG.describes.value)
+        topics = set(read.subjects(iri, SARAG.about, _MAX_DOCUMENTS))
+        documents = [
+            term.value
+            for term in (describing.terms if describing else ())
+            if SARAG.Document in read.values(term.value, RDF.type)
+        ]
+        documents.sort(key=lambda document: (document not in topics, document))
+        return replace(
+            page,
+            phrases=tuple(phrases),
+            phrases_left_out=left_out,
+            documents=tuple(
+                self._passages(document, document in topics)
+                for document in documents[:_MAX_DOCUMENTS]
+            ),
+            document_count=len(documents),
+            links=tuple(self._links()),
+            naming=tuple(self._naming()),
+        )
+
+    def _other_end(self, relationship: Relationship) -> Ref | Value:
+        if relationship.subject == self._iri:
+            return self.end(relationship.object)
+        return self.ref(relationship.subject)
+
+    def _passages(self, document: str, is_topic: bool) -> DocumentView:
+        """The first sentences of a document that name the entity, or its beginning."""
+        text = self._text(document)
+        spellings = {s: e for s, e in self._spellings(document).items() if e == self._iri}
+        passages = []
+        spans = sentence_spans(text)
+        for begin, end in spans:
+            segments = self._mark(text[begin:end], spellings)
+            if any(segment.ref for segment in segments):
+                passages.append(self._passage(document, segments, begin, end))
+        if not passages and spans:
+            begin, end = spans[0]
+            passages.append(self._passage(document, (Segment(text[begin:end]),), begin, end))
+        source = self._resources.value(document, SARAG.source)
+        texts = self._resources.values(document, SARAG.text)
+        return DocumentView(
+            self.ref(document),
+            self.ref(source) if source else None,
+            _language(texts[0]) if texts else "",
+            tuple(passages[:_MAX_PASSAGES]),
+            is_topic,
+        )
+
+    def _passage(
+        self, document: str, segments: tuple[Segment, ...], begin: int, end: int
+    ) -> Passage:
+        start = self._resources.value(document, SARAG.beginIndex)
+        offset = int(start) if start.isascii() and start.isdigit() else 0
+        return Passage(segments, offset + begin, offset + end)
+
+    def _links(self) -> Iterable[Link]:
+        read = self._resources
+        axioms = {
+            (read.value(node, OWL.annotatedProperty), read.value(node, OWL.annotatedTarget)): node
+            for node in read.subjects(self._iri, OWL.annotatedSource, _MAX_USES)
+        }
+        for property_ in _LINKS:
+            group = self._description.out.get(property_)
+            for term in group.terms if group else ():
+                if not _is_iri(term):
+                    continue
+                node = axioms.get((property_, term.value), "")
+                about = read.value if node else (lambda *_: "")
+                justification = about(node, SSSOM.mapping_justification)
+                details = [
+                    f"{label} {value}"
+                    for label, value in (
+                        ("confidence", about(node, SSSOM.confidence)),
+                        ("by", about(node, SSSOM.mapping_tool)),
+                        ("on", about(node, SSSOM.mapping_date)),
+                    )
+                    if value
+                ]
+                target = self.ref(term.value)
+                label = about(node, SSSOM.object_label)
+                if label and read.name(term.value) is None:
+                    target = Ref(term.value, _cut(label, _MAX_TITLE))
+                why = _words(_local_name(justification)) if justification else ""
+                yield Link(self.property(property_), target, why, tuple(details))
+
+    def _naming(self) -> Iterable[Name]:
+        """The names that refer to the entity, with their spellings and what joined them."""
+        read = self._resources
+        own = self._minter.mention_of_entity(self._iri)
+        mentions = read.subjects(self._iri, SARAG.refersTo, _MAX_RELATIONSHIPS)
+        for mention in sorted(mentions, key=lambda m: (m != own, m)):
+            uses = read.subjects(mention, SARAG.useOf, _MAX_USES)
+            spellings = Counter(n.value for use in uses for n in read.values(use, SARAG.name))
+            reasons: list[tuple[str, Ref | None]] = []
+            for property_, words in (
+                (SARAG.mergedInto, "merged by decision into"),
+                (SARAG.keptApartFrom, "kept apart by decision from"),
+                (SARAG.variantOf, "variant by decision of"),
+            ):
+                reasons += [
+                    (words, self._mention(term.value)) for term in read.values(mention, property_)
+                ]
+            reasons += [
+                ("merged by decision with", self._mention(other))
+                for other in read.subjects(mention, SARAG.mergedInto, _MAX_USES)
+            ]
+            claims = read.subjects(mention, SARAG.aliasMention, _MAX_USES)
+            for document in dict.fromkeys(read.value(use, PROV.wasDerivedFrom) for use in claims):
+                reasons.append(("given as another name in", self.ref(document)))
+            yield Name(
+                self._mention(mention),
+                tuple(spellings.most_common(12)),
+                tuple(reasons[:12]),
+            )
+
+    def _mention(self, mention: str) -> Ref:
+        name = self._resources.value(mention, SARAG.normalizedName)
+        return Ref(mention, _cut(name or _local_name(mention), _MAX_TITLE))
+
+    def _document(self, page: Page) -> Page:
+        read, iri = self._resources, self._iri
+        full = read.value(iri, SARAG.text)
+        text = full[:MAX_TEXT]
+        spellings = self._spellings(iri)
+        derived = read.subjects(iri, PROV.wasDerivedFrom, 2 * _MAX_USES)
+        relationships = [
+            self.relationship(node)
+            for node in derived
+            if SARAG.Relationship in read.values(node, RDF.type)
+        ]
+        beside: defaultdict[tuple[int, int], list[Relationship]] = defaultdict(list)
+        for relationship in relationships:
+            beside[_best_sentence(text, relationship, spellings)].append(relationship)
+        sentences = tuple(
+            Sentence(
+                self._mark(text[begin:end], spellings),
+                tuple(
+                    (r, self.ref(r.subject), self.end(r.object))
+                    for r in beside[begin, end]
+                    if r.subject
+                ),
+            )
+            for begin, end in sentence_spans(text)
+        )
+        source = read.value(iri, SARAG.source)
+        begin, end = read.value(iri, SARAG.beginIndex), read.value(iri, SARAG.endIndex)
+        facts: list[tuple[str, Ref | Value]] = []
+        if source:
+            facts.append(("Source", self.ref(source)))
+            facts.append(("Path", Value(self._minter.key_of_source(source) or source)))
+        facts.append(("Characters", Value(f"{begin} to {end}")))
+        facts += [("About", self.ref(t.value)) for t in read.values(iri, SARAG.about)]
+        facts.append(("Relationships", Value(str(len(relationships)))))
+        texts = read.values(iri, SARAG.text)
+        return replace(
+            page,
+            facts=tuple(facts),
+            sentences=sentences,
+            is_cut=len(full) > MAX_TEXT,
+            language=_language(texts[0]) if texts else "",
+        )
+
+    def _relationship(self, page: Page) -> Page:
+        read, iri = self._resources, self._iri
+        relationship = self.relationship(iri)
+        facts: list[tuple[str, Ref | Value]] = []
+        if relationship.subject:
+            facts.append(("Subject", self.ref(relationship.subject)))
+        facts.append(("Phrase", Value(relationship.phrase, relationship.language)))
+        facts.append(("Object", self.end(relationship.object)))
+        stated = {*relationship.properties, *relationship.inverse}
+        stated.update(t.value for t in read.values(iri, SARAG.statedProperty))
+        facts += [("Property", self.property(property_)) for property_ in sorted(stated)]
+        facts += [("Words", self.end(t)) for t in read.values(iri, SARAG.valueText)]
+        facts.append(("Confidence", Value(relationship.confidence)))
+        evidence = self.evidence(relationship)
+        documents: tuple[DocumentView, ...] = ()
+        if evidence.document:
+            document = evidence.document.iri
+            begin, end = _best_sentence(
+                self._text(document), relationship, self._spellings(document)
+            )
+            source = read.value(document, SARAG.source)
+            documents = (
+                DocumentView(
+                    evidence.document,
+                    self.ref(source) if source else None,
+                    relationship.language,
+                    (self._passage(document, evidence.sentence, begin, end),),
+                ),
+            )
+        for activity in read.values(iri, PROV.wasGeneratedBy):
+            for label, property_ in (
+                ("Extractor", SARAG.extractor),
+                ("Model", SARAG.model),
+                ("Settings", SARAG.settings),
+            ):
+                facts += [(label, self.end(t)) for t in read.values(activity.value, property_)]
+            facts.append(("Extraction", self.ref(activity.value)))
+        return replace(page, facts=tuple(facts), documents=documents, document_count=len(documents))
+
+    def _class(self, page: Page, shown: _Shown) -> Page:
+        instances = self._description.into.get(TYPE)
+        shown.hide(TYPE)
+        if instances is None:
+            return page
+        refs = sorted((self.end(t) for t in instances.terms), key=lambda ref: ref.text.casefold())
+        return self._paged(
+            page, [(ref,) for ref in refs], instances.count, exact=instances.is_exact
+        )
+
+    def _property(self, page: Page) -> Page:
+        rows = [(self.end(t.subject), self.end(t.object)) for t in self._description.uses]
+        rows.sort(key=lambda row: tuple(end.text.casefold() for end in row))
+        return self._paged(page, rows, self._description.use_count, exact=True)
+
+    def _paged(
+        self, page: Page, rows: Sequence[tuple[Ref | Value, ...]], count: int, *, exact: bool
+    ) -> Page:
+        from sarag_rdf.serve.description import MAX_SCAN, MAX_STATEMENTS
+
+        return replace(
+            page,
+            instances=tuple(rows),
+            instance_count=count,
+            instances_exact=exact and count < MAX_SCAN,
+            pages=-(-count // MAX_STATEMENTS),
+        )
+
+    def property(self, iri: str) -> Ref:
+        """A property by its label, or its name in words."""
+        named = self._resources.name(iri)
+        if named is None:
+            return Ref(iri, _words(_local_name(iri)))
+        return Ref(iri, _cut(named[1].value, _MAX_TITLE), _language(named[1]))
+
+    def _with_picture(self, page: Page) -> Page:
+        neighbours: dict[str, Neighbour] = {}
+        for group in (*page.out, *page.into, *page.phrases):
+            for row in group.rows:
+                end = row.end
+                if isinstance(end, Ref) and end.iri != self._iri and end.iri not in neighbours:
+                    neighbours[end.iri] = Neighbour(
+                        end.text, group.property.text, end.href, group.inverse
+                    )
+        if not neighbours:
+            return page
+        drawn = list(neighbours.values())[:_MAX_DRAWN]
+        svg = neighbourhood_svg(page.title.text, drawn)
+        return replace(page, picture=Markup(svg), drawn=len(drawn))  # noqa: S704 - escaped there
+
+
+class _Shown:
+    """The groups of statements of a page, with the sentences behind them."""
+
+    def __init__(self, builder: _PageBuilder, hidden: set[str]) -> None:
+        self._builder = builder
+        self._hidden = hidden
+        self._support: defaultdict[tuple[str, str, Any], list[Relationship]] = defaultdict(list)
+
+    def hide(self, property_: str) -> None:
+        """Leave out the incoming statements of a property, too."""
+        self._hidden.add(property_)
+
+    def support(self, relationships: Iterable[Relationship]) -> None:
+        """Note what relationships state."""
+        for r in relationships:
+            subject, object_ = ox.NamedNode(r.subject), r.object
+            for property_ in r.properties:
+                self._support[r.subject, property_, object_].append(r)
+                if _is_iri(object_):
+                    self._support[object_.value, "^" + property_, subject].append(r)
+            for property_ in r.inverse:
+                self._support[r.subject, "^" + property_, object_].append(r)
+                if _is_iri(object_):
+                    self._support[object_.value, property_, subject].append(r)
+
+    def groups(self, groups: Iterable[Group]) -> Iterable[GroupView]:
+        """The groups that are not shown elsewhere."""
+        builder = self._builder
+        for group in groups:
+            if group.property in self._hidden:
+                continue
+            rows = tuple(self._row(group, term) for term in group.terms)
+            iri, property_ = f"<{builder._iri}>", f"<{group.property}>"
+            pattern = f"?subject {property_} {iri}" if group.inverse else f"{iri} {property_} ?object"
+            yield GroupView(
+                builder.property(group.property),
+                group.inverse,
+                tuple(sorted(rows, key=lambda row: (not row.evidence, row.end.text.casefold()))),
+                group.left_out,
+                group.is_exact,
+                query_href(f"SELECT * {{ {pattern} }}"),
+            )
+
+    def _row(self, group: Group, term: Any) -> Row:
+        builder = self._builder
+        key = ("^" if group.inverse else "") + group.property
+        found = list(
+            {r.iri: r for r in self._support.get((builder._iri, key, term), ())}.values()
+        )
+        evidence = tuple(builder.evidence(r) for r in found[:_MAX_EVIDENCE])
+        return Row(builder.end(term), evidence, max(0, len(found) - _MAX_EVIDENCE))
+
+
+def _best_sentence(
+    text: str, relationship: Relationship, spellings: Mapping[str, str]
+) -> tuple[int, int]:
+    """The sentence with most of the names and words of a relationship, the first if several."""
+    object_ = relationship.object
+    names = [
+        name
+        for name, entity in spellings.items()
+        if entity == relationship.subject or (_is_iri(object_) and entity == object_.value)
+    ]
+    words = set(re.findall(r"\w{3,}", f"{relationship.phrase} {relationship.text}".casefold()))
+    best, chosen = -1.0, (0, min(len(text), _MAX_VALUE))
+    for begin, end in sentence_spans(text):
+        sentence = text[begin:end]
+        score = 2.0 * len({spellings[name] for name in names if name in sentence})
+        found = set(re.findall(r"\w{3,}", sentence.casefold()))
+        score += 2.0 * len(words & found) / max(1, len(words))
+        if score > best:
+            best, chosen = score, (begin, end)
+    return chosen
+
+
+def _is_iri(term: Any) -> bool:
+    return isinstance(term, ox.NamedNode)
+
+
+def _language(literal: Any) -> str:
+    return str(getattr(literal, "language", None) or "")[:_MAX_LANGUAGE]
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _local_name(iri: str) -> str:
+    """The last part of an IRI, with a known prefix; the IRI if it has no parts."""
+    base = namespace(iri)
+    name = unquote(iri[len(base) :]) or iri
+    prefix = next((prefix for prefix, known in PREFIXES.items() if known == base), "")
+    return f"{prefix}:{name}" if prefix else name
+
+
+def _words(name: str) -> str:
+    """A name in camel case or with underscores as words."""
+    bare = name.partition(":")[2] if re.fullmatch(r"[a-z]+:\w+", name) else name
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", bare).replace("_", " ").lower()

@@ -1,0 +1,188 @@
+"""Linked data: the IRIs of a graph, and ``/resource``, where each has its description."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import quote, unquote_to_bytes, urlsplit
+
+import pyoxigraph as ox
+from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sarag_rdf.errors import UsageError
+from sarag_rdf.export.rdf import check_rdfxml
+from sarag_rdf.iris import is_iri
+from sarag_rdf.serve.description import Description, Resources, describe_resource
+from sarag_rdf.serve.http import (
+    RDF_TYPES,
+    content_type,
+    negotiate,
+    public_url,
+    query_string,
+    run,
+    settings_of,
+)
+from sarag_rdf.serve.jobs import JobReply, RequestError, ResourceJob
+from sarag_rdf.serve.pages import resource_page
+from sarag_rdf.serve.snapshot import StoreSnapshot
+from sarag_rdf.vocab import PREFIXES
+
+PATH = "/resource"
+HTML = "text/html"
+MEDIA_TYPES: Mapping[str, ox.RdfFormat | None] = {
+    "text/turtle": RDF_TYPES["text/turtle"],
+    HTML: None,
+    **RDF_TYPES,
+}
+"""Media type -> format of a description; None for the page. The first is the default."""
+FORMATS: Mapping[str, str] = {
+    "turtle": "text/turtle",
+    "ntriples": "application/n-triples",
+    "jsonld": "application/ld+json",
+    "rdfxml": "application/rdf+xml",
+    "html": HTML,
+}
+"""Value of the parameter `format` -> media type."""
+_KINDS = (
+    "description", "doc", "entity", "extraction", "graph", "mapping", "mention", "phrase",
+    "quarantine", "relationship", "run", "source",
+)  # fmt: skip
+"""First segments of the IRIs below the base of a graph."""
+_MAX_IRI, _MAX_PAGE = 8192, 100_000
+_ESCAPED = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")
+_URI = "%:/?#[]@!$&'()*+,;=-._~"
+"""Characters of URIs that are not percent-encoded again."""
+
+
+class ResourcePath(StringConvertor):
+    """Paths of IRIs: `_KINDS`, after any further segments of the base."""
+
+    regex = rf"(?:[^?]*/)?(?:(?:{'|'.join(_KINDS)})/[^?]+|dataset)"
+
+
+register_url_convertor("resource", ResourcePath())
+
+
+async def resource(request: Request) -> Response:
+    """``/resource?iri=IRI``: the description of a resource, as data or as a page."""
+    parameters = dict(await query_string(request))
+    iri = parameters.get("iri", "")
+    if len(iri) > _MAX_IRI or not is_iri(iri):
+        raise RequestError(400, "give the absolute IRI of a resource as the parameter 'iri'")
+    page = parameters.get("page", "1")
+    if not page.isascii() or not page.isdigit() or not 1 <= int(page[:7]) <= _MAX_PAGE:
+        raise RequestError(400, f"'page' must be a number from 1 to {_MAX_PAGE}")
+    format_ = parameters.get("format", "")
+    if format_ and format_ not in FORMATS:
+        raise RequestError(400, f"unknown format '{format_[:40]}': use one of {', '.join(FORMATS)}")
+    accept = ", ".join(request.headers.getlist("accept"))
+    media_type = FORMATS[format_] if format_ else negotiate(accept, MEDIA_TYPES)
+    url = public_url(request, PATH)
+    return await run(request, ResourceJob((iri,), media_type, url, page=int(page)))
+
+
+async def resource_by_path(request: Request) -> Response:
+    """The IRI of a resource itself: leads to its description with 303 (See Other)."""
+    raw = request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0]
+    base: str = request.app.state.base
+    own = urlsplit(public_url(request, "/")).path
+    prefix = urlsplit(base).path
+    prefix = prefix.removeprefix(own.rstrip("/")) if _is_public(request, base) else "/"
+    if not base or not raw.startswith(prefix) or len(raw) > _MAX_IRI:
+        raise RequestError(404, "not found: see /docs for the paths of this server")
+    iris = tuple(filter(is_iri, spellings(base, raw[len(prefix) :])))
+    location = settings_of(request).public_url + PATH  # no host, as the client controls it
+    return await run(request, ResourceJob(iris, "", location, redirect=True))
+
+
+def _is_public(request: Request, base: str) -> bool:
+    """Whether the IRIs of the graph are below the URL of the server."""
+    return base.startswith(public_url(request, "/"))
+
+
+def spellings(base: str, path: str) -> list[str]:
+    """The IRIs that a client may mean by a path in which it has escaped characters.
+
+    >>> spellings("http://a/", "entity/t%C5%8Dky%C5%8D")
+    ['http://a/entity/tōkyō', 'http://a/entity/t%C5%8Dky%C5%8D']
+    """
+    return list(dict.fromkeys([base + _ESCAPED.sub(_unescaped, path), base + path]))
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    try:
+        return unquote_to_bytes(match.group()).decode("utf-8")
+    except UnicodeDecodeError:
+        return match.group()
+
+
+def run_resource_job(
+    snapshot: StoreSnapshot, job: ResourceJob, readable: frozenset[str] | None = None
+) -> JobReply:
+    """The reply for a resource in the `readable` graphs; raises `RequestError` (404, 406)."""
+    resources = Resources(snapshot.store(), readable)
+    iri = next((iri for iri in job.iris if resources.exists(iri)), "")
+    records = [] if iri or not job.iris else resources.below(job.iris[0])
+    if not iri and not records:
+        named = next(iter(job.iris), "this path")
+        raise RequestError(404, f"not found: no statement of this graph is about {named}")
+    iri = iri or job.iris[0]
+    if job.redirect:
+        location = f"{job.url}?iri={quote(iri, safe='')}"
+        return JobReply(303, headers={"Location": location, **_links(iri, job.url, described=True)})
+    description = describe_resource(resources, iri, job.page)
+    headers = _links(iri, job.url)
+    if job.media_type == HTML:
+        page = resource_page(resources, description, jsonld(description), snapshot.meta())
+        return JobReply(200, content_type(HTML), page.encode(), headers=headers)
+    data = serialize(description, job.media_type)
+    return JobReply(
+        200, content_type(job.media_type), data, headers=headers
+    )
+
+
+def _links(iri: str, url: str, *, described: bool = False) -> dict[str, str]:
+    """Where the description is (`described`), or what it describes, and its formats."""
+    about = f"{url}?iri={quote(iri, safe='')}"
+    first = f'<{about}>; rel="describedby"'
+    if not described:
+        first = f'<{quote(iri, safe=_URI)}>; rel="describes"'
+    alternates = (
+        f'<{about}&format={name}>; rel="alternate"; type="{media_type}"'
+        for name, media_type in FORMATS.items()
+    )
+    return {"Link": ", ".join((first, *alternates))}
+
+
+def serialize(description: Description, media_type: str) -> bytes:
+    """The triples of a description; raises `RequestError` (406) if the format has no such ones."""
+    format_ = RDF_TYPES[media_type]
+    triples = iter(description.triples)
+    try:
+        if format_ == ox.RdfFormat.RDF_XML:
+            triples = check_rdfxml(triples, PREFIXES)
+        elif format_ == ox.RdfFormat.JSON_LD:
+            reject_triple_terms(description)
+        return ox.serialize(triples, format=format_, prefixes=PREFIXES) or b""
+    except UsageError as error:
+        raise RequestError(406, str(error)) from error
+
+
+def reject_triple_terms(description: Description) -> None:
+    """Raise `UsageError` for triple terms, which JSON-LD cannot express."""
+    if any(isinstance(triple.object, ox.Triple) for triple in description.triples):
+        raise UsageError(
+            "JSON-LD cannot express triple terms: choose another format, such as Turtle "
+            "(text/turtle)"
+        )
+
+
+def jsonld(description: Description) -> str:
+    """The description as a JSON-LD data block of a page; empty if it cannot be expressed."""
+    try:
+        data = serialize(description, "application/ld+json").decode()
+    except RequestError:
+        return ""
+    return data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
