@@ -14,9 +14,9 @@ from sarag_rdf.resources import template_text
 
 _WIDTH, _CENTRE = 460, 230.0
 _PITCH, _MARGIN = 50.0, 26.0
-_REACH, _ARC = 74.0, 34.0
+_REACH, _ARC = 60.0, 26.0
 """Distance of the neighbours from the centre: at the top and bottom, and how much more between."""
-_TEXT, _SIZE, _SMALL = 112.0, 12.5, 10.5
+_SIZE, _SMALL = 13.0, 11.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ def _column(neighbours: Sequence[Neighbour], side: int, height: float) -> list[_
         share = (number + 0.5) / len(neighbours)
         y = round(height / 2 + (number - (len(neighbours) - 1) / 2) * _PITCH, 1)
         x = round(_CENTRE + side * (_REACH + _ARC * math.sin(math.pi * share)), 1)
+        room = _WIDTH / 2 - abs(x - _CENTRE) - 12  # widths of texts are estimated too large
         start, bend = height / 2, _CENTRE + side * (_REACH * 0.55)
         begin, stop = (_CENTRE + side * 15, start), (x - side * 8, y)
         if neighbour.inverse:
@@ -82,8 +83,8 @@ def _column(neighbours: Sequence[Neighbour], side: int, height: float) -> list[_
         places.append(
             _Place(
                 neighbour,
-                _line(neighbour.name, _TEXT - _ARC * math.sin(math.pi * share) + _ARC, _SIZE),
-                _line(neighbour.statement, _TEXT - _ARC * math.sin(math.pi * share) + _ARC, _SMALL),
+                _line(neighbour.name, 1.1 * room, _SIZE),
+                _line(neighbour.statement, 1.1 * room, _SMALL),
                 x,
                 y,
                 side,

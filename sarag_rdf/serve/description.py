@@ -47,10 +47,10 @@ NAMES = tuple(
     term.value
     for term in (
         SKOS.prefLabel,
+        DCTERMS.title,
         RDFS.label,
         SCHEMA.name,
         WIKIBASE_SCHEMA.name,
-        DCTERMS.title,
         FOAF.name,
     )
 )

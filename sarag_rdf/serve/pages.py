@@ -23,7 +23,15 @@ from sarag_rdf.graph.metadata import Meta
 from sarag_rdf.iris import DEFAULT_BASE, Minter, namespace
 from sarag_rdf.picture.neighbourhood import Neighbour, neighbourhood_svg
 from sarag_rdf.sentences import sentence_spans
-from sarag_rdf.serve.description import NAMES, TYPE, Description, Group, Resources
+from sarag_rdf.serve.description import (
+    MAX_SCAN,
+    MAX_STATEMENTS,
+    NAMES,
+    TYPE,
+    Description,
+    Group,
+    Resources,
+)
 from sarag_rdf.vocab import (
     DCTERMS,
     OWL,
@@ -66,6 +74,7 @@ _PROPERTIES = frozenset(
         OWL.AnnotationProperty,
     )
 )
+_WORDS = re.compile(r"\w{3,}")
 _IN_OTHER_PLACES: Mapping[str, tuple[ox.NamedNode, ...]] = {
     "entity": (
         SARAG.relatedTo, SARAG.describes, SARAG.about, SARAG.subject, SARAG.object,
@@ -143,14 +152,15 @@ class DocumentView:
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """What a sentence states; the object is a literal if the statement has a value."""
+    """What a sentence states; the objects are an entity, a literal or both (of a date)."""
 
     iri: str
     subject: str
-    object: Any
+    objects: tuple[Any, ...]
     phrase: str
     text: str
     language: str
+    words: str
     confidence: str
     document: str
     properties: frozenset[str]
@@ -159,6 +169,15 @@ class Relationship:
     @property
     def ref(self) -> Ref:
         return Ref(self.iri, self.text, self.language)
+
+    @property
+    def object(self) -> Any:
+        """The object to show: the entity, if there is one."""
+        return self.objects[0]
+
+    @property
+    def is_typed(self) -> bool:
+        return bool(self.properties or self.inverse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +344,10 @@ class _PageBuilder:
             self._kind,
             iri,
             title,
-            tuple(self.ref(type_) for type_ in sorted(self._types, key=self._specific)),
+            tuple(
+                self.ref(type_)
+                for type_ in sorted(self._types - {SARAG.Entity.value}, key=self._specific)
+            ),
             tuple(name for name in names if name.text != title.text),
             self._literals(*_DEFINITIONS),
             page=description.page,
@@ -349,9 +371,9 @@ class _PageBuilder:
         )
         return self._with_picture(page) if self._kind in ("entity", "resource") else page
 
-    def _specific(self, type_: str) -> tuple[bool, bool, str]:
-        """Classes of ontologies first, that of all entities last."""
-        return type_ == SARAG.Entity.value, type_.startswith(SARAG.base), type_
+    def _specific(self, type_: str) -> tuple[bool, str]:
+        """Classes of ontologies first."""
+        return type_.startswith(SARAG.base), type_
 
     def _queries(self) -> dict[str, str]:
         iri = f"<{self._iri}>"
@@ -407,15 +429,16 @@ class _PageBuilder:
     def relationship(self, iri: str) -> Relationship:
         """A relationship as described in the graph."""
         read = self._resources
-        objects = read.values(iri, SARAG.object) or read.values(iri, SARAG.value)
+        objects = (*read.values(iri, SARAG.object), *read.values(iri, SARAG.value))
         texts = [t for t in read.values(iri, SARAG.text) if isinstance(t, ox.Literal)]
         return Relationship(
             iri,
             read.value(iri, SARAG.subject),
-            objects[0] if objects else ox.Literal(""),
+            objects or (ox.Literal(""),),
             read.value(iri, SARAG.phrase),
             _cut(texts[0].value, _MAX_VALUE) if texts else "",
             _language(texts[0]) if texts else "",
+            read.value(iri, SARAG.valueText),
             read.value(iri, SARAG.confidence),
             read.value(iri, PROV.wasDerivedFrom),
             frozenset(t.value for t in read.values(iri, SARAG.property)),
@@ -428,9 +451,7 @@ class _PageBuilder:
         segments: tuple[Segment, ...] = ()
         if document:
             text = self._text(document)
-            ends = {relationship.subject}
-            if _is_iri(relationship.object):
-                ends.add(relationship.object.value)
+            ends = {relationship.subject, *(t.value for t in relationship.objects if _is_iri(t))}
             spellings = {s: e for s, e in self._spellings(document).items() if e in ends}
             begin, end = _best_sentence(text, relationship, self._spellings(document))
             segments = self._mark(text[begin:end][:_MAX_VALUE], spellings)
@@ -477,7 +498,7 @@ class _PageBuilder:
         shown.support(found)
         untyped: defaultdict[tuple[str, bool], dict[str, Relationship]] = defaultdict(dict)
         for relationship in found:
-            if not relationship.properties and not relationship.inverse:
+            if not relationship.is_typed:
                 inverse = relationship.subject != iri
                 untyped[relationship.phrase, inverse][relationship.iri] = relationship
         ordered = sorted(untyped, key=lambda key: (key[1], -len(untyped[key]), key[0]))
@@ -714,8 +735,6 @@ class _PageBuilder:
     def _paged(
         self, page: Page, rows: Sequence[tuple[Ref | Value, ...]], count: int, *, exact: bool
     ) -> Page:
-        from sarag_rdf.serve.description import MAX_SCAN, MAX_STATEMENTS
-
         return replace(
             page,
             instances=tuple(rows),
@@ -762,15 +781,14 @@ class _Shown:
     def support(self, relationships: Iterable[Relationship]) -> None:
         """Note what relationships state."""
         for r in relationships:
-            subject, object_ = ox.NamedNode(r.subject), r.object
-            for property_ in r.properties:
-                self._support[r.subject, property_, object_].append(r)
-                if _is_iri(object_):
-                    self._support[object_.value, "^" + property_, subject].append(r)
-            for property_ in r.inverse:
-                self._support[r.subject, "^" + property_, object_].append(r)
-                if _is_iri(object_):
-                    self._support[object_.value, property_, subject].append(r)
+            subject = ox.NamedNode(r.subject) if r.subject else None
+            stated = [("", p) for p in r.properties] + [("^", p) for p in r.inverse]
+            for direction, property_ in stated:
+                back = "" if direction else "^"
+                for object_ in r.objects:
+                    self._support[r.subject, direction + property_, object_].append(r)
+                    if _is_iri(object_):
+                        self._support[object_.value, back + property_, subject].append(r)
 
     def groups(self, groups: Iterable[Group]) -> Iterable[GroupView]:
         """The groups that are not shown elsewhere."""
@@ -803,19 +821,20 @@ class _Shown:
 def _best_sentence(
     text: str, relationship: Relationship, spellings: Mapping[str, str]
 ) -> tuple[int, int]:
-    """The sentence with most of the names and words of a relationship, the first if several."""
-    object_ = relationship.object
-    names = [
-        name
-        for name, entity in spellings.items()
-        if entity == relationship.subject or (_is_iri(object_) and entity == object_.value)
-    ]
-    words = set(re.findall(r"\w{3,}", f"{relationship.phrase} {relationship.text}".casefold()))
+    """The sentence with most of the names and words of a relationship, the first if several.
+
+    The object counts more than the subject, for which a sentence often has a pronoun.
+    """
+    weights = {relationship.subject: 2.0}
+    weights |= {term.value: 3.0 for term in relationship.objects if _is_iri(term)}
+    names = [name for name, entity in spellings.items() if entity in weights]
+    words = set(_WORDS.findall(f"{relationship.phrase} {relationship.text}".casefold()))
     best, chosen = -1.0, (0, min(len(text), _MAX_VALUE))
     for begin, end in sentence_spans(text):
         sentence = text[begin:end]
-        score = 2.0 * len({spellings[name] for name in names if name in sentence})
-        found = set(re.findall(r"\w{3,}", sentence.casefold()))
+        score = sum(weights[e] for e in {spellings[name] for name in names if name in sentence})
+        score += 3.0 * bool(relationship.words and relationship.words in sentence)
+        found = set(_WORDS.findall(sentence.casefold()))
         score += 2.0 * len(words & found) / max(1, len(words))
         if score > best:
             best, chosen = score, (begin, end)
