@@ -71,7 +71,8 @@ _OWN_NODES = frozenset(
 """Properties of nodes that are described with the resource to which these lead."""
 _ACTIVITIES = frozenset(term.value for term in (PROV.wasGeneratedBy, SARAG.extractedBy))
 """Properties to nodes that are described with the resource from which these lead."""
-_GENID = "/.well-known/genid/"
+_GENID = "/genid/"
+"""In the IRIs that stand for blank nodes."""
 _VOCABULARIES = {SARAG.base: "sarag.ttl", COMMON.base: "common.ttl"}
 """Namespace -> file of the packaged ontology that defines its terms."""
 
@@ -97,10 +98,6 @@ class Group:
     count: int
     is_exact: bool = True
 
-    @property
-    def left_out(self) -> int:
-        return self.count - len(self.terms)
-
 
 class Resources:
     """Reads single resources from some graphs of a store; `readable` is None for all graphs."""
@@ -110,13 +107,15 @@ class Resources:
         self._readable = readable
         self._out: dict[str, dict[str, Group]] = {}
 
-    def _quads(self, *pattern: Any) -> Iterator[ox.Quad]:
+    def _quads(self, subject: Any, predicate: Any, object_: Any) -> Iterator[ox.Quad]:
         """Quads in readable graphs, at most `MAX_SCAN`."""
-        quads = self._store.quads_for_pattern(*pattern, None)
+        quads = self._store.quads_for_pattern(subject, predicate, object_, None)
         if self._readable is None:
             return islice(quads, MAX_SCAN)
         readable = self._readable
-        return islice((q for q in quads if getattr(q.graph_name, "value", "") in readable), MAX_SCAN)
+        return islice(
+            (q for q in quads if getattr(q.graph_name, "value", "") in readable), MAX_SCAN
+        )
 
     def exists(self, iri: str) -> bool:
         """Whether a statement has the IRI in any place."""
@@ -132,14 +131,14 @@ class Resources:
     def below(self, iri: str) -> list[str]:
         """Sources whose IRIs are this one and a fragment: the records of a file."""
         sources = self._quads(None, RDF.type, SARAG.Source)
-        found = (quad.subject.value for quad in sources)
+        found = (getattr(quad.subject, "value", "") for quad in sources)
         return sorted(islice((s for s in found if s.startswith(iri + "#")), MAX_STATEMENTS))
 
     def out(self, iri: str) -> dict[str, Group]:
         """The statements about a resource, by property."""
         if iri not in self._out:
             node = ox.NamedNode(iri)
-            groups = _grouped(((q.predicate, q.object) for q in self._quads(node, None, None)))
+            groups = _grouped((q.predicate, q.object) for q in self._quads(node, None, None))
             for store in _vocabularies(iri):
                 defined = store.quads_for_pattern(node, None, None, None)
                 more = _grouped((q.predicate, q.object) for q in defined)
@@ -186,9 +185,7 @@ class Resources:
 
 
 def _vocabularies(iri: str) -> list[ox.Store]:
-    return [
-        _vocabulary(file) for base, file in _VOCABULARIES.items() if iri.startswith(base)
-    ]
+    return [_vocabulary(file) for base, file in _VOCABULARIES.items() if iri.startswith(base)]
 
 
 def _grouped(

@@ -54,8 +54,7 @@ _MAX_RELATIONSHIPS, _MAX_PHRASES, _MAX_USES, _MAX_DRAWN = 400, 12, 400, 12
 _TEMPLATES = Path(__file__).parent / "templates"
 _ALT_NAMES = tuple(term.value for term in (SKOS.altLabel, SKOS.hiddenLabel, SCHEMA.alternateName))
 _DEFINITIONS = tuple(
-    term.value
-    for term in (SKOS.definition, RDFS.comment, DCTERMS.description, SCHEMA.description)
+    term.value for term in (SKOS.definition, RDFS.comment, DCTERMS.description, SCHEMA.description)
 )
 _LINKS = tuple(
     term.value
@@ -382,7 +381,9 @@ class _PageBuilder:
             "into": query_href(f"SELECT ?subject ?property {{ ?subject ?property {iri} }}"),
             "instances": query_href(f"SELECT ?instance {{ ?instance a {iri} }}"),
             "uses": query_href(f"SELECT ?subject ?object {{ ?subject {iri} ?object }}"),
-            "documents": query_href(f"SELECT ?document {{ ?document <{SARAG.base}describes> {iri} }}"),
+            "documents": query_href(
+                f"SELECT ?document {{ ?document <{SARAG.base}describes> {iri} }}"
+            ),
             "relationships": query_href(
                 f"PREFIX sarag: <{SARAG.base}>\n"
                 "SELECT ?relationship ?phrase ?text {\n"
@@ -798,12 +799,14 @@ class _Shown:
                 continue
             rows = tuple(self._row(group, term) for term in group.terms)
             iri, property_ = f"<{builder._iri}>", f"<{group.property}>"
-            pattern = f"?subject {property_} {iri}" if group.inverse else f"{iri} {property_} ?object"
+            pattern = (
+                f"?subject {property_} {iri}" if group.inverse else f"{iri} {property_} ?object"
+            )
             yield GroupView(
                 builder.property(group.property),
                 group.inverse,
                 tuple(sorted(rows, key=lambda row: (not row.evidence, row.end.text.casefold()))),
-                group.left_out,
+                group.count - len(group.terms),
                 group.is_exact,
                 query_href(f"SELECT * {{ {pattern} }}"),
             )
@@ -811,9 +814,7 @@ class _Shown:
     def _row(self, group: Group, term: Any) -> Row:
         builder = self._builder
         key = ("^" if group.inverse else "") + group.property
-        found = list(
-            {r.iri: r for r in self._support.get((builder._iri, key, term), ())}.values()
-        )
+        found = list({r.iri: r for r in self._support.get((builder._iri, key, term), ())}.values())
         evidence = tuple(builder.evidence(r) for r in found[:_MAX_EVIDENCE])
         return Row(builder.end(term), evidence, max(0, len(found) - _MAX_EVIDENCE))
 

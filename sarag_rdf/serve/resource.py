@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import pyoxigraph as ox
@@ -13,7 +13,8 @@ from starlette.responses import Response
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.export.rdf import check_rdfxml
-from sarag_rdf.iris import is_iri
+from sarag_rdf.graph.metadata import Meta
+from sarag_rdf.iris import DEFAULT_BASE, Minter, is_iri
 from sarag_rdf.serve.description import Description, Resources, describe_resource
 from sarag_rdf.serve.http import (
     RDF_TYPES,
@@ -27,7 +28,7 @@ from sarag_rdf.serve.http import (
 from sarag_rdf.serve.jobs import JobReply, RequestError, ResourceJob
 from sarag_rdf.serve.pages import resource_page
 from sarag_rdf.serve.snapshot import StoreSnapshot
-from sarag_rdf.vocab import PREFIXES
+from sarag_rdf.vocab import PREFIXES, SARAG
 
 PATH = "/resource"
 HTML = "text/html"
@@ -123,29 +124,45 @@ def run_resource_job(
 ) -> JobReply:
     """The reply for a resource in the `readable` graphs; raises `RequestError` (404, 406)."""
     resources = Resources(snapshot.store(), readable)
+    meta = snapshot.meta()
     iri = next((iri for iri in job.iris if resources.exists(iri)), "")
-    records = [] if iri or not job.iris else resources.below(job.iris[0])
-    if not iri and not records:
+    if not iri and (merged := _merged_into(resources, job.iris, meta)):
+        format_ = next(
+            (f"&format={n}" for n, type_ in FORMATS.items() if type_ == job.media_type), ""
+        )
+        return JobReply(303, headers={"Location": f"{_description_url(merged, job.url)}{format_}"})
+    if not iri and not any(map(resources.below, job.iris)):
         named = next(iter(job.iris), "this path")
         raise RequestError(404, f"not found: no statement of this graph is about {named}")
     iri = iri or job.iris[0]
     if job.redirect:
-        location = f"{job.url}?iri={quote(iri, safe='')}"
-        return JobReply(303, headers={"Location": location, **_links(iri, job.url, described=True)})
+        headers = {"Location": _description_url(iri, job.url)}
+        return JobReply(303, headers=headers | _links(iri, job.url, described=True))
     description = describe_resource(resources, iri, job.page)
     headers = _links(iri, job.url)
     if job.media_type == HTML:
-        page = resource_page(resources, description, jsonld(description), snapshot.meta())
+        page = resource_page(resources, description, jsonld(description), meta)
         return JobReply(200, content_type(HTML), page.encode(), headers=headers)
     data = serialize(description, job.media_type)
-    return JobReply(
-        200, content_type(job.media_type), data, headers=headers
-    )
+    return JobReply(200, content_type(job.media_type), data, headers=headers)
+
+
+def _merged_into(resources: Resources, iris: Sequence[str], meta: Meta | None) -> str:
+    """The entity to which a name refers now that gave an entity its IRI before, or nothing."""
+    minter = Minter(meta.base if meta else DEFAULT_BASE)
+    names = [
+        minter.mention_of_entity(iri) for iri in iris if iri.startswith(minter.base + "entity/")
+    ]
+    return next(filter(None, (resources.value(name, SARAG.refersTo) for name in names)), "")
+
+
+def _description_url(iri: str, url: str) -> str:
+    return f"{url}?iri={quote(iri, safe='')}"
 
 
 def _links(iri: str, url: str, *, described: bool = False) -> dict[str, str]:
     """Where the description is (`described`), or what it describes, and its formats."""
-    about = f"{url}?iri={quote(iri, safe='')}"
+    about = _description_url(iri, url)
     first = f'<{about}>; rel="describedby"'
     if not described:
         first = f'<{quote(iri, safe=_URI)}>; rel="describes"'
