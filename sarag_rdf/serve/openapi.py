@@ -22,6 +22,9 @@ from sarag_rdf.serve.questions import (
     RETRIEVER_PARAMETERS,
     parameter_names,
 )
+from sarag_rdf.serve.resource import FORMATS as RESOURCE_FORMATS
+from sarag_rdf.serve.resource import HTML, MAX_PAGE
+from sarag_rdf.serve.resource import PATH as RESOURCE_PATH
 from sarag_rdf.serve.sparql import FORM, QUERY, UPDATE
 
 Json = dict[str, Any]
@@ -34,7 +37,7 @@ _OBJECTS: Json = {"type": "array", "items": _OBJECT}
 _NUMBER: Json = {"type": "number"}
 _INTEGER: Json = {"type": "integer"}
 _IRI: Json = {"type": "string", "format": "uri"}
-_TOKEN: Json = {"security": [{"token": []}]}
+_TOKEN: Json = {"security": [{"token": []}, {"password": []}]}
 _RDF_TYPES = tuple(RDF_TYPES)[:7]
 """Media types of RDF without their aliases."""
 _TABLE_TYPES = tuple(RESULT_TYPES)[:4]
@@ -43,6 +46,17 @@ _TABLE_TYPES = tuple(RESULT_TYPES)[:4]
 
 def openapi_document(url: str) -> Json:
     """The description of the server at a URL."""
+    document = _document(url)
+    for item in document["paths"].values():
+        for name, operation in item.items():
+            if name != "parameters":
+                limits = _responses({}, "E401 E403 E429")
+                operation["responses"] = limits | operation["responses"]
+                operation.setdefault("security", [{}, {"token": []}, {"password": []}])
+    return document
+
+
+def _document(url: str) -> Json:
     return {
         "openapi": "3.1.0",
         "info": {
@@ -76,8 +90,21 @@ def openapi_document(url: str) -> Json:
                 ],
                 **_graph_operations("graphByPath"),
             },
+            RESOURCE_PATH: {"get": _resource()},
+            "/{path}": {"get": _resource_by_path()},
             "/search": _question_operations("search"),
             "/ask": _question_operations("ask"),
+            "/metrics": {
+                "get": {
+                    "operationId": "metrics",
+                    "description": "Metrics in the format of Prometheus, for clients on the "
+                    "server's machine, and for those with a token.",
+                    "responses": _responses(
+                        {200: {"description": "The metrics.", "content": _content(["text/plain"])}},
+                        "E404",
+                    ),
+                }
+            },
         },
         "components": {
             "schemas": _SCHEMAS,
@@ -86,9 +113,15 @@ def openapi_document(url: str) -> Json:
                 "token": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "The token in the environment variable SARAG_SERVE_TOKEN of "
-                    "the server.",
-                }
+                    "description": "A token of the server's --tokens, or that in its environment "
+                    "variable SARAG_SERVE_TOKEN.",
+                },
+                "password": {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "A token as the password, with any user name, as browsers send "
+                    "it.",
+                },
             },
         },
     }
@@ -251,6 +284,70 @@ def _graph_operations(name: str) -> Json:
                 "E400 E401 E403 E404 E409 E503 E504",
             ),
         },
+    }
+
+
+# --------------------------------------------------------------------------- Linked data
+
+_LINK: Json = {
+    "Link": {
+        "description": "What is described (describes), where (describedby), and the formats "
+        "(alternate).",
+        "schema": _TEXT,
+    }
+}
+
+
+def _resource() -> Json:
+    pages = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 1}
+    return {
+        "operationId": "resource",
+        "description": "The description of a resource: the statements about it and those that lead "
+        "to it, or a page that shows them.",
+        "parameters": [
+            _parameter("iri", "IRI of the resource.", _IRI, required=True),
+            _parameter(
+                "format", "The format, instead of Accept.", _TEXT | {"enum": list(RESOURCE_FORMATS)}
+            ),
+            _parameter("page", "Page of the instances of a class or property.", pages),
+        ],
+        "responses": _responses(
+            {
+                200: {
+                    "description": "The description.",
+                    "headers": _LINK,
+                    "content": _content((*_RDF_TYPES, HTML)),
+                },
+                303: {"description": "The resource was merged into another: see Location."},
+            },
+            "E400 E403 E404 E406 E503 E504",
+        ),
+    }
+
+
+def _resource_by_path() -> Json:
+    return {
+        "operationId": "resourceByPath",
+        "description": "A resource of the graph, such as /entity/NAME: its IRI, or what follows "
+        "the base in its IRI.",
+        "parameters": [
+            {
+                "name": "path",
+                "in": "path",
+                "required": True,
+                "description": "Rest of the IRI.",
+                "schema": _TEXT,
+            }
+        ],
+        "responses": _responses(
+            {
+                303: {
+                    "description": "Its description, as Location.",
+                    "headers": {"Location": {"schema": _IRI}, **_LINK},
+                }
+            },
+            "E403 E404 E503 E504",
+        ),
     }
 
 
@@ -430,13 +527,14 @@ def _error_responses() -> Json:
         400: "The request or a text in it is not valid.",
         401: "The token is missing or wrong.",
         403: "Not allowed on this server.",
-        404: "No such graph.",
+        404: "Not found.",
         405: "Another method is needed.",
         406: "None of the offered formats is acceptable.",
         408: "The body did not arrive in time.",
         409: "The graph would violate its constraints.",
         413: "The body is too large.",
         415: "The media type of the body is not supported.",
+        429: "More requests a minute than the token permits.",
         503: "Busy, or a writer is at work: try again.",
         504: "Stopped at the time limit.",
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from urllib.parse import quote, unquote_to_bytes, urlsplit
+from urllib.parse import quote, unquote_to_bytes
 
 import pyoxigraph as ox
 from starlette.convertors import StringConvertor, register_url_convertor
@@ -51,7 +51,8 @@ _KINDS = (
     "quarantine", "relationship", "run", "source",
 )  # fmt: skip
 """First segments of the IRIs below the base of a graph."""
-_MAX_IRI, _MAX_PAGE = 8192, 100_000
+MAX_PAGE = 1000
+_MAX_IRI = 8192
 _ESCAPED = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")
 _URI = "%:/?#[]@!$&'()*+,;=-._~"
 """Characters of URIs that are not percent-encoded again."""
@@ -73,8 +74,8 @@ async def resource(request: Request) -> Response:
     if len(iri) > _MAX_IRI or not is_iri(iri):
         raise RequestError(400, "give the absolute IRI of a resource as the parameter 'iri'")
     page = parameters.get("page", "1")
-    if not page.isascii() or not page.isdigit() or not 1 <= int(page[:7]) <= _MAX_PAGE:
-        raise RequestError(400, f"'page' must be a number from 1 to {_MAX_PAGE}")
+    if not page.isascii() or not page.isdigit() or not 1 <= int(page[:7]) <= MAX_PAGE:
+        raise RequestError(400, f"'page' must be a number from 1 to {MAX_PAGE}")
     format_ = parameters.get("format", "")
     if format_ and format_ not in FORMATS:
         raise RequestError(400, f"unknown format '{format_[:40]}': use one of {', '.join(FORMATS)}")
@@ -86,30 +87,40 @@ async def resource(request: Request) -> Response:
 
 async def resource_by_path(request: Request) -> Response:
     """The IRI of a resource itself: leads to its description with 303 (See Other)."""
-    raw = request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0]
-    base: str = request.app.state.base
-    own = urlsplit(public_url(request, "/")).path
-    prefix = urlsplit(base).path
-    prefix = prefix.removeprefix(own.rstrip("/")) if _is_public(request, base) else "/"
-    if not base or not raw.startswith(prefix) or len(raw) > _MAX_IRI:
+    path = request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0]
+    iris = iris_of(path, request.app.state.base, public_url(request, "/"))
+    if not iris:
         raise RequestError(404, "not found: see /docs for the paths of this server")
-    iris = tuple(filter(is_iri, spellings(base, raw[len(prefix) :])))
     location = settings_of(request).public_url + PATH  # no host, as the client controls it
     return await run(request, ResourceJob(iris, "", location, redirect=True))
 
 
-def _is_public(request: Request, base: str) -> bool:
-    """Whether the IRIs of the graph are below the URL of the server."""
-    return base.startswith(public_url(request, "/"))
+def is_resource_path(path: str) -> bool:
+    """Whether a path is that of a description or of a resource."""
+    return path == PATH or re.fullmatch(ResourcePath.regex, path.removeprefix("/")) is not None
 
 
-def spellings(base: str, path: str) -> list[str]:
-    """The IRIs that a client may mean by a path in which it has escaped characters.
+def iris_of(path: str, base: str, url: str) -> tuple[str, ...]:
+    """The IRIs that a path may stand for, as its escaped characters may be part of the IRI or not.
 
-    >>> spellings("http://a/", "entity/t%C5%8Dky%C5%8D")
-    ['http://a/entity/tōkyō', 'http://a/entity/t%C5%8Dky%C5%8D']
+    `base` is that of the graph. If it is below the URL of the server, the path is that of the IRI;
+    else it is what follows the base. The server does not see the path of its own URL.
+
+    >>> iris_of("/entity/t%C5%8Dky%C5%8D", "http://a/kg/", "http://a/")
+    ()
+    >>> iris_of("/kg/entity/t%C5%8Dky%C5%8D", "http://a/kg/", "http://a/")
+    ('http://a/kg/entity/tōkyō', 'http://a/kg/entity/t%C5%8Dky%C5%8D')
+    >>> iris_of("/entity/ada", "http://a/kg/", "http://b/")
+    ('http://a/kg/entity/ada',)
+    >>> iris_of("/entity/ada", "http://a/kg/", "http://a/kg/")
+    ('http://a/kg/entity/ada',)
     """
-    return list(dict.fromkeys([base + _ESCAPED.sub(_unescaped, path), base + path]))
+    prefix = "/" + base.removeprefix(url) if base.startswith(url) else "/"
+    if not base or not path.startswith(prefix) or len(path) > _MAX_IRI:
+        return ()
+    name = path.removeprefix(prefix)
+    spellings = dict.fromkeys((base + _ESCAPED.sub(_unescaped, name), base + name))
+    return tuple(filter(is_iri, spellings))
 
 
 def _unescaped(match: re.Match[str]) -> str:

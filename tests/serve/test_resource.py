@@ -179,6 +179,14 @@ def test_head_has_no_body(server: Running) -> None:
         }
 
 
+def test_links_of_other_sites_work_but_their_scripts_do_not(server: Running) -> None:
+    link = {"Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}
+    for path in ("/entity/ilse_brandt", f"/resource?iri={quote(ILSE, safe='')}"):
+        foreign = {"Sec_Fetch_Site": "cross-site"}
+        assert server.ask("GET", path, **foreign, **link).status in (200, 303)
+        server.ask("GET", path, **foreign).is_line(403, "--cors")
+
+
 # ------------------------------------------------------------------------- Content types
 
 
