@@ -74,7 +74,7 @@ def _column(neighbours: Sequence[Neighbour], side: int, height: float) -> list[_
         share = (number + 0.5) / len(neighbours)
         y = round(height / 2 + (number - (len(neighbours) - 1) / 2) * _PITCH, 1)
         x = round(_CENTRE + side * (_REACH + _ARC * math.sin(math.pi * share)), 1)
-        room = _WIDTH / 2 - abs(x - _CENTRE) - 12  # widths of texts are estimated too large
+        room = _WIDTH / 2 - abs(x - _CENTRE) - 12
         start, bend = height / 2, _CENTRE + side * (_REACH * 0.55)
         begin, stop = (_CENTRE + side * 15, start), (x - side * 8, y)
         if neighbour.inverse:
@@ -83,8 +83,8 @@ def _column(neighbours: Sequence[Neighbour], side: int, height: float) -> list[_
         places.append(
             _Place(
                 neighbour,
-                _line(neighbour.name, 1.1 * room, _SIZE),
-                _line(neighbour.statement, 1.1 * room, _SMALL),
+                _line(neighbour.name, room, _SIZE),
+                _line(neighbour.statement, room, _SMALL),
                 x,
                 y,
                 side,

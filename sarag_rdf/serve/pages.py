@@ -6,21 +6,20 @@ is long or numerous is cut with a remark.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import jinja2
 import pyoxigraph as ox
 from markupsafe import Markup
 
 from sarag_rdf.graph.metadata import Meta
-from sarag_rdf.iris import DEFAULT_BASE, Minter, namespace
+from sarag_rdf.iris import DEFAULT_BASE, Minter
 from sarag_rdf.picture.neighbourhood import Neighbour, neighbourhood_svg
 from sarag_rdf.sentences import sentence_spans
 from sarag_rdf.serve.description import (
@@ -32,10 +31,28 @@ from sarag_rdf.serve.description import (
     Group,
     Resources,
 )
+from sarag_rdf.serve.evidence import (
+    MAX_NAME,
+    MAX_TEXT,
+    MAX_USES,
+    Evidence,
+    Passage,
+    Ref,
+    Relationship,
+    Segment,
+    Texts,
+    Value,
+    best_sentence,
+    cut,
+    in_words,
+    is_iri_term,
+    language_of,
+    local_name,
+    page_href,
+)
 from sarag_rdf.vocab import (
     DCTERMS,
     OWL,
-    PREFIXES,
     PROV,
     RDF,
     RDFS,
@@ -43,14 +60,10 @@ from sarag_rdf.vocab import (
     SCHEMA,
     SKOS,
     SSSOM,
-    XSD,
 )
 
-MAX_TEXT = 40_000
-"""Characters of a document on its page; of other texts `_MAX_VALUE`."""
-_MAX_VALUE, _MAX_TITLE, _MAX_LANGUAGE = 1200, 140, 40
 _MAX_DOCUMENTS, _MAX_PASSAGES, _MAX_EVIDENCE = 8, 2, 3
-_MAX_RELATIONSHIPS, _MAX_PHRASES, _MAX_USES, _MAX_DRAWN = 400, 12, 400, 12
+_MAX_RELATIONSHIPS, _MAX_PHRASES, _MAX_DRAWN = 400, 12, 12
 _TEMPLATES = Path(__file__).parent / "templates"
 _ALT_NAMES = tuple(term.value for term in (SKOS.altLabel, SKOS.hiddenLabel, SCHEMA.alternateName))
 _DEFINITIONS = tuple(
@@ -73,7 +86,6 @@ _PROPERTIES = frozenset(
         OWL.AnnotationProperty,
     )
 )
-_WORDS = re.compile(r"\w{3,}")
 _IN_OTHER_PLACES: Mapping[str, tuple[ox.NamedNode, ...]] = {
     "entity": (
         SARAG.relatedTo, SARAG.describes, SARAG.about, SARAG.subject, SARAG.object,
@@ -99,46 +111,6 @@ Kind = Literal["entity", "document", "relationship", "class", "property", "resou
 
 
 @dataclass(frozen=True, slots=True)
-class Ref:
-    """A link to the page of a resource."""
-
-    iri: str
-    text: str
-    language: str = ""
-
-    @property
-    def href(self) -> str:
-        return page_href(self.iri)
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A literal, of which `text` may be cut."""
-
-    text: str
-    language: str = ""
-    note: str = ""
-    is_cut: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A piece of a text; one that names a resource links to it."""
-
-    text: str
-    ref: Ref | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A part of a document with the names in it marked; offsets are those of the source."""
-
-    segments: tuple[Segment, ...]
-    begin: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
 class DocumentView:
     """A document, where its text comes from, and parts of its text."""
 
@@ -147,45 +119,6 @@ class DocumentView:
     language: str
     passages: tuple[Passage, ...]
     is_topic: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Relationship:
-    """What a sentence states; the objects are an entity, a literal or both (of a date)."""
-
-    iri: str
-    subject: str
-    objects: tuple[Any, ...]
-    phrase: str
-    text: str
-    language: str
-    words: str
-    confidence: str
-    document: str
-    properties: frozenset[str]
-    inverse: frozenset[str]
-
-    @property
-    def ref(self) -> Ref:
-        return Ref(self.iri, self.text, self.language)
-
-    @property
-    def object(self) -> Any:
-        """The object to show: the entity, if there is one."""
-        return self.objects[0]
-
-    @property
-    def is_typed(self) -> bool:
-        return bool(self.properties or self.inverse)
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The sentence that a relationship was read from, in its document."""
-
-    relationship: Relationship
-    sentence: tuple[Segment, ...]
-    document: Ref | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,12 +201,6 @@ class Page:
     queries: Mapping[str, str] = field(default_factory=dict)
 
 
-def page_href(iri: str, **parameters: object) -> str:
-    """The URL of a resource's page, relative to the pages of the server."""
-    more = "".join(f"&{name}={value}" for name, value in parameters.items())
-    return f"resource?iri={quote(iri, safe='')}{more}"
-
-
 def query_href(sparql: str) -> str:
     """The URL of the SPARQL editor with a query."""
     return f"./#query={quote(sparql, safe='')}"
@@ -309,11 +236,17 @@ class _PageBuilder:
         self._resources = resources
         self._description = description
         self._minter = Minter(meta.base if meta else DEFAULT_BASE)
+        self.texts = Texts(resources, self._minter)
         self._iri = description.iri
         self._types = frozenset(
-            term.value for term in resources.values(self._iri, RDF.type) if _is_iri(term)
+            term.value for term in resources.values(self._iri, RDF.type) if is_iri_term(term)
         )
         self._kind: Kind = self._kind_of()
+
+    @property
+    def _has_names(self) -> bool:
+        """Whether labels are names; those of evidence are made of its text."""
+        return self._kind not in ("document", "relationship")
 
     def _kind_of(self) -> Kind:
         kinds: tuple[tuple[Kind, ox.NamedNode], ...] = (
@@ -338,16 +271,16 @@ class _PageBuilder:
         if self._kind == "entity":
             hidden |= set(_LINKS)
         hidden.update(term.value for term in _IN_OTHER_PLACES[self._kind])
-        title = self.ref(iri)
+        title = self.texts.ref(iri)
         page = Page(
             self._kind,
             iri,
             title,
             tuple(
-                self.ref(type_)
+                self.texts.ref(type_)
                 for type_ in sorted(self._types - {SARAG.Entity.value}, key=self._specific)
             ),
-            tuple(name for name in names if name.text != title.text),
+            tuple(name for name in names if name.text != title.text and self._has_names),
             self._literals(*_DEFINITIONS),
             page=description.page,
         )
@@ -392,107 +325,23 @@ class _PageBuilder:
             ),
         }
 
-    # ------------------------------------------------------------------------ Terms
-
-    def ref(self, iri: str) -> Ref:
-        """A link to a resource by its name, or by the end of its IRI."""
-        named = self._resources.name(iri)
-        if named is None or not named[1].value.strip():
-            key = self._minter.key_of_source(iri)
-            return Ref(iri, _cut(key or _local_name(iri), _MAX_TITLE))
-        text, language = named[1].value, _language(named[1])
-        return Ref(iri, _cut(" ".join(text.split()), _MAX_TITLE), language)
-
-    def end(self, term: Any) -> Ref | Value:
-        """A term as a link or a value."""
-        if _is_iri(term):
-            return self.ref(term.value)
-        if isinstance(term, ox.Literal):
-            text = _cut(term.value, _MAX_VALUE)
-            plain = term.datatype in (XSD.string, RDF.langString)
-            note = "" if plain else _local_name(term.datatype.value)
-            return Value(text, _language(term), note, len(term.value) > _MAX_VALUE)
-        return Value(_cut(str(term), _MAX_VALUE))
-
     def _literals(self, *properties: str) -> tuple[Value, ...]:
         found: dict[str, Value] = {}
         for property_ in properties:
             group = self._description.out.get(property_)
             for term in group.terms if group else ():
                 if isinstance(term, ox.Literal):
-                    value = self.end(term)
+                    value = self.texts.end(term)
                     assert isinstance(value, Value)  # noqa: S101 - the term is a literal
                     found.setdefault(value.text, value)
         return tuple(found.values())
-
-    # --------------------------------------------------------------- Relationships
-
-    def relationship(self, iri: str) -> Relationship:
-        """A relationship as described in the graph."""
-        read = self._resources
-        objects = (*read.values(iri, SARAG.object), *read.values(iri, SARAG.value))
-        texts = [t for t in read.values(iri, SARAG.text) if isinstance(t, ox.Literal)]
-        return Relationship(
-            iri,
-            read.value(iri, SARAG.subject),
-            objects or (ox.Literal(""),),
-            read.value(iri, SARAG.phrase),
-            _cut(texts[0].value, _MAX_VALUE) if texts else "",
-            _language(texts[0]) if texts else "",
-            read.value(iri, SARAG.valueText),
-            read.value(iri, SARAG.confidence),
-            read.value(iri, PROV.wasDerivedFrom),
-            frozenset(t.value for t in read.values(iri, SARAG.property)),
-            frozenset(t.value for t in read.values(iri, SARAG.inverseProperty)),
-        )
-
-    def evidence(self, relationship: Relationship) -> Evidence:
-        """A relationship with its sentence."""
-        document = relationship.document
-        segments: tuple[Segment, ...] = ()
-        if document:
-            text = self._text(document)
-            ends = {relationship.subject, *(t.value for t in relationship.objects if _is_iri(t))}
-            spellings = {s: e for s, e in self._spellings(document).items() if e in ends}
-            begin, end = _best_sentence(text, relationship, self._spellings(document))
-            segments = self._mark(text[begin:end][:_MAX_VALUE], spellings)
-        return Evidence(relationship, segments, self.ref(document) if document else None)
-
-    def _text(self, document: str) -> str:
-        return self._resources.value(document, SARAG.text)[:MAX_TEXT]
-
-    def _spellings(self, document: str) -> dict[str, str]:
-        """Spelling -> entity, as the document uses its names."""
-        found: dict[str, str] = {}
-        read = self._resources
-        for use in read.subjects(document, PROV.wasDerivedFrom, _MAX_USES):
-            mention = read.value(use, SARAG.useOf)
-            entity = read.value(mention, SARAG.refersTo) if mention else ""
-            for name in read.values(use, SARAG.name) if entity else ():
-                found[name.value] = entity
-        return found
-
-    def _mark(self, text: str, spellings: Mapping[str, str]) -> tuple[Segment, ...]:
-        """A text in pieces: names link to their entities, the longest first where they overlap."""
-        names = sorted((name for name in spellings if name.strip()), key=lambda n: (-len(n), n))
-        if not names:
-            return (Segment(text),)
-        pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")
-        segments, place = [], 0
-        refs = {entity: self.ref(entity) for entity in set(spellings.values())}
-        for match in pattern.finditer(text):
-            if match.start() > place:
-                segments.append(Segment(text[place : match.start()]))
-            segments.append(Segment(match.group(), refs[spellings[match.group()]]))
-            place = match.end()
-        return (*segments, Segment(text[place:])) if place < len(text) else tuple(segments)
 
     # ----------------------------------------------------------------------- Pages
 
     def _entity(self, page: Page, shown: _Shown) -> Page:
         read, iri = self._resources, self._iri
         found = [
-            self.relationship(relationship)
+            self.texts.relationship(relationship)
             for property_ in (SARAG.subject, SARAG.object)
             for relationship in read.subjects(iri, property_, _MAX_RELATIONSHIPS)
         ]
@@ -508,7 +357,7 @@ class _PageBuilder:
                 Value(phrase, language=next(iter(untyped[phrase, inverse].values())).language),
                 inverse,
                 tuple(
-                    Row(self._other_end(relationship), (self.evidence(relationship),))
+                    Row(self._other_end(relationship), (self.texts.evidence(relationship),))
                     for relationship in list(untyped[phrase, inverse].values())[:_MAX_EVIDENCE]
                 ),
                 max(0, len(untyped[phrase, inverse]) - _MAX_EVIDENCE),
@@ -539,17 +388,17 @@ class _PageBuilder:
 
     def _other_end(self, relationship: Relationship) -> Ref | Value:
         if relationship.subject == self._iri:
-            return self.end(relationship.object)
-        return self.ref(relationship.subject)
+            return self.texts.end(relationship.object)
+        return self.texts.ref(relationship.subject)
 
     def _passages(self, document: str, is_topic: bool) -> DocumentView:
         """The first sentences of a document that name the entity, or its beginning."""
-        text = self._text(document)
-        spellings = {s: e for s, e in self._spellings(document).items() if e == self._iri}
+        text = self.texts.text(document)
+        spellings = {s: e for s, e in self.texts.spellings(document).items() if e == self._iri}
         passages = []
         spans = sentence_spans(text)
         for begin, end in spans:
-            segments = self._mark(text[begin:end], spellings)
+            segments = self.texts.mark(text[begin:end], spellings)
             if any(segment.ref for segment in segments):
                 passages.append(self._passage(document, segments, begin, end))
         if not passages and spans:
@@ -558,9 +407,9 @@ class _PageBuilder:
         source = self._resources.value(document, SARAG.source)
         texts = self._resources.values(document, SARAG.text)
         return DocumentView(
-            self.ref(document),
-            self.ref(source) if source else None,
-            _language(texts[0]) if texts else "",
+            self.texts.ref(document),
+            self.texts.source(source) if source else None,
+            language_of(texts[0]) if texts else "",
             tuple(passages[:_MAX_PASSAGES]),
             is_topic,
         )
@@ -576,12 +425,12 @@ class _PageBuilder:
         read = self._resources
         axioms = {
             (read.value(node, OWL.annotatedProperty), read.value(node, OWL.annotatedTarget)): node
-            for node in read.subjects(self._iri, OWL.annotatedSource, _MAX_USES)
+            for node in read.subjects(self._iri, OWL.annotatedSource, MAX_USES)
         }
         for property_ in _LINKS:
             group = self._description.out.get(property_)
             for term in group.terms if group else ():
-                if not _is_iri(term):
+                if not is_iri_term(term):
                     continue
                 node = axioms.get((property_, term.value), "")
                 about = read.value if node else (lambda *_: "")
@@ -595,12 +444,12 @@ class _PageBuilder:
                     )
                     if value
                 ]
-                target = self.ref(term.value)
+                target = self.texts.ref(term.value)
                 label = about(node, SSSOM.object_label)
                 if label and read.name(term.value) is None:
-                    target = Ref(term.value, _cut(label, _MAX_TITLE))
-                why = _words(_local_name(justification)) if justification else ""
-                yield Link(self.property(property_), target, why, tuple(details))
+                    target = Ref(term.value, cut(label, MAX_NAME))
+                why = in_words(local_name(justification)) if justification else ""
+                yield Link(self.texts.property(property_), target, why, tuple(details))
 
     def _naming(self) -> Iterable[Name]:
         """The names that refer to the entity, with their spellings and what joined them."""
@@ -608,7 +457,7 @@ class _PageBuilder:
         own = self._minter.mention_of_entity(self._iri)
         mentions = read.subjects(self._iri, SARAG.refersTo, _MAX_RELATIONSHIPS)
         for mention in sorted(mentions, key=lambda m: (m != own, m)):
-            uses = read.subjects(mention, SARAG.useOf, _MAX_USES)
+            uses = read.subjects(mention, SARAG.useOf, MAX_USES)
             spellings = Counter(n.value for use in uses for n in read.values(use, SARAG.name))
             reasons: list[tuple[str, Ref | None]] = []
             for property_, words in (
@@ -621,11 +470,11 @@ class _PageBuilder:
                 ]
             reasons += [
                 ("merged by decision with", self._mention(other))
-                for other in read.subjects(mention, SARAG.mergedInto, _MAX_USES)
+                for other in read.subjects(mention, SARAG.mergedInto, MAX_USES)
             ]
-            claims = read.subjects(mention, SARAG.aliasMention, _MAX_USES)
+            claims = read.subjects(mention, SARAG.aliasMention, MAX_USES)
             for document in dict.fromkeys(read.value(use, PROV.wasDerivedFrom) for use in claims):
-                reasons.append(("given as another name in", self.ref(document)))
+                reasons.append(("given as another name in", self.texts.ref(document)))
             yield Name(
                 self._mention(mention),
                 tuple(spellings.most_common(12)),
@@ -634,27 +483,27 @@ class _PageBuilder:
 
     def _mention(self, mention: str) -> Ref:
         name = self._resources.value(mention, SARAG.normalizedName)
-        return Ref(mention, _cut(name or _local_name(mention), _MAX_TITLE))
+        return Ref(mention, cut(name or local_name(mention), MAX_NAME))
 
     def _document(self, page: Page) -> Page:
         read, iri = self._resources, self._iri
         full = read.value(iri, SARAG.text)
         text = full[:MAX_TEXT]
-        spellings = self._spellings(iri)
-        derived = read.subjects(iri, PROV.wasDerivedFrom, 2 * _MAX_USES)
+        spellings = self.texts.spellings(iri)
+        derived = read.subjects(iri, PROV.wasDerivedFrom, 2 * MAX_USES)
         relationships = [
-            self.relationship(node)
+            self.texts.relationship(node)
             for node in derived
             if SARAG.Relationship in read.values(node, RDF.type)
         ]
         beside: defaultdict[tuple[int, int], list[Relationship]] = defaultdict(list)
         for relationship in relationships:
-            beside[_best_sentence(text, relationship, spellings)].append(relationship)
+            beside[best_sentence(text, relationship, spellings)].append(relationship)
         sentences = tuple(
             Sentence(
-                self._mark(text[begin:end], spellings),
+                self.texts.mark(text[begin:end], spellings),
                 tuple(
-                    (r, self.ref(r.subject), self.end(r.object))
+                    (r, self.texts.ref(r.subject), self.texts.end(r.object))
                     for r in beside[begin, end]
                     if r.subject
                 ),
@@ -665,10 +514,9 @@ class _PageBuilder:
         begin, end = read.value(iri, SARAG.beginIndex), read.value(iri, SARAG.endIndex)
         facts: list[tuple[str, Ref | Value]] = []
         if source:
-            facts.append(("Source", self.ref(source)))
-            facts.append(("Path", Value(self._minter.key_of_source(source) or source)))
+            facts.append(("Source", self.texts.source(source)))
         facts.append(("Characters", Value(f"{begin} to {end}")))
-        facts += [("About", self.ref(t.value)) for t in read.values(iri, SARAG.about)]
+        facts += [("About", self.texts.ref(t.value)) for t in read.values(iri, SARAG.about)]
         facts.append(("Relationships", Value(str(len(relationships)))))
         texts = read.values(iri, SARAG.text)
         return replace(
@@ -676,34 +524,34 @@ class _PageBuilder:
             facts=tuple(facts),
             sentences=sentences,
             is_cut=len(full) > MAX_TEXT,
-            language=_language(texts[0]) if texts else "",
+            language=language_of(texts[0]) if texts else "",
         )
 
     def _relationship(self, page: Page) -> Page:
         read, iri = self._resources, self._iri
-        relationship = self.relationship(iri)
+        relationship = self.texts.relationship(iri)
         facts: list[tuple[str, Ref | Value]] = []
         if relationship.subject:
-            facts.append(("Subject", self.ref(relationship.subject)))
+            facts.append(("Subject", self.texts.ref(relationship.subject)))
         facts.append(("Phrase", Value(relationship.phrase, relationship.language)))
-        facts.append(("Object", self.end(relationship.object)))
+        facts.append(("Object", self.texts.end(relationship.object)))
         stated = {*relationship.properties, *relationship.inverse}
         stated.update(t.value for t in read.values(iri, SARAG.statedProperty))
-        facts += [("Property", self.property(property_)) for property_ in sorted(stated)]
-        facts += [("Words", self.end(t)) for t in read.values(iri, SARAG.valueText)]
+        facts += [("Property", self.texts.property(property_)) for property_ in sorted(stated)]
+        facts += [("Words", self.texts.end(t)) for t in read.values(iri, SARAG.valueText)]
         facts.append(("Confidence", Value(relationship.confidence)))
-        evidence = self.evidence(relationship)
+        evidence = self.texts.evidence(relationship)
         documents: tuple[DocumentView, ...] = ()
         if evidence.document:
             document = evidence.document.iri
-            begin, end = _best_sentence(
-                self._text(document), relationship, self._spellings(document)
+            begin, end = best_sentence(
+                self.texts.text(document), relationship, self.texts.spellings(document)
             )
             source = read.value(document, SARAG.source)
             documents = (
                 DocumentView(
                     evidence.document,
-                    self.ref(source) if source else None,
+                    self.texts.source(source) if source else None,
                     relationship.language,
                     (self._passage(document, evidence.sentence, begin, end),),
                 ),
@@ -714,8 +562,10 @@ class _PageBuilder:
                 ("Model", SARAG.model),
                 ("Settings", SARAG.settings),
             ):
-                facts += [(label, self.end(t)) for t in read.values(activity.value, property_)]
-            facts.append(("Extraction", self.ref(activity.value)))
+                facts += [
+                    (label, self.texts.end(t)) for t in read.values(activity.value, property_)
+                ]
+            facts.append(("Extraction", self.texts.ref(activity.value)))
         return replace(page, facts=tuple(facts), documents=documents, document_count=len(documents))
 
     def _class(self, page: Page, shown: _Shown) -> Page:
@@ -723,13 +573,17 @@ class _PageBuilder:
         shown.hide(TYPE)
         if instances is None:
             return page
-        refs = sorted((self.end(t) for t in instances.terms), key=lambda ref: ref.text.casefold())
+        refs = sorted(
+            (self.texts.end(t) for t in instances.terms), key=lambda ref: ref.text.casefold()
+        )
         return self._paged(
             page, [(ref,) for ref in refs], instances.count, exact=instances.is_exact
         )
 
     def _property(self, page: Page) -> Page:
-        rows = [(self.end(t.subject), self.end(t.object)) for t in self._description.uses]
+        rows = [
+            (self.texts.end(t.subject), self.texts.end(t.object)) for t in self._description.uses
+        ]
         rows.sort(key=lambda row: tuple(end.text.casefold() for end in row))
         return self._paged(page, rows, self._description.use_count, exact=True)
 
@@ -743,13 +597,6 @@ class _PageBuilder:
             instances_exact=exact and count < MAX_SCAN,
             pages=-(-count // MAX_STATEMENTS),
         )
-
-    def property(self, iri: str) -> Ref:
-        """A property by its label, or its name in words."""
-        named = self._resources.name(iri)
-        if named is None:
-            return Ref(iri, _words(_local_name(iri)))
-        return Ref(iri, _cut(named[1].value, _MAX_TITLE), _language(named[1]))
 
     def _with_picture(self, page: Page) -> Page:
         neighbours: dict[str, Neighbour] = {}
@@ -788,7 +635,7 @@ class _Shown:
                 back = "" if direction else "^"
                 for object_ in r.objects:
                     self._support[r.subject, direction + property_, object_].append(r)
-                    if _is_iri(object_):
+                    if is_iri_term(object_):
                         self._support[object_.value, back + property_, subject].append(r)
 
     def groups(self, groups: Iterable[Group]) -> Iterable[GroupView]:
@@ -803,7 +650,7 @@ class _Shown:
                 f"?subject {property_} {iri}" if group.inverse else f"{iri} {property_} ?object"
             )
             yield GroupView(
-                builder.property(group.property),
+                builder.texts.property(group.property),
                 group.inverse,
                 tuple(sorted(rows, key=lambda row: (not row.evidence, row.end.text.casefold()))),
                 group.count - len(group.terms),
@@ -815,54 +662,5 @@ class _Shown:
         builder = self._builder
         key = ("^" if group.inverse else "") + group.property
         found = list({r.iri: r for r in self._support.get((builder._iri, key, term), ())}.values())
-        evidence = tuple(builder.evidence(r) for r in found[:_MAX_EVIDENCE])
-        return Row(builder.end(term), evidence, max(0, len(found) - _MAX_EVIDENCE))
-
-
-def _best_sentence(
-    text: str, relationship: Relationship, spellings: Mapping[str, str]
-) -> tuple[int, int]:
-    """The sentence with most of the names and words of a relationship, the first if several.
-
-    The object counts more than the subject, for which a sentence often has a pronoun.
-    """
-    weights = {relationship.subject: 2.0}
-    weights |= {term.value: 3.0 for term in relationship.objects if _is_iri(term)}
-    names = [name for name, entity in spellings.items() if entity in weights]
-    words = set(_WORDS.findall(f"{relationship.phrase} {relationship.text}".casefold()))
-    best, chosen = -1.0, (0, min(len(text), _MAX_VALUE))
-    for begin, end in sentence_spans(text):
-        sentence = text[begin:end]
-        score = sum(weights[e] for e in {spellings[name] for name in names if name in sentence})
-        score += 3.0 * bool(relationship.words and relationship.words in sentence)
-        found = set(_WORDS.findall(sentence.casefold()))
-        score += 2.0 * len(words & found) / max(1, len(words))
-        if score > best:
-            best, chosen = score, (begin, end)
-    return chosen
-
-
-def _is_iri(term: Any) -> bool:
-    return isinstance(term, ox.NamedNode)
-
-
-def _language(literal: Any) -> str:
-    return str(getattr(literal, "language", None) or "")[:_MAX_LANGUAGE]
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def _local_name(iri: str) -> str:
-    """The last part of an IRI, with a known prefix; the IRI if it has no parts."""
-    base = namespace(iri)
-    name = unquote(iri[len(base) :]) or iri
-    prefix = next((prefix for prefix, known in PREFIXES.items() if known == base), "")
-    return f"{prefix}:{name}" if prefix else name
-
-
-def _words(name: str) -> str:
-    """A name in camel case or with underscores as words."""
-    bare = name.partition(":")[2] if re.fullmatch(r"[a-z]+:\w+", name) else name
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", bare).replace("_", " ").lower()
+        evidence = tuple(builder.texts.evidence(r) for r in found[:_MAX_EVIDENCE])
+        return Row(builder.texts.end(term), evidence, max(0, len(found) - _MAX_EVIDENCE))
