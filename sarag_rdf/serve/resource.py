@@ -12,9 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sarag_rdf.errors import UsageError
+from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under
 from sarag_rdf.export.rdf import check_rdfxml
 from sarag_rdf.graph.metadata import Meta
 from sarag_rdf.iris import DEFAULT_BASE, Minter, is_iri
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.serve.description import Description, Resources, describe_resource
 from sarag_rdf.serve.http import (
     RDF_TYPES,
@@ -28,7 +30,7 @@ from sarag_rdf.serve.http import (
 from sarag_rdf.serve.jobs import JobReply, RequestError, ResourceJob
 from sarag_rdf.serve.pages import resource_page
 from sarag_rdf.serve.snapshot import StoreSnapshot
-from sarag_rdf.vocab import PREFIXES, SARAG
+from sarag_rdf.vocab import SARAG
 
 PATH = "/resource"
 HTML = "text/html"
@@ -150,11 +152,12 @@ def run_resource_job(
         headers = {"Location": _description_url(iri, job.url)}
         return JobReply(303, headers=headers | _links(iri, job.url, described=True))
     description = describe_resource(resources, iri, job.page)
+    prefixes = _prefixes(snapshot, meta, description)
     headers = _links(iri, job.url)
     if job.media_type == HTML:
-        page = resource_page(resources, description, jsonld(description), meta)
+        page = resource_page(resources, description, jsonld(description, prefixes), meta)
         return JobReply(200, content_type(HTML), page.encode(), headers=headers)
-    data = serialize(description, job.media_type)
+    data = serialize(description, job.media_type, prefixes)
     return JobReply(200, content_type(job.media_type), data, headers=headers)
 
 
@@ -184,16 +187,27 @@ def _links(iri: str, url: str, *, described: bool = False) -> dict[str, str]:
     return {"Link": ", ".join((first, *alternates))}
 
 
-def serialize(description: Description, media_type: str) -> bytes:
+def _prefixes(
+    snapshot: StoreSnapshot, meta: Meta | None, description: Description
+) -> dict[str, str]:
+    """The prefixes that abbreviate IRIs of a description."""
+    base = meta.base if meta else DEFAULT_BASE
+    store = OxigraphStore(snapshot.store(), writable=False)
+    known = prefixes_under(base) | ontology_prefixes(store, base)
+    text = "\n".join(map(str, description.triples))
+    return {name: space for name, space in known.items() if f"<{space}" in text}
+
+
+def serialize(description: Description, media_type: str, prefixes: Mapping[str, str]) -> bytes:
     """The triples of a description; raises `RequestError` (406) if the format has no such ones."""
     format_ = RDF_TYPES[media_type]
     triples = iter(description.triples)
     try:
         if format_ == ox.RdfFormat.RDF_XML:
-            triples = check_rdfxml(triples, PREFIXES)
+            triples = check_rdfxml(triples, prefixes)
         elif format_ == ox.RdfFormat.JSON_LD:
             reject_triple_terms(description)
-        return ox.serialize(triples, format=format_, prefixes=PREFIXES) or b""
+        return ox.serialize(triples, format=format_, prefixes=dict(prefixes)) or b""
     except UsageError as error:
         raise RequestError(406, str(error)) from error
 
@@ -207,10 +221,10 @@ def reject_triple_terms(description: Description) -> None:
         )
 
 
-def jsonld(description: Description) -> str:
+def jsonld(description: Description, prefixes: Mapping[str, str]) -> str:
     """The description as a JSON-LD data block of a page; empty if it cannot be expressed."""
     try:
-        data = serialize(description, "application/ld+json").decode()
+        data = serialize(description, "application/ld+json", prefixes).decode()
     except RequestError:
         return ""
     return data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import pytest
@@ -19,6 +20,7 @@ from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.serve.description import MAX_STATEMENTS
 from sarag_rdf.types import Source
 from sarag_rdf.vocab import SEMAPV
+from tests.picture.chromium import open_browser
 from tests.sample_graph import CapitalExtractor
 from tests.serve.running import Got, Running, serving
 from tests.typed_graph import EX, typed_graph
@@ -427,3 +429,20 @@ def test_hostile_texts_are_shown_as_they_are(server: Running) -> None:
 def test_languages(server: Running) -> None:
     assert '<html lang="en">' in page(server, THING)
     assert '<bdi lang="de">Linz</bdi>' in page(server, THING)
+
+
+@pytest.mark.browser
+def test_a_browser_reports_nothing(server: Running, tmp_path: Path) -> None:
+    """The data block violates no content security policy; nothing is wider than a phone."""
+    with open_browser(tmp_path) as browser:
+        browser.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=360, height=780, deviceScaleFactor=1, mobile=True,
+        )  # fmt: skip
+        for kind, iri in resources(server).items():
+            browser.visit(f"{server.url}/resource?iri={quote(iri, safe='')}")
+            assert browser.run("document.documentElement.scrollWidth") <= 360, kind
+            assert browser.run("getComputedStyle(document.querySelector('h1')).fontWeight") == "700"
+            assert browser.run("document.querySelectorAll('[onerror], img').length") == 0
+        assert browser.complaints == []
+        assert [url for url in browser.requests if not url.startswith((server.url, "data:"))] == []
