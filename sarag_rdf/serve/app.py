@@ -71,6 +71,7 @@ def routes() -> list[BaseRoute]:
     """All routes with their methods."""
     return [
         Route("/", editor),
+        Route("/sparql-editor", editor),
         Route("/docs", docs),
         Route("/openapi.json", openapi),
         Mount("/static", StaticFiles(directory=STATIC)),

@@ -128,6 +128,11 @@ class Resources:
             for store in _vocabularies(iri)
         )
 
+    def has_graph(self, iri: str) -> bool:
+        """Whether there is a readable graph of this name."""
+        is_readable = self._readable is None or iri in self._readable
+        return is_readable and self._store.contains_named_graph(ox.NamedNode(iri))
+
     def below(self, iri: str) -> list[str]:
         """Sources whose IRIs are this one and a fragment: the records of a file."""
         sources = self._quads(None, RDF.type, SARAG.Source)

@@ -98,12 +98,13 @@ class ResourceJob:
     """Describe a resource as `media_type`, or with `redirect` lead to its description.
 
     `iris` are spellings of its IRI, of which the first that exists counts; `url` is that of the
-    descriptions; `page` counts instances from 1.
+    descriptions, `store_url` that of the graph store; `page` counts instances from 1.
     """
 
     iris: tuple[str, ...]
     media_type: str
     url: str
+    store_url: str
     page: int = 1
     redirect: bool = False
 

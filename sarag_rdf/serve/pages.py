@@ -203,7 +203,7 @@ class Page:
 
 def query_href(sparql: str) -> str:
     """The URL of the SPARQL editor with a query."""
-    return f"./#query={quote(sparql, safe='')}"
+    return f"sparql-editor#query={quote(sparql, safe='')}"
 
 
 @cache

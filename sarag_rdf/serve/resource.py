@@ -18,6 +18,7 @@ from sarag_rdf.graph.metadata import Meta
 from sarag_rdf.iris import DEFAULT_BASE, Minter, is_iri
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.serve.description import Description, Resources, describe_resource
+from sarag_rdf.serve.graph_store import PATH as GRAPH_STORE
 from sarag_rdf.serve.http import (
     RDF_TYPES,
     content_type,
@@ -49,10 +50,16 @@ FORMATS: Mapping[str, str] = {
 }
 """Value of the parameter `format` -> media type."""
 _KINDS = (
-    "description", "doc", "entity", "extraction", "graph", "mapping", "mention", "phrase",
-    "quarantine", "relationship", "run", "source",
+    "description", "doc", "entity", "extraction", "mapping", "mention", "phrase", "quarantine",
+    "relationship", "run", "source", "graph/activation", "graph/external", "graph/ontology",
+    "graph/quarantine", "graph/source",
 )  # fmt: skip
-"""First segments of the IRIs below the base of a graph."""
+"""First segments of the IRIs below the base of a graph, before another segment."""
+_SINGLE = (
+    "dataset",
+    *(f"graph/{n}" for n in ("decisions", "entailed", "kg", "links", "meta", "runs")),
+)
+"""The other IRIs below the base."""
 MAX_PAGE = 1000
 _MAX_IRI = 8192
 _ESCAPED = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")
@@ -61,9 +68,9 @@ _URI = "%:/?#[]@!$&'()*+,;=-._~"
 
 
 class ResourcePath(StringConvertor):
-    """Paths of IRIs: `_KINDS`, after any further segments of the base."""
+    """Paths of IRIs: `_KINDS` or `_SINGLE`, after any further segments of the base."""
 
-    regex = rf"(?:[^?]*/)?(?:(?:{'|'.join(_KINDS)})/[^?]+|dataset)"
+    regex = rf"(?:[^?]*/)?(?:(?:{'|'.join(_KINDS)})/[^?]+|{'|'.join(_SINGLE)})"
 
 
 register_url_convertor("resource", ResourcePath())
@@ -83,8 +90,8 @@ async def resource(request: Request) -> Response:
         raise RequestError(400, f"unknown format '{format_[:40]}': use one of {', '.join(FORMATS)}")
     accept = ", ".join(request.headers.getlist("accept"))
     media_type = FORMATS[format_] if format_ else negotiate(accept, MEDIA_TYPES)
-    url = public_url(request, PATH)
-    return await run(request, ResourceJob((iri,), media_type, url, page=int(page)))
+    url, store_url = (public_url(request, path) for path in (PATH, GRAPH_STORE))
+    return await run(request, ResourceJob((iri,), media_type, url, store_url, int(page)))
 
 
 async def resource_by_path(request: Request) -> Response:
@@ -93,8 +100,9 @@ async def resource_by_path(request: Request) -> Response:
     iris = iris_of(path, request.app.state.base, public_url(request, "/"))
     if not iris:
         raise RequestError(404, "not found: see /docs for the paths of this server")
-    location = settings_of(request).public_url + PATH  # no host, as the client controls it
-    return await run(request, ResourceJob(iris, "", location, redirect=True))
+    server = settings_of(request).public_url  # no host, as the client controls it
+    job = ResourceJob(iris, "", server + PATH, server + GRAPH_STORE, redirect=True)
+    return await run(request, job)
 
 
 def is_resource_path(path: str) -> bool:
@@ -144,6 +152,9 @@ def run_resource_job(
             (f"&format={n}" for n, type_ in FORMATS.items() if type_ == job.media_type), ""
         )
         return JobReply(303, headers={"Location": f"{_description_url(merged, job.url)}{format_}"})
+    graph = next((graph for graph in job.iris if resources.has_graph(graph)), "")
+    if graph and not iri:
+        return JobReply(303, headers={"Location": f"{job.store_url}?graph={quote(graph, safe='')}"})
     if not iri and not any(map(resources.below, job.iris)):
         named = next(iter(job.iris), "this path")
         raise RequestError(404, f"not found: no statement of this graph is about {named}")

@@ -222,7 +222,7 @@ def test_the_description_is_openapi_and_names_every_path(server: Running) -> Non
     for route in routes():
         path = re.sub(r":\w+}", "}", str(getattr(route, "path", ""))).rstrip("/")
         paths.setdefault(path, set()).update(getattr(route, "methods", None) or ())
-    pages = {"", "/docs", "/openapi.json", "/static"}
+    pages = {"", "/sparql-editor", "/docs", "/openapi.json", "/static"}
     assert paths.keys() - pages == document["paths"].keys()
     for path, item in document["paths"].items():
         methods = {name.upper() for name in item if name != "parameters"}

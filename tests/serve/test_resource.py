@@ -122,22 +122,27 @@ def test_an_iri_leads_to_its_description(server: Running) -> None:
         ("source/a%20folder/%C3%A4.txt", BASE + "source/a%20folder/%C3%A4.txt"),
         ("mention/ilse_brandt", BASE + "mention/ilse_brandt"),
         ("dataset", BASE + "dataset"),
-        ("graph/ontology/people", ""),
     ],
 )
 def test_paths_are_iris(server: Running, path: str, iri: str) -> None:
     got = server.ask("GET", "/" + path)
-    if not iri:
-        got.is_line(404, "no statement of this graph is about", path)
-        return
     assert got.status == 303
     assert parse_qs(urlsplit(got.headers["location"]).query) == {"iri": [iri]}
+
+
+@pytest.mark.parametrize("name", ["ontology/people", "kg"])
+def test_a_named_graph_leads_to_its_triples(server: Running, name: str) -> None:
+    got = server.ask("GET", "/graph/" + name)
+    assert got.status == 303
+    assert got.headers["location"].startswith("/rdf-graph-store?graph=https%3A%2F%2F")
+    assert server.ask("GET", got.headers["location"], Accept="text/turtle").status == 200
 
 
 @pytest.mark.parametrize(
     "path",
     [
         "/entity/nobody",
+        "/graph/source/0",
         "/entity/%00",
         "/entity/%FF%FE",
         "/entity/a%3Cb%3E%22",
@@ -317,7 +322,7 @@ def test_pages_are_well_formed_and_link_to_this_server_only(server: Running) -> 
         markup = Markup(page(server, iri))
         assert markup.open == [], kind
         hrefs = [a["href"] for tag in ("a", "link") for a in markup.all(tag) if "href" in a]
-        allowed = ("resource?iri=", "static/", "./", "docs", "#", "data:,")
+        allowed = ("resource?iri=", "static/", "./", "docs", "sparql-editor", "#", "data:,")
         assert [href for href in hrefs if not href.startswith(allowed)] == [], kind
         scripts = markup.all("script")
         assert [script["type"] for script in scripts] == ["application/ld+json"]
