@@ -17,6 +17,7 @@ from typing import Any
 import pyoxigraph as ox
 
 from sarag_rdf.graph.texts import by_language
+from sarag_rdf.iris import is_iri
 from sarag_rdf.resources import ontology_path
 from sarag_rdf.vocab import (
     COMMON,
@@ -106,6 +107,7 @@ class Resources:
         self._store = store
         self._readable = readable
         self._out: dict[str, dict[str, Group]] = {}
+        self._names: dict[str, tuple[str, ox.Literal] | None] = {}
 
     def _quads(self, subject: Any, predicate: Any, object_: Any) -> Iterator[ox.Quad]:
         """Quads in readable graphs, at most `MAX_SCAN`."""
@@ -140,7 +142,9 @@ class Resources:
         return sorted(islice((s for s in found if s.startswith(iri + "#")), MAX_STATEMENTS))
 
     def out(self, iri: str) -> dict[str, Group]:
-        """The statements about a resource, by property."""
+        """The statements about a resource, by property; none for what is no IRI."""
+        if not is_iri(iri):
+            return {}
         if iri not in self._out:
             node = ox.NamedNode(iri)
             groups = _grouped((q.predicate, q.object) for q in self._quads(node, None, None))
@@ -159,6 +163,8 @@ class Resources:
 
     def subjects(self, iri: str, property_: ox.NamedNode, limit: int) -> list[str]:
         """The first subjects of statements with a property and this object, in a fixed order."""
+        if not is_iri(iri):
+            return []
         quads = self._quads(None, property_, ox.NamedNode(iri))
         found = dict.fromkeys(q.subject.value for q in quads if isinstance(q.subject, ox.NamedNode))
         return sorted(islice(found, limit))
@@ -171,18 +177,32 @@ class Resources:
 
     def name(self, iri: str) -> tuple[str, ox.Literal] | None:
         """The property and literal that name a resource best, or None if it has no name."""
-        groups = self.out(iri)
-        for property_ in NAMES:
-            group = groups.get(property_)
-            literals = [t for t in group.terms if isinstance(t, ox.Literal)] if group else []
+        if iri not in self._names:
+            self._names[iri] = self._read_name(iri)
+        return self._names[iri]
+
+    def _read_name(self, iri: str) -> tuple[str, ox.Literal] | None:
+        if not is_iri(iri):
+            return None
+        node = ox.NamedNode(iri)
+        for property_ in map(ox.NamedNode, NAMES):
+            found = [quad.object for quad in self._quads(node, property_, None)]
+            for store in _vocabularies(iri) if not found else ():
+                found += [q.object for q in store.quads_for_pattern(node, property_, None, None)]
+            literals = [term for term in found if isinstance(term, ox.Literal)]
             if literals:
-                return property_, min(literals, key=by_language)
+                return property_.value, min(literals, key=by_language)
         return None
 
     def values(self, iri: str, property_: ox.NamedNode) -> tuple[Any, ...]:
-        """The objects of a property of a resource."""
+        """The objects of a property of a resource, without triple terms."""
         group = self.out(iri).get(property_.value)
-        return group.terms if group else ()
+        return tuple(t for t in group.terms if not isinstance(t, ox.Triple)) if group else ()
+
+    def iri(self, iri: str, property_: ox.NamedNode) -> str:
+        """The first object of a property of a resource that is an IRI; empty if there is none."""
+        nodes = (t for t in self.values(iri, property_) if isinstance(t, ox.NamedNode))
+        return next((node.value for node in nodes), "")
 
     def value(self, iri: str, property_: ox.NamedNode) -> str:
         """The first object of a property of a resource, as text; empty if it has none."""

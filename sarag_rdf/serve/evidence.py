@@ -158,14 +158,14 @@ class Texts:
         texts = [t for t in read.values(iri, SARAG.text) if isinstance(t, ox.Literal)]
         return Relationship(
             iri,
-            read.value(iri, SARAG.subject),
+            read.iri(iri, SARAG.subject),
             objects or (ox.Literal(""),),
             read.value(iri, SARAG.phrase),
             cut(texts[0].value, MAX_VALUE) if texts else "",
             language_of(texts[0]) if texts else "",
             read.value(iri, SARAG.valueText),
             read.value(iri, SARAG.confidence),
-            read.value(iri, PROV.wasDerivedFrom),
+            read.iri(iri, PROV.wasDerivedFrom),
             frozenset(t.value for t in read.values(iri, SARAG.property)),
             frozenset(t.value for t in read.values(iri, SARAG.inverseProperty)),
         )
@@ -196,8 +196,8 @@ class Texts:
         found = self._names[document] = {}
         read = self._resources
         for use in read.subjects(document, PROV.wasDerivedFrom, MAX_USES):
-            mention = read.value(use, SARAG.useOf)
-            entity = read.value(mention, SARAG.refersTo) if mention else ""
+            mention = read.iri(use, SARAG.useOf)
+            entity = read.iri(mention, SARAG.refersTo) if mention else ""
             for name in read.values(use, SARAG.name) if entity else ():
                 found[name.value] = entity
         return found

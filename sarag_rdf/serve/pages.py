@@ -19,7 +19,7 @@ import pyoxigraph as ox
 from markupsafe import Markup
 
 from sarag_rdf.graph.metadata import Meta
-from sarag_rdf.iris import DEFAULT_BASE, Minter
+from sarag_rdf.iris import DEFAULT_BASE, Minter, is_iri
 from sarag_rdf.picture.neighbourhood import Neighbour, neighbourhood_svg
 from sarag_rdf.sentences import sentence_spans
 from sarag_rdf.serve.description import (
@@ -404,7 +404,7 @@ class _PageBuilder:
         if not passages and spans:
             begin, end = spans[0]
             passages.append(self._passage(document, (Segment(text[begin:end]),), begin, end))
-        source = self._resources.value(document, SARAG.source)
+        source = self._resources.iri(document, SARAG.source)
         texts = self._resources.values(document, SARAG.text)
         return DocumentView(
             self.texts.ref(document),
@@ -424,7 +424,7 @@ class _PageBuilder:
     def _links(self) -> Iterable[Link]:
         read = self._resources
         axioms = {
-            (read.value(node, OWL.annotatedProperty), read.value(node, OWL.annotatedTarget)): node
+            (read.iri(node, OWL.annotatedProperty), read.iri(node, OWL.annotatedTarget)): node
             for node in read.subjects(self._iri, OWL.annotatedSource, MAX_USES)
         }
         for property_ in _LINKS:
@@ -473,7 +473,8 @@ class _PageBuilder:
                 for other in read.subjects(mention, SARAG.mergedInto, MAX_USES)
             ]
             claims = read.subjects(mention, SARAG.aliasMention, MAX_USES)
-            for document in dict.fromkeys(read.value(use, PROV.wasDerivedFrom) for use in claims):
+            documents = dict.fromkeys(read.iri(use, PROV.wasDerivedFrom) for use in claims)
+            for document in filter(is_iri, documents):
                 reasons.append(("given as another name in", self.texts.ref(document)))
             yield Name(
                 self._mention(mention),
@@ -510,7 +511,7 @@ class _PageBuilder:
             )
             for begin, end in sentence_spans(text)
         )
-        source = read.value(iri, SARAG.source)
+        source = read.iri(iri, SARAG.source)
         begin, end = read.value(iri, SARAG.beginIndex), read.value(iri, SARAG.endIndex)
         facts: list[tuple[str, Ref | Value]] = []
         if source:
@@ -547,7 +548,7 @@ class _PageBuilder:
             begin, end = best_sentence(
                 self.texts.text(document), relationship, self.texts.spellings(document)
             )
-            source = read.value(document, SARAG.source)
+            source = read.iri(document, SARAG.source)
             documents = (
                 DocumentView(
                     evidence.document,

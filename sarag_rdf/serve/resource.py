@@ -178,7 +178,7 @@ def _merged_into(resources: Resources, iris: Sequence[str], meta: Meta | None) -
     names = [
         minter.mention_of_entity(iri) for iri in iris if iri.startswith(minter.base + "entity/")
     ]
-    return next(filter(None, (resources.value(name, SARAG.refersTo) for name in names)), "")
+    return next(filter(None, (resources.iri(name, SARAG.refersTo) for name in names)), "")
 
 
 def _description_url(iri: str, url: str) -> str:

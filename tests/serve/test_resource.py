@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+import pyoxigraph as ox
 import pytest
 import rdflib
 from rdflib.compare import isomorphic
@@ -21,7 +22,7 @@ from sarag_rdf.serve.description import MAX_STATEMENTS
 from sarag_rdf.types import Source
 from sarag_rdf.vocab import SEMAPV
 from tests.picture.chromium import open_browser
-from tests.sample_graph import CapitalExtractor
+from tests.sample_graph import CapitalExtractor, insert
 from tests.serve.running import Got, Running, serving
 from tests.typed_graph import EX, typed_graph
 
@@ -39,6 +40,18 @@ HOSTILE = (
     "]]> <!-- &lt;b&gt;",
     "\u202e gnirts \u200f",
 )
+MESSES = ("Entity", "Document", "Relationship", "Source", "Mention", "Description")
+PREFIXES = """PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+PREFIX t: <https://things.example.org/> PREFIX s: <https://w3id.org/sarag/ontology#> """
+MESS = """s:text 5 , "a" , t:x ; s:refersTo "x" ; s:subject "s" , 1.5 ; s:object [] ; s:name [] ;
+  s:source "no iri" ; s:beginIndex "x" ; s:property "p" ; s:useOf "u" ; s:about 1 ; s:phrase t:p ;
+  s:describes "d" ; rdfs:label t:x , "" , " " ; s:confidence "<b>" ; s:describes t:messEntity ;
+  <http://www.w3.org/2002/07/owl#sameAs> "same" , <urn:x> ; s:mergedInto "m" ;
+  <http://www.w3.org/ns/prov#wasDerivedFrom> "y" , t:messDocument ; s:subject t:messEntity ;
+  <http://www.w3.org/ns/prov#wasGeneratedBy> "z" ; s:refersTo t:messEntity ; s:useOf t:messMention ;
+  s:aliasMention t:messMention ; <http://www.w3.org/2002/07/owl#annotatedSource> t:messEntity .
+"""
+"""Statements that are not of the graph model; a graph of one's own may have such."""
 IMPORTED = "\n".join(
     [
         "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>",
@@ -70,6 +83,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         link = Match(BASE + "entity/linz", EXACT, THING, MANUAL, 0.75, tool="by hand")
         kg.identity.merge("Boris", "Ada", note="the same")
         kg.links.accept([link])
+    mess = PREFIXES + "".join(f"t:mess{kind} a s:{kind} ; {MESS}" for kind in MESSES)
+    own = ox.NamedNode("https://own.example.org/graph")
+    parsed = ox.parse(mess.encode(), ox.RdfFormat.TURTLE)
+    insert(folder / "kg", *(ox.Quad(t.subject, t.predicate, t.object, own) for t in parsed))
     with serving(folder / "kg", "--workers", "1") as running:
         yield running
 
@@ -187,11 +204,17 @@ def test_head_has_no_body(server: Running) -> None:
 
 
 def test_links_of_other_sites_work_but_their_scripts_do_not(server: Running) -> None:
-    link = {"Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}
+    foreign = "cross-site"
     for path in ("/entity/ilse_brandt", f"/resource?iri={quote(ILSE, safe='')}"):
-        foreign = {"Sec_Fetch_Site": "cross-site"}
-        assert server.ask("GET", path, **foreign, **link).status in (200, 303)
-        server.ask("GET", path, **foreign).is_line(403, "--cors")
+        got = server.ask(
+            "GET",
+            path,
+            Sec_Fetch_Site=foreign,
+            Sec_Fetch_Mode="navigate",
+            Sec_Fetch_Dest="document",
+        )
+        assert got.status in (200, 303)
+        server.ask("GET", path, Sec_Fetch_Site=foreign).is_line(403, "--cors")
 
 
 # ------------------------------------------------------------------------- Content types
@@ -429,6 +452,13 @@ def test_hostile_texts_are_shown_as_they_are(server: Running) -> None:
     assert markup.count("<script") == 1
     assert 'href="javascript' not in markup
     assert '<bdi lang="he">לינץ</bdi>' in markup
+
+
+@pytest.mark.parametrize("kind", MESSES)
+def test_statements_that_break_the_model_are_shown(server: Running, kind: str) -> None:
+    iri = f"https://things.example.org/mess{kind}"
+    Markup(page(server, iri))
+    assert len(triples(resource(server, iri).body, "turtle")) > 10
 
 
 def test_languages(server: Running) -> None:
