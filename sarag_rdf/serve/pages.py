@@ -101,13 +101,14 @@ _IN_OTHER_PLACES: Mapping[str, tuple[ox.NamedNode, ...]] = {
         SARAG.statedInverseProperty, SARAG.value, SARAG.valueText, SARAG.confidence,
         PROV.wasDerivedFrom, PROV.wasGeneratedBy,
     ),
+    "source": (SARAG.source,),
     "class": (),
     "property": (),
     "resource": (),
 }  # fmt: skip
 """Kind of page -> properties that it shows outside the lists of statements."""
 
-Kind = Literal["entity", "document", "relationship", "class", "property", "resource"]
+Kind = Literal["entity", "document", "source", "relationship", "class", "property", "resource"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +201,12 @@ class Page:
     drawn: int = 0
     queries: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def is_explorable(self) -> bool:
+        """Whether the explorer can start here: at entities, things of other graphs, classes."""
+        evidence = any(class_.iri.startswith(SARAG.base) for class_ in self.kinds)
+        return self.kind in ("entity", "class") or (self.kind == "resource" and not evidence)
+
 
 def query_href(sparql: str) -> str:
     """The URL of the SPARQL editor with a query."""
@@ -252,6 +259,7 @@ class _PageBuilder:
         kinds: tuple[tuple[Kind, ox.NamedNode], ...] = (
             ("entity", SARAG.Entity),
             ("document", SARAG.Document),
+            ("source", SARAG.Source),
             ("relationship", SARAG.Relationship),
         )
         for kind, class_ in kinds:
@@ -289,6 +297,8 @@ class _PageBuilder:
             page = self._entity(page, shown)
         elif self._kind == "document":
             page = self._document(page)
+        elif self._kind == "source":
+            page = self._source(page)
         elif self._kind == "relationship":
             page = self._relationship(page)
         elif self._kind == "class":
@@ -301,7 +311,7 @@ class _PageBuilder:
             into=tuple(shown.groups(description.into.values())),
             queries=self._queries(),
         )
-        return self._with_picture(page) if self._kind in ("entity", "resource") else page
+        return self._with_picture(page) if page.is_explorable else page
 
     def _specific(self, type_: str) -> tuple[bool, str]:
         """Classes of ontologies first."""
@@ -378,7 +388,7 @@ class _PageBuilder:
             phrases=tuple(phrases),
             phrases_left_out=left_out,
             documents=tuple(
-                self._passages(document, document in topics)
+                self._passages(document, is_topic=document in topics)
                 for document in documents[:_MAX_DOCUMENTS]
             ),
             document_count=len(documents),
@@ -391,7 +401,7 @@ class _PageBuilder:
             return self.texts.end(relationship.object)
         return self.texts.ref(relationship.subject)
 
-    def _passages(self, document: str, is_topic: bool) -> DocumentView:
+    def _passages(self, document: str, *, is_topic: bool) -> DocumentView:
         """The first sentences of a document that name the entity, or its beginning."""
         text = self.texts.text(document)
         spellings = {s: e for s, e in self.texts.spellings(document).items() if e == self._iri}
@@ -527,6 +537,13 @@ class _PageBuilder:
             is_cut=len(full) > MAX_TEXT,
             language=language_of(texts[0]) if texts else "",
         )
+
+    def _source(self, page: Page) -> Page:
+        """The documents of a source, each with its first sentence, in the order of the text."""
+        documents = self._resources.subjects(self._iri, SARAG.source, MAX_USES)
+        views = [self._passages(document, is_topic=False) for document in documents]
+        views.sort(key=lambda view: [passage.begin for passage in view.passages])
+        return replace(page, documents=tuple(views[:_MAX_DOCUMENTS]), document_count=len(documents))
 
     def _relationship(self, page: Page) -> Page:
         read, iri = self._resources, self._iri

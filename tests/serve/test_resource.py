@@ -72,7 +72,7 @@ FORMATS = {
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def kg(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Typed statements, a name in Japanese, a source with a space, an import, a link to it."""
     folder = tmp_path_factory.mktemp("resource")
     (folder / "things.ttl").write_text(IMPORTED, "utf-8")
@@ -87,7 +87,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     own = ox.NamedNode("https://own.example.org/graph")
     parsed = ox.parse(mess.encode(), ox.RdfFormat.TURTLE)
     insert(folder / "kg", *(ox.Quad(t.subject, t.predicate, t.object, own) for t in parsed))
-    with serving(folder / "kg", "--workers", "1") as running:
+    return folder / "kg"
+
+
+@pytest.fixture(scope="module")
+def server(kg: Path) -> Iterator[Running]:
+    with serving(kg, "--workers", "1") as running:
         yield running
 
 
@@ -215,6 +220,16 @@ def test_links_of_other_sites_work_but_their_scripts_do_not(server: Running) -> 
         )
         assert got.status in (200, 303)
         server.ask("GET", path, Sec_Fetch_Site=foreign).is_line(403, "--cors")
+
+
+def test_iris_below_the_public_url_are_addresses(server: Running, kg: Path) -> None:
+    """The base is ``https://example.org/kg/``; a web server removes the path of the public URL."""
+    url = BASE.rstrip("/")
+    with serving(kg, "--workers", "1", "--public-url", url) as public:
+        got = public.ask("GET", "/entity/ilse_brandt", Host="example.org")
+        assert got.headers["location"] == f"{url}/resource?iri={quote(ILSE, safe='')}"
+        path = got.headers["location"].removeprefix(url)
+        assert public.ask("GET", path, Host="example.org", Accept="text/turtle").status == 200
 
 
 # ------------------------------------------------------------------------- Content types
@@ -407,6 +422,12 @@ def test_a_document(server: Running) -> None:
     assert f'<a class="mark" href="resource?iri={quote(ILSE, safe="")}">Ilse Brandt</a>' in markup
 
 
+def test_a_source(server: Running) -> None:
+    text = text_of(page(server, BASE + "source/emil.txt"))
+    assert "Documents Emil Sand was born in Linz. Emil Sand taught Ilse Brandt." in text
+    assert "characters 0 to" in text
+
+
 def test_a_relationship(server: Running) -> None:
     iri = some(
         server, f"?x sarag:subject <{ILSE}> ; sarag:phrase ?p FILTER(STR(?p) = 'was born in')"
@@ -427,7 +448,9 @@ def test_a_class_and_a_property(server: Running) -> None:
     assert "Emil Sand → Linz" in text
     assert "range place" in text
     assert "Class entity" in text_of(page(server, str(SARAG.Entity)))
-    assert "is teacher of Ilse Brandt" in text_of(page(server, BASE + "entity/emil_sand"))
+    assert "← teacher leads here from Ilse Brandt" in text_of(
+        page(server, BASE + "entity/emil_sand")
+    )
 
 
 def test_a_merged_name_says_so_and_its_iri_still_leads_there(server: Running) -> None:
