@@ -165,9 +165,13 @@ class Resources:
         """The first subjects of statements with a property and this object, in a fixed order."""
         if not is_iri(iri):
             return []
-        quads = self._quads(None, property_, ox.NamedNode(iri))
-        found = dict.fromkeys(q.subject.value for q in quads if isinstance(q.subject, ox.NamedNode))
-        return sorted(islice(found, limit))
+        found: dict[str, None] = {}
+        for quad in self._quads(None, property_, ox.NamedNode(iri)):
+            if isinstance(quad.subject, ox.NamedNode):
+                found[quad.subject.value] = None
+            if len(found) == limit:
+                break
+        return sorted(found)
 
     def uses(self, iri: str, page: int = 1) -> tuple[list[ox.Triple], int]:
         """A page of the statements with a property, and the number of all."""

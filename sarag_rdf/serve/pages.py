@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 import jinja2
@@ -35,7 +35,6 @@ from sarag_rdf.serve.evidence import (
     MAX_NAME,
     MAX_TEXT,
     MAX_USES,
-    Evidence,
     Passage,
     Ref,
     Relationship,
@@ -49,6 +48,17 @@ from sarag_rdf.serve.evidence import (
     language_of,
     local_name,
     page_href,
+)
+from sarag_rdf.serve.views import (
+    DocumentView,
+    GroupView,
+    Kind,
+    Link,
+    Name,
+    Page,
+    Reason,
+    Row,
+    Sentence,
 )
 from sarag_rdf.vocab import (
     DCTERMS,
@@ -76,6 +86,11 @@ _LINKS = tuple(
         OWL.sameAs,
     )
 )
+_DECISIONS = {
+    SARAG.mergedInto.value: "merged by decision into",
+    SARAG.keptApartFrom.value: "kept apart by decision from",
+    SARAG.variantOf.value: "variant by decision of",
+}
 _CLASSES = frozenset(term.value for term in (RDFS.Class, OWL.Class))
 _PROPERTIES = frozenset(
     term.value
@@ -107,105 +122,6 @@ _IN_OTHER_PLACES: Mapping[str, tuple[ox.NamedNode, ...]] = {
     "resource": (),
 }  # fmt: skip
 """Kind of page -> properties that it shows outside the lists of statements."""
-
-Kind = Literal["entity", "document", "source", "relationship", "class", "property", "resource"]
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentView:
-    """A document, where its text comes from, and parts of its text."""
-
-    ref: Ref
-    source: Ref | None
-    language: str
-    passages: tuple[Passage, ...]
-    is_topic: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One end of statements of the same property, with their evidence."""
-
-    end: Ref | Value
-    evidence: tuple[Evidence, ...] = ()
-    more: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class GroupView:
-    """Statements of one property, or of one phrase that states no property."""
-
-    property: Ref | Value
-    inverse: bool
-    rows: tuple[Row, ...]
-    left_out: int = 0
-    is_exact: bool = True
-    query: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A link to another graph and how it came about."""
-
-    property: Ref
-    target: Ref
-    justification: str = ""
-    details: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A normalised name that refers to an entity, with its spellings and why it does."""
-
-    mention: Ref
-    spellings: tuple[tuple[str, int], ...]
-    reasons: tuple[tuple[str, Ref | None], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence of a document, and the relationships that were found in it."""
-
-    segments: tuple[Segment, ...]
-    relationships: tuple[tuple[Relationship, Ref, Ref | Value], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """All that the page of a resource shows; parts that a kind does not have are empty."""
-
-    kind: Kind
-    iri: str
-    title: Ref
-    kinds: tuple[Ref, ...]
-    names: tuple[Value, ...] = ()
-    definitions: tuple[Value, ...] = ()
-    facts: tuple[tuple[str, Ref | Value], ...] = ()
-    out: tuple[GroupView, ...] = ()
-    into: tuple[GroupView, ...] = ()
-    phrases: tuple[GroupView, ...] = ()
-    phrases_left_out: int = 0
-    documents: tuple[DocumentView, ...] = ()
-    document_count: int = 0
-    links: tuple[Link, ...] = ()
-    naming: tuple[Name, ...] = ()
-    sentences: tuple[Sentence, ...] = ()
-    is_cut: bool = False
-    language: str = ""
-    instances: tuple[tuple[Ref | Value, ...], ...] = ()
-    instance_count: int = 0
-    instances_exact: bool = True
-    page: int = 1
-    pages: int = 1
-    picture: Markup = field(default_factory=Markup)
-    drawn: int = 0
-    queries: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def is_explorable(self) -> bool:
-        """Whether the explorer can start here: at entities, things of other graphs, classes."""
-        evidence = any(class_.iri.startswith(SARAG.base) for class_ in self.kinds)
-        return self.kind in ("entity", "class") or (self.kind == "resource" and not evidence)
 
 
 def query_href(sparql: str) -> str:
@@ -244,6 +160,7 @@ class _PageBuilder:
         self._description = description
         self._minter = Minter(meta.base if meta else DEFAULT_BASE)
         self.texts = Texts(resources, self._minter)
+        self._annotations: dict[str, dict[tuple[str, str], str]] = {}
         self._iri = description.iri
         self._types = frozenset(
             term.value for term in resources.values(self._iri, RDF.type) if is_iri_term(term)
@@ -427,39 +344,50 @@ class _PageBuilder:
     def _passage(
         self, document: str, segments: tuple[Segment, ...], begin: int, end: int
     ) -> Passage:
-        start = self._resources.value(document, SARAG.beginIndex)
-        offset = int(start) if start.isascii() and start.isdigit() else 0
+        offset = self._offset(document)
         return Passage(segments, offset + begin, offset + end)
+
+    def _offset(self, document: str) -> int:
+        """Where a document begins in its source."""
+        begin = self._resources.value(document, SARAG.beginIndex)
+        return int(begin) if begin.isascii() and begin.isdigit() and len(begin) < 16 else 0
 
     def _links(self) -> Iterable[Link]:
         read = self._resources
-        axioms = {
-            (read.iri(node, OWL.annotatedProperty), read.iri(node, OWL.annotatedTarget)): node
-            for node in read.subjects(self._iri, OWL.annotatedSource, MAX_USES)
-        }
         for property_ in _LINKS:
             group = self._description.out.get(property_)
             for term in group.terms if group else ():
                 if not is_iri_term(term):
                     continue
-                node = axioms.get((property_, term.value), "")
-                about = read.value if node else (lambda *_: "")
-                justification = about(node, SSSOM.mapping_justification)
-                details = [
-                    f"{label} {value}"
-                    for label, value in (
-                        ("confidence", about(node, SSSOM.confidence)),
-                        ("by", about(node, SSSOM.mapping_tool)),
-                        ("on", about(node, SSSOM.mapping_date)),
-                    )
-                    if value
-                ]
+                node = self._annotation(self._iri, property_, term.value)
                 target = self.texts.ref(term.value)
-                label = about(node, SSSOM.object_label)
+                label = read.value(node, SSSOM.object_label)
                 if label and read.name(term.value) is None:
                     target = Ref(term.value, cut(label, MAX_NAME))
-                why = in_words(local_name(justification)) if justification else ""
-                yield Link(self.texts.property(property_), target, why, tuple(details))
+                yield Link(self.texts.property(property_), target, self._provenance(node))
+
+    def _annotation(self, subject: str, property_: str, target: str) -> str:
+        """The node with the provenance of a link or decision; empty if there is none."""
+        read = self._resources
+        if subject not in self._annotations:
+            self._annotations[subject] = {
+                (read.iri(node, OWL.annotatedProperty), read.iri(node, OWL.annotatedTarget)): node
+                for node in read.subjects(subject, OWL.annotatedSource, MAX_USES)
+            }
+        return self._annotations[subject].get((property_, target), "")
+
+    def _provenance(self, node: str) -> tuple[str, ...]:
+        """How and when a link or decision came about."""
+        read = self._resources
+        why = read.value(node, SSSOM.mapping_justification)
+        details = (
+            ("", in_words(local_name(why)) if why else ""),
+            ("confidence ", read.value(node, SSSOM.confidence)),
+            ("by ", read.value(node, SSSOM.mapping_tool)),
+            ("on ", read.value(node, SSSOM.mapping_date)),
+            ("", read.value(node, RDFS.comment)),
+        )
+        return tuple(cut(words + value, MAX_NAME) for words, value in details if value)
 
     def _naming(self) -> Iterable[Name]:
         """The names that refer to the entity, with their spellings and what joined them."""
@@ -469,23 +397,17 @@ class _PageBuilder:
         for mention in sorted(mentions, key=lambda m: (m != own, m)):
             uses = read.subjects(mention, SARAG.useOf, MAX_USES)
             spellings = Counter(n.value for use in uses for n in read.values(use, SARAG.name))
-            reasons: list[tuple[str, Ref | None]] = []
-            for property_, words in (
-                (SARAG.mergedInto, "merged by decision into"),
-                (SARAG.keptApartFrom, "kept apart by decision from"),
-                (SARAG.variantOf, "variant by decision of"),
-            ):
-                reasons += [
-                    (words, self._mention(term.value)) for term in read.values(mention, property_)
-                ]
-            reasons += [
-                ("merged by decision with", self._mention(other))
-                for other in read.subjects(mention, SARAG.mergedInto, MAX_USES)
-            ]
+            reasons: list[Reason] = []
+            for property_, words in _DECISIONS.items():
+                for term in read.values(mention, ox.NamedNode(property_)):
+                    node = self._annotation(mention, property_, term.value)
+                    reasons.append(Reason(words, self._mention(term.value), self._provenance(node)))
             claims = read.subjects(mention, SARAG.aliasMention, MAX_USES)
             documents = dict.fromkeys(read.iri(use, PROV.wasDerivedFrom) for use in claims)
-            for document in filter(is_iri, documents):
-                reasons.append(("given as another name in", self.texts.ref(document)))
+            reasons += [
+                Reason("given as another name in", self.texts.ref(document))
+                for document in filter(is_iri, documents)
+            ]
             yield Name(
                 self._mention(mention),
                 tuple(spellings.most_common(12)),
@@ -512,6 +434,7 @@ class _PageBuilder:
             beside[best_sentence(text, relationship, spellings)].append(relationship)
         sentences = tuple(
             Sentence(
+                self._offset(iri) + begin,
                 self.texts.mark(text[begin:end], spellings),
                 tuple(
                     (r, self.texts.ref(r.subject), self.texts.end(r.object))

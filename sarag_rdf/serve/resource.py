@@ -165,6 +165,9 @@ def run_resource_job(
     description = describe_resource(resources, iri, job.page)
     prefixes = _prefixes(snapshot, meta, description)
     headers = _links(iri, job.url)
+    format_ = next((name for name, type_ in FORMATS.items() if type_ == job.media_type), "")
+    if format_:
+        headers["Content-Location"] = f"{_description_url(iri, job.url)}&format={format_}"
     if job.media_type == HTML:
         page = resource_page(resources, description, jsonld(description, prefixes), meta)
         return JobReply(200, content_type(HTML), page.encode(), headers=headers)

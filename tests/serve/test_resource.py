@@ -31,6 +31,8 @@ SARAG = rdflib.Namespace("https://w3id.org/sarag/ontology#")
 ILSE = BASE + "entity/ilse_brandt"
 THING = "https://things.example.org/linz"
 MANUAL = SEMAPV.ManualMappingCuration.value
+CLAIM = "https://things.example.org/claim"
+EVERYTHING = f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ ?s ?p ?o FILTER(?s != <{CLAIM}>) }}"
 MANY = "https://things.example.org/Many"
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -86,6 +88,9 @@ def kg(tmp_path_factory: pytest.TempPathFactory) -> Path:
     mess = PREFIXES + "".join(f"t:mess{kind} a s:{kind} ; {MESS}" for kind in MESSES)
     own = ox.NamedNode("https://own.example.org/graph")
     parsed = ox.parse(mess.encode(), ox.RdfFormat.TURTLE)
+    says = ox.NamedNode("urn:says")
+    claim = ox.Triple(ox.NamedNode("urn:a"), says, ox.Literal("</script>"))
+    insert(folder / "kg", ox.Quad(ox.NamedNode(CLAIM), says, claim, own))
     insert(folder / "kg", *(ox.Quad(t.subject, t.predicate, t.object, own) for t in parsed))
     return folder / "kg"
 
@@ -134,6 +139,11 @@ def test_an_iri_leads_to_its_description(server: Running) -> None:
     found = server.ask("GET", got.headers["location"], Accept="text/turtle")
     assert (found.status, found.media_type) == (200, "text/turtle")
     assert found.headers["vary"] == "Accept"
+    location = got.headers["location"]
+    assert (
+        found.headers["content-location"]
+        == f"http://127.0.0.1:{server.port}{location}&format=turtle"
+    )
     assert f'<{ILSE}>; rel="describes"' in found.headers["link"]
     assert (rdflib.URIRef(ILSE), rdflib.RDF.type, SARAG.Entity) in triples(found.body, "turtle")
 
@@ -297,7 +307,7 @@ def test_the_triples_are_those_of_the_graph(server: Running) -> None:
     vocabulary = rdflib.Graph()
     for name in ("sarag", "common"):
         vocabulary.parse(f"ontology/{name}.ttl")
-    everything = server.query("CONSTRUCT WHERE { ?s ?p ?o }", "text/turtle", over="all")
+    everything = server.query(EVERYTHING, "text/turtle", over="all")
     stored = triples(everything.body, "turtle")
     graph = triples(resource(server, ILSE).body, "turtle")
     assert len(graph - stored - vocabulary) == 0
@@ -375,7 +385,7 @@ def test_pages_are_well_formed_and_link_to_this_server_only(server: Running) -> 
 
 def test_every_link_of_an_entity_page_works(server: Running) -> None:
     hrefs = {a["href"] for a in Markup(page(server, ILSE)).all("a")}
-    followed = {href for href in hrefs if href.startswith("resource?")}
+    followed = {href.partition("#")[0] for href in hrefs if href.startswith("resource?")}
     assert len(followed) > 10
     assert {h for h in followed if server.ask("GET", "/" + h).status != 200} == set()
     sparql = {unquote(h.partition("query=")[2]) for h in hrefs if "query=" in h}
@@ -456,7 +466,8 @@ def test_a_class_and_a_property(server: Running) -> None:
 def test_a_merged_name_says_so_and_its_iri_still_leads_there(server: Running) -> None:
     text = text_of(page(server, BASE + "entity/boris"))
     assert "boris written “Boris” in 1 document" in text
-    assert "ada written “Ada” in 1 document merged by decision into boris" in text
+    assert "ada written “Ada” in 1 document merged by decision into boris, manual" in text
+    assert ", the same" in text
     got = server.ask("GET", "/entity/ada")
     assert (got.status, got.headers["location"]) == (
         303,
@@ -482,6 +493,24 @@ def test_statements_that_break_the_model_are_shown(server: Running, kind: str) -
     iri = f"https://things.example.org/mess{kind}"
     Markup(page(server, iri))
     assert len(triples(resource(server, iri).body, "turtle")) > 10
+
+
+def test_triple_terms(server: Running) -> None:
+    """JSON-LD cannot express them, so the page has no data block; it shows them all the same."""
+    assert "<<( <urn:a> <urn:says>" in resource(server, CLAIM).text
+    resource(server, CLAIM, "application/ld+json").is_line(406, "Turtle")
+    markup = page(server, CLAIM)
+    assert "<script" not in markup
+    assert "<urn:says>" in text_of(markup)
+
+
+def test_a_passage_leads_to_its_sentence(server: Running) -> None:
+    document = some(server, f"?x sarag:source <{BASE}source/emil.txt>")
+    href = f"resource?iri={quote(document, safe='')}#c28"
+    assert href in {a["href"] for a in Markup(page(server, ILSE)).all("a")}
+    assert "c28" in {
+        attributes.get("id") for attributes in Markup(page(server, document)).all("div")
+    }
 
 
 def test_languages(server: Running) -> None:
