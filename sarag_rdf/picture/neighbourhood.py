@@ -9,7 +9,7 @@ from functools import cache
 
 import jinja2
 
-from sarag_rdf.picture.geometry import clean, wrap
+from sarag_rdf.picture.geometry import clean, text_width, wrap
 from sarag_rdf.resources import template_text
 
 _WIDTH, _CENTRE = 460, 230.0
@@ -96,8 +96,13 @@ def _column(neighbours: Sequence[Neighbour], side: int, height: float) -> list[_
 
 
 def _line(text: str, width: float, size: float) -> str:
-    lines = wrap(clean(text), width, size, 1)
-    return lines[0] if lines else ""
+    """A text in one line, cut where it is wider."""
+    line = clean(text)
+    if text_width(line, size) <= width:
+        return line
+    while line and text_width(line + "…", size) > width:
+        line = line[:-1]
+    return line.rstrip() + "…"
 
 
 @cache

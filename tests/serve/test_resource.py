@@ -58,6 +58,7 @@ IMPORTED = "\n".join(
     [
         "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>",
         "PREFIX t: <https://things.example.org/>",
+        't:Danube rdfs:label "</svg><script>alert(2)</script>" .',
         f'<{THING}> a t:City ; rdfs:label "Linz"@de , "לינץ"@he ; t:by <javascript:alert(1)> ;',
         '  t:river t:Danube ; t:shape [ t:corner 1 , 2.50 ; t:part [ t:name "inner" ] ] .',
         *(f"<{THING}> t:note {json.dumps(text)} ." for text in HOSTILE),
@@ -483,6 +484,7 @@ def test_hostile_texts_are_shown_as_they_are(server: Running) -> None:
     for literal in HOSTILE:
         assert " ".join(literal.split()) in text, literal
     assert "<img" not in markup
+    assert "</svg><script>alert(2)</script>: river" in text  # in the picture, too
     assert markup.count("<script") == 1
     assert 'href="javascript' not in markup
     assert '<bdi lang="he">לינץ</bdi>' in markup
