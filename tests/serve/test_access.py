@@ -181,6 +181,19 @@ WAYS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("who", ["limited", "allowed"])
+def test_no_description_reads_a_denied_graph(server: Running, kg: Path, who: str) -> None:
+    for iri in ("https://s.example/p", "https://s.example/q", "https://s.example/with", LABEL):
+        for format_ in ("turtle", "html"):
+            pairs = urlencode({"iri": iri, "format": format_})
+            assert ask(server, "reader", "GET", f"/resource?{pairs}").status == 200
+            got = ask(server, who, "GET", f"/resource?{pairs}")
+            assert got.status == (200 if iri == LABEL else 404), iri
+            assert SECRET not in got.text
+    graph = ask(server, who, "GET", "/" + secret_graph(kg).removeprefix("https://example.org/kg/"))
+    assert graph.status == 404
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("who", ["limited", "allowed"])
 def test_no_query_reads_a_denied_graph(server: Running, kg: Path, who: str, way: str) -> None:
