@@ -54,6 +54,7 @@ from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
 from sarag_rdf.retrieve.kg_infused import KgInfusedSearch
 from sarag_rdf.retrieve.khop import Khop
+from sarag_rdf.retrieve.paths import Paths
 from sarag_rdf.retrieve.ppr import Ppr
 from sarag_rdf.retrieve.rrf import Rrf
 from sarag_rdf.retrieve.sarag import Sarag
@@ -70,6 +71,7 @@ RETRIEVERS: dict[str, Any] = {
     "khop": Khop,
     "ppr": Ppr,
     "kg-infused": KgInfusedSearch,
+    "paths": Paths,
 }
 CONTEXTS: dict[str, Any] = {"whole": Whole, "selected": Selected, "graph-walk": GraphWalk}
 REASONERS: dict[str, Any] = {
