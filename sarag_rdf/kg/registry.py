@@ -43,6 +43,7 @@ from sarag_rdf.reason.deepnote import DeepNote
 from sarag_rdf.reason.generic_cot import GenericCot
 from sarag_rdf.reason.grounding import Grounder
 from sarag_rdf.reason.kg_infused import KgInfused
+from sarag_rdf.reason.path_choice import PathChoice
 from sarag_rdf.reason.route import Route
 from sarag_rdf.reason.self_ask import SelfAsk
 from sarag_rdf.reason.single import Single
@@ -87,6 +88,7 @@ REASONERS: dict[str, Any] = {
     "kg-infused": KgInfused,
     "deepnote": DeepNote,
     "sparql-typed": SparqlTyped,
+    "path-choice": PathChoice,
 }
 EXTRACTORS: dict[str, Any] = {
     "spacy": SpacyExtractor,
@@ -108,6 +110,7 @@ _FROM_VIEW: dict[Any, Callable[[GraphView], tuple[Any, ...]]] = {
     SelfAsk: lambda view: (view.facts,),
     DeepNote: lambda view: (view.facts,),
     SparqlTyped: lambda view: (view.derived(TypedGraph),),
+    PathChoice: lambda view: (view,),
 }
 """Constructor arguments that a class takes from the graph, before its options."""
 

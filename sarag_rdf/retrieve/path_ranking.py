@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.ports import Arrays, Matrix, Vector
-from sarag_rdf.retrieve.path_model import PathModel
+from sarag_rdf.retrieve.path_model import FEATURES, PathModel
 from sarag_rdf.retrieve.path_schema import Hop, HopSequence, PathSchema, read_schema
 from sarag_rdf.retrieve.view import GraphView
 
@@ -143,6 +143,8 @@ class PathIndex:
         The topic must be masked in the question.
         """
         model = self._model
+        if not paths.paths:
+            return np.zeros((0, len(FEATURES)))
         asked = model.asked(question)
         words = model.words(question) or (question,)
         vectors = self.vectors([question, *words, *([asked] if asked else [])])
@@ -153,7 +155,7 @@ class PathIndex:
         hops = sorted({hop for path in paths.paths for hop in path})
         near = {hop: (self._words(hop) @ vectors[1 : 1 + len(words)].T).max(axis=0) for hop in hops}
         fits = {hop: float((self._end_words(hop) @ vectors[-1]).max()) for hop in hops}
-        rows = np.zeros((len(paths.paths), 11))
+        rows = np.zeros((len(paths.paths), len(FEATURES)))
         rows[:, 0], rows[:, 1] = nearest, mean
         for at, path in enumerate(paths.paths):
             fan_out = [np.log(self.schema.fan_out[hop]) for hop in path]

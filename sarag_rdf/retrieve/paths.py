@@ -33,6 +33,7 @@ from sarag_rdf.resources import render_query
 from sarag_rdf.retrieve.chains import Chain
 from sarag_rdf.retrieve.explanation import (
     Explanation,
+    Floats,
     ScoredDocument,
     best_documents,
     document_cosines,
@@ -121,11 +122,12 @@ class Paths:
     options = PathsOptions
 
     def __init__(self, view: GraphView, options: PathsOptions | None = None) -> None:
-        self._view = view
+        self.view = view
         self._options = options or PathsOptions()
 
     @cached_property
-    def _model(self) -> PathModel:
+    def model(self) -> PathModel:
+        """The templates and weights."""
         name = self._options.model
         return read_model(Path(name)) if name else packaged_model()
 
@@ -133,13 +135,13 @@ class Paths:
     def index(self) -> PathIndex:
         """The schema of the graph, and the vectors of its phrases."""
         if self._options.model:
-            return PathIndex(self._view, self._model)
-        return self._view.derived(_packaged_index)
+            return PathIndex(self.view, self.model)
+        return self.view.derived(_packaged_index)
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if a text cannot be embedded, `StoreError` from the store."""
         topics, paths = self.find(query.text)
-        return self._retrieved(query, topics, paths)
+        return self.retrieved(query, topics, paths)
 
     def find(self, question: str) -> tuple[list[Topic], tuple[RelationPath, ...]]:
         """What a question is about, and its paths: first those that were followed."""
@@ -163,11 +165,11 @@ class Paths:
         """
         text, spans = self._spans(question)
         if not spans:
-            vector = self._view.vectors.embedder.embed([text])[0]
-            seeds = nearest_entities(self._view.reader, self._view.vectors, vector, _NEAREST)
+            vector = self.view.vectors.embedder.embed([text])[0]
+            seeds = nearest_entities(self.view.reader, self.view.vectors, vector, _NEAREST)
             return self._described_topics([(seed, text, None) for seed in seeds])
         (begin, end), entities = max(spans, key=lambda span: span[0][1] - span[0][0])
-        labels = entity_labels(self._view.reader, entities)
+        labels = entity_labels(self.view.reader, entities)
         exact = {iri for iri in entities if labels.get(iri, ("",))[0] == text[begin:end]}
         wanted = sorted(exact or entities)
         return self._described_topics(
@@ -182,17 +184,17 @@ class Paths:
         text = _MARKED.sub(r"\1", question)
         if marked:
             name = marked[1].strip()
-            known = self._view.names.entities({normalize_name(name)})
+            known = self.view.names.entities({normalize_name(name)})
             begin = marked.start()
             if known:
                 [entities] = known.values()
                 return text, [((begin, begin + len(marked[1])), entities)]
-        return text, [*named_spans(self._view.names, text, Topics(self._view))]
+        return text, [*named_spans(self.view.names, text, Topics(self.view))]
 
     def _described_topics(
         self, found: Sequence[tuple[Seed, str, tuple[int, int] | None]]
     ) -> list[Topic]:
-        reader = self._view.reader
+        reader = self.view.reader
         iris = [seed.node for seed, _, _ in found]
         ends: defaultdict[str, set[str]] = defaultdict(set)
         for part in path_parts(reader):
@@ -222,18 +224,24 @@ class Paths:
         """The paths from topics by falling score."""
         ranked = []
         for topic in topics:
-            question = self.index.vectors([topic.question])[0]
-            found = self.index.candidates(
-                topic.ends, question, self._options.hops, self._options.candidates
-            )
-            if not found.paths:
-                continue
-            scores = self.index.features(topic.question, found) @ self._model.vector
+            paths, features = self.compared(topic)
+            scores = features @ self.model.vector if paths else ()
             ranked += [
                 RankedPath(topic, path, round(float(score), 4), self.index.text(path))
-                for path, score in zip(found.paths, scores, strict=True)
+                for path, score in zip(paths, scores, strict=True)
             ]
         return sorted(ranked, key=lambda p: (-p.score, len(p.hops), p.hops, p.topic.seed.node))
+
+    def compared(self, topic: Topic) -> tuple[tuple[HopSequence, ...], Floats]:
+        """The paths from a topic, and their features, shape (paths, features)."""
+        index, options = self.index, self._options
+        question = index.vectors([topic.question])[0]
+        found = index.candidates(topic.ends, question, options.hops, options.candidates)
+        return found.paths, index.features(topic.question, found)
+
+    def follow_hops(self, topic: Topic, hops: HopSequence) -> RelationPath:
+        """A path that was not ranked, with its query and what it leads to."""
+        return self.follow(RankedPath(topic, hops, 0.0, self.index.text(hops)))
 
     def follow(self, path: RankedPath) -> RelationPath:
         """The path with its query and what it leads to."""
@@ -257,7 +265,7 @@ class Paths:
             walks=options.walks,
             limit=options.answers + 1,
         ).strip()
-        result = self._view.reader.store.query(text)
+        result = self.view.reader.store.query(text)
         if not isinstance(result, Table):
             raise StoreError("a SELECT query was expected")
         via = {
@@ -265,7 +273,7 @@ class Paths:
             for row in result.rows
             if row[0] is not None and row[0].value != path.topic.seed.node
         }
-        labels = entity_labels(self._view.reader, via)
+        labels = entity_labels(self.view.reader, via)
         answers = sorted(
             (PathAnswer(iri, labels[iri][0], nodes) for iri, nodes in via.items() if iri in labels),
             key=lambda answer: (answer.name, answer.iri),
@@ -277,16 +285,17 @@ class Paths:
     @cached_property
     def _graphs(self) -> list[str]:
         """The graphs whose union is queried; none for the default graph."""
-        parts = path_parts(self._view.reader)
+        parts = path_parts(self.view.reader)
         graphs = [part.graphs["kg"] for part in parts]
         return [str(NamedNode(graph)) for graph in graphs] if all(graphs) else []
 
     # Documents
 
-    def _retrieved(
+    def retrieved(
         self, query: Query, topics: Sequence[Topic], paths: tuple[RelationPath, ...]
     ) -> Retrieved:
-        view = self._view
+        """The documents of entities on paths, then others by their similarity to the question."""
+        view = self.view
         chains = dict(_chains(paths))
         nodes = {topic.seed.node: () for topic in topics if any(topic.ends)} | chains
         activation = {
@@ -312,20 +321,17 @@ class Paths:
             {iri: chains.get(iri, ()) for iri in nodes},
             {iri: len(chains.get(iri, ())) for iri in nodes},
         )
-        found = retrieved(
-            view, query, "paths", self._options.settings(), documents, explanation,
-            {"model": float(len(self._model.weights))},
-        )  # fmt: skip
+        found = retrieved(view, query, "paths", self._options.settings(), documents, explanation)
         return replace(found, paths=paths, names={**found.names, **self._sentences(found)})
 
     def _telling(self, activation: Mapping[str, float]) -> dict[int, tuple[float, str]]:
         """Document -> what it gets from the entities that it describes, and the most active one."""
-        iris = self._view.iris.entities
+        iris = self.view.iris.entities
         rows = {find(iris, iri): iri for iri in activation}
         here = np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
         shares: dict[int, dict[str, float]] = defaultdict(dict)
         for kind, share in ((DESCRIBES, _DESCRIBES), (ABOUT, _ABOUT)):
-            for document, entity in self._view.traversal.incoming(kind, here).pairs().tolist():
+            for document, entity in self.view.traversal.incoming(kind, here).pairs().tolist():
                 iri = rows[entity]
                 shares[document][iri] = share * activation[iri]
         return {
@@ -342,7 +348,7 @@ class Paths:
         told: Mapping[int, tuple[float, str]],
         chains: Mapping[str, Chain],
     ) -> ScoredDocument:
-        row = find(self._view.iris.documents, document.iri)
+        row = find(self.view.iris.documents, document.iri)
         if row not in told:
             return replace(document, parts={"similarity": document.similarity})
         amount, entity = told[row]
