@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -28,11 +27,17 @@ _KEPT: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Paths with the vectors of their phrases: those of path i end before row `ends[i]`."""
+    """Paths with the vectors of their phrases: those of path i end before row `ends[i]`.
+
+    `hops` are the distinct hops of all paths; `places`, shape (paths, `MOST_HOPS`), has those of
+    each path by their place in it, and -1 after the last.
+    """
 
     paths: tuple[HopSequence, ...]
     vectors: Matrix
     ends: NDArray[np.int64]
+    hops: tuple[Hop, ...]
+    places: NDArray[np.int64]
 
     @property
     def begins(self) -> NDArray[np.int64]:
@@ -46,6 +51,7 @@ class PathIndex:
     def __init__(self, view: GraphView, model: PathModel) -> None:
         self._view, self._model = view, model
         self._known: dict[str, Vector] = {}
+        self._texts: dict[HopSequence, str] = {}
         self._candidates: dict[tuple[frozenset[str], int, int], Candidates] = {}
         self._load()
 
@@ -83,7 +89,9 @@ class PathIndex:
 
     def text(self, path: HopSequence) -> str:
         """A path in words, from the kind of thing at its start."""
-        return self._model.texts(self.schema, path)[0]
+        if path not in self._texts:
+            self._texts[path] = self._model.texts(self.schema, path)[0]
+        return self._texts[path]
 
     def start(self, kind: str) -> str:
         """What stands for a topic of that kind."""
@@ -99,10 +107,17 @@ class PathIndex:
         paths, is_whole = self._enumerated(ends, question, hops, most)
         texts = [self._model.texts(self.schema, path) for path in paths]
         flat = [text for several in texts for text in several]
+        hops_used = tuple(sorted({hop for path in paths for hop in path}))
+        place = {hop: at for at, hop in enumerate(hops_used)}
+        places = np.full((len(paths), MOST_HOPS), -1, dtype=np.int64)
+        for row, path in enumerate(paths):
+            places[row, : len(path)] = [place[hop] for hop in path]
         found = Candidates(
             tuple(paths),
             self.vectors(flat) if flat else np.zeros((0, len(question)), dtype=np.float32),
             np.cumsum([len(several) for several in texts], dtype=np.int64),
+            hops_used,
+            places,
         )
         if is_whole:
             self._candidates[key] = found
@@ -152,28 +167,36 @@ class PathIndex:
         nearest = np.maximum.reduceat(cosines, paths.begins)
         counts = np.diff(np.concatenate(([0], paths.ends)))
         mean = np.add.reduceat(cosines, paths.begins) / counts
-        hops = sorted({hop for path in paths.paths for hop in path})
-        near = {hop: (self._words(hop) @ vectors[1 : 1 + len(words)].T).max(axis=0) for hop in hops}
-        fits = {hop: float((self._end_words(hop) @ vectors[-1]).max()) for hop in hops}
-        rows = np.zeros((len(paths.paths), len(FEATURES)))
-        rows[:, 0], rows[:, 1] = nearest, mean
-        for at, path in enumerate(paths.paths):
-            fan_out = [np.log(self.schema.fan_out[hop]) for hop in path]
-            matrix = np.array([near[hop] for hop in path])
-            aligned = _aligned(matrix.copy())
-            covered = matrix.max(axis=0)
-            rows[at, 2:] = (
-                len(path) == 2,
-                len(path) == 3,
-                fits[path[-1]] if asked else 0.0,
-                sum(fan_out),
-                sum(aligned) / len(path),
-                min(aligned),
-                covered.mean(),
-                covered.min(),
-                sum(one.reverse == other for one, other in pairwise(path)),
+        hops, places = paths.hops, paths.places
+        is_hop = places >= 0
+        length = is_hop.sum(axis=1)
+        near = np.array(
+            [(self._words(hop) @ vectors[1 : 1 + len(words)].T).max(axis=0) for hop in hops]
+        )
+        fits = np.array([float((self._end_words(hop) @ vectors[-1]).max()) for hop in hops])
+        fan_out = np.log([self.schema.fan_out[hop] for hop in hops])
+        number = {hop: at for at, hop in enumerate(hops)}
+        reverse = np.array([number.get(hop.reverse, -1) for hop in hops])
+        follows = (reverse[places[:, :-1]] == places[:, 1:]) & is_hop[:, 1:]
+        matrix = np.where(is_hop[:, :, None], near[places], -2.0)
+        aligned = _aligned(matrix.copy(), length)
+        covered = matrix.max(axis=1)
+        is_last = (np.arange(len(places)), length - 1)
+        return np.column_stack(
+            (
+                nearest,
+                mean,
+                length == 2,
+                length == 3,
+                fits[places[is_last]] if asked else np.zeros(len(places)),
+                np.where(is_hop, fan_out[places], 0.0).sum(axis=1),
+                aligned.sum(axis=1) / length,
+                np.where(is_hop, aligned, 2.0).min(axis=1),
+                covered.mean(axis=1),
+                covered.min(axis=1),
+                follows.sum(axis=1),
             )
-        return rows
+        ).astype(np.float64)
 
     def _words(self, hop: Hop) -> Matrix:
         """The vectors of the words of a hop's phrases."""
@@ -201,16 +224,22 @@ class PathIndex:
         return {}
 
 
-def _aligned(matrix: NDArray[np.float32]) -> list[float]:
-    """The cosine of each hop with a word of its own, the nearest pairs first."""
-    hops, words = matrix.shape
-    found = []
-    for _ in range(min(hops, words)):
-        hop, word = divmod(int(matrix.argmax()), words)
-        found.append(max(0.0, float(matrix[hop, word])))
-        matrix[hop, :] = -2.0
-        matrix[:, word] = -2.0
-    return found + [0.0] * (hops - len(found))
+def _aligned(matrix: Floats, length: NDArray[np.int64]) -> Floats:
+    """The cosine of each hop with a word of its own, the nearest pairs first: (paths, hops).
+
+    A path's cosines stand in falling order; a hop that no word is left for has 0, as have those
+    below 0.
+    """
+    paths, hops, words = matrix.shape
+    rows = np.arange(paths)
+    found = np.zeros((paths, hops))
+    for number in range(min(hops, words)):
+        hop, word = np.divmod(matrix.reshape(paths, -1).argmax(axis=1), words)
+        best = matrix[rows, hop, word]
+        found[:, number] = np.where(number < length, np.maximum(best, 0.0), 0.0)
+        matrix[rows, hop, :] = -2.0
+        matrix[rows, :, word] = -2.0
+    return found
 
 
 def _bytes(text: str) -> NDArray[np.uint8]:

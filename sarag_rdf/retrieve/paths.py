@@ -113,7 +113,6 @@ class RankedPath:
     topic: Topic
     hops: HopSequence
     score: float
-    text: str
 
 
 class Paths:
@@ -150,7 +149,7 @@ class Paths:
         followed: list[RelationPath] = []
         others: list[RelationPath] = []
         for number, path in enumerate(ranked[: max(TRIED, self._options.ranked)]):
-            found = _described(path)
+            found = self._described(path)
             if number < TRIED and len(followed) < self._options.followed:
                 found = self.follow(path)
             (followed if found.answers else others).append(found)
@@ -227,7 +226,7 @@ class Paths:
             paths, features = self.compared(topic)
             scores = features @ self.model.vector if paths else ()
             ranked += [
-                RankedPath(topic, path, round(float(score), 4), self.index.text(path))
+                RankedPath(topic, path, round(float(score), 4))
                 for path, score in zip(paths, scores, strict=True)
             ]
         return sorted(ranked, key=lambda p: (-p.score, len(p.hops), p.hops, p.topic.seed.node))
@@ -241,7 +240,7 @@ class Paths:
 
     def follow_hops(self, topic: Topic, hops: HopSequence) -> RelationPath:
         """A path that was not ranked, with its query and what it leads to."""
-        return self.follow(RankedPath(topic, hops, 0.0, self.index.text(hops)))
+        return self.follow(RankedPath(topic, hops, 0.0))
 
     def follow(self, path: RankedPath) -> RelationPath:
         """The path with its query and what it leads to."""
@@ -278,9 +277,18 @@ class Paths:
             (PathAnswer(iri, labels[iri][0], nodes) for iri, nodes in via.items() if iri in labels),
             key=lambda answer: (answer.name, answer.iri),
         )
-        found = _described(path)
+        found = self._described(path)
         is_cut = len(result.rows) > options.answers
         return replace(found, sparql=text, answers=tuple(answers[: options.answers]), is_cut=is_cut)
+
+    def _described(self, path: RankedPath) -> RelationPath:
+        return RelationPath(
+            path.topic.seed.node,
+            path.topic.name,
+            tuple((hop.predicate, hop.is_inverse) for hop in path.hops),
+            self.index.text(path.hops),
+            path.score,
+        )
 
     @cached_property
     def _graphs(self) -> list[str]:
@@ -373,16 +381,6 @@ class Paths:
 
 def _packaged_index(view: GraphView) -> PathIndex:
     return PathIndex(view, packaged_model())
-
-
-def _described(path: RankedPath) -> RelationPath:
-    return RelationPath(
-        path.topic.seed.node,
-        path.topic.name,
-        tuple((hop.predicate, hop.is_inverse) for hop in path.hops),
-        path.text,
-        path.score,
-    )
 
 
 def _chains(paths: Sequence[RelationPath]) -> Iterator[tuple[str, Chain]]:
