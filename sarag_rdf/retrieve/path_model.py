@@ -55,6 +55,7 @@ _TEMPLATES: Final = {
     "forward": {"label"},
     "inverse": {"kinds", "label"},
     "inverse_verb": {"kinds", "label"},
+    "forward_verb": {"kinds", "label"},
     "forward_role": {"kinds", "role"},
     "inverse_role": {"label"},
     "stated": {"kinds", "phrase"},
@@ -145,7 +146,8 @@ class PathModel:
             name = "inverse_verb" if last in self.prepositions else "inverse"
             values = {"label": bare, "kinds": kinds}
         else:
-            name, values = "forward", {"label": bare}
+            name = "forward_verb" if last in self.prepositions else "forward"
+            values = {"label": bare, "kinds": kinds}
         return self.templates[name].format(**values)
 
     def texts(self, schema: PathSchema, path: HopSequence) -> tuple[str, ...]:
