@@ -91,7 +91,10 @@ class PathSchema:
         return {hop: self.starting(self.joins.get(hop.end, ())) for hop in self.hops}
 
     def sequences(self, hops: int, most: int) -> Iterator[HopSequence]:
-        """Sequences of up to so many hops, the short ones first; none if there are too many."""
+        """Sequences of up to so many hops, the short ones first.
+
+        Lengths end before the first with which there would be more than `most`.
+        """
         every: list[HopSequence] = []
         last: list[HopSequence] = [(hop,) for hop in self.hops]
         for length in range(1, hops + 1):
@@ -165,8 +168,8 @@ def read_schema(reader: GraphReader) -> PathSchema:
         {hop.predicate: names[hop.predicate] for hop in fan_out},
         {end: names[class_].lower() for end, class_ in kinds.items() if end in joins},
         fan_out,
-        _annotated(reader),
-        _stated(ontology),
+        {hop: texts for hop, texts in _annotated(reader).items() if hop in fan_out},
+        {hop: texts for hop, texts in _stated(ontology).items() if texts and hop in fan_out},
         {end: frozenset(others) for end, others in joins.items()},
     )
 

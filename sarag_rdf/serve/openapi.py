@@ -34,7 +34,7 @@ _OBJECTS: Json = {"type": "array", "items": _OBJECT}
 _NUMBER: Json = {"type": "number"}
 _INTEGER: Json = {"type": "integer"}
 _IRI: Json = {"type": "string", "format": "uri"}
-_TOKEN: Json = {"security": [{"token": []}]}
+_TOKEN: Json = {"security": [{"token": []}, {"password": []}]}
 _RDF_TYPES = tuple(RDF_TYPES)[:7]
 """Media types of RDF without their aliases."""
 _TABLE_TYPES = tuple(RESULT_TYPES)[:4]
@@ -43,6 +43,17 @@ _TABLE_TYPES = tuple(RESULT_TYPES)[:4]
 
 def openapi_document(url: str) -> Json:
     """The description of the server at a URL."""
+    document = _document(url)
+    for item in document["paths"].values():
+        for name, operation in item.items():
+            if name != "parameters":
+                limits = _responses({}, "E401 E403 E429")
+                operation["responses"] = limits | operation["responses"]
+                operation.setdefault("security", [{}, {"token": []}, {"password": []}])
+    return document
+
+
+def _document(url: str) -> Json:
     return {
         "openapi": "3.1.0",
         "info": {
@@ -78,6 +89,17 @@ def openapi_document(url: str) -> Json:
             },
             "/search": _question_operations("search"),
             "/ask": _question_operations("ask"),
+            "/metrics": {
+                "get": {
+                    "operationId": "metrics",
+                    "description": "Metrics in the format of Prometheus, for clients on the "
+                    "server's machine, and for those with a token.",
+                    "responses": _responses(
+                        {200: {"description": "The metrics.", "content": _content(["text/plain"])}},
+                        "E404",
+                    ),
+                }
+            },
         },
         "components": {
             "schemas": _SCHEMAS,
@@ -86,9 +108,15 @@ def openapi_document(url: str) -> Json:
                 "token": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "The token in the environment variable SARAG_SERVE_TOKEN of "
-                    "the server.",
-                }
+                    "description": "A token of the server's --tokens, or that in its environment "
+                    "variable SARAG_SERVE_TOKEN.",
+                },
+                "password": {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "A token as the password, with any user name, as browsers send "
+                    "it.",
+                },
             },
         },
     }
@@ -430,13 +458,14 @@ def _error_responses() -> Json:
         400: "The request or a text in it is not valid.",
         401: "The token is missing or wrong.",
         403: "Not allowed on this server.",
-        404: "No such graph.",
+        404: "Not found.",
         405: "Another method is needed.",
         406: "None of the offered formats is acceptable.",
         408: "The body did not arrive in time.",
         409: "The graph would violate its constraints.",
         413: "The body is too large.",
         415: "The media type of the body is not supported.",
+        429: "More requests a minute than the token permits.",
         503: "Busy, or a writer is at work: try again.",
         504: "Stopped at the time limit.",
     }
