@@ -108,6 +108,25 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
             }
             for link in retrieved.relationships
         ],
+        "paths": [
+            {
+                "topic": path.topic,
+                "topic_name": path.topic_name,
+                "text": path.text,
+                "score": path.score,
+                "hops": [
+                    {"property": property_, "inverse": is_inverse}
+                    for property_, is_inverse in path.hops
+                ],
+                "sparql": path.sparql,
+                "answers": [
+                    {"iri": answer.iri, "name": answer.name, "nodes": list(answer.nodes)}
+                    for answer in path.answers
+                ],
+                "is_cut": path.is_cut,
+            }
+            for path in retrieved.paths
+        ],
     }
 
 

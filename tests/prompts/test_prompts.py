@@ -116,6 +116,17 @@ PROMPTS: dict[str, tuple[str, Context, dict[str, Any]]] = {
     "compare_notes": ("compare_notes", NOTHING, {"first": "Ulm.", "second": "Ulm is a town."}),
     "answer_from_note": ("answer_from_note", NOTHING, {"note": "The Danube is 2850 km long."}),
     "answer_without_note": ("answer_from_note", NOTHING, {"note": ""}),
+    "choose_path": (
+        "choose_path",
+        NOTHING,
+        {
+            "topic": "Einstein",
+            "paths": [
+                {"number": "1", "text": "the birth place of the person", "answers": "Ulm"},
+                {"number": "2", "text": "the rivers at the birth place", "answers": "Danube"},
+            ],
+        },
+    ),
     "self_ask": ("self_ask", NOTHING, {"facts": (), "last": False}),
     "self_ask_last": ("self_ask", NOTHING, {"facts": FACTS, "last": True}),
     "self_rag": ("self_rag", NOTHING, {"passage": ULM.text}),
