@@ -267,11 +267,11 @@ class _PageBuilder:
 
     def _entity(self, page: Page, shown: _Shown) -> Page:
         read, iri = self._resources, self._iri
-        found = [
-            self.texts.relationship(relationship)
+        ends = [
+            read.subjects(iri, property_, _MAX_RELATIONSHIPS)
             for property_ in (SARAG.subject, SARAG.object)
-            for relationship in read.subjects(iri, property_, _MAX_RELATIONSHIPS)
         ]
+        found = [self.texts.relationship(relationship) for end in ends for relationship in end]
         shown.support(found)
         untyped: defaultdict[tuple[str, bool], dict[str, Relationship]] = defaultdict(dict)
         for relationship in found:
@@ -304,11 +304,13 @@ class _PageBuilder:
             page,
             phrases=tuple(phrases),
             phrases_left_out=left_out,
+            phrases_exact=all(len(end) < _MAX_RELATIONSHIPS for end in ends),
             documents=tuple(
                 self._passages(document, is_topic=document in topics)
                 for document in documents[:_MAX_DOCUMENTS]
             ),
             document_count=len(documents),
+            documents_exact=not describing or describing.count == len(describing.terms),
             links=tuple(self._links()),
             naming=tuple(self._naming()),
         )

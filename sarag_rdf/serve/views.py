@@ -100,8 +100,10 @@ class Page:
     into: tuple[GroupView, ...] = ()
     phrases: tuple[GroupView, ...] = ()
     phrases_left_out: int = 0
+    phrases_exact: bool = True
     documents: tuple[DocumentView, ...] = ()
     document_count: int = 0
+    documents_exact: bool = True
     links: tuple[Link, ...] = ()
     naming: tuple[Name, ...] = ()
     sentences: tuple[Sentence, ...] = ()

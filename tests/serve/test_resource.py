@@ -88,6 +88,7 @@ def kg(tmp_path_factory: pytest.TempPathFactory) -> Path:
         kg.links.accept([link])
     mess = PREFIXES + "".join(f"t:mess{kind} a s:{kind} ; {MESS}" for kind in MESSES)
     own = ox.NamedNode("https://own.example.org/graph")
+    mess += "".join(f"t:doc{n} a s:Document ; s:describes t:messEntity ." for n in range(90))
     parsed = ox.parse(mess.encode(), ox.RdfFormat.TURTLE)
     says = ox.NamedNode("urn:says")
     claim = ox.Triple(ox.NamedNode("urn:a"), says, ox.Literal("</script>"))
@@ -495,6 +496,13 @@ def test_statements_that_break_the_model_are_shown(server: Running, kind: str) -
     iri = f"https://things.example.org/mess{kind}"
     Markup(page(server, iri))
     assert len(triples(resource(server, iri).body, "turtle")) > 10
+
+
+def test_documents_that_are_left_out_are_counted(server: Running) -> None:
+    markup = page(server, "https://things.example.org/messEntity")
+    found = re.search(r"At least (\d+) more: show all by a query", text_of(markup))
+    assert found
+    assert 30 <= int(found.group(1)) <= MAX_STATEMENTS
 
 
 def test_triple_terms(server: Running) -> None:
