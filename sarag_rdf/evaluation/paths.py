@@ -277,7 +277,7 @@ def fit_paths(
     left_out = tuple(total / len(some) for total, some in zip(sums, every, strict=True))
     weights = fitted([e for some in every for e in some])
     return Fit(
-        paths.model.with_weights(weights, version, data),
+        paths.model.with_weights(weights.tolist(), version, data),
         left_out,
         tuple(mean_f1(some, weights) for some in every),
     )

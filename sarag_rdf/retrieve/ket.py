@@ -34,18 +34,20 @@ class KetOptions(RetrieverOptions):
     """Options of `Ket`; the rest of the shares is that of texts."""
 
     name = "ket"
-    entities: float = option(
+    entity_share: float = option(
         0.4, "Share of documents that are ranked by entities and relationships.", ge=0.0, le=1.0
     )
-    keywords: float = option(0.4, "Share of documents that are ranked by keywords.", ge=0.0, le=1.0)
+    keyword_share: float = option(
+        0.4, "Share of documents that are ranked by keywords.", ge=0.0, le=1.0
+    )
     k: int = option(10, "Number of nearest entities, and of keywords.", ge=1, le=MAX_COUNT)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.entities + self.keywords > 1.0:
+        if self.entity_share + self.keyword_share > 1.0:
             raise UsageError(
-                f"the shares of ket exceed 1: entities {self.entities:g} and keywords "
-                f"{self.keywords:g}"
+                f"the shares of ket exceed 1: entities {self.entity_share:g} and keywords "
+                f"{self.keyword_share:g}"
             )
 
 
@@ -77,9 +79,8 @@ class Ket:
             ),
             np.argsort(-cosines, kind="stable"),
         )
-        shares = (
-            options.entities, options.keywords, 1.0 - options.entities - options.keywords
-        )  # fmt: skip
+        shares = [options.entity_share, options.keyword_share]
+        shares.append(1.0 - sum(shares))
         scores = np.full(len(cosines), -np.inf)
         for rank, row in enumerate(in_shares(rankings, shares), start=1):
             scores[row] = 1.0 / (1 + rank)

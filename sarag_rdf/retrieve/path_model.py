@@ -209,13 +209,13 @@ def _model(data: Mapping[str, Any]) -> PathModel:
         templates[name] = str(data["templates"][name])
         templates[name].format(**dict.fromkeys(fields, ""))
     return PathModel(
-        str(data["version"]),
-        str(data["fitted"]),
-        {str(word): str(kind) for word, kind in data["question_words"].items()},
-        *(
-            frozenset(map(str, data[name]))
-            for name in ("asking_words", "not_asked", "stop_words", "prepositions")
-        ),
-        templates,
-        weights,
+        version=str(data["version"]),
+        fitted=str(data["fitted"]),
+        question_words={str(word): str(kind) for word, kind in data["question_words"].items()},
+        asking_words=frozenset(map(str, data["asking_words"])),
+        not_asked=frozenset(map(str, data["not_asked"])),
+        stop_words=frozenset(map(str, data["stop_words"])),
+        prepositions=frozenset(map(str, data["prepositions"])),
+        templates=templates,
+        weights=weights,
     )

@@ -35,11 +35,16 @@ MAX_TEXT: Final = 1000
 """Characters of a parameter other than the question."""
 
 
+FILE_OPTIONS: Final = frozenset({"model"})
+"""Options of retrievers that name a file of this machine: no client chooses one."""
+
+
 def _retriever_parameters() -> dict[str, dict[str, Option]]:
     parameters: dict[str, dict[str, Option]] = {}
     for name, retriever in RETRIEVERS.items():
         for declared in declared_options(retriever.options):
-            parameters.setdefault(declared.name, {})[name] = declared
+            if declared.name not in FILE_OPTIONS:
+                parameters.setdefault(declared.name, {})[name] = declared
     return parameters
 
 
@@ -148,6 +153,9 @@ def _retriever(values: Mapping[str, Any]) -> RetrieverOptions:
     declared = strategy("retriever", spec.name).options
     names = {"preset", *RETRIEVER_PARAMETERS}
     given = {name: value for name, value in values.items() if name in names}
+    files = sorted(FILE_OPTIONS & spec.options.keys())
+    if files:
+        raise RequestError(400, f"'{files[0]}' names a file, which a request cannot choose")
     options: RetrieverOptions = spec.read(declared, read_values(declared, given))
     if options.limit is None:
         return replace(options, limit=DEFAULT_LIMIT)

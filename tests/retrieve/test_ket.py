@@ -59,12 +59,15 @@ def documents(**options: object) -> list[int]:
 
 
 def test_shares_choose_among_entities_keywords_and_texts() -> None:
-    assert documents(entities=1.0, keywords=0.0) == [1, 4]  # 4 describes an end of the statement
-    assert documents(entities=0.0, keywords=1.0) == [2]
-    assert documents(entities=0.0, keywords=0.0) == [3, 4, 2, 1]
+    assert documents(entity_share=1.0, keyword_share=0.0) == [
+        1,
+        4,
+    ]  # 4 describes an end of the statement
+    assert documents(entity_share=0.0, keyword_share=1.0) == [2]
+    assert documents(entity_share=0.0, keyword_share=0.0) == [3, 4, 2, 1]
     assert documents() == [1, 2, 3, 4]
 
 
 def test_more_than_everything_cannot_be_shared() -> None:
     with pytest.raises(UsageError, match="shares of ket exceed 1"):
-        documents(entities=0.7, keywords=0.4)
+        documents(entity_share=0.7, keyword_share=0.4)
