@@ -111,7 +111,8 @@ def test_the_header_says_what_is_taken_and_returned(kind: str, name: str) -> Non
         assert [v.value for v in result.variables] == query.header["returns"].split()
     if parameter(query):
         assert parameter(query) in query.header["returns"].split() or name in {
-            "mention-relationships"
+            "mention-relationships",
+            "shared-ends",
         }
 
 
