@@ -90,7 +90,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"retrieve", "context", "reason", "export", "wikibase", "link", "inspect"},
     "evaluation": STEPS | {"retrieve", "ontology", "extract", "rdf"},
     "serve": STEPS | {"kg", "rdf", "export", "index", "derive", "sarag_rdf"},
-    "cli": BASE | {"kg", "ontology", "serve", "evaluation", "picture", "rdf", "sarag_rdf"},
+    "integrations": BASE | {"kg", "serve", "sarag_rdf"},
+    "cli": BASE
+    | {"kg", "ontology", "serve", "evaluation", "picture", "rdf", "integrations", "sarag_rdf"},
     "sarag_rdf": BASE | {"kg", "retrieve"},
     "__main__": {"cli"},
 }
@@ -119,6 +121,11 @@ ONLY_IN: dict[str, set[str]] = {
     "uvicorn": {"serve"},
     "anyio": {"serve"},
     "SPARQLWrapper": {"rdf"},
+    "mcp": {"integrations"},
+    "langchain_core": {"integrations"},
+    "llama_index": {"integrations"},
+    "pandas": {"ports"},
+    "oxrdflib": {"kg"},
 }
 """Third-party packages, and the parts of the library that alone may import them."""
 

@@ -135,7 +135,7 @@ def command(**options: Any) -> int:
     from sarag_rdf.serve.settings import ServeSettings, checked_public_url, token_from_environment
 
     settings = ServeSettings(
-        folder=_folder(options["kg"]),
+        folder=folder_of(options["kg"]),
         host=options["host"],
         port=options["port"],
         timeout=options["timeout"],
@@ -156,14 +156,14 @@ def command(**options: Any) -> int:
     )
     if not is_quiet():
         logging.getLogger("sarag_rdf.serve").setLevel(logging.INFO)
-    open_graph = _graph_opener(settings, options)
+    open_graph = graph_opener(settings, options)
     with suppress(KeyboardInterrupt):
         serve(settings, open_graph, lambda url: _announce(url, settings.public_url))
     note("stopped")
     return 0
 
 
-def _graph_opener(settings: ServeSettings, options: dict[str, Any]) -> Callable[[], KnowledgeGraph]:
+def graph_opener(settings: ServeSettings, options: dict[str, Any]) -> Callable[[], KnowledgeGraph]:
     """A picklable function that opens the graph, in this process or a worker."""
     return partial(
         sarag_rdf.open,
@@ -176,7 +176,7 @@ def _graph_opener(settings: ServeSettings, options: dict[str, Any]) -> Callable[
     )
 
 
-def _folder(location: str | Path) -> Path:
+def folder_of(location: str | Path) -> Path:
     """The folder of --kg; raises `UsageError` for the URL of an endpoint."""
     if isinstance(location, str):
         SparqlEndpoint(location)

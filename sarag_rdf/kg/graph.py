@@ -22,12 +22,20 @@ from sarag_rdf.inspect.fsck import FsckReport, stats
 from sarag_rdf.inspect.validate import validate
 from sarag_rdf.kg import export, fsck, imports, indexing, registry
 from sarag_rdf.kg.entailment import Entailment
+from sarag_rdf.kg.entities import (
+    MAX_NODES,
+    MAX_STATEMENTS,
+    EntityDescription,
+    Neighbourhood,
+    describe_entity,
+    neighbourhood,
+)
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.links import Links
 from sarag_rdf.kg.ontology import Ontologies, extractor_of
 from sarag_rdf.kg.phrases import Phrases
 from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_statements
-from sarag_rdf.kg.query import QueryExplanation, explain_query, run_query
+from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, run_query
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
 from sarag_rdf.ontology.read import common_schema
@@ -50,6 +58,7 @@ from sarag_rdf.rdf.shacl.engines import Engine as ShaclEngine
 from sarag_rdf.rdf.shacl.report import ValidationReport
 from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.types import Answer, Retrieved
+from sarag_rdf.vocab import PREFIXES
 
 
 class KnowledgeGraph:
@@ -364,25 +373,65 @@ class KnowledgeGraph:
             return registry.make_reasoner(reasoner, gather, llm or self.llm(), snapshot.view)
 
     def query(
-        self, text: str, *, over: Sequence[str] = (), allow_service: bool = False
+        self,
+        text: str,
+        *,
+        over: Sequence[str] = (),
+        allow_service: bool = False,
+        prefixes: bool = True,
     ) -> Table | Triples | bool:
         """Run SPARQL over the parts in `over`, or over the data set that the query names.
 
         `over` names ``documents``, imported graphs, or ``all``; the default is the parts that the
         graph was opened with, or the documents. Their union is the default graph of the query;
-        GRAPH reaches every named graph. Raises `UsageError` for an unknown name.
+        GRAPH reaches every named graph. The prefixes of `prefixes` are declared, unless that is
+        turned off. Raises `UsageError` for an unknown name, `QueryError` for a query that does not
+        parse or uses SERVICE without `allow_service`.
         """
-        return run_query(self.session, text, over=over, allow_service=allow_service)
+        prologue = self.prologue(text) if prefixes else ""
+        return run_query(
+            self.session, text, over=over, allow_service=allow_service, prologue=prologue
+        )
 
-    def explain_query(self, text: str, *, over: Sequence[str] = ()) -> QueryExplanation:
+    def explain_query(
+        self, text: str, *, over: Sequence[str] = (), prefixes: bool = True
+    ) -> QueryExplanation:
         """What a query would read: graphs, patterns with their counts, terms that do not occur.
 
-        The query does not run, and no request is sent to the servers that it names. `over` is that
-        of `query`. Raises `QueryError` for a query that does not parse, other than for a prefix
-        without a declaration.
+        The query does not run, and no request is sent to the servers that it names. `over` and
+        `prefixes` are those of `query`. Raises `QueryError` for a query that does not parse, other
+        than for a prefix without a declaration.
         """
         known = self.ontologies.vocabulary()
-        return explain_query(self.session, text, over=over, known=known)
+        prologue = self.prologue(text) if prefixes else ""
+        return explain_query(self.session, text, over=over, known=known, prologue=prologue)
+
+    def prefixes(self) -> dict[str, str]:
+        """The prefixes that queries know: common ones, and those that the ontologies declare."""
+        return {**self.ontologies.prefixes(), **PREFIXES}
+
+    def prologue(self, text: str) -> str:
+        """Declarations of those `prefixes` that occur in a query, on one line before it."""
+        return prologue_for(text, self.ontologies.prefixes)
+
+    # Entities
+
+    def entity(self, name: str, *, limit: int = MAX_STATEMENTS) -> EntityDescription:
+        """What the graph says about the entity with this name or IRI.
+
+        At most `limit` statements are returned. Raises `UsageError` if no entity has the name, or
+        several have it.
+        """
+        with self.session.read() as snapshot:
+            return describe_entity(snapshot.searched, name, limit=limit)
+
+    def neighbours(self, *names: str, hops: int = 1, limit: int = MAX_NODES) -> Neighbourhood:
+        """The entities within `hops` of those with these names or IRIs, at most `limit`.
+
+        Raises `UsageError` as `entity` does, and for numbers out of range.
+        """
+        with self.session.read() as snapshot:
+            return neighbourhood(snapshot.searched, names, hops=hops, limit=limit)
 
     # Models
 
