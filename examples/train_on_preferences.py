@@ -19,7 +19,9 @@ from typing import Any
 
 
 def settings(options: argparse.Namespace) -> dict[str, Any]:
-    """The settings of TRL's `DPOConfig`."""
+    """The settings of TRL's `DPOConfig`; a trial without a GPU runs in full precision."""
+    import torch
+
     return {
         "output_dir": str(options.output),
         "beta": 0.1,
@@ -33,11 +35,12 @@ def settings(options: argparse.Namespace) -> dict[str, Any]:
         "adam_beta2": 0.999,
         "adam_epsilon": 1e-8,
         "weight_decay": 0.0,
-        "warmup_ratio": 0.0,
         "sync_ref_model": True,
         "ref_model_mixup_alpha": 0.6,
         "ref_model_sync_steps": 512,
         "seed": 0,
+        "bf16": torch.cuda.is_available(),
+        "use_cpu": not torch.cuda.is_available(),
         "report_to": "none",
     }
 

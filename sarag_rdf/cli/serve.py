@@ -107,9 +107,23 @@ _SECONDS = click.FloatRange(0.0, min_open=True)
     help="Default graph of queries: the union of the graphs of --over, or the unnamed graph.",
 )
 @click.option(
-    "--writable",
+    "--writable", is_flag=True, help="Accept writes from clients whose token permits them."
+)
+@click.option(
+    "--tokens",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML file that says which token may do what (see  sarag token --help). The token in "
+    "SARAG_SERVE_TOKEN may do everything.",
+)
+@click.option(
+    "--anonymous",
     is_flag=True,
-    help="Accept writes from clients that send the token in SARAG_SERVE_TOKEN.",
+    help="Let everybody read and ask; on this machine that is so without --tokens, too.",
+)
+@click.option(
+    "--audit",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Append a line of JSON for each request to this file: who, what, how long, rows.",
 )
 @click.option(
     "--allow-service", is_flag=True, help="Permit SERVICE, which sends requests to other servers."
@@ -131,9 +145,16 @@ def command(**options: Any) -> int:
     By default, the server is read-only and accepts connections from this machine only. Requests are
     logged unless --quiet is given. Press Ctrl-C to stop.
     """
+    from sarag_rdf.serve.access import access_rules
     from sarag_rdf.serve.server import serve
-    from sarag_rdf.serve.settings import ServeSettings, checked_public_url, token_from_environment
+    from sarag_rdf.serve.settings import ServeSettings, checked_public_url, is_loopback
 
+    access = access_rules(
+        options["tokens"],
+        is_local=is_loopback(options["host"]),
+        anonymous=options["anonymous"],
+        writable=options["writable"],
+    )
     settings = ServeSettings(
         folder=folder_of(options["kg"]),
         host=options["host"],
@@ -148,17 +169,20 @@ def command(**options: Any) -> int:
         queue=options["queue"],
         union=options["dataset"] == "union",
         over=options["over"],
-        token=token_from_environment(writable=options["writable"]),
+        access=access,
+        writable=options["writable"],
+        audit=options["audit"],
         allow_service=options["allow_service"],
         allow_load=options["allow_load"],
         cors=options["cors"],
         public_url=checked_public_url(options["public_url"]),
+        has_model=endpoint_of(options) is not None,
     )
     if not is_quiet():
         logging.getLogger("sarag_rdf.serve").setLevel(logging.INFO)
     open_graph = graph_opener(settings, options)
     with suppress(KeyboardInterrupt):
-        serve(settings, open_graph, lambda url: _announce(url, settings.public_url))
+        serve(settings, open_graph, lambda url: _announce(url, settings))
     note("stopped")
     return 0
 
@@ -184,14 +208,16 @@ def folder_of(location: str | Path) -> Path:
     return location.expanduser()
 
 
-def _announce(local: str, public: str) -> None:
+def _announce(local: str, settings: ServeSettings) -> None:
     """Print the URLs of the server."""
-    url = public or local
-    if public:
+    url = settings.public_url or local
+    if settings.public_url:
         click.echo(f"Listening on    {local}/")
     click.echo(f"SPARQL editor   {url}/")
     click.echo(f"SPARQL endpoint {url}/sparql")
     click.echo(f"Graph store     {url}/rdf-graph-store")
     click.echo(f"Search, answers {url}/search?q=...  {url}/ask?q=...")
+    if settings.has_model:
+        click.echo(f"OpenAI clients  {url}/v1")
     click.echo(f"Description     {url}/docs  {url}/openapi.json")
     sys.stdout.flush()

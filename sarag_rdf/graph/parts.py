@@ -117,6 +117,57 @@ def _unknown(name: str, imported: dict[str, Imported]) -> str:
     return f"no such graph: '{name}': use one of {', '.join(names)}{hint}"
 
 
+def accessible_graphs(
+    reader: GraphReader, allow: Sequence[str] | None, deny: Sequence[str]
+) -> frozenset[str]:
+    """The named graphs that may be read: all or those in `allow`, without those in `deny`.
+
+    Both contain names of parts (`DOCUMENTS`, `LINKS`, imported graphs) or IRIs of graphs; names
+    that the graph does not have are ignored. What is derived from a graph that may not be read may
+    not be read either: the knowledge graph of the documents if one of their graphs is denied; and
+    links, entailments, metadata and runs if any graph is, unless `allow` names them.
+    """
+    minter = reader.minter
+    shared = _shared_graphs(reader)
+    every = set(reader.store.graphs())
+    parts = {i.name: {i.graph} for i in imported_graphs(reader)}
+    documents = every.difference(shared, *parts.values())
+    parts |= {DOCUMENTS: documents, LINKS: {minter.links_graph}}
+
+    def named(names: Sequence[str]) -> set[str]:
+        return {graph for name in names for graph in parts.get(name, {name})}
+
+    listed = named(allow or ())
+    denied = named(deny)
+    readable = (every - shared if allow is None else listed & every) - denied
+    own = {graph for graph in documents if not graph.startswith(minter.source_graphs)}
+    if not documents <= readable:
+        readable -= own - listed
+    if every - shared <= readable:
+        readable |= (shared if allow is None else set()) & every
+    return frozenset(readable - denied)
+
+
+def part_graphs(reader: GraphReader, over: Sequence[str] = ()) -> dict[str, frozenset[str]]:
+    """The parts in `over`, by default all, with their named graphs; graphs of all are left out.
+
+    Raises `UsageError` for an unknown name.
+    """
+    imported = {i.name: i for i in imported_graphs(reader)}
+    others = _shared_graphs(reader) | {i.graph for i in imported.values()}
+    documents = frozenset(reader.store.graphs()) - others
+    return {
+        name: documents if name == DOCUMENTS else frozenset({imported[name].graph})
+        for name in _part_names(over or [ALL], imported)
+    }
+
+
+def _shared_graphs(reader: GraphReader) -> set[str]:
+    """The graphs that tell of all parts."""
+    minter = reader.minter
+    return {minter.links_graph, minter.entailed_graph, minter.meta_graph, minter.runs_graph}
+
+
 def dangling_link_subjects(reader: GraphReader) -> list[str]:
     """IRIs of the subjects of links that are no longer entities."""
     linked = {entity.value for (entity,) in reader.select_provenance("entities-linked")}

@@ -12,6 +12,7 @@ from typing import Final
 
 import pyoxigraph as ox
 from pyparsing import ParseResults
+from rdflib.plugins.sparql.algebra import translateQuery
 from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 
@@ -70,6 +71,24 @@ def inspect_query(text: str) -> QueryTraits:
         has_escape = _ESCAPE.search(lines) is not None
         return QueryTraits("FROM" in keywords(lines), "SERVICE" in upper or has_escape)
     return QueryTraits("DatasetClause" in names, "ServiceGraphPattern" in names)
+
+
+def dataset_clauses(text: str, base: str = "") -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The absolute IRIs of FROM and of FROM NAMED; raises `QueryError` if rdflib cannot parse it.
+
+    `base` resolves relative IRIs.
+    """
+    try:
+        algebra = translateQuery(parseQuery(text), base=base or None).algebra
+        clauses = algebra.datasetClause or ()
+        default = tuple(str(clause.default) for clause in clauses if clause.default)
+        named = tuple(str(clause.named) for clause in clauses if clause.named)
+    except Exception as error:  # pyparsing and rdflib raise many types
+        raise QueryError(
+            "this token is for some graphs only, and FROM in this query could not be read: name "
+            "the graphs by the parameters default-graph-uri and named-graph-uri"
+        ) from error
+    return default, named
 
 
 def refuse_network(traits: QueryTraits) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -21,13 +23,23 @@ from sarag_rdf.errors import (
 )
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
-from sarag_rdf.serve.jobs import ErrorReply, JobReply, QuestionJob, RequestError
+from sarag_rdf.serve.jobs import (
+    AccessibleGraphs,
+    ErrorReply,
+    JobReply,
+    LimitedJob,
+    QuestionJob,
+    RequestError,
+)
 from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import Fingerprint, fingerprint
+from sarag_rdf.serve.snapshot import Fingerprint, StoreSnapshot, fingerprint
 from sarag_rdf.serve.spool import Spool
 from sarag_rdf.serve.worker import catch_errors, run_jobs
 
-OpenGraph = Callable[[], KnowledgeGraph]
+OpenGraph = Callable[..., KnowledgeGraph]
+"""Opens the graph; ``over`` and ``facts`` replace the server's."""
+_MOST_LIMITED = 4
+"""Graphs that are open at the same time for clients that may read some parts only."""
 JSON = "application/json"
 _CODES = {
     408: "timeout", 413: "too_large", 415: "wrong_media_type",
@@ -35,46 +47,75 @@ _CODES = {
 }  # fmt: skip
 
 
+@dataclass(slots=True)
+class _OpenGraph:
+    kg: KnowledgeGraph
+    fingerprint: Fingerprint | None = None
+
+
 class QuestionExecutor:
-    """Answers one question at a time; the graph is reloaded when its files have changed."""
+    """Answers one question at a time; the graph is reloaded when its files have changed.
+
+    A client that may read some graphs only searches the parts of which it may read everything.
+    """
 
     def __init__(self, folder: Path, settings: ServeSettings, open_graph: OpenGraph) -> None:
         self._folder = folder
         self._store = settings.store
         self._open_graph = open_graph
-        self._kg: KnowledgeGraph | None = None
-        self._fingerprint: Fingerprint | None = None
+        self._over = settings.over
+        self._snapshot = StoreSnapshot(settings.store)
+        self._graphs: OrderedDict[tuple[str, ...] | None, _OpenGraph] = OrderedDict()
         with suppress(SaragError, OSError):  # reported by the first question
-            self._current_graph()
+            self._current_graph(None)
 
-    def answer(self, job: QuestionJob) -> JobReply | ErrorReply:
+    def answer(self, job: QuestionJob | LimitedJob) -> JobReply | ErrorReply:
         """The result as JSON, or the error as JSON with its status."""
         return catch_errors(lambda: self._reply(job))
 
-    def _reply(self, job: QuestionJob) -> JobReply:
+    def _reply(self, job: QuestionJob | LimitedJob) -> JobReply:
         try:
-            result = self._run(job)
+            if isinstance(job, LimitedJob):
+                result = self._run(job.job, self._readable_parts(job.graphs))
+            else:
+                result = self._run(job, None)
         except SaragError as error:
             return error_reply(error)
         with Spool(self._folder) as spool:
             spool.write(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode())
             head, path = spool.finish()
-            return JobReply(200, JSON, head, path)
+            return JobReply(200, JSON, head, path, rows=len(result.get("documents", ())) or None)
 
-    def _run(self, job: QuestionJob) -> dict[str, Any]:
-        kg = self._current_graph()
+    def _readable_parts(self, graphs: AccessibleGraphs) -> tuple[str, ...]:
+        """The served parts that a client may read as a whole; raises `RequestError` (403)."""
+        readable = self._snapshot.accessible(graphs)
+        parts = self._snapshot.parts(self._over)
+        names = tuple(name for name, own in parts.items() if readable is None or own <= readable)
+        if not names:
+            raise RequestError(403, "this token may not read any graph that is searched here")
+        return names
+
+    def _run(self, job: QuestionJob, over: tuple[str, ...] | None) -> dict[str, Any]:
+        kg = self._current_graph(over)
         if job.method == "search":
             return retrieved_to_dict(kg.search(job.question, **job.options))
         return answer_to_dict(kg.ask(job.question, **job.options))
 
-    def _current_graph(self) -> KnowledgeGraph:
+    def _current_graph(self, over: tuple[str, ...] | None) -> KnowledgeGraph:
+        """The graph, or its parts in `over`, of which the last used stay open."""
         current = fingerprint(self._store)
-        if self._kg is None:
-            self._kg = self._open_graph()
-        if current != self._fingerprint:
-            self._kg.reload()
-            self._fingerprint = current
-        return self._kg
+        opened = self._graphs.pop(over, None)
+        if opened is None:
+            limits = {} if over is None else {"over": over, "facts": None}
+            opened = _OpenGraph(self._open_graph(**limits))
+        self._graphs[over] = opened
+        limited = [key for key in self._graphs if key is not None]
+        if len(limited) > _MOST_LIMITED:
+            self._graphs.pop(limited[0]).kg.close()
+        if current != opened.fingerprint:
+            opened.kg.reload()
+            opened.fingerprint = current
+        return opened.kg
 
 
 def answer_questions(

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,17 +20,33 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from sarag_rdf.resources import query_file, query_names
+from sarag_rdf.serve.access import (
+    ANONYMOUS,
+    Access,
+    RateLimiter,
+    required_scope,
+    unauthorized,
+)
 from sarag_rdf.serve.answering import OpenGraph, answer_questions
+from sarag_rdf.serve.audit import METRICS_TYPE, AuditLog, Metrics, route_label
 from sarag_rdf.serve.graph_store import PATH, graph_store
-from sarag_rdf.serve.http import error_response, public_url
+from sarag_rdf.serve.http import (
+    RECORD,
+    RequestRecord,
+    error_response,
+    public_url,
+    record_of,
+    settings_of,
+)
 from sarag_rdf.serve.jobs import RequestError
+from sarag_rdf.serve.openai_door import OPENAI_ROUTES, is_openai_path, openai_error
 from sarag_rdf.serve.openapi import openapi_document
 from sarag_rdf.serve.pool import Target, WorkerPool
 from sarag_rdf.serve.questions import ask, search
-from sarag_rdf.serve.settings import ServeSettings
+from sarag_rdf.serve.settings import ServeSettings, is_loopback
 from sarag_rdf.serve.sparql import sparql, update
 from sarag_rdf.serve.spool import scratch_folder
 from sarag_rdf.serve.worker import run_sparql_jobs
@@ -63,6 +80,8 @@ def routes() -> list[BaseRoute]:
         Route(PATH + "/{path:path}", graph_store, methods=_STORE_METHODS),
         Route("/search", search, methods=["GET", "POST"]),
         Route("/ask", ask, methods=["GET", "POST"]),
+        *OPENAI_ROUTES,
+        Route("/metrics", metrics),
     ]
 
 
@@ -110,7 +129,7 @@ def make_app(settings: ServeSettings, base: str, open_graph: OpenGraph) -> Reque
     handlers: dict[Any, Any] = {RequestError: error_response, HTTPException: _http_error_response}
     app = Starlette(routes=routes(), lifespan=lifespan, exception_handlers=handlers)
     app.router.redirect_slashes = False
-    return RequestMiddleware(app, settings)
+    return RequestMiddleware(app, settings, AuditLog(settings.audit))
 
 
 async def _http_error_response(_: Request, error: Exception) -> Response:
@@ -124,13 +143,28 @@ async def _http_error_response(_: Request, error: Exception) -> Response:
     return PlainTextResponse(f"{text}\n", error.status_code, headers)
 
 
-class RequestMiddleware:
-    """Rejects invalid requests by their headers, answers OPTIONS, adds headers, and logs."""
+@dataclass(slots=True)
+class ActiveRequests:
+    """The number of requests that are being answered."""
 
-    def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
+    number: int = 0
+
+
+UNKNOWN = "unknown"
+"""Who sent a request that was rejected before its token was read, or that needs none."""
+
+
+class RequestMiddleware:
+    """Rejects invalid and forbidden requests by their headers, adds headers, and logs."""
+
+    def __init__(self, app: Starlette, settings: ServeSettings, audit: AuditLog) -> None:
         self._app = app
         self._settings = settings
-        self._active = 0
+        self._audit = audit
+        self._limiter = RateLimiter()
+        self._metrics = app.state.metrics = Metrics()
+        self._labels = frozenset(_first_segment(route) for route in app.routes)
+        self._active = app.state.active = ActiveRequests()
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -143,6 +177,7 @@ class RequestMiddleware:
             return
         begin = time.monotonic()
         status = 0
+        record = scope[RECORD] = RequestRecord(Access(UNKNOWN, frozenset()))
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
@@ -151,17 +186,56 @@ class RequestMiddleware:
                 message["headers"] = [*message["headers"], *self._headers()]
             await send(message)
 
-        self._active += 1
+        self._active.number += 1
         try:
-            response = self._early_response(scope)
+            response = self._early_response(scope) or self._forbidden(scope, record)
             if response is None:
                 response = await self._run(scope, receive, send_with_headers)
             if response is not None and not status:
                 await response(scope, receive, send_with_headers)
         finally:
-            self._active -= 1
-        path = scope["path"][:_MAX_LOGGED_PATH].encode("unicode_escape").decode()
-        log.info("%s %s %d %.3f s", scope["method"], path, status, time.monotonic() - begin)
+            self._active.number -= 1
+            self._log(scope, record, status, time.monotonic() - begin)
+
+    def _log(self, scope: Scope, record: RequestRecord, status: int, seconds: float) -> None:
+        method, path = scope["method"], scope["path"][:_MAX_LOGGED_PATH]
+        path = path.encode("unicode_escape").decode()
+        log.info("%s %s %d %.3f s", method, path, status, seconds)
+        label = route_label(scope["path"], self._labels)
+        self._metrics.count(method, label, status, seconds, record.rows)
+        self._audit.record(
+            who=record.access.name,
+            client=scope["client"][0] if scope.get("client") else None,
+            method=method,
+            path=path,
+            what=record.what,
+            status=status,
+            seconds=round(seconds, 3),
+            rows=record.rows,
+        )
+
+    def _forbidden(self, scope: Scope, record: RequestRecord) -> Response | None:
+        """The response to a client that may not send this request; None if it may.
+
+        Writes and their scope are up to the handlers, since a query may be sent by POST.
+        """
+        needed = required_scope(scope["path"], _PAID_PATHS)
+        if needed is None:
+            return None
+        headers = dict(scope["headers"])
+        try:
+            authorization = headers.get(b"authorization", b"").decode("latin-1")
+            record.access = access = self._settings.access.access(authorization)
+            who = access.name
+            if who == ANONYMOUS and scope.get("client"):
+                who = f"{who} {scope['client'][0]}"
+            self._limiter.admit(who, access.per_minute)
+            access.require(needed)
+        except RequestError as error:
+            if is_openai_path(scope["path"]):
+                return openai_error(error)
+            return _text_response(str(error), error.status, **error.headers)
+        return None
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
         """Run the application; returns a response if the server stops before it has finished."""
@@ -182,7 +256,7 @@ class RequestMiddleware:
     def _early_response(self, scope: Scope) -> Response | None:
         """The response to a request that is not routed, or None."""
         headers = dict(scope["headers"])
-        if self._active > MAX_REQUESTS:
+        if self._active.number > MAX_REQUESTS:
             return _text_response(
                 "too many concurrent requests: try again later", 503, Retry_After="2"
             )
@@ -213,7 +287,7 @@ class RequestMiddleware:
         response_headers = {"Allow": allow}
         if self._settings.cors and b"access-control-request-method" in headers:
             response_headers["Access-Control-Allow-Methods"] = "GET, HEAD, POST"
-            response_headers["Access-Control-Allow-Headers"] = "Accept, Content-Type"
+            response_headers["Access-Control-Allow-Headers"] = "Accept, Authorization, Content-Type"
             response_headers["Access-Control-Max-Age"] = "86400"
         return Response(status_code=204, headers=response_headers)
 
@@ -270,6 +344,26 @@ async def openapi(request: Request) -> Response:
     return JSONResponse(openapi_document(public_url(request, "")))
 
 
+async def metrics(request: Request) -> Response:
+    """``/metrics``: for clients on this machine, and for those with a token."""
+    state, settings = request.app.state, settings_of(request)
+    local = request.client is not None and is_loopback(request.client.host)
+    is_named = record_of(request).access.name != ANONYMOUS
+    if not is_named and (not local or settings.public_url):
+        raise unauthorized(
+            "the metrics are for clients on this machine, and for those with a token"
+        )
+    if not state.metrics.is_available:
+        raise RequestError(404, "no metrics: install them with  pip install 'sarag-rdf[metrics]'")
+    pools = ("readers", "writer", "questions")
+    waiting = {name: getattr(state, name).waiting for name in pools}
+    return Response(state.metrics.text(state.active.number, waiting), media_type=METRICS_TYPE)
+
+
+def _first_segment(route: BaseRoute) -> str:
+    return "/" + str(getattr(route, "path", "")).removeprefix("/").partition("/")[0]
+
+
 def examples() -> list[dict[str, str]]:
     """Example queries for any graph, with title and text, in the order of their files."""
     queries = [query_file("examples", name) for name in query_names("examples")]
@@ -298,8 +392,8 @@ def _page(name: str) -> str:
 
 
 _STATIC_PATHS = ("/docs", "/openapi.json", "/static/")
-_PAID_PATH = "/ask"
-"""May incur costs of a model endpoint, so ``--cors *`` does not open it to all origins."""
+_PAID_PATHS = ("/ask", "/v1")
+"""May incur costs of a model endpoint, so ``--cors *`` does not open them to all origins."""
 ORIGIN_ERROR = (
     "requests from pages of other origins are not allowed: see --cors; if you followed a link, "
     "paste its URL into the address bar"
@@ -316,7 +410,7 @@ def is_origin_allowed(
     if path == "/sparql" and not scope["query_string"] and _is_link(scope, headers):
         return True  # redirects to the editor page
     if settings.cors == "*":
-        return path != _PAID_PATH
+        return required_scope(path, _PAID_PATHS) != "ask"
     return bool(settings.cors) and headers.get(b"origin") == settings.cors.encode()
 
 

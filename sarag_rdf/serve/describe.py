@@ -24,10 +24,17 @@ _COUNTS = "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g ORDE
 _counts_cache: dict[Fingerprint | None, list[tuple[Any, int]]] = {}
 
 
-def describe(snapshot: StoreSnapshot, job: DescribeJob, settings: ServeSettings) -> JobReply:
-    """The description in the requested format."""
+def describe(
+    snapshot: StoreSnapshot,
+    job: DescribeJob,
+    settings: ServeSettings,
+    readable: frozenset[str] | None = None,
+) -> JobReply:
+    """The description in the requested format, with the `readable` graphs, by default all."""
     media_type = negotiate(job.accept, RDF_TYPES)
     graphs = _graphs(snapshot)
+    if readable is not None:
+        graphs = [(graph, count) for graph, count in graphs if graph.value in readable]
     union = settings.union and snapshot.covers_all_graphs(settings.over)
     triples = list(_service(job.endpoint, settings, union=union))
     triples += _dataset(snapshot, job.endpoint, graphs, union=union)

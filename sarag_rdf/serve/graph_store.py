@@ -22,7 +22,7 @@ from sarag_rdf.serve.http import (
     public_url,
     query_string,
     read_body,
-    require_token,
+    require_write,
     run,
 )
 from sarag_rdf.serve.jobs import Payload, ReadGraphJob, RequestError, WriteGraphJob
@@ -39,7 +39,7 @@ async def graph_store(request: Request) -> Response:
     graph = _new_graph(request) if is_new else await _graph(request)
     if request.method in ("GET", "HEAD"):
         return await run(request, ReadGraphJob(graph, request.headers.get("accept", "")))
-    require_token(request)
+    require_write(request)
     base = graph or public_url(request, PATH)
     if request.method == "DELETE":
         return await run(request, WriteGraphJob("drop", graph, base), pool="writer")

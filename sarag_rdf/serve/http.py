@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import os
 import re
@@ -11,6 +10,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -21,7 +21,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from sarag_rdf.errors import one_line
-from sarag_rdf.serve.jobs import JobReply, RequestError
+from sarag_rdf.serve.access import Access
+from sarag_rdf.serve.jobs import JobReply, LimitedJob, RequestError
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.spool import CHUNK
 
@@ -106,24 +107,35 @@ async def query_string(request: Request) -> list[tuple[str, str]]:
     return await read_parameters(request.scope["query_string"])
 
 
-def is_authorized(request: Request) -> bool:
-    """Whether the server is writable and the request has its token."""
-    token = settings_of(request).token
-    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
-    is_equal = hmac.compare_digest(credentials.strip().encode(), token.encode())
-    return bool(token) and scheme.lower() == "bearer" and is_equal
+RECORD = "sarag.record"
+"""Key of the `RequestRecord` in the scope of a request."""
 
 
-def require_token(request: Request) -> None:
-    """Raise `RequestError` unless the server is writable and the request has its token."""
+@dataclass(slots=True)
+class RequestRecord:
+    """Who sent a request, and what it is about, for permissions and the audit log."""
+
+    access: Access
+    what: str = ""
+    rows: int | None = None
+
+
+def record_of(request: Request) -> RequestRecord:
+    """The record of a request; the middleware has added it."""
+    record: RequestRecord = request.scope[RECORD]
+    return record
+
+
+def may_write(request: Request) -> bool:
+    """Whether the server is writable and the client may write."""
+    return settings_of(request).writable and "write" in record_of(request).access.scopes
+
+
+def require_write(request: Request) -> None:
+    """Raise `RequestError` unless the server is writable and the client may write."""
     if not settings_of(request).writable:
         raise RequestError(403, "this server is read-only: start it with --writable")
-    if not is_authorized(request):
-        raise RequestError(
-            401,
-            "writing requires the header  Authorization: Bearer TOKEN",
-            WWW_Authenticate="Bearer",
-        )
+    record_of(request).access.require("write")
 
 
 async def read_body(request: Request, limit: int | None = None) -> bytes:
@@ -219,17 +231,36 @@ async def run(
     request: Request, job: Any, *, pool: Literal["readers", "writer", "questions"] = "readers"
 ) -> Response:
     """The response for a job; a job that does not write is stopped if the client disconnects."""
+    return to_response(await run_job(request, job, pool=pool))
+
+
+async def run_job(
+    request: Request, job: Any, *, pool: Literal["readers", "writer", "questions"] = "readers"
+) -> JobReply:
+    """The reply to a job; see `run`."""
     client = request.client.host if request.client else ""
+    record = record_of(request)
+    record.what = _what(job)
+    if record.access.graphs.is_limited:
+        job = LimitedJob(job, record.access.graphs)
     reply = asyncio.ensure_future(getattr(request.app.state, pool).run(job, client))
     disconnect = asyncio.ensure_future(_wait_for_disconnect(request))
     try:
         await asyncio.wait({reply, disconnect}, return_when=asyncio.FIRST_COMPLETED)
         if not reply.done() and pool != "writer":
             raise RequestError(499, "the client disconnected")
-        return to_response(await reply)
+        result: JobReply = await reply
+        record.rows = result.rows
+        return result
     finally:
         disconnect.cancel()
         reply.cancel()
+
+
+def _what(job: Any) -> str:
+    """What a job is about: its query, question or graph."""
+    names = ("text", "question", "graph")
+    return next((str(found) for name in names if (found := getattr(job, name, None))), "")
 
 
 async def _wait_for_disconnect(request: Request) -> None:

@@ -18,6 +18,21 @@ class RequestError(SaragError):
 
 
 @dataclass(frozen=True, slots=True)
+class AccessibleGraphs:
+    """Graphs that a client may read: all or those in `allow`, without those in `deny`.
+
+    See `sarag_rdf.graph.parts.accessible_graphs` for their names.
+    """
+
+    allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] = ()
+
+    @property
+    def is_limited(self) -> bool:
+        return self.allow is not None or bool(self.deny)
+
+
+@dataclass(frozen=True, slots=True)
 class QueryJob:
     """A query; `default_graphs` and `named_graphs` are None if the request names no dataset.
 
@@ -87,19 +102,31 @@ class QuestionJob:
     options: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class LimitedJob:
+    """A job of a client that may read some graphs only."""
+
+    job: Any
+    graphs: AccessibleGraphs
+
+
 ReadJob = QueryJob | ReadGraphJob | DescribeJob
 Job = ReadJob | UpdateJob | WriteGraphJob
 
 
 @dataclass(frozen=True, slots=True)
 class JobReply:
-    """A response; the body is `head`, followed by the content of the file at `path`, if any."""
+    """A response; the body is `head`, followed by the content of the file at `path`, if any.
+
+    `rows` is the number of rows or triples of a result.
+    """
 
     status: int
     media_type: str = ""
     head: bytes = b""
     path: str = ""
     headers: dict[str, str] = field(default_factory=dict)
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

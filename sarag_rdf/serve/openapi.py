@@ -34,7 +34,7 @@ _OBJECTS: Json = {"type": "array", "items": _OBJECT}
 _NUMBER: Json = {"type": "number"}
 _INTEGER: Json = {"type": "integer"}
 _IRI: Json = {"type": "string", "format": "uri"}
-_TOKEN: Json = {"security": [{"token": []}]}
+_TOKEN: Json = {"security": [{"token": []}, {"password": []}]}
 _RDF_TYPES = tuple(RDF_TYPES)[:7]
 """Media types of RDF without their aliases."""
 _TABLE_TYPES = tuple(RESULT_TYPES)[:4]
@@ -43,6 +43,17 @@ _TABLE_TYPES = tuple(RESULT_TYPES)[:4]
 
 def openapi_document(url: str) -> Json:
     """The description of the server at a URL."""
+    document = _document(url)
+    for item in document["paths"].values():
+        for name, operation in item.items():
+            if name != "parameters":
+                limits = _responses({}, "E401 E403 E429")
+                operation["responses"] = limits | operation["responses"]
+                operation.setdefault("security", [{}, {"token": []}, {"password": []}])
+    return document
+
+
+def _document(url: str) -> Json:
     return {
         "openapi": "3.1.0",
         "info": {
@@ -78,6 +89,20 @@ def openapi_document(url: str) -> Json:
             },
             "/search": _question_operations("search"),
             "/ask": _question_operations("ask"),
+            "/v1/models": {"get": _models()},
+            "/v1/models/{name}": {"get": _models(one=True)},
+            "/v1/chat/completions": {"post": _chat_completions()},
+            "/metrics": {
+                "get": {
+                    "operationId": "metrics",
+                    "description": "Metrics in the format of Prometheus, for clients on the "
+                    "server's machine, and for those with a token.",
+                    "responses": _responses(
+                        {200: {"description": "The metrics.", "content": _content(["text/plain"])}},
+                        "E404",
+                    ),
+                }
+            },
         },
         "components": {
             "schemas": _SCHEMAS,
@@ -86,9 +111,15 @@ def openapi_document(url: str) -> Json:
                 "token": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "The token in the environment variable SARAG_SERVE_TOKEN of "
-                    "the server.",
-                }
+                    "description": "A token of the server's --tokens, or that in its environment "
+                    "variable SARAG_SERVE_TOKEN.",
+                },
+                "password": {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "A token as the password, with any user name, as browsers send "
+                    "it.",
+                },
             },
         },
     }
@@ -419,24 +450,88 @@ def option_schema(option: Option) -> Json:
     return schema | ({"enum": list(option.choices)} if option.choices else {})
 
 
+# ------------------------------------------------------------ OpenAI-compatible interface
+
+
+def _models(*, one: bool = False) -> Json:
+    name = {
+        "name": "name",
+        "in": "path",
+        "required": True,
+        "description": "Name of a reasoner.",
+        "schema": {"type": "string", "enum": list(REASONERS)},
+    }
+    models = _content(["application/json"], _OBJECT)
+    return {
+        "operationId": "model" if one else "models",
+        "description": "One reasoner as a model of OpenAI's API."
+        if one
+        else "The reasoners as models of OpenAI's API; 404 without a model endpoint.",
+        "parameters": [name] if one else [],
+        "responses": _responses({200: {"description": "The result.", "content": models}}, "O404"),
+    }
+
+
+def _chat_completions() -> Json:
+    message = _object("role content", {"role": _TEXT, "content": {}})
+    options = {
+        key: {name: value for name, value in schema.items() if name != "description"}
+        for key, schema in question_parameters("ask").items()
+        if key not in ("q", "reasoner")
+    }
+    schema = _object(
+        "model messages",
+        {
+            "model": _strategy_schema(REASONERS, "single"),
+            "messages": {"type": "array", "items": message, "minItems": 1},
+            "stream": {"type": "boolean", "default": False},
+            "stream_options": _object("", {"include_usage": {"type": "boolean"}}),
+            "sarag": {
+                "type": "object",
+                "description": "Further parameters of /ask.",
+                "properties": {**options, "weights": _WEIGHTS_IN_BODY},
+                "additionalProperties": False,
+            },
+        },
+    )
+    return {
+        "operationId": "chatCompletions",
+        "description": "Answers the last message of the user as OpenAI's chat completions do, "
+        "with the citations as annotations; other parameters of OpenAI are ignored.",
+        "requestBody": {"required": True, "content": _content(["application/json"], schema)},
+        "responses": _responses(
+            {
+                200: {
+                    "description": "The answer, or its chunks as server-sent events.",
+                    "content": _content(["application/json"], _OBJECT)
+                    | _content(["text/event-stream"]),
+                }
+            },
+            "O400 O401 O403 O404 O408 O409 O413 O429 O500 O502 O503 O504",
+        ),
+    }
+
+
 # --------------------------------------------------------------------------- Components
 
 
 def _error_responses() -> Json:
-    """Errors as one line of text (``E``) and, of questions, as JSON (``J``)."""
+    """Errors as one line of text (``E``), of questions as JSON (``J``), as OpenAI's (``O``)."""
     line = _content(["text/plain"], {"type": "string", "description": "One line."})
     error = _content(["application/json"], {"$ref": "#/components/schemas/Error"})
+    openai = _content(["application/json"], {"$ref": "#/components/schemas/OpenAIError"})
     texts = {
         400: "The request or a text in it is not valid.",
         401: "The token is missing or wrong.",
         403: "Not allowed on this server.",
-        404: "No such graph.",
+        404: "Not found.",
         405: "Another method is needed.",
         406: "None of the offered formats is acceptable.",
         408: "The body did not arrive in time.",
         409: "The graph would violate its constraints.",
         413: "The body is too large.",
         415: "The media type of the body is not supported.",
+        429: "More requests a minute than the token permits.",
         503: "Busy, or a writer is at work: try again.",
         504: "Stopped at the time limit.",
     }
@@ -451,12 +546,21 @@ def _error_responses() -> Json:
         503: "Busy: try again.",
         504: texts[504],
     }
-    return {
-        f"E{status}": {"description": text, "content": line} for status, text in texts.items()
-    } | {
-        f"J{status}": {"description": text, "content": error}
-        for status, text in of_questions.items()
-    }
+    return (
+        {f"E{status}": {"description": text, "content": line} for status, text in texts.items()}
+        | {
+            f"J{status}": {"description": text, "content": error}
+            for status, text in of_questions.items()
+        }
+        | {
+            f"O{status}": {"description": text, "content": openai}
+            for status, text in {
+                **texts,
+                **of_questions,
+                404: "No such model, or no model endpoint.",
+            }.items()
+        }
+    )
 
 
 def _object(required: str, properties: Mapping[str, Json]) -> Json:
@@ -521,6 +625,20 @@ _SCHEMAS: Json = {
         {
             "error": _object(
                 "code message", {"code": {"type": "string", "enum": list(_CODES)}, "message": _TEXT}
+            )
+        },
+    ),
+    "OpenAIError": _object(
+        "error",
+        {
+            "error": _object(
+                "message type",
+                {
+                    "message": _TEXT,
+                    "type": _TEXT,
+                    "param": {"type": "null"},
+                    "code": {"type": ["string", "null"]},
+                },
             )
         },
     ),

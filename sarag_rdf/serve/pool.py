@@ -136,6 +136,11 @@ class WorkerPool:
         for worker in () if lazy else self._idle:
             worker.start()
 
+    @property
+    def waiting(self) -> int:
+        """The number of queued jobs."""
+        return self._queue.waiting
+
     async def run(self, job: object, client: str = "") -> JobReply:
         """The reply to a job. Raises `RequestError`: that of the job, 503 or 504.
 

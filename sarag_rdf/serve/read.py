@@ -15,7 +15,7 @@ from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.skolem import Unskolemizer
 from sarag_rdf.iris import DEFAULT_BASE
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.rdf.query_guard import inspect_query, refuse_network
+from sarag_rdf.rdf.query_guard import dataset_clauses, inspect_query, refuse_network
 from sarag_rdf.rdf.results import encode_boolean, encode_footer, encode_header, encode_rows
 from sarag_rdf.rdf.sparql_tokens import undeclared_prefix
 from sarag_rdf.serve.http import RDF_TYPES, RESULT_TYPES, content_type, negotiate
@@ -33,30 +33,40 @@ _Item = TypeVar("_Item")
 
 
 class Limited(Iterable[_Item]):
-    """At most `limit` items of an iterator (0 for all); `truncated` is set if there were more."""
+    """At most `limit` items of an iterator (0 for all).
+
+    When it is exhausted, `count` is their number, and `truncated` is set if there were more.
+    """
 
     def __init__(self, items: Iterator[_Item], limit: int) -> None:
         self._items = items
         self._limit = limit
         self.truncated = False
+        self.count = 0
 
     def __iter__(self) -> Iterator[_Item]:
-        if not self._limit:
-            yield from self._items
-            return
-        yield from islice(self._items, self._limit)
-        self.truncated = next(self._items, None) is not None
+        for item in islice(self._items, self._limit or None):
+            self.count += 1
+            yield item
+        self.truncated = bool(self._limit) and next(self._items, None) is not None
 
 
 def run_query(
-    snapshot: StoreSnapshot, job: QueryJob, settings: ServeSettings, spool: Spool
+    snapshot: StoreSnapshot,
+    job: QueryJob,
+    settings: ServeSettings,
+    spool: Spool,
+    readable: frozenset[str] | None = None,
 ) -> JobReply:
-    """The reply to a query; raises `RequestError`, `StoreError`."""
-    result = _evaluate(snapshot, job, settings)
+    """The reply to a query over the `readable` graphs, by default all.
+
+    Raises `RequestError`, `StoreError`.
+    """
+    result = _evaluate(snapshot, job, settings, readable)
     if isinstance(result, ox.QueryBoolean):
         media_type = negotiate(job.accept, RESULT_TYPES)
         data = encode_boolean(bool(result), RESULT_TYPES[media_type])
-        return JobReply(200, content_type(media_type), data)
+        return JobReply(200, content_type(media_type), data, rows=1)
     if isinstance(result, ox.QueryTriples):
         return _triples(result, job, settings, spool)
     return _rows(result, job, settings, spool)
@@ -71,10 +81,16 @@ def evaluation_error(error: Exception, sparql: str = "") -> RequestError:
     return RequestError(400, f"evaluation failed: {text}")
 
 
-def _evaluate(snapshot: StoreSnapshot, job: QueryJob, settings: ServeSettings) -> Any:
+def _evaluate(
+    snapshot: StoreSnapshot,
+    job: QueryJob,
+    settings: ServeSettings,
+    readable: frozenset[str] | None,
+) -> Any:
     """The dataset of the request overrides that of the query (SPARQL 1.1 Protocol, 2.1.4).
 
-    If neither names one, the default graph is the union of parts of the graph.
+    If neither names one, the default graph is the union of parts of the graph. Graphs that are not
+    readable are empty: they are left out of any dataset.
     """
     try:
         traits = inspect_query(job.text)
@@ -85,22 +101,39 @@ def _evaluate(snapshot: StoreSnapshot, job: QueryJob, settings: ServeSettings) -
             refuse_network(traits)
         except QueryError as error:
             raise RequestError(403, str(error)) from error
-    has_dataset = job.default_graphs is not None or job.named_graphs is not None
-    store, dataset = snapshot.store(), dict[str, Any]()
-    if has_dataset and job.over:
+    named = job.default_graphs, job.named_graphs
+    if named != (None, None) and job.over:
         raise RequestError(400, "the dataset is named twice: by 'over' and by graph IRIs")
-    if has_dataset:
-        dataset["default_graph"] = [ox.NamedNode(iri) for iri in job.default_graphs or ()]
-        dataset["named_graphs"] = [ox.NamedNode(iri) for iri in job.named_graphs or ()]
+    if named == (None, None) and traits.names_dataset and readable is not None:
+        named = _dataset_of(job)
+    store, dataset = snapshot.store(), dict[str, Any]()
+    if named != (None, None):
+        for key, iris in zip(("default_graph", "named_graphs"), named, strict=True):
+            graphs = [iri for iri in iris or () if readable is None or iri in readable]
+            dataset[key] = [ox.NamedNode(iri) for iri in graphs]
     elif not traits.names_dataset and (settings.union or job.over):
         try:
-            store, dataset = snapshot.resolve(job.text, job.over or settings.over)
+            store, dataset = snapshot.resolve(job.text, job.over or settings.over, readable)
         except UsageError as error:
             raise RequestError(400, str(error)) from error
+    elif readable is not None:
+        dataset["default_graph"] = [ox.DefaultGraph()]
+        dataset["named_graphs"] = [ox.NamedNode(iri) for iri in sorted(readable)]
     try:
         return store.query(job.text, base_iri=job.base, **dataset)
     except (SyntaxError, RuntimeError, ValueError) as error:
         raise evaluation_error(error, job.text) from error
+
+
+def _dataset_of(job: QueryJob) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The graphs of FROM and FROM NAMED, as rdflib understands them.
+
+    Only these are queried, whatever the engine would make of the text.
+    """
+    try:
+        return dataset_clauses(job.text, job.base)
+    except QueryError as error:
+        raise RequestError(403, str(error)) from error
 
 
 def _rows(
@@ -115,7 +148,8 @@ def _rows(
     head = encode_header(variables, format_, job.help_url if limited.truncated else "")
     rest, path = spool.finish()
     headers = _limit_headers(settings, limited.truncated)
-    return JobReply(200, content_type(media_type), head + rest, path, headers)
+    media_type = content_type(media_type)
+    return JobReply(200, media_type, head + rest, path, headers, limited.count)
 
 
 def _triples(
@@ -126,7 +160,7 @@ def _triples(
     write_triples(limited, media_type, spool)
     data, path = spool.finish()
     headers = _limit_headers(settings, limited.truncated)
-    return JobReply(200, content_type(media_type), data, path, headers)
+    return JobReply(200, content_type(media_type), data, path, headers, limited.count)
 
 
 def _iterate(results: Iterator[_Item]) -> Iterator[_Item]:
@@ -149,25 +183,37 @@ def graph_exists(store: ox.Store, graph: str | None) -> bool:
 
 
 def read_graph(
-    store: ox.Store, job: ReadGraphJob, settings: ServeSettings, spool: Spool
+    store: ox.Store,
+    job: ReadGraphJob,
+    settings: ServeSettings,
+    spool: Spool,
+    readable: frozenset[str] | None = None,
 ) -> JobReply:
-    """All triples of a graph, without a row limit; raises `RequestError` (404, 406)."""
+    """All triples of a graph, without a row limit; raises `RequestError` (404, 406).
+
+    To a client that may not read it, a graph does not exist.
+    """
     media_type = negotiate(job.accept, RDF_TYPES)
-    if not graph_exists(store, job.graph):
+    is_hidden = readable is not None and job.graph is not None and job.graph not in readable
+    if is_hidden or not graph_exists(store, job.graph):
         raise RequestError(404, f"no such graph: {job.graph}")
     meta = read_meta(OxigraphStore(store, writable=False))
     unskolemizer = Unskolemizer(meta.base if meta else DEFAULT_BASE)
-    triples = map(unskolemizer.triple, _graph_triples(store, job.graph, union=settings.union))
-    write_triples(triples, media_type, spool)
+    all_triples = _graph_triples(store, job.graph, readable, union=settings.union)
+    limited = Limited(map(unskolemizer.triple, all_triples), 0)
+    write_triples(limited, media_type, spool)
     data, path = spool.finish()
-    return JobReply(200, content_type(media_type), data, path)
+    return JobReply(200, content_type(media_type), data, path, rows=limited.count)
 
 
-def _graph_triples(store: ox.Store, graph: str | None, *, union: bool) -> Iterator[Any]:
+def _graph_triples(
+    store: ox.Store, graph: str | None, readable: frozenset[str] | None, *, union: bool
+) -> Iterator[Any]:
     if graph is None and union:
-        triples = store.query(
-            "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", use_default_graph_as_union=True
-        )
+        dataset: dict[str, Any] = {"use_default_graph_as_union": True}
+        if readable is not None:
+            dataset = {"default_graph": [ox.NamedNode(iri) for iri in sorted(readable)]}
+        triples = store.query("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", **dataset)
         assert isinstance(triples, ox.QueryTriples)  # noqa: S101 - result of CONSTRUCT
         yield from triples
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,10 +11,7 @@ import pyoxigraph as ox
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.redaction import masked
-
-TOKEN_VARIABLE = "SARAG_SERVE_TOKEN"  # noqa: S105 - the name of a variable, not a secret
-MIN_TOKEN = 16
-"""The minimum length of the token."""
+from sarag_rdf.serve.access import ANONYMOUS, Access, AccessRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +20,10 @@ class ServeSettings:
 
     `queue` is the length of the queue of each worker pool (queries, writes, questions). With
     `union` the default graph of queries is the union of the parts in `over`, by default of the
-    documents. `token` is the bearer token for writes, empty for a read-only server. `cors` is an
-    origin whose pages may read responses, or ``*``. `public_url` is the URL behind a reverse proxy.
+    documents. `access` says who may do what; nobody can write unless the server is `writable`.
+    `audit` is a file to which requests are recorded. `cors` is an origin whose pages may read
+    responses, or ``*``. `public_url` is the URL behind a reverse proxy. `has_model` says whether
+    questions are answered by a language model.
     """
 
     folder: Path
@@ -41,11 +39,14 @@ class ServeSettings:
     queue: int = 16
     union: bool = True
     over: tuple[str, ...] = ()
-    token: str = field(default="", repr=False)
+    access: AccessRules = field(default_factory=lambda: AccessRules(Access(ANONYMOUS)))
+    writable: bool = False
+    audit: Path | None = None
     allow_service: bool = False
     allow_load: bool = False
     cors: str = ""
     public_url: str = ""
+    has_model: bool = False
 
     @property
     def store(self) -> Path:
@@ -53,18 +54,9 @@ class ServeSettings:
         return self.folder / "store"
 
     @property
-    def writable(self) -> bool:
-        return bool(self.token)
-
-    @property
     def is_loopback(self) -> bool:
         """Whether the server accepts connections from this machine only."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -75,17 +67,14 @@ class ServeSettings:
         return frozenset({"localhost", "127.0.0.1", "::1", self.host, public or "localhost"})
 
 
-def token_from_environment(*, writable: bool) -> str:
-    """The bearer token; raises `UsageError` if it is missing or too short for a writable server."""
-    if not writable:
-        return ""
-    token = os.environ.get(TOKEN_VARIABLE, "")
-    if len(token) < MIN_TOKEN or not token.isascii() or any(c.isspace() for c in token):
-        raise UsageError(
-            f"--writable needs a token: set {TOKEN_VARIABLE} to at least {MIN_TOKEN} ASCII "
-            "characters without spaces; clients send it as  Authorization: Bearer TOKEN"
-        )
-    return token
+def is_loopback(host: str) -> bool:
+    """Whether an address accepts connections from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def checked_public_url(url: str) -> str:

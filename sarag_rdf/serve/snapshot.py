@@ -10,11 +10,12 @@ from typing import Any
 import pyoxigraph as ox
 
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.parts import default_graphs
+from sarag_rdf.graph.parts import accessible_graphs, default_graphs, part_graphs
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import Minter
+from sarag_rdf.iris import DEFAULT_BASE, Minter
 from sarag_rdf.rdf.dataset import DefaultGraphUnion
 from sarag_rdf.rdf.oxigraph import OxigraphStore, open_store
+from sarag_rdf.serve.jobs import AccessibleGraphs
 
 Fingerprint = frozenset[tuple[str, int, int]]
 """Names, sizes and modification times of files."""
@@ -45,6 +46,7 @@ class StoreSnapshot:
         self._store: ox.Store | None = None
         self._union = DefaultGraphUnion()
         self._dataset: tuple[frozenset[str], list[str] | None] | None = None
+        self._accessible: dict[AccessibleGraphs, frozenset[str]] = {}
 
     def store(self) -> ox.Store:
         """The store in its current state; raises `StoreError`."""
@@ -67,17 +69,45 @@ class StoreSnapshot:
         """Whether `over` names all parts of the graph; raises `UsageError` for an unknown name."""
         return self._default_graphs(self.store(), over) is None
 
-    def resolve(self, text: str, over: Sequence[str]) -> tuple[ox.Store, dict[str, Any]]:
+    def accessible(self, graphs: AccessibleGraphs) -> frozenset[str] | None:
+        """The named graphs that a client may read; None for all."""
+        if not graphs.is_limited:
+            return None
+        store = self.store()
+        if graphs not in self._accessible:
+            port = OxigraphStore(store, writable=False)
+            meta = read_meta(port)
+            reader = GraphReader(port, Minter(meta.base if meta else DEFAULT_BASE))
+            self._accessible[graphs] = accessible_graphs(reader, graphs.allow, graphs.deny)
+        return self._accessible[graphs]
+
+    def parts(self, over: Sequence[str]) -> dict[str, frozenset[str]]:
+        """The parts in `over`, by default all complete ones, with their named graphs."""
+        port = OxigraphStore(self.store(), writable=False)
+        meta = read_meta(port)
+        reader = GraphReader(port, Minter(meta.base if meta else DEFAULT_BASE))
+        return part_graphs(reader, over)
+
+    def resolve(
+        self, text: str, over: Sequence[str], readable: frozenset[str] | None = None
+    ) -> tuple[ox.Store, dict[str, Any]]:
         """The store to query, and the union of the parts in `over` as the default graph.
 
-        The dataset is returned as keyword arguments of `pyoxigraph.Store.query`. Raises
-        `StoreError`, or `UsageError` for an unknown name.
+        Only the `readable` graphs are in the dataset, by default all. The dataset is returned as
+        keyword arguments of `pyoxigraph.Store.query`. Raises `StoreError`, or `UsageError` for an
+        unknown name.
         """
         store = self.store()
         graphs = self._default_graphs(store, over)
-        if graphs is None:
-            return store, {"use_default_graph_as_union": True}
-        return self._union.resolve(store, text, graphs)
+        if readable is None:
+            if graphs is None:
+                return store, {"use_default_graph_as_union": True}
+            return self._union.resolve(store, text, graphs)
+        default = readable if graphs is None else readable.intersection(graphs)
+        chosen, dataset = self._union.resolve(store, text, sorted(default))
+        if chosen is store:
+            dataset["named_graphs"] = [ox.NamedNode(graph) for graph in sorted(readable)]
+        return chosen, dataset
 
     def _default_graphs(self, store: ox.Store, over: Sequence[str]) -> list[str] | None:
         """`default_graphs` of the parts in `over`; the last result is cached.
@@ -97,3 +127,4 @@ class StoreSnapshot:
         self._store, self._fingerprint = None, None
         self._union.invalidate()
         self._dataset = None
+        self._accessible.clear()

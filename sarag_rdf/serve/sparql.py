@@ -13,12 +13,12 @@ from sarag_rdf.serve.http import (
     base_type,
     charset,
     choose_media_type,
-    is_authorized,
+    may_write,
     public_url,
     query_string,
     read_body,
     read_parameters,
-    require_token,
+    require_write,
     run,
     settings_of,
 )
@@ -57,7 +57,7 @@ async def sparql(request: Request) -> Response:
 
 async def update(request: Request) -> Response:
     """``/update``: updates only."""
-    require_token(request)
+    require_write(request)
     media_type, body = await _read_post(request)
     parameters = await query_string(request)
     if media_type == UPDATE:
@@ -95,7 +95,7 @@ async def _query(request: Request, text: str, parameters: Parameters) -> Respons
 
 
 async def _update(request: Request, text: str, parameters: Parameters) -> Response:
-    require_token(request)
+    require_write(request)
     using = _graphs(parameters, "using-graph-uri") or ()
     named = _graphs(parameters, "using-named-graph-uri") or ()
     job = UpdateJob(text, public_url(request, "/sparql"), using, named)
@@ -119,9 +119,9 @@ async def _read_post(request: Request) -> tuple[str, bytes]:
     if charset(header) not in ("", "utf-8", "utf8", "us-ascii"):
         raise RequestError(415, "unsupported charset: send the body as UTF-8")
     if media_type == UPDATE:
-        require_token(request)
-    may_write = media_type != QUERY and is_authorized(request)
-    return media_type, await read_body(request, None if may_write else _MAX_QUERY)
+        require_write(request)
+    is_long = media_type != QUERY and may_write(request)
+    return media_type, await read_body(request, None if is_long else _MAX_QUERY)
 
 
 def _decode(body: bytes) -> str:

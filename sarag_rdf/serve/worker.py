@@ -18,9 +18,11 @@ from sarag_rdf.errors import SaragError, StoreError, StoreLockedError
 from sarag_rdf.rdf.writer_lock import remove_holder
 from sarag_rdf.serve.describe import describe
 from sarag_rdf.serve.jobs import (
+    AccessibleGraphs,
     ErrorReply,
     Job,
     JobReply,
+    LimitedJob,
     QueryJob,
     ReadGraphJob,
     ReadJob,
@@ -28,7 +30,7 @@ from sarag_rdf.serve.jobs import (
     UpdateJob,
     WriteGraphJob,
 )
-from sarag_rdf.serve.read import read_graph, run_query
+from sarag_rdf.serve.read import graph_exists, read_graph, run_query
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import StoreSnapshot, fingerprint
 from sarag_rdf.serve.spool import Spool
@@ -114,24 +116,54 @@ def _set_alarm(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _run(job: Job, settings: ServeSettings, snapshot: StoreSnapshot, folder: Path) -> JobReply:
+def _run(
+    asked: Job | LimitedJob, settings: ServeSettings, snapshot: StoreSnapshot, folder: Path
+) -> JobReply:
+    graphs = asked.graphs if isinstance(asked, LimitedJob) else AccessibleGraphs()
+    job: Job = asked.job if isinstance(asked, LimitedJob) else asked
+    if graphs.is_limited:
+        _check_write(job, graphs, snapshot)
     if isinstance(job, UpdateJob):
         return update(job, settings)
     if isinstance(job, WriteGraphJob):
         return write_graph(job, settings)
     try:
-        return _read(job, settings, snapshot, folder)
+        return _read(job, graphs, settings, snapshot, folder)
     except (OSError, StoreError):
         if fingerprint(settings.store) == snapshot.fingerprint:
             raise
     snapshot.close()  # a concurrent writer has removed files
-    return _read(job, settings, snapshot, folder)
+    return _read(job, graphs, settings, snapshot, folder)
 
 
-def _read(job: ReadJob, settings: ServeSettings, snapshot: StoreSnapshot, folder: Path) -> JobReply:
+def _check_write(job: Job, graphs: AccessibleGraphs, snapshot: StoreSnapshot) -> None:
+    """Raise `RequestError` (403) for a write that some graphs do not permit."""
+    if isinstance(job, UpdateJob):
+        raise RequestError(
+            403,
+            "this token is for some graphs only, and an update can read all: write by the graph "
+            "store protocol",
+        )
+    if not isinstance(job, WriteGraphJob):
+        return
+    accessible = snapshot.accessible(graphs) or frozenset()
+    is_new = job.graph is not None and not graph_exists(snapshot.store(), job.graph)
+    may_create = is_new and graphs.allow is None and job.graph not in graphs.deny
+    if job.graph not in accessible and not may_create and job.graph not in (graphs.allow or ()):
+        raise RequestError(403, f"this token may not write to {job.graph or 'the default graph'}")
+
+
+def _read(
+    job: ReadJob,
+    graphs: AccessibleGraphs,
+    settings: ServeSettings,
+    snapshot: StoreSnapshot,
+    folder: Path,
+) -> JobReply:
+    readable = snapshot.accessible(graphs)
     with Spool(folder) as spool:
         if isinstance(job, QueryJob):
-            return run_query(snapshot, job, settings, spool)
+            return run_query(snapshot, job, settings, spool, readable)
         if isinstance(job, ReadGraphJob):
-            return read_graph(snapshot.store(), job, settings, spool)
-        return describe(snapshot, job, settings)
+            return read_graph(snapshot.store(), job, settings, spool, readable)
+        return describe(snapshot, job, settings, readable)

@@ -109,7 +109,7 @@ def test_ambiguous_framing_is_refused(server: Running, head: bytes, expected: by
 
 
 def test_no_host_that_a_client_names_is_redirected_to(tmp_path: Path) -> None:
-    with serving(make_graph(tmp_path / "kg"), "--host", "0.0.0.0") as server:
+    with serving(make_graph(tmp_path / "kg"), "--host", "0.0.0.0", "--anonymous") as server:
         got = server.ask("GET", "/sparql", Accept="text/html", Host="evil.example")
         assert (got.status, got.headers["location"]) == (303, "/")
 

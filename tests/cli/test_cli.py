@@ -86,7 +86,7 @@ def test_commands() -> None:
             "split",
             "retype",
         ),
-        *("serve", "validate", "fsck", "quarantine", "stats", "evaluate"),
+        *("serve", "token", "validate", "fsck", "quarantine", "stats", "evaluate"),
     ]
     files = {path.stem for path in (ROOT / "sarag_rdf" / "cli").glob("*.py")}
     parts = {f"evaluate_{name}" for name in evaluate.command.commands}

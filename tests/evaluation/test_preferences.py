@@ -159,3 +159,51 @@ def test_training_has_the_settings_of_the_paper() -> None:
         "sync_ref_model": True, "ref_model_mixup_alpha": 0.6, "ref_model_sync_steps": 512,
     }  # fmt: skip
     assert {name: found[name] for name in wanted} == wanted
+
+
+def tiny_model(folder: Path) -> None:
+    """A random language model of 8 dimensions over words, with a chat template."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+    words = ["<unk>", "<end>", "Ada", "founded", "Orbis", "in", "Ulm", "note", "user", "assistant"]
+    tokenizer = Tokenizer(models.WordLevel({w: n for n, w in enumerate(words)}, "<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="<unk>", eos_token="<end>", pad_token="<end>"
+    )
+    fast.chat_template = "{% for m in messages %}{{ m.role }} {{ m.content }} <end> {% endfor %}"
+    fast.save_pretrained(folder)
+    config = GPT2Config(
+        vocab_size=len(words), n_embd=8, n_layer=1, n_head=1, n_positions=64,
+        bos_token_id=1, eos_token_id=1, pad_token_id=1,
+    )  # fmt: skip
+    GPT2LMHeadModel(config).save_pretrained(folder)
+
+
+def test_two_steps_of_training_change_a_tiny_model(tmp_path: Path) -> None:
+    pytest.importorskip("trl", reason="optional: trl is not installed")
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(0)
+    tiny_model(tmp_path / "tiny")
+    line = {
+        "prompt": [{"role": "user", "content": "note Ada"}],
+        "chosen": [{"role": "assistant", "content": "Ada founded Orbis in Ulm"}],
+        "rejected": [{"role": "assistant", "content": "Ada in Orbis"}],
+    }
+    (tmp_path / "p.jsonl").write_text(f"{json.dumps(line)}\n" * 8)
+    trainer().main(
+        [
+            *("--preferences", str(tmp_path / "p.jsonl"), "--model", str(tmp_path / "tiny")),
+            *("--output", str(tmp_path / "tuned"), "--steps", "2", "--max-length", "64"),
+            *("--learning-rate", "0.01"),
+        ]
+    )
+    before, after = (
+        AutoModelForCausalLM.from_pretrained(tmp_path / name).state_dict()
+        for name in ("tiny", "tuned")
+    )
+    assert before.keys() == after.keys()
+    assert any(not torch.equal(before[name], after[name]) for name in before)
