@@ -15,6 +15,7 @@ from sarag_rdf.kg.registry import EXTRACTORS, REASONERS, RETRIEVERS
 PACKAGE = Path(sarag_rdf.__file__).parent
 
 VALUES = {
+    "notebook",
     "types",
     "errors",
     "redaction",
@@ -41,14 +42,15 @@ STEPS = BASE | {"graph", "network", "ontology"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     # values and vocabulary
-    "types": set(),
+    "notebook": set(),
+    "types": {"notebook"},
     "vocab": set(),
     "json_schema": set(),
     "sentences": set(),
     "arrays": set(),
     "redaction": set(),
     "errors": {"redaction"},
-    "ports": {"types"},
+    "ports": {"types", "errors", "notebook"},
     "options": {"errors"},
     "iris": {"errors", "redaction"},
     "terms": {"errors", "ports"},

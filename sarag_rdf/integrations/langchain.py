@@ -49,12 +49,20 @@ class SaragRetriever(BaseRetriever):
     """Further options of the retriever."""
 
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002
+        **options: Any,
     ) -> list[Document]:
         return self._documents(query, options)
 
     async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,  # noqa: ARG002
+        **options: Any,
     ) -> list[Document]:
         return await asyncio.to_thread(self._documents, query, options)
 
