@@ -12,8 +12,8 @@ from sarag_rdf.vocab import PREFIXES
 if TYPE_CHECKING:
     import rdflib
 
-_CHANGES = ("add", "addN", "remove", "update", "add_graph", "remove_graph", "gc", "destroy")
-"""Methods of a store of rdflib that change it."""
+_CHANGES = ("add", "addN", "remove", "update", "remove_graph", "destroy")
+"""Methods of a store of rdflib that change it; `add_graph` is called for reading, too."""
 
 
 def read_only_dataset(store: GraphStore) -> rdflib.Dataset:
@@ -39,7 +39,9 @@ def read_only_dataset(store: GraphStore) -> rdflib.Dataset:
             "this data set is read-only: change the graph with the methods of KnowledgeGraph"
         )
 
-    read_only = type("ReadOnlyStore", (OxrdflibStore,), dict.fromkeys(_CHANGES, refuse))
+    methods: dict[str, Any] = dict.fromkeys(_CHANGES, refuse)
+    methods["add_graph"] = lambda _, graph: None  # noqa: ARG005
+    read_only = type("ReadOnlyStore", (OxrdflibStore,), methods)
     dataset = rdflib.Dataset(store=read_only(store=store.inner), default_union=True)
     for prefix, namespace in PREFIXES.items():
         dataset.bind(prefix, namespace)

@@ -106,7 +106,7 @@ def test_queries_know_the_prefixes_of_the_command_line(kg: KnowledgeGraph) -> No
         kg.query("ASK { ?e a x:Entity }")
     with pytest.raises(QueryError):
         kg.query("ASK { ?e a sarag:Entity }", prefixes=False)
-    with pytest.raises(QueryError, match="at 1:19"):
+    with pytest.raises(QueryError, match="at 1:25"):
         kg.query("ASK { ?e a sarag: skos }")
     assert kg.explain_query("ASK { ?e a sarag:Entity }").undeclared == ()
     assert kg.prologue("ASK { ?e a skos:Concept }").startswith("PREFIX skos: <http")
@@ -136,7 +136,7 @@ def test_rdflib_reads_the_same_store(kg: KnowledgeGraph) -> None:
     triple = (ada, rdflib.RDF.type, rdflib.OWL.Thing)
     for change in (
         lambda: dataset.add(triple),
-        lambda: dataset.remove((None, None, None)),
+        lambda: dataset.remove(triple),
         lambda: dataset.update("CLEAR ALL"),
         lambda: dataset.parse(data="<urn:a> <urn:b> <urn:c> .", format="turtle"),
     ):
