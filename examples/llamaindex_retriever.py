@@ -7,7 +7,7 @@ Run it with ``python examples/llamaindex_retriever.py`` after ``pip install
 
 from __future__ import annotations
 
-from llama_index.core.postprocessor import SimilarityPostprocessor
+from llama_index.core.schema import MetadataMode
 
 import sarag_rdf
 from sarag_rdf import Source
@@ -24,11 +24,10 @@ QUESTION = "On which river lies the birthplace of Marie Curie?"
 def main() -> None:
     with sarag_rdf.open(None, endpoint=None) as kg:  # None: in memory; or a folder
         kg.index(TEXTS)
-        nodes = SaragRetriever(kg, k=2).retrieve(QUESTION)
-        best = SimilarityPostprocessor(similarity_cutoff=0.5).postprocess_nodes(nodes)
-        for node in best:
+        for node in SaragRetriever(kg, k=2).retrieve(QUESTION):
             print(f"{node.metadata['rank']}. {node.metadata['title']} ({node.score:.2f})")
             print(f"   why: {node.metadata['why']}")
+            print(f"   a model reads: {node.node.get_content(MetadataMode.LLM)!r}")
 
 
 if __name__ == "__main__":
