@@ -467,6 +467,7 @@ class Section:
     heading: str
     excerpts: Mapping[str, Excerpt]
     relationships: tuple[str, ...] = ()
+    descriptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,6 +491,7 @@ class Context:
         """All texts of the context, which are data and not instructions."""
         for section in self.sections:
             yield from (excerpt.titled_text for excerpt in section.excerpts.values())
+            yield from section.descriptions
             yield from section.relationships
 
 

@@ -44,7 +44,9 @@ def export_wikibase(
     wikibase.write_wikibase(export, format_, output, chosen)
 
 
-def describe(session: Session, dumps: Sequence[str], endpoint: str, **description: str | None) -> bytes:
+def describe(
+    session: Session, dumps: Sequence[str], endpoint: str, **description: str | None
+) -> bytes:
     """VoID, DCAT and PROV of the data set as Turtle; see `KnowledgeGraph.describe`."""
     files = list(map(void.dump_of, dumps))
     if description:

@@ -16,7 +16,8 @@ from sarag_rdf.wikibase.rdf import Flavor
 class RetrieverKeywords(TypedDict, total=False):
     """Options of retrievers: ``sarag strategies`` says which has which, with ranges and defaults.
 
-    `limit` is the maximum number of documents; `preset` names a set of values.
+    `limit` is the maximum number of documents; `preset` names a set of values. A float stands for
+    an int where another retriever has that.
     """
 
     limit: int | None
@@ -27,6 +28,7 @@ class RetrieverKeywords(TypedDict, total=False):
     decay: float
     gain: float
     explain: bool
+    keywords: float
     tau_a: float
     tau_d: float
     tau_r: float
@@ -34,8 +36,8 @@ class RetrieverKeywords(TypedDict, total=False):
     damping: float
     weight: float
     synonyms: float
-    entities: int
-    texts: int
+    entities: float
+    texts: float
     inverse: bool
 
 

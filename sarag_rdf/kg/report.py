@@ -162,7 +162,7 @@ def answer_to_dict(answer: Answer) -> dict[str, Any]:
 
 
 def context_to_dict(context: Context) -> dict[str, Any]:
-    """What a model was given: sections with their excerpts and relationships."""
+    """What a model was given: sections with excerpts, descriptions, relationships."""
     return {
         "builder": context.builder,
         "tokens": context.tokens,
@@ -173,6 +173,7 @@ def context_to_dict(context: Context) -> dict[str, Any]:
                     {"label": label, "text": excerpt.text, **asdict(excerpt.citation)}
                     for label, excerpt in section.excerpts.items()
                 ],
+                "descriptions": list(section.descriptions),
                 "relationships": list(section.relationships),
             }
             for section in context.sections

@@ -27,10 +27,12 @@ from sarag_rdf.serve.jobs import (
     ReadGraphJob,
     ReadJob,
     RequestError,
+    ResourceJob,
     UpdateJob,
     WriteGraphJob,
 )
 from sarag_rdf.serve.read import graph_exists, read_graph, run_query
+from sarag_rdf.serve.resource import run_resource_job
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import StoreSnapshot, fingerprint
 from sarag_rdf.serve.spool import Spool
@@ -161,6 +163,8 @@ def _read(
     folder: Path,
 ) -> JobReply:
     readable = snapshot.accessible(graphs)
+    if isinstance(job, ResourceJob):
+        return run_resource_job(snapshot, job, readable)
     with Spool(folder) as spool:
         if isinstance(job, QueryJob):
             return run_query(snapshot, job, settings, spool, readable)

@@ -37,6 +37,7 @@ MOST = {
     "kg-infused": 7,
     "deepnote": 11,
     "sparql-typed": 3,
+    "self-rag": 6,
 }
 """Calls at most."""
 TEXTS = {f"{BASE}source/{source.key}": source.text for source in SOURCES}
@@ -128,6 +129,25 @@ def test_a_model_that_never_finds_anything_is_called_most(reasoner: str) -> None
     assert len(llm.names) == MOST[reasoner]
 
 
+@pytest.mark.parametrize(
+    ("reasoner", "most"), [("cot:preset=paper", 4), ("decompose:preset=paper:most=9", 11)]
+)
+@pytest.mark.parametrize("yes", [False, True])
+@pytest.mark.parametrize("context", ["whole:preset=paper", "graph-walk:preset=paper"])
+def test_account_of_the_systems_of_the_papers(
+    reasoner: str, most: int, yes: bool, context: str
+) -> None:
+    llm = Obliging(yes=yes)
+    with graph_of(*SOURCES, llm=llm) as kg:
+        answer = kg.ask(QUESTION, reasoner=reasoner, context=context)
+    check(answer)
+    calls = [stage.name for stage in answer.trace if stage.kind == "call"]
+    assert calls == llm.names
+    assert 1 <= len(calls) <= most
+    assert len(calls) == most or yes
+    assert calls[-1] == ("cot" if yes and "cot" in reasoner else "answer")
+
+
 @EACH
 def test_instructions_in_documents_stay_between_the_lines(reasoner: str) -> None:
     llm = Obliging(yes=reasoner == "self-ask")
@@ -157,6 +177,7 @@ SMALL = {
     "cot": "cot:steps=2:max_tokens=250",
     "decompose": "decompose:most=1:brief=true",
     "self-ask": "self-ask:steps=1:max_tokens=150",
+    "self-rag": "self-rag:passages=2:max_tokens=100",
     "deepnote": "deepnote:steps=1:passages=1:max_tokens=100",
     "kg-infused": "kg-infused:rounds=1:seeds=1:expansion=false:max_tokens=100",
 }

@@ -86,7 +86,9 @@ def test_an_answer_has_sources_citations_and_usage(client: openai.OpenAI) -> Non
     text = choice.message.content
     assert text is not None
     assert text.startswith("Danube\n\nSources:\n1. ")
-    [annotation] = choice.message.annotations or ()
+    annotations = choice.message.annotations
+    assert annotations is not None
+    [annotation] = annotations
     cited = annotation.url_citation
     assert text[cited.start_index : cited.end_index].startswith(f"1. {cited.title} (")
     [citation] = done.model_extra["sarag"]["citations"]  # type: ignore[index]
