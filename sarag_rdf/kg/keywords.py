@@ -37,7 +37,7 @@ class RetrieverKeywords(TypedDict, total=False):
     weight: float
     synonyms: float
     entities: float
-    texts: float
+    texts: int
     inverse: bool
 
 
