@@ -14,6 +14,7 @@ from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS
 from sarag_rdf.options import MAX_TOKENS, Option, declared_options
 from sarag_rdf.serve.graph_store import PATH
 from sarag_rdf.serve.http import RDF_TYPES, RESULT_TYPES
+from sarag_rdf.serve.openapi_v1 import OPENAI_ERROR, openai_paths
 from sarag_rdf.serve.questions import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
@@ -94,9 +95,10 @@ def _document(url: str) -> Json:
             "/{path}": {"get": _resource_by_path()},
             "/search": _question_operations("search"),
             "/ask": _question_operations("ask"),
-            "/v1/models": {"get": _models()},
-            "/v1/models/{name}": {"get": _models(one=True)},
-            "/v1/chat/completions": {"post": _chat_completions()},
+            **openai_paths(
+                _strategy_schema(REASONERS, "single"),
+                {**question_parameters("ask"), "weights": _WEIGHTS_IN_BODY},
+            ),
             "/metrics": {
                 "get": {
                     "operationId": "metrics",
@@ -520,68 +522,6 @@ def option_schema(option: Option) -> Json:
     return schema | ({"enum": list(option.choices)} if option.choices else {})
 
 
-# ------------------------------------------------------------ OpenAI-compatible interface
-
-
-def _models(*, one: bool = False) -> Json:
-    name = {
-        "name": "name",
-        "in": "path",
-        "required": True,
-        "description": "Name of a reasoner.",
-        "schema": {"type": "string", "enum": list(REASONERS)},
-    }
-    models = _content(["application/json"], _OBJECT)
-    return {
-        "operationId": "model" if one else "models",
-        "description": "One reasoner as a model of OpenAI's API."
-        if one
-        else "The reasoners as models of OpenAI's API; 404 without a model endpoint.",
-        "parameters": [name] if one else [],
-        "responses": _responses({200: {"description": "The result.", "content": models}}, "O404"),
-    }
-
-
-def _chat_completions() -> Json:
-    message = _object("role content", {"role": _TEXT, "content": {}})
-    options = {
-        key: {name: value for name, value in schema.items() if name != "description"}
-        for key, schema in question_parameters("ask").items()
-        if key not in ("q", "reasoner")
-    }
-    schema = _object(
-        "model messages",
-        {
-            "model": _strategy_schema(REASONERS, "single"),
-            "messages": {"type": "array", "items": message, "minItems": 1},
-            "stream": {"type": "boolean", "default": False},
-            "stream_options": _object("", {"include_usage": {"type": "boolean"}}),
-            "sarag": {
-                "type": "object",
-                "description": "Further parameters of /ask.",
-                "properties": {**options, "weights": _WEIGHTS_IN_BODY},
-                "additionalProperties": False,
-            },
-        },
-    )
-    return {
-        "operationId": "chatCompletions",
-        "description": "Answers the last message of the user as OpenAI's chat completions do, "
-        "with the citations as annotations; other parameters of OpenAI are ignored.",
-        "requestBody": {"required": True, "content": _content(["application/json"], schema)},
-        "responses": _responses(
-            {
-                200: {
-                    "description": "The answer, or its chunks as server-sent events.",
-                    "content": _content(["application/json"], _OBJECT)
-                    | _content(["text/event-stream"]),
-                }
-            },
-            "O400 O401 O403 O404 O408 O409 O413 O429 O500 O502 O503 O504",
-        ),
-    }
-
-
 # --------------------------------------------------------------------------- Components
 
 
@@ -698,18 +638,5 @@ _SCHEMAS: Json = {
             )
         },
     ),
-    "OpenAIError": _object(
-        "error",
-        {
-            "error": _object(
-                "message type",
-                {
-                    "message": _TEXT,
-                    "type": _TEXT,
-                    "param": {"type": "null"},
-                    "code": {"type": ["string", "null"]},
-                },
-            )
-        },
-    ),
+    "OpenAIError": OPENAI_ERROR,
 }
