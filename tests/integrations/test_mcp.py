@@ -107,7 +107,7 @@ def test_a_search_and_its_explanation(folder: Path) -> None:
         first = found["passages"][0]
         assert (first["title"], first["begin"]) == ("Boris", 0)
         assert first["end"] == len(first["text"])
-        assert found["passages"][1]["why"] == "document Ada (similar to the question)"
+        assert all("(similar to the question)" in each["why"] for each in found["passages"])
         explained = await ask("explain", question=QUESTION, limit=2)
         assert [p["iri"] for p in explained["passages"]] == [p["iri"] for p in found["passages"]]
         passage = explained["passages"][0]
