@@ -26,7 +26,7 @@ PYTEST = $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 unexport PYTHONDONTWRITEBYTECODE
 test test-slow fuzz soak: export OMP_NUM_THREADS = 1
 
-.PHONY: demo test test-slow fuzz soak check lint format types docs clean
+.PHONY: demo test test-slow fuzz soak check lint format types docs image clean
 
 demo: $(VENV)/.ready
 	$(PY) examples/demo.py
@@ -56,6 +56,11 @@ types: $(VENV)/.ready-dev
 format: $(VENV)/.ready-dev
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
+
+# the container image "sarag", with its models; CONTAINER=podman builds it without Docker
+CONTAINER ?= docker
+image:
+	$(CONTAINER) build --tag sarag .
 
 docs: $(DOCS)/.ready
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/python -m mkdocs build --quiet --clean

@@ -6,13 +6,17 @@ Fakes in tests implement the same Protocols and pass the same contract tests.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
+from sarag_rdf.errors import MissingDependencyError
+from sarag_rdf.notebook import SHOWN, more, table_html
 from sarag_rdf.types import (
     Answer,
     Context,
@@ -24,6 +28,9 @@ from sarag_rdf.types import (
     Retrieved,
     Usage,
 )
+
+if TYPE_CHECKING:
+    import pandas
 
 Vector = NDArray[np.float32]
 """Shape (d,), unit length."""
@@ -61,12 +68,71 @@ class Table:
     variables: tuple[str, ...]
     rows: list[tuple[Any, ...]]
 
+    def __repr__(self) -> str:
+        return f"<Table of {len(self.rows)} rows: {', '.join(self.variables)}>"
+
+    def _repr_html_(self) -> str:
+        rows = ([_text(term) for term in row] for row in self.rows[:SHOWN])
+        return table_html(self.variables, rows, more(len(self.rows) - SHOWN))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a data frame: numbers, truth values and times as such, other terms as text.
+
+        An unbound variable is None. Raises `MissingDependencyError` without pandas.
+        """
+        try:
+            import pandas
+        except ModuleNotFoundError as error:
+            raise MissingDependencyError(
+                "pandas is not installed: pip install 'sarag-rdf[pandas]'"
+            ) from error
+        rows = [[_value(term) for term in row] for row in self.rows]
+        return pandas.DataFrame(rows, columns=list(self.variables))
+
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_INTEGERS = ("integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger")
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    **{_XSD + name: int for name in _INTEGERS},
+    **{_XSD + name: float for name in ("decimal", "double", "float")},
+    _XSD + "boolean": lambda text: text in ("true", "1"),
+    _XSD + "dateTime": datetime.fromisoformat,
+    _XSD + "date": date.fromisoformat,
+}
+
+
+def _text(term: Any) -> str:
+    return "" if term is None else str(getattr(term, "value", term))
+
+
+def _value(term: Any) -> Any:
+    """A term as a value of Python; a literal that cannot be read is text."""
+    if term is None:
+        return None
+    datatype = getattr(term, "datatype", None)
+    read = _READERS.get(datatype.value) if datatype is not None else None
+    if read is not None:
+        with suppress(ValueError):
+            return read(term.value)
+    return _text(term)
+
 
 @dataclass(frozen=True, slots=True)
 class Triples:
     """A CONSTRUCT or DESCRIBE result."""
 
     triples: list[Triple]
+
+    def __repr__(self) -> str:
+        return f"<Triples: {len(self.triples)}>"
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (_text(each.subject), _text(each.predicate), _text(each.object))
+            for each in self.triples[:SHOWN]
+        )
+        note = more(len(self.triples) - SHOWN)
+        return table_html(("subject", "predicate", "object"), rows, note)
 
 
 class GraphStore(Protocol):

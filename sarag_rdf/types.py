@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
+from sarag_rdf.notebook import SHOWN, more, table_html
+
 EntityType = Literal["person", "organization", "geopolitical", "time", "misc"]
 """The four types of the SA-RAG paper (appendix B: PERSON, ORGANIZATION, GPE, MISC), and dates."""
 
@@ -19,6 +21,20 @@ ENTITY_TYPES: tuple[EntityType, ...] = ("person", "organization", "geopolitical"
 NodeType = Literal["document", "entity"]
 EdgeKindName = Literal["describes", "about", "related_to", "same_as"]
 """The kinds of edges that activation spreads over (`sarag_rdf.network.kinds`)."""
+
+
+_FIRST = 5
+"""Documents that are named in a short form."""
+_MOST = 80
+"""Characters of a text in a short form."""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"
+
+
+def _shown(document: Document) -> str:
+    return _cut(document.title or document.iri)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +220,10 @@ class Subgraph:
     hops: Mapping[str, int]
     links: tuple[Link, ...]
 
+    def __repr__(self) -> str:
+        sizes = f"{len(self.seeds)} seeds, {len(self.hops)} entities, {len(self.links)} links"
+        return f"<Subgraph of {sizes}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -289,6 +309,9 @@ class RankedDocument:
     parts: Mapping[str, float] = field(default_factory=dict)
     arrivals: tuple[Arrival, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<RankedDocument {self.rank}. {_shown(self.document)} (score {self.score:.3f})>"
+
 
 @dataclass(frozen=True, slots=True)
 class PathAnswer:
@@ -339,6 +362,23 @@ class Retrieved:
     calibration: Mapping[str, float] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     paths: tuple[RelationPath, ...] = ()
+
+    def __repr__(self) -> str:
+        first = ", ".join(f"{d.rank}. {_shown(d.document)}" for d in self.documents[:_FIRST])
+        after = ", ..." if len(self.documents) > _FIRST else ""
+        return (
+            f"<Retrieved by {self.retriever} for {_cut(self.query.text)!r}: "
+            f"{len(self.documents)} documents{': ' if first else ''}{first}{after}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = (
+            (d.rank, d.document.title, f"{d.score:.3f}", d.document.text)
+            for d in self.documents[:SHOWN]
+        )
+        return table_html(
+            ("rank", "title", "score", "text"), rows, more(len(self.documents) - SHOWN)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -528,6 +568,16 @@ class Answer:
     trace: tuple[Stage, ...] = ()
     activations: tuple[Activation, ...] = ()
     model: str = ""
+
+    def __repr__(self) -> str:
+        text = f": {_cut(self.text)!r}" if self.text else ""
+        return f"<Answer {self.outcome}{text}, {len(self.citations)} citations>"
+
+    def _repr_html_(self) -> str:
+        if self.outcome == "evidence":
+            return self.retrieved._repr_html_()
+        rows = ((c.title, c.source, f"{c.begin}-{c.end}") for c in self.citations)
+        return table_html((f"{self.outcome}: {self.text}", "source", "offsets"), rows)
 
 
 # Schemas as graphs use them

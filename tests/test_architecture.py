@@ -15,6 +15,7 @@ from sarag_rdf.kg.registry import EXTRACTORS, REASONERS, RETRIEVERS
 PACKAGE = Path(sarag_rdf.__file__).parent
 
 VALUES = {
+    "notebook",
     "types",
     "errors",
     "redaction",
@@ -41,14 +42,15 @@ STEPS = BASE | {"graph", "network", "ontology"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     # values and vocabulary
-    "types": set(),
+    "notebook": set(),
+    "types": {"notebook"},
     "vocab": set(),
     "json_schema": set(),
     "sentences": set(),
     "arrays": set(),
     "redaction": set(),
     "errors": {"redaction"},
-    "ports": {"types"},
+    "ports": {"types", "errors", "notebook"},
     "options": {"errors"},
     "iris": {"errors", "redaction"},
     "terms": {"errors", "ports"},
@@ -90,7 +92,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"retrieve", "context", "reason", "export", "wikibase", "link", "inspect"},
     "evaluation": STEPS | {"retrieve", "ontology", "extract", "rdf"},
     "serve": STEPS | {"kg", "rdf", "export", "index", "derive", "picture", "sarag_rdf"},
-    "cli": BASE | {"kg", "ontology", "serve", "evaluation", "picture", "rdf", "sarag_rdf"},
+    "integrations": BASE | {"kg", "serve", "sarag_rdf"},
+    "cli": BASE
+    | {"kg", "ontology", "serve", "evaluation", "picture", "rdf", "integrations", "sarag_rdf"},
     "sarag_rdf": BASE | {"kg", "retrieve"},
     "__main__": {"cli"},
 }
@@ -119,6 +123,11 @@ ONLY_IN: dict[str, set[str]] = {
     "uvicorn": {"serve"},
     "anyio": {"serve"},
     "SPARQLWrapper": {"rdf"},
+    "mcp": {"integrations"},
+    "langchain_core": {"integrations"},
+    "llama_index": {"integrations"},
+    "pandas": {"ports"},
+    "oxrdflib": {"kg"},
 }
 """Third-party packages, and the parts of the library that alone may import them."""
 

@@ -41,6 +41,7 @@ COMMANDS = {
     "split": "declare that names refer to different entities",
     "retype": "decide the class of an entity",
     "serve": "serve a SPARQL endpoint, search and answers over HTTP",
+    "mcp": "offer a graph to agents over the Model Context Protocol",
     "token": "make a token for a server",
     "validate": "validate the graph against its SHACL shapes",
     "fsck": "check the consistency of a graph, and repair it",

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.cli.verbosity import is_quiet, note
-from sarag_rdf.kg.report import key_sentences_of, names_of, source_name
+from sarag_rdf.kg.report import key_sentences_of, names_of, path_in_words, source_name
 from sarag_rdf.picture.geometry import clean
 from sarag_rdf.ports import Advance, Progress, Table
 from sarag_rdf.rdf.results import plain_text
@@ -152,42 +152,11 @@ def _show_brief(retrieved: Retrieved, names: dict[str, str]) -> None:
             f"{click.style(source, dim=True)}"
         )
         _lines(sentence, "     ", _SNIPPET)
-        _lines(f"why: {_why(ranked, retrieved, names)}", "     ", 2 * _SNIPPET)
+        _lines(f"why: {path_in_words(ranked, retrieved, names)}", "     ", 2 * _SNIPPET)
 
 
 def _score(ranked: RankedDocument) -> str:
     return f"{ranked.score:.{3 if abs(ranked.score) >= 0.1 else 5}f}"
-
-
-def _why(ranked: RankedDocument, retrieved: Retrieved, names: dict[str, str]) -> str:
-    """The path of activation in words, or else what the document has in common with the question.
-
-    A relationship is given as its sentence, which names the entity that it leads to.
-    """
-    if not ranked.entity:
-        alike = f"similarity {ranked.similarity:.2f} to the question"
-        if retrieved.entities:
-            return f"{alike}, no activation"
-        if retrieved.retriever == "bm25":
-            return "words in common with the question"
-        return alike
-    start = ranked.chain[0].origin if ranked.chain else ranked.entity
-    seed = next(s for s in retrieved.seeds if s.node == start)
-    if seed.text == seed.node:
-        places = [f"document {_name(seed.name)} (similar to the question)"]
-    elif seed.text:
-        places = [f"{_name(seed.name)} (its description is similar to the question)"]
-    else:
-        places = [f"{_name(seed.name)} (named in the question)"]
-    for step in ranked.chain:
-        target = names.get(step.target, step.target)
-        if step.kind == "related_to":
-            places.append(f'"{names.get(step.relationship, step.relationship)}"')
-        elif step.target_type == "entity":
-            places.append(target)
-        elif step.target != ranked.document.iri:
-            places.append(f"document {target}")
-    return " -> ".join(places)
 
 
 def show_entities(retrieved: Retrieved) -> None:

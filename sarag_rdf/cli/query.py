@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.cli.options import kg_option, open_graph, query_over_option, sparql_options
-from sarag_rdf.errors import QueryError, UsageError, one_line
+from sarag_rdf.errors import UsageError, one_line
 from sarag_rdf.ports import Triples
 from sarag_rdf.rdf.results import RESULT_FORMATS, serialize_results
 
@@ -60,16 +59,11 @@ def command(sparql: str | None, file: Path | None, **options: Any) -> int:
     predeclared, and those that the ontologies of the graph declare.
     """
     text = _read_query(sparql, file)
-    prologue = ""
-    try:
-        with open_graph(options) as kg:
-            if not options["no_prefixes"]:
-                prologue = prologue_of(kg)
-            if options["explain"]:
-                return _explain(kg.explain_query(prologue + text), options)
-            result = kg.query(prologue + text, allow_service=options["allow_service"])
-    except QueryError as error:
-        raise QueryError(_correct_column(str(error), len(prologue))) from error
+    with open_graph(options) as kg:
+        prefixes = not options["no_prefixes"]
+        if options["explain"]:
+            return _explain(kg.explain_query(text, prefixes=prefixes), options)
+        result = kg.query(text, allow_service=options["allow_service"], prefixes=prefixes)
     format_ = options["format_"] or ("turtle" if isinstance(result, Triples) else "table")
     if format_ == "table" and not isinstance(result, Triples):
         from sarag_rdf.cli.output import show_table
@@ -144,13 +138,5 @@ def _read_query(sparql: str | None, file: Path | None) -> str:
 
 
 def prologue_of(kg: KnowledgeGraph) -> str:
-    """Declarations of the default prefixes, to be prepended to the first line of a query."""
-    from sarag_rdf.vocab import PREFIXES
-
-    prefixes = {**kg.ontologies.prefixes(), **PREFIXES}
-    return "".join(f"PREFIX {name}: <{iri}> " for name, iri in prefixes.items())
-
-
-def _correct_column(message: str, width: int) -> str:
-    """Subtract the width of the prologue from columns of the first line in an error message."""
-    return re.sub(r"\bat 1:(\d+)", lambda m: f"at 1:{max(1, int(m.group(1)) - width)}", message)
+    """Declarations of all prefixes that queries know, to be prepended to a query."""
+    return "".join(f"PREFIX {name}: <{iri}> " for name, iri in kg.prefixes().items())

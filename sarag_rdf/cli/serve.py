@@ -156,7 +156,7 @@ def command(**options: Any) -> int:
         writable=options["writable"],
     )
     settings = ServeSettings(
-        folder=_folder(options["kg"]),
+        folder=folder_of(options["kg"]),
         host=options["host"],
         port=options["port"],
         timeout=options["timeout"],
@@ -176,17 +176,18 @@ def command(**options: Any) -> int:
         allow_load=options["allow_load"],
         cors=options["cors"],
         public_url=checked_public_url(options["public_url"]),
+        has_model=endpoint_of(options) is not None,
     )
     if not is_quiet():
         logging.getLogger("sarag_rdf.serve").setLevel(logging.INFO)
-    open_graph = _graph_opener(settings, options)
+    open_graph = graph_opener(settings, options)
     with suppress(KeyboardInterrupt):
-        serve(settings, open_graph, lambda url: _announce(url, settings.public_url))
+        serve(settings, open_graph, lambda url: _announce(url, settings))
     note("stopped")
     return 0
 
 
-def _graph_opener(settings: ServeSettings, options: dict[str, Any]) -> Callable[[], KnowledgeGraph]:
+def graph_opener(settings: ServeSettings, options: dict[str, Any]) -> Callable[[], KnowledgeGraph]:
     """A picklable function that opens the graph, in this process or a worker."""
     return partial(
         sarag_rdf.open,
@@ -199,7 +200,7 @@ def _graph_opener(settings: ServeSettings, options: dict[str, Any]) -> Callable[
     )
 
 
-def _folder(location: str | Path) -> Path:
+def folder_of(location: str | Path) -> Path:
     """The folder of --kg; raises `UsageError` for the URL of an endpoint."""
     if isinstance(location, str):
         SparqlEndpoint(location)
@@ -207,14 +208,16 @@ def _folder(location: str | Path) -> Path:
     return location.expanduser()
 
 
-def _announce(local: str, public: str) -> None:
+def _announce(local: str, settings: ServeSettings) -> None:
     """Print the URLs of the server."""
-    url = public or local
-    if public:
+    url = settings.public_url or local
+    if settings.public_url:
         click.echo(f"Listening on    {local}/")
     click.echo(f"SPARQL editor   {url}/")
     click.echo(f"SPARQL endpoint {url}/sparql")
     click.echo(f"Graph store     {url}/rdf-graph-store")
     click.echo(f"Search, answers {url}/search?q=...  {url}/ask?q=...")
+    if settings.has_model:
+        click.echo(f"OpenAI clients  {url}/v1")
     click.echo(f"Description     {url}/docs  {url}/openapi.json")
     sys.stdout.flush()

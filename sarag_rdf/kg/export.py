@@ -44,7 +44,9 @@ def export_wikibase(
     wikibase.write_wikibase(export, format_, output, chosen)
 
 
-def describe(session: Session, dumps: Sequence[str], endpoint: str, **description: str) -> bytes:
+def describe(
+    session: Session, dumps: Sequence[str], endpoint: str, **description: str | None
+) -> bytes:
     """VoID, DCAT and PROV of the data set as Turtle; see `KnowledgeGraph.describe`."""
     files = list(map(void.dump_of, dumps))
     if description:
@@ -53,7 +55,7 @@ def describe(session: Session, dumps: Sequence[str], endpoint: str, **descriptio
         return void.describe(snapshot.reader, files, endpoint)
 
 
-def set_description(session: Session, **description: str) -> None:
+def set_description(session: Session, **description: str | None) -> None:
     """Store properties of the data set, such as its title, in the graph."""
     with session.write(create=False) as reader:
         void.write_dataset_metadata(reader, void.DatasetMetadata(**description))

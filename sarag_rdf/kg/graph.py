@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self, Unpack
 
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import EmptyGraphError
@@ -22,14 +22,35 @@ from sarag_rdf.inspect.fsck import FsckReport, stats
 from sarag_rdf.inspect.validate import validate
 from sarag_rdf.kg import export, fsck, imports, indexing, registry
 from sarag_rdf.kg.entailment import Entailment
+from sarag_rdf.kg.entities import (
+    MAX_NODES,
+    MAX_STATEMENTS,
+    EntityDescription,
+    Neighbourhood,
+    describe_entity,
+    neighbourhood,
+    part_to_networkx,
+    to_networkx,
+)
 from sarag_rdf.kg.identity import Identity
+from sarag_rdf.kg.keywords import (
+    DescriptionKeywords,
+    ExportKeywords,
+    ImportKeywords,
+    ReadingKeywords,
+    RetrieverKeywords,
+    UpdateKeywords,
+    WikibaseKeywords,
+)
 from sarag_rdf.kg.links import Links
 from sarag_rdf.kg.ontology import Ontologies, extractor_of
 from sarag_rdf.kg.phrases import Phrases
 from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_statements
-from sarag_rdf.kg.query import QueryExplanation, explain_query, run_query
+from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, run_query
+from sarag_rdf.kg.rdflib import read_only_dataset
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
+from sarag_rdf.notebook import graph_html
 from sarag_rdf.ontology.read import common_schema
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import Options
@@ -50,6 +71,11 @@ from sarag_rdf.rdf.shacl.engines import Engine as ShaclEngine
 from sarag_rdf.rdf.shacl.report import ValidationReport
 from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.types import Answer, Retrieved
+from sarag_rdf.vocab import PREFIXES
+
+if TYPE_CHECKING:
+    import rdflib
+    from networkx import MultiDiGraph
 
 
 class KnowledgeGraph:
@@ -67,6 +93,14 @@ class KnowledgeGraph:
         self.ontologies = Ontologies(self.session)
         self.phrases = Phrases(self.session)
         self.entailment = Entailment(self.session)
+
+    def __repr__(self) -> str:
+        return f"<KnowledgeGraph {self.session.location}>"
+
+    def _repr_html_(self) -> str:
+        with self.session.read(missing_ok=True) as snapshot:
+            counts = {} if snapshot.reader.over is not None else stats(snapshot.own)
+        return graph_html(repr(self), counts)
 
     def __enter__(self) -> Self:
         return self
@@ -101,7 +135,7 @@ class KnowledgeGraph:
         words: int = indexing.WORDS,
         overlap: int = indexing.OVERLAP,
         progress: Progress = silent,
-        **reading: Any,
+        **reading: Unpack[ReadingKeywords],
     ) -> IndexReport:
         """Index files, folders, or `Source` values; sources that the graph holds are left alone.
 
@@ -121,7 +155,7 @@ class KnowledgeGraph:
         extractor: str | Extractor = "spacy",
         words: int = indexing.WORDS,
         overlap: int = indexing.OVERLAP,
-        **reading: Any,
+        **reading: Unpack[ReadingKeywords],
     ) -> Plan:
         """What `index` would do; nothing is written and no model is called."""
         make = indexing.new_sources(inputs, words=words, overlap=overlap, **reading)
@@ -133,7 +167,7 @@ class KnowledgeGraph:
         *,
         extractor: str | Extractor = "spacy",
         progress: Progress = silent,
-        **options: Any,
+        **options: Unpack[UpdateKeywords],
     ) -> IndexReport:
         """Index again the inputs that the graph holds and that have changed; add no others.
 
@@ -150,7 +184,7 @@ class KnowledgeGraph:
         inputs: Inputs | Iterable[Inputs],
         *,
         extractor: str | Extractor = "spacy",
-        **options: Any,
+        **options: Unpack[UpdateKeywords],
     ) -> Plan:
         """What `update` would do; its `refused` says why it would need `yes`."""
         make = indexing.changed_sources(inputs, **options)
@@ -162,7 +196,7 @@ class KnowledgeGraph:
         *,
         extractor: str | Extractor = "spacy",
         progress: Progress = silent,
-        **options: Any,
+        **options: Unpack[UpdateKeywords],
     ) -> IndexReport:
         """Make the sources that come from a folder match it: add, update, and last delete.
 
@@ -175,7 +209,11 @@ class KnowledgeGraph:
         return indexing.index(self.session, make, extractor, progress)
 
     def plan_sync(
-        self, folder: str | Path, *, extractor: str | Extractor = "spacy", **options: Any
+        self,
+        folder: str | Path,
+        *,
+        extractor: str | Extractor = "spacy",
+        **options: Unpack[UpdateKeywords],
     ) -> Plan:
         """What `sync` would do; its `refused` says why it would need `yes`."""
         return indexing.plan(self.session, indexing.folder_contents(folder, **options), extractor)
@@ -223,7 +261,7 @@ class KnowledgeGraph:
         *,
         embed: bool = True,
         progress: Progress = silent,
-        **options: Any,
+        **options: Unpack[ImportKeywords],
     ) -> ImportReport:
         """Import a file or URL as a read-only graph beside the documents.
 
@@ -232,9 +270,10 @@ class KnowledgeGraph:
         `ImportOptions`, with the path of a `mapping`. With `embed` the vectors are computed at
         once, else by the first search.
         """
-        if options.get("mapping") is not None:
-            options["mapping"] = MappingFile.read(Path(options["mapping"]))
-        order = ImportOptions(kind, **options)
+        given: dict[str, Any] = {**options}
+        if given.get("mapping") is not None:
+            given["mapping"] = MappingFile.read(Path(given["mapping"]))
+        order = ImportOptions(kind, **given)
         return imports.import_graph(self.session, str(where), order, progress, embed=embed)
 
     def suggest_mapping(self, where: str | Path) -> str:
@@ -293,7 +332,7 @@ class KnowledgeGraph:
         *,
         retriever: str | Options = "sarag",
         weights: Mapping[str, float] | None = None,
-        **options: Any,
+        **options: Unpack[RetrieverKeywords],
     ) -> Retrieved:
         """Retrieve documents and relationships.
 
@@ -307,7 +346,9 @@ class KnowledgeGraph:
         with self.session.read() as snapshot:
             return registry.make_retriever(retriever, snapshot.view, options).retrieve(query)
 
-    def retriever(self, retriever: str | Options, **options: Any) -> Retriever:
+    def retriever(
+        self, retriever: str | Options, **options: Unpack[RetrieverKeywords]
+    ) -> Retriever:
         """A retriever for many questions to the graph as it is now; see `search`."""
         with self.session.read() as snapshot:
             return registry.make_retriever(retriever, snapshot.view, options)
@@ -322,7 +363,7 @@ class KnowledgeGraph:
         budget: int | None = None,
         tokenizer: str | None = None,
         weights: Mapping[str, float] | None = None,
-        **options: Any,
+        **options: Unpack[RetrieverKeywords],
     ) -> Answer:
         """Answer from retrieved evidence; without a language model, return only the evidence.
 
@@ -349,7 +390,7 @@ class KnowledgeGraph:
         context: str | Options = "whole",
         budget: int | None = None,
         tokenizer: str | None = None,
-        **options: Any,
+        **options: Unpack[RetrieverKeywords],
     ) -> Gather:
         """Retrieval and context as one step, for many questions; see `ask`."""
         with self.session.read() as snapshot:
@@ -364,25 +405,88 @@ class KnowledgeGraph:
             return registry.make_reasoner(reasoner, gather, llm or self.llm(), snapshot.view)
 
     def query(
-        self, text: str, *, over: Sequence[str] = (), allow_service: bool = False
+        self,
+        text: str,
+        *,
+        over: Sequence[str] = (),
+        allow_service: bool = False,
+        prefixes: bool = True,
     ) -> Table | Triples | bool:
         """Run SPARQL over the parts in `over`, or over the data set that the query names.
 
         `over` names ``documents``, imported graphs, or ``all``; the default is the parts that the
         graph was opened with, or the documents. Their union is the default graph of the query;
-        GRAPH reaches every named graph. Raises `UsageError` for an unknown name.
+        GRAPH reaches every named graph. The prefixes of `prefixes` are declared, unless that is
+        turned off. Raises `UsageError` for an unknown name, `QueryError` for a query that does not
+        parse or uses SERVICE without `allow_service`.
         """
-        return run_query(self.session, text, over=over, allow_service=allow_service)
+        prologue = self.prologue(text) if prefixes else ""
+        return run_query(
+            self.session, text, over=over, allow_service=allow_service, prologue=prologue
+        )
 
-    def explain_query(self, text: str, *, over: Sequence[str] = ()) -> QueryExplanation:
+    def explain_query(
+        self, text: str, *, over: Sequence[str] = (), prefixes: bool = True
+    ) -> QueryExplanation:
         """What a query would read: graphs, patterns with their counts, terms that do not occur.
 
-        The query does not run, and no request is sent to the servers that it names. `over` is that
-        of `query`. Raises `QueryError` for a query that does not parse, other than for a prefix
-        without a declaration.
+        The query does not run, and no request is sent to the servers that it names. `over` and
+        `prefixes` are those of `query`. Raises `QueryError` for a query that does not parse, other
+        than for a prefix without a declaration.
         """
         known = self.ontologies.vocabulary()
-        return explain_query(self.session, text, over=over, known=known)
+        prologue = self.prologue(text) if prefixes else ""
+        return explain_query(self.session, text, over=over, known=known, prologue=prologue)
+
+    def prefixes(self) -> dict[str, str]:
+        """The prefixes that queries know: common ones, and those that the ontologies declare."""
+        return {**self.ontologies.prefixes(), **PREFIXES}
+
+    def prologue(self, text: str) -> str:
+        """Declarations of those `prefixes` that occur in a query, on one line before it."""
+        return prologue_for(text, self.ontologies.prefixes)
+
+    # Entities
+
+    def entity(self, name: str, *, limit: int = MAX_STATEMENTS) -> EntityDescription:
+        """What the graph says about the entity with this name or IRI.
+
+        At most `limit` statements are returned. Raises `UsageError` if no entity has the name, or
+        several have it.
+        """
+        with self.session.read() as snapshot:
+            return describe_entity(snapshot.searched, name, limit=limit)
+
+    def neighbours(self, *names: str, hops: int = 1, limit: int = MAX_NODES) -> Neighbourhood:
+        """The entities within `hops` of those with these names or IRIs, at most `limit`.
+
+        Raises `UsageError` as `entity` does, and for numbers out of range.
+        """
+        with self.session.read() as snapshot:
+            return neighbourhood(snapshot.searched, names, hops=hops, limit=limit)
+
+    # Other libraries
+
+    def to_networkx(self, *names: str, hops: int = 1, limit: int = MAX_NODES) -> MultiDiGraph:
+        """Entities and statements as a `networkx.MultiDiGraph`, whose keys are IRIs.
+
+        With names or IRIs of entities it is their neighbourhood (see `neighbours`), else the whole
+        graph. Nodes have ``name`` and ``type``, edges ``phrase``, ``predicate`` and ``text``.
+        """
+        if names:
+            return part_to_networkx(self.neighbours(*names, hops=hops, limit=limit))
+        with self.session.read() as snapshot:
+            return to_networkx(snapshot.searched)
+
+    def rdflib(self) -> rdflib.Dataset:
+        """The graph as it is now, as an `rdflib.Dataset` over the same store, without a copy.
+
+        Its default graph is the union of the named graphs. It is read-only, and valid until the
+        graph is closed or changed: then call this method again. Needs the extra ``rdflib``; raises
+        `MissingDependencyError` without it, `UsageError` for the graph of a SPARQL endpoint.
+        """
+        with self.session.read() as snapshot:
+            return read_only_dataset(snapshot.reader.store)
 
     # Models
 
@@ -402,7 +506,14 @@ class KnowledgeGraph:
 
     # Export and description
 
-    def export(self, format_: str, output: IO[bytes], *, rdf12: bool = False, **parts: Any) -> None:
+    def export(
+        self,
+        format_: str,
+        output: IO[bytes],
+        *,
+        rdf12: bool = False,
+        **parts: Unpack[ExportKeywords],
+    ) -> None:
         """Write the graph as turtle, trig, ntriples, nquads, jsonld or rdfxml.
 
         `parts` are those of `ExportParts`; by default, everything but imported graphs. With
@@ -418,7 +529,7 @@ class KnowledgeGraph:
         over: Sequence[str] = (DOCUMENTS,),
         typed: int = 0,
         table: Path | None = None,
-        **settings: Any,
+        **settings: Unpack[WikibaseKeywords],
     ) -> None:
         """Write the parts in `over` as wikibase, wikibase-json or quickstatements.
 
@@ -439,14 +550,19 @@ class KnowledgeGraph:
         with self.session.read() as snapshot:
             return activation_trig(found, snapshot.reader.minter)
 
-    def describe(self, dumps: Sequence[str] = (), endpoint: str = "", **description: str) -> bytes:
+    def describe(
+        self,
+        dumps: Sequence[str] = (),
+        endpoint: str = "",
+        **description: Unpack[DescriptionKeywords],
+    ) -> bytes:
         """VoID, DCAT and PROV as Turtle; `dumps` are ``URL=FORMAT`` or ``FILE=FORMAT``.
 
         Values in `description` are stored first, as `say` does.
         """
         return export.describe(self.session, dumps, endpoint, **description)
 
-    def say(self, **description: str) -> None:
+    def say(self, **description: Unpack[DescriptionKeywords]) -> None:
         """Set title, description, license, publisher or homepage; see `DatasetMetadata`."""
         export.set_description(self.session, **description)
 

@@ -30,6 +30,7 @@ from sarag_rdf.ports import GraphStore
 from sarag_rdf.rdf import writer_lock
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.rdf.writer_lock import UNFINISHED_WRITE, remove_leftovers
+from sarag_rdf.redaction import masked
 
 
 class Location(Protocol):
@@ -78,6 +79,9 @@ class MemoryLocation:
         self._store = OxigraphStore.in_memory()
         self._lock = threading.RLock()
 
+    def __str__(self) -> str:
+        return "in memory"
+
     def exists(self) -> bool:
         return True
 
@@ -108,6 +112,9 @@ class FolderLocation:
     def __init__(self, folder: Path) -> None:
         """Raises `UsageError` for a path that cannot be resolved."""
         self._folder = _absolute(folder)
+
+    def __str__(self) -> str:
+        return f"in {self._folder}"
 
     def exists(self) -> bool:
         """Whether the folder holds a graph; raises `NotAGraphError` if it holds other files."""
@@ -206,6 +213,9 @@ class EndpointLocation:
 
     def __init__(self, endpoint: SparqlEndpoint) -> None:
         self._endpoint = endpoint
+
+    def __str__(self) -> str:
+        return f"at {masked(self._endpoint.query_url)}"
 
     def exists(self) -> bool:
         return read_meta(self._connect()) is not None

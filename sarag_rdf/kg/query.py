@@ -2,34 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sarag_rdf.errors import QueryError
 from sarag_rdf.graph.parts import default_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.kg.session import Session, Snapshot
 from sarag_rdf.ports import Table, Triples
+from sarag_rdf.vocab import PREFIXES
 
 if TYPE_CHECKING:
     from sarag_rdf.rdf.patterns import UnusedTerm, Vocabulary
 
 MOST_COUNTED = 100_000
 """Triples at which the count of a pattern stops."""
+_FIRST_LINE = re.compile(r"\bat 1:(\d+)")
 
 
 def run_query(
-    session: Session, text: str, *, over: Sequence[str] = (), allow_service: bool = False
+    session: Session,
+    text: str,
+    *,
+    over: Sequence[str] = (),
+    allow_service: bool = False,
+    prologue: str = "",
 ) -> Table | Triples | bool:
-    """Run a query over the parts in `over`; see `KnowledgeGraph.query`."""
+    """Run a query after a prologue over the parts in `over`; see `KnowledgeGraph.query`."""
     from sarag_rdf.rdf.query_guard import check_query, refuse_network  # a search needs no parser
 
-    traits = check_query(text)
-    if not allow_service:
-        refuse_network(traits)
-    with session.read() as snapshot:
-        parts = over or session.over
-        return _runner(snapshot, parts, names_dataset=traits.names_dataset)(text)
+    with _columns_after(prologue):
+        traits = check_query(prologue + text)
+        if not allow_service:
+            refuse_network(traits)
+        with session.read() as snapshot:
+            parts = over or session.over
+            run = _runner(snapshot, parts, names_dataset=traits.names_dataset)
+            return run(prologue + text)
+
+
+def prologue_for(text: str, declared: Callable[[], Mapping[str, str]]) -> str:
+    """Declarations of the known prefixes that occur in a query, on one line.
+
+    `declared` gives those of the ontologies; it is called only if the common prefixes leave one
+    unknown. A declaration in the query takes precedence.
+    """
+    from sarag_rdf.rdf.sparql_tokens import tokens
+
+    used = {token.prefix for token in tokens(text) if token.kind == "name"}
+    known: dict[str, str] = dict(PREFIXES)
+    if not used <= known.keys():
+        known = {**declared(), **known}
+    return "".join(f"PREFIX {name}: <{iri}> " for name, iri in known.items() if name in used)
+
+
+@contextmanager
+def _columns_after(prologue: str) -> Iterator[None]:
+    """Errors count the columns of the first line without the prologue."""
+    try:
+        yield
+    except QueryError as error:
+        raise QueryError(
+            _FIRST_LINE.sub(lambda at: f"at 1:{max(1, int(at[1]) - len(prologue))}", str(error))
+        ) from error
 
 
 def _runner(
@@ -83,12 +121,19 @@ class QueryExplanation:
 
 
 def explain_query(
-    session: Session, text: str, *, over: Sequence[str], known: Vocabulary
+    session: Session, text: str, *, over: Sequence[str], known: Vocabulary, prologue: str = ""
 ) -> QueryExplanation:
-    """What a query reads; see `KnowledgeGraph.explain_query`.
+    """What a query after a prologue reads; see `KnowledgeGraph.explain_query`.
 
     `known` has the declared classes and properties.
     """
+    with _columns_after(prologue):
+        return _explained(session, prologue + text, over, known)
+
+
+def _explained(
+    session: Session, text: str, over: Sequence[str], known: Vocabulary
+) -> QueryExplanation:
     from sarag_rdf.rdf import patterns  # a search needs no parser
 
     undeclared = patterns.undeclared_prefixes(text)

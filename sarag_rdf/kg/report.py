@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import unquote
 
 from sarag_rdf.context.highlight import key_sentences
-from sarag_rdf.types import Answer, Context, Retrieved, Step
+from sarag_rdf.types import Answer, Context, RankedDocument, Retrieved, Step
 
 
 def names_of(retrieved: Retrieved) -> dict[str, str]:
@@ -33,6 +34,39 @@ def key_sentences_of(retrieved: Retrieved) -> list[str]:
     texts = [ranked.document.text for ranked in retrieved.documents]
     spans = key_sentences(texts, retrieved.query.text, paths)
     return [text[begin:end] for text, (begin, end) in zip(texts, spans, strict=True)]
+
+
+def path_in_words(ranked: RankedDocument, retrieved: Retrieved, names: Mapping[str, str]) -> str:
+    """The path of activation in words, or else what the document has in common with the question.
+
+    A relationship is given as its sentence, which names the entity that it leads to. `names` are
+    those of `names_of`.
+    """
+    if not ranked.entity:
+        alike = f"similarity {ranked.similarity:.2f} to the question"
+        if retrieved.entities:
+            return f"{alike}, no activation"
+        if retrieved.retriever == "bm25":
+            return "words in common with the question"
+        return alike
+    start = ranked.chain[0].origin if ranked.chain else ranked.entity
+    seed = next(s for s in retrieved.seeds if s.node == start)
+    name = names.get(seed.node, seed.name)
+    if seed.text == seed.node:
+        places = [f"document {name} (similar to the question)"]
+    elif seed.text:
+        places = [f"{name} (its description is similar to the question)"]
+    else:
+        places = [f"{name} (named in the question)"]
+    for step in ranked.chain:
+        target = names.get(step.target, step.target)
+        if step.kind == "related_to":
+            places.append(f'"{names.get(step.relationship, step.relationship)}"')
+        elif step.target_type == "entity":
+            places.append(target)
+        elif step.target != ranked.document.iri:
+            places.append(f"document {target}")
+    return " -> ".join(places)
 
 
 def source_name(iri: str) -> str:

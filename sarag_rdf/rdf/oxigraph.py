@@ -158,6 +158,11 @@ class OxigraphStore:
         return cls(store, writable=writable, folder=folder.parent)
 
     @property
+    def inner(self) -> ox.Store:
+        """The store of pyoxigraph, which other libraries may read."""
+        return self._open_store
+
+    @property
     def _open_store(self) -> ox.Store:
         if self._store is None:
             raise StoreError("this graph is closed: open it again")

@@ -71,9 +71,10 @@ class AccessRules:
         """The access of an Authorization header; raises `RequestError` (401) for a wrong token.
 
         The token is that of ``Bearer TOKEN``, or the password of Basic authentication, which
-        browsers ask for; the user name is ignored.
+        browsers ask for; the user name is ignored. A server without tokens ignores the header,
+        which clients of OpenAI's interface always send.
         """
-        if not authorization.strip():
+        if not authorization.strip() or not self.tokens:
             return self.anonymous
         access = self.tokens.get(_sha256(_token_of(authorization)))
         if access is None:

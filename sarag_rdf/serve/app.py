@@ -42,6 +42,7 @@ from sarag_rdf.serve.http import (
     settings_of,
 )
 from sarag_rdf.serve.jobs import RequestError
+from sarag_rdf.serve.openai_door import OPENAI_ROUTES, is_openai_path, openai_error
 from sarag_rdf.serve.openapi import openapi_document
 from sarag_rdf.serve.pool import Target, WorkerPool
 from sarag_rdf.serve.questions import ask, search
@@ -82,6 +83,7 @@ def routes() -> list[BaseRoute]:
         Route(PATH + "/{path:path}", graph_store, methods=_STORE_METHODS),
         Route("/search", search, methods=["GET", "POST"]),
         Route("/ask", ask, methods=["GET", "POST"]),
+        *OPENAI_ROUTES,
         Route("/metrics", metrics),
         Route(RESOURCE_PATH, resource),
         Route("/{path:resource}", resource_by_path),
@@ -235,6 +237,8 @@ class RequestMiddleware:
             self._limiter.admit(who, access.per_minute)
             access.require(needed)
         except RequestError as error:
+            if is_openai_path(scope["path"]):
+                return openai_error(error)
             return _text_response(str(error), error.status, **error.headers)
         return None
 
@@ -393,7 +397,7 @@ def _page(name: str) -> str:
 
 
 _STATIC_PATHS = ("/docs", "/openapi.json", "/static/")
-_PAID_PATHS = ("/ask",)
+_PAID_PATHS = ("/ask", "/v1")
 """May incur costs of a model endpoint, so ``--cors *`` does not open them to all origins."""
 ORIGIN_ERROR = (
     "requests from pages of other origins are not allowed: see --cors; if you followed a link, "

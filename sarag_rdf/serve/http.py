@@ -231,6 +231,13 @@ async def run(
     request: Request, job: Any, *, pool: Literal["readers", "writer", "questions"] = "readers"
 ) -> Response:
     """The response for a job; a job that does not write is stopped if the client disconnects."""
+    return to_response(await run_job(request, job, pool=pool))
+
+
+async def run_job(
+    request: Request, job: Any, *, pool: Literal["readers", "writer", "questions"] = "readers"
+) -> JobReply:
+    """The reply to a job; see `run`."""
     client = request.client.host if request.client else ""
     record = record_of(request)
     record.what = _what(job)
@@ -242,9 +249,9 @@ async def run(
         await asyncio.wait({reply, disconnect}, return_when=asyncio.FIRST_COMPLETED)
         if not reply.done() and pool != "writer":
             raise RequestError(499, "the client disconnected")
-        result = await reply
+        result: JobReply = await reply
         record.rows = result.rows
-        return to_response(result)
+        return result
     finally:
         disconnect.cancel()
         reply.cancel()

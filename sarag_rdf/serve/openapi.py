@@ -14,6 +14,7 @@ from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS
 from sarag_rdf.options import MAX_TOKENS, Option, declared_options
 from sarag_rdf.serve.graph_store import PATH
 from sarag_rdf.serve.http import RDF_TYPES, RESULT_TYPES
+from sarag_rdf.serve.openapi_v1 import OPENAI_ERROR, openai_paths
 from sarag_rdf.serve.questions import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
@@ -94,6 +95,10 @@ def _document(url: str) -> Json:
             "/{path}": {"get": _resource_by_path()},
             "/search": _question_operations("search"),
             "/ask": _question_operations("ask"),
+            **openai_paths(
+                _strategy_schema(REASONERS, "single"),
+                {**question_parameters("ask"), "weights": _WEIGHTS_IN_BODY},
+            ),
             "/metrics": {
                 "get": {
                     "operationId": "metrics",
@@ -482,7 +487,8 @@ def _merged(declared: Mapping[str, Option]) -> Json:
     The range of the strategy in question is checked with the request.
     """
     schemas = [option_schema(option) for option in declared.values()]
-    [kind] = {schema["type"] for schema in schemas}
+    kinds = {schema["type"] for schema in schemas}
+    [kind] = {"number"} if kinds == {"integer", "number"} else kinds
     merged: Json = {"type": kind}
     for bound, widest in (
         ("minimum", min),
@@ -520,9 +526,10 @@ def option_schema(option: Option) -> Json:
 
 
 def _error_responses() -> Json:
-    """Errors as one line of text (``E``) and, of questions, as JSON (``J``)."""
+    """Errors as one line of text (``E``), of questions as JSON (``J``), as OpenAI's (``O``)."""
     line = _content(["text/plain"], {"type": "string", "description": "One line."})
     error = _content(["application/json"], {"$ref": "#/components/schemas/Error"})
+    openai = _content(["application/json"], {"$ref": "#/components/schemas/OpenAIError"})
     texts = {
         400: "The request or a text in it is not valid.",
         401: "The token is missing or wrong.",
@@ -549,12 +556,21 @@ def _error_responses() -> Json:
         503: "Busy: try again.",
         504: texts[504],
     }
-    return {
-        f"E{status}": {"description": text, "content": line} for status, text in texts.items()
-    } | {
-        f"J{status}": {"description": text, "content": error}
-        for status, text in of_questions.items()
-    }
+    return (
+        {f"E{status}": {"description": text, "content": line} for status, text in texts.items()}
+        | {
+            f"J{status}": {"description": text, "content": error}
+            for status, text in of_questions.items()
+        }
+        | {
+            f"O{status}": {"description": text, "content": openai}
+            for status, text in {
+                **texts,
+                **of_questions,
+                404: "No such model, or no model endpoint.",
+            }.items()
+        }
+    )
 
 
 def _object(required: str, properties: Mapping[str, Json]) -> Json:
@@ -622,4 +638,5 @@ _SCHEMAS: Json = {
             )
         },
     ),
+    "OpenAIError": OPENAI_ERROR,
 }

@@ -74,18 +74,23 @@ async def ask(request: Request) -> Response:
 
 async def _answered(request: Request, method: Literal["search", "ask"]) -> Response:
     try:
-        values = await _values(request, method)
-        arguments: dict[str, Any] = {"retriever": _retriever(values)}
-        if "weights" in values:
-            arguments["weights"] = _weights(values["weights"])
-        if method == "ask":
-            arguments |= _reasoning(values)
-        return await run(request, QuestionJob(method, values["q"], arguments), pool="questions")
+        return await run(request, job_of(await _values(request), method), pool="questions")
     except (RequestError, UsageError) as error:
         return to_response(error_reply(error))
 
 
-async def _values(request: Request, method: Literal["search", "ask"]) -> dict[str, Any]:
+def job_of(values: dict[str, Any], method: Literal["search", "ask"]) -> QuestionJob:
+    """The job for parameters, the question as ``q``; raises `RequestError`, `UsageError`."""
+    _check_values(values, method)
+    arguments: dict[str, Any] = {"retriever": _retriever(values)}
+    if "weights" in values:
+        arguments["weights"] = _weights(values["weights"])
+    if method == "ask":
+        arguments |= _reasoning(values)
+    return QuestionJob(method, values["q"], arguments)
+
+
+async def _values(request: Request) -> dict[str, Any]:
     """The parameters of a request, the question as ``q``; raises `RequestError`."""
     values: dict[str, Any] = {}
     if request.method == "POST":
@@ -98,6 +103,10 @@ async def _values(request: Request, method: Literal["search", "ask"]) -> dict[st
         values[name] = [*values.get(name, ()), value] if repeated else value
     if "question" in values and "q" not in values:
         values["q"] = values.pop("question")
+    return values
+
+
+def _check_values(values: dict[str, Any], method: Literal["search", "ask"]) -> None:
     if not isinstance(values.get("q"), str) or not values["q"].strip():
         raise RequestError(400, "no question: put it into the parameter 'q'")
     names = parameter_names(method)
@@ -111,7 +120,6 @@ async def _values(request: Request, method: Literal["search", "ask"]) -> dict[st
             _check_weights(value)
         else:
             _check(name, value)
-    return values
 
 
 def _check_weights(value: Any) -> None:

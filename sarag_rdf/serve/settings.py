@@ -22,7 +22,8 @@ class ServeSettings:
     `union` the default graph of queries is the union of the parts in `over`, by default of the
     documents. `access` says who may do what; nobody can write unless the server is `writable`.
     `audit` is a file to which requests are recorded. `cors` is an origin whose pages may read
-    responses, or ``*``. `public_url` is the URL behind a reverse proxy.
+    responses, or ``*``. `public_url` is the URL behind a reverse proxy. `has_model` says whether
+    questions are answered by a language model.
     """
 
     folder: Path
@@ -45,6 +46,7 @@ class ServeSettings:
     allow_load: bool = False
     cors: str = ""
     public_url: str = ""
+    has_model: bool = False
 
     @property
     def store(self) -> Path:

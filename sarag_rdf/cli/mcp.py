@@ -1,0 +1,97 @@
+"""``sarag mcp``: offer a graph to agents over the Model Context Protocol."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import click
+
+from sarag_rdf.cli.options import (
+    embedder_option,
+    facts_option,
+    kg_option,
+    model_options,
+    over_option,
+)
+from sarag_rdf.cli.serve import folder_of, graph_opener
+from sarag_rdf.cli.verbosity import note
+from sarag_rdf.errors import MissingDependencyError, UsageError
+
+_SECONDS = click.FloatRange(0.0, min_open=True)
+
+
+@click.command(name="mcp", epilog="Example:  sarag mcp --kg kg")
+@kg_option
+@click.option("--http", is_flag=True, help="Serve over HTTP at /mcp, not over standard input.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on with --http."
+)
+@click.option(
+    "--port",
+    default=7879,
+    show_default=True,
+    type=click.IntRange(1, 65535),
+    help="Port to listen on with --http.",
+)
+@click.option(
+    "--anonymous",
+    is_flag=True,
+    help="Let everybody who can reach --host read and ask, from other machines, too.",
+)
+@click.option(
+    "--timeout",
+    default=30.0,
+    show_default=True,
+    type=_SECONDS,
+    help="Time limit of a query, in seconds.",
+)
+@click.option(
+    "--max-rows",
+    default=1000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Maximum number of rows or triples of a result.",
+)
+@over_option
+@facts_option
+@embedder_option
+@model_options("--model-timeout")
+def command(**options: Any) -> int:
+    """Offer a graph to agents over the Model Context Protocol.
+
+    The tools read and never write: search, ask, query, entity, neighbours, schema, explain,
+    explain_query. Without --http the client starts this command and talks to it over standard
+    input and output. Needs the extra mcp.
+    """
+    from sarag_rdf.serve.settings import ServeSettings
+
+    try:
+        from sarag_rdf.integrations.mcp import run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "mcp":
+            raise
+        raise MissingDependencyError(
+            "the MCP SDK is not installed: pip install 'sarag-rdf[mcp]'"
+        ) from error
+    settings = ServeSettings(
+        folder=folder_of(options["kg"]),
+        host=options["host"],
+        port=options["port"],
+        timeout=options["timeout"],
+        max_rows=options["max_rows"],
+        over=options["over"],
+    )
+    if options["http"] and not settings.is_loopback and not options["anonymous"]:
+        raise UsageError(
+            f"other machines can reach --host {settings.host}: add --anonymous to let all of them "
+            "read and ask, or leave --host out and put a web server with passwords in front"
+        )
+    open_graph = graph_opener(settings, options)
+    with open_graph() as kg:
+        kg.reload()  # says now, and not to an agent, that there is no graph
+    if options["http"]:
+        note(f"MCP at http://{settings.host}:{settings.port}/mcp")
+    with suppress(KeyboardInterrupt):
+        run(open_graph, settings, http=options["http"])
+    return 0

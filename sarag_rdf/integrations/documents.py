@@ -1,0 +1,57 @@
+"""What was retrieved as the metadata of documents, the same for LangChain and LlamaIndex."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sarag_rdf.kg.report import key_sentences_of, names_of, path_in_words
+from sarag_rdf.types import RankedDocument, Retrieved
+
+
+def metadata_of(found: Retrieved) -> list[tuple[RankedDocument, dict[str, Any]]]:
+    """The retrieved documents, each with its metadata: plain values that JSON can hold.
+
+    ``iri`` and ``source`` are IRIs, ``begin`` and ``end`` offsets of the text in the source.
+    ``sentence`` best shows why the document was found, ``why`` is the chain in words, and ``chain``
+    has its steps.
+    """
+    names = names_of(found)
+    sentences = key_sentences_of(found)
+    return [
+        (ranked, _metadata(ranked, found, names, sentence))
+        for ranked, sentence in zip(found.documents, sentences, strict=True)
+    ]
+
+
+def _metadata(
+    ranked: RankedDocument, found: Retrieved, names: dict[str, str], sentence: str
+) -> dict[str, Any]:
+    document = ranked.document
+    return {
+        "iri": document.iri,
+        "source": document.source_iri,
+        "title": document.title,
+        "begin": document.begin,
+        "end": document.end,
+        "language": document.language,
+        "rank": ranked.rank,
+        "score": float(ranked.score),
+        "similarity": float(ranked.similarity),
+        "activation": float(ranked.activation),
+        "retriever": found.retriever,
+        "sentence": sentence,
+        "why": path_in_words(ranked, found, names),
+        "chain": [
+            {
+                "origin": step.origin,
+                "origin_name": names.get(step.origin, ""),
+                "target": step.target,
+                "target_name": names.get(step.target, ""),
+                "kind": step.kind,
+                "relationship": step.relationship,
+                "text": names.get(step.relationship, ""),
+                "amount": float(step.amount),
+            }
+            for step in ranked.chain
+        ],
+    }

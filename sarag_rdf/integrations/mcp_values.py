@@ -1,0 +1,381 @@
+"""What the tools of the MCP server return; clients get the schemas of these models."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sarag_rdf.kg.entities import EntityDescription, Neighbourhood
+from sarag_rdf.kg.query import QueryExplanation
+from sarag_rdf.kg.report import key_sentences_of, names_of, path_in_words
+from sarag_rdf.types import Answer, Link, RankedDocument, Retrieved
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(from_attributes=True, frozen=True)
+
+
+class Passage(_Value):
+    """A passage of a document."""
+
+    rank: int
+    iri: str
+    source: str = Field(description="IRI of the source that the passage is from.")
+    title: str
+    text: str
+    begin: int = Field(description="Offset of the text in the source, in characters.")
+    end: int
+    score: float
+    sentence: str = Field(description="The sentence that best shows why it was found.")
+    why: str = Field(description="The chain from the question to the passage, in words.")
+
+
+class RelationshipFound(_Value):
+    """A relationship between two entities, as a document states it."""
+
+    iri: str
+    subject: str
+    object: str
+    text: str
+    similarity: float = Field(description="Similarity to the question, from -1 to 1.")
+
+
+class SearchResult(_Value):
+    """Passages and relationships for a question, the best first."""
+
+    question: str
+    retriever: str
+    passages: list[Passage]
+    relationships: list[RelationshipFound]
+
+    @classmethod
+    def of(cls, found: Retrieved, *, relationships: int = 10) -> SearchResult:
+        """The part of a retrieval that a model reads."""
+        names = names_of(found)
+        sentences = key_sentences_of(found)
+        return cls(
+            question=found.query.text,
+            retriever=found.retriever,
+            passages=[
+                Passage(
+                    rank=each.rank,
+                    iri=each.document.iri,
+                    source=each.document.source_iri,
+                    title=each.document.title,
+                    text=each.document.text,
+                    begin=each.document.begin,
+                    end=each.document.end,
+                    score=each.score,
+                    sentence=sentence,
+                    why=path_in_words(each, found, names),
+                )
+                for each, sentence in zip(found.documents, sentences, strict=True)
+            ],
+            relationships=[
+                _relationship(link, names) for link in found.relationships[:relationships]
+            ],
+        )
+
+
+def _relationship(link: Link, names: dict[str, str]) -> RelationshipFound:
+    return RelationshipFound(
+        iri=link.relationship,
+        subject=names.get(link.subject, link.subject),
+        object=names.get(link.object, link.object),
+        text=link.text,
+        similarity=link.similarity,
+    )
+
+
+class Cited(_Value):
+    """Where an answer is from: a passage and its offsets in its source."""
+
+    document: str
+    source: str
+    title: str
+    begin: int
+    end: int
+
+
+class AnswerResult(_Value):
+    """An answer with its citations."""
+
+    outcome: Literal["answered", "insufficient", "evidence"] = Field(
+        description="insufficient: the evidence does not state the answer; evidence: the server "
+        "has no language model, and returns passages only."
+    )
+    answer: str
+    reasoning: str
+    citations: list[Cited]
+    model: str
+    calls: int
+    tokens: int
+    evidence: SearchResult
+
+    @classmethod
+    def of(cls, answer: Answer) -> AnswerResult:
+        """The part of an answer that a client reads."""
+        return cls(
+            outcome=answer.outcome,
+            answer=answer.text,
+            reasoning=answer.reasoning,
+            citations=[Cited.model_validate(each) for each in answer.citations],
+            model=answer.model,
+            calls=answer.usage.calls,
+            tokens=answer.usage.tokens_in + answer.usage.tokens_out,
+            evidence=SearchResult.of(answer.retrieved),
+        )
+
+
+class QueryResult(_Value):
+    """The result of a SPARQL query: rows (SELECT), a truth value (ASK) or Turtle."""
+
+    variables: list[str] = Field(default_factory=list)
+    rows: list[dict[str, dict[str, str]]] = Field(
+        default_factory=list,
+        description="Solutions as in SPARQL 1.1 Query Results JSON: variable to term, which has "
+        "type, value, and datatype or xml:lang. Unbound variables are left out.",
+    )
+    boolean: bool | None = None
+    turtle: str = ""
+    is_truncated: bool = Field(False, description="Whether the result was cut at max_rows.")
+    max_rows: int
+
+
+class StatementFound(_Value):
+    """A statement between two entities."""
+
+    iri: str
+    subject: str
+    subject_name: str
+    predicate: str = Field(description="IRI of the property; empty for a statement in own words.")
+    phrase: str
+    object: str
+    object_name: str
+    text: str = Field(description="The sentence that states it.")
+
+
+class DescribingPassage(_Value):
+    """A passage that describes an entity."""
+
+    iri: str
+    source: str
+    title: str
+    begin: int
+    end: int
+
+
+class EntityResult(_Value):
+    """What the graph says about an entity."""
+
+    iri: str
+    name: str
+    type: str
+    classes: list[str] = Field(description="IRIs of classes of the ontologies.")
+    descriptions: list[str]
+    documents: list[DescribingPassage]
+    statements: list[StatementFound]
+    more_statements: int = Field(description="Statements that were left out.")
+
+    @classmethod
+    def of(cls, entity: EntityDescription) -> EntityResult:
+        """The same as a model."""
+        return cls.model_validate(entity)
+
+
+class NeighbourFound(_Value):
+    """An entity near another."""
+
+    iri: str
+    name: str
+    type: str
+    distance: int = Field(description="Statements between the two.")
+
+
+class NeighboursResult(_Value):
+    """The neighbourhood of an entity, which comes first."""
+
+    entities: list[NeighbourFound]
+    statements: list[StatementFound]
+    is_complete: bool = Field(description="False if entities were left out because of the limit.")
+
+    @classmethod
+    def of(cls, part: Neighbourhood) -> NeighboursResult:
+        """The same as a model."""
+        return cls.model_validate(part)
+
+
+class TermUse(_Value):
+    """A class or datatype with a number of uses."""
+
+    iri: str
+    count: int
+
+
+class ClassFound(_Value):
+    """A class of the graph."""
+
+    iri: str
+    label: str
+    instances: int
+
+
+class PropertyFound(_Value):
+    """A property of the graph, with the classes of its subjects and objects as found."""
+
+    iri: str
+    label: str
+    statements: int
+    domains: list[TermUse]
+    ranges: list[TermUse]
+
+
+class SchemaResult(_Value):
+    """The terms that a graph uses, how often, and what else is needed to query it."""
+
+    base: str = Field(description="The IRIs of the graph begin with this.")
+    classes: list[ClassFound]
+    properties: list[PropertyFound]
+    counts: dict[str, int]
+    prefixes: dict[str, str] = Field(description="Declared in every query.")
+    imports: list[str] = Field(description="Imported graphs, which 'over' of a query may name.")
+    void: str = Field(description="The description of the data set in VoID and DCAT, as Turtle.")
+
+
+class PassageExplained(_Value):
+    """How the score of a passage adds up, and the steps of activation that led to it."""
+
+    rank: int
+    iri: str
+    title: str
+    score: float
+    parts: dict[str, float] = Field(description="Summands of the score.")
+    measures: dict[str, float]
+    activation: float
+    similarity: float
+    why: str
+    steps: list[StepExplained]
+
+
+class StepExplained(_Value):
+    """One step of activation: amount = weight * activation of the origin."""
+
+    round: int
+    origin: str
+    target: str
+    kind: str
+    text: str = Field(description="The sentence of the relationship, if it has one.")
+    weight: float
+    amount: float
+
+
+class ExplanationResult(_Value):
+    """How passages were found for a question."""
+
+    question: str
+    retriever: str
+    settings: dict[str, float | int | str]
+    seeds: list[SeedExplained]
+    passages: list[PassageExplained]
+
+    @classmethod
+    def of(cls, found: Retrieved) -> ExplanationResult:
+        """The explanation of a retrieval."""
+        names = names_of(found)
+        return cls(
+            question=found.query.text,
+            retriever=found.retriever,
+            settings=dict(found.settings),
+            seeds=[
+                SeedExplained(
+                    iri=seed.node, name=seed.name, activation=seed.activation, reason=seed.reason
+                )
+                for seed in found.seeds
+            ],
+            passages=[_explained(each, found, names) for each in found.documents],
+        )
+
+
+class SeedExplained(_Value):
+    """Where activation starts."""
+
+    iri: str
+    name: str
+    activation: float
+    reason: str
+
+
+def _explained(ranked: RankedDocument, found: Retrieved, names: dict[str, str]) -> PassageExplained:
+    return PassageExplained(
+        rank=ranked.rank,
+        iri=ranked.document.iri,
+        title=ranked.document.title,
+        score=ranked.score,
+        parts=dict(ranked.parts),
+        measures=dict(ranked.measures),
+        activation=ranked.activation,
+        similarity=ranked.similarity,
+        why=path_in_words(ranked, found, names),
+        steps=[
+            StepExplained(
+                round=step.round,
+                origin=names.get(step.origin, step.origin),
+                target=names.get(step.target, step.target),
+                kind=step.kind,
+                text=names.get(step.relationship, ""),
+                weight=step.weight,
+                amount=step.amount,
+            )
+            for step in ranked.chain
+        ],
+    )
+
+
+class PatternFound(_Value):
+    """A triple pattern and the number of triples that match it."""
+
+    pattern: str
+    graph: str
+    triples: int | None = Field(description="Null for a pattern of another server.")
+    has_more: bool
+    is_required: bool
+
+
+class UnusedTermFound(_Value):
+    """A term of a query that does not occur in the graph."""
+
+    kind: str
+    term: str
+    problem: str
+    suggestion: str
+
+
+class QueryExplanationResult(_Value):
+    """What a query would read, without its results."""
+
+    form: str
+    over: list[str]
+    patterns: list[PatternFound]
+    unused: list[UnusedTermFound] = Field(description="Terms that do not occur.")
+    undeclared: list[str] = Field(description="Prefixes without a declaration.")
+
+    @classmethod
+    def of(cls, explanation: QueryExplanation) -> QueryExplanationResult:
+        """The part of an explanation that a client reads."""
+        return cls.model_validate(explanation)
+
+
+def query_result(data: Any, *, is_truncated: bool, max_rows: int) -> QueryResult:
+    """A result in SPARQL 1.1 Query Results JSON."""
+    return QueryResult(
+        variables=data.get("head", {}).get("vars", []),
+        rows=data.get("results", {}).get("bindings", []),
+        boolean=data.get("boolean"),
+        is_truncated=is_truncated,
+        max_rows=max_rows,
+    )
+
+
+PassageExplained.model_rebuild()
+ExplanationResult.model_rebuild()

@@ -1,0 +1,198 @@
+"""One entity: its names, what describes it, the statements around it, and its neighbourhood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyoxigraph import Literal
+
+from sarag_rdf.errors import UsageError
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.statements import statements_from
+from sarag_rdf.graph.texts import documents_of, entity_labels, full_documents
+from sarag_rdf.iris import is_iri, normalize_name
+from sarag_rdf.types import EntityType, Statement
+
+if TYPE_CHECKING:
+    from networkx import MultiDiGraph
+
+MAX_STATEMENTS = 100
+"""Statements of an entity that are returned by default."""
+MAX_HOPS = 3
+"""Greatest distance of a neighbourhood."""
+MAX_NODES = 500
+"""Entities that a neighbourhood has at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedIn:
+    """A document that describes an entity, with offsets in its source."""
+
+    iri: str
+    source: str
+    title: str
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntityDescription:
+    """What a graph says about an entity.
+
+    `classes` are IRIs of an ontology. `statements` start or end at the entity; of more than were
+    asked for, `more_statements` is the number that was left out.
+    """
+
+    iri: str
+    name: str
+    type: EntityType
+    classes: tuple[str, ...]
+    descriptions: tuple[str, ...]
+    documents: tuple[DescribedIn, ...]
+    statements: tuple[Statement, ...]
+    more_statements: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """An entity of a neighbourhood, and its distance from the entity in the middle."""
+
+    iri: str
+    name: str
+    type: EntityType
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """The entities within some hops of an entity, which comes first, and statements among them.
+
+    `is_complete` unless entities were left out because of the limit.
+    """
+
+    entities: tuple[Neighbour, ...]
+    statements: tuple[Statement, ...]
+    is_complete: bool = True
+
+
+def find_entity(reader: GraphReader, name: str) -> str:
+    """The IRI of the entity with this IRI or name.
+
+    A name is looked up as it is spelled, and for the graph of documents also in its normalized
+    form. Raises `UsageError` if no entity has it, or if several have it.
+    """
+    if is_iri(name):
+        if not entity_labels(reader, [name]):
+            raise UsageError(f"no entity has the IRI {name}: search for it, or give its name")
+        return name
+    languages = ("en", "mul", "de", "fr", "es", "it", "nl", "pl", "pt", "ru", "zh", "ja")
+    spelled = [Literal(name), *(Literal(name, language=language) for language in languages)]
+    found: set[str] = {entity.value for _, entity in reader.rows_named(spelled)}
+    found |= entity_labels(reader, [reader.minter.entity(normalize_name(name))]).keys()
+    if not found:
+        raise UsageError(f"no entity is named '{name}': search for it, or give its IRI")
+    if len(found) > 1:
+        iris = ", ".join(sorted(found)[:5])
+        raise UsageError(f"{len(found)} entities are named '{name}': give the IRI of one: {iris}")
+    return found.pop()
+
+
+def describe_entity(
+    reader: GraphReader, name: str, *, limit: int = MAX_STATEMENTS
+) -> EntityDescription:
+    """What the graph says about an entity, given by its IRI or name; see `find_entity`."""
+    iri = find_entity(reader, name)
+    label, type_ = entity_labels(reader, [iri])[iri]
+    documents = full_documents(reader, documents_of(reader, [iri]).get(iri, ()))
+    statements = statements_from(reader, [iri], inverse=True)[iri]
+    classes = {class_.value for _, class_ in reader.select_provenance_for("entity-classes", [iri])}
+    texts = {text.value for _, text in reader.rows_for("entity-descriptions", [iri])}
+    return EntityDescription(
+        iri,
+        label,
+        type_,
+        tuple(sorted(classes)),
+        tuple(sorted(texts)),
+        tuple(
+            DescribedIn(each.iri, each.source_iri, each.title, each.begin, each.end)
+            for _, each in sorted(documents.items())
+        ),
+        tuple(statements[:limit]),
+        max(0, len(statements) - limit),
+    )
+
+
+def neighbourhood(
+    reader: GraphReader, names: Sequence[str], *, hops: int = 1, limit: int = MAX_NODES
+) -> Neighbourhood:
+    """The neighbourhood of entities, breadth first; see `find_entity` for their names.
+
+    Of the entities at the greatest distance, those with the first IRIs are kept. Raises
+    `UsageError`, also for `hops` or a `limit` out of range.
+    """
+    if not 1 <= hops <= MAX_HOPS:
+        raise UsageError(f"hops must be an integer between 1 and {MAX_HOPS}, not {hops}")
+    if not len(names) <= limit <= MAX_NODES:
+        raise UsageError(f"limit must be an integer between {len(names)} and {MAX_NODES}")
+    distances = {find_entity(reader, name): 0 for name in names}
+    frontier, is_complete = sorted(distances), True
+    for distance in range(1, hops + 1):
+        rows = reader.rows_for("neighbours", frontier)
+        reached = sorted({other.value for _, other in rows} - distances.keys())
+        frontier = reached[: limit - len(distances)]
+        is_complete &= len(frontier) == len(reached)
+        distances |= dict.fromkeys(frontier, distance)
+    labels = entity_labels(reader, distances)
+    entities = (
+        Neighbour(iri, *labels.get(iri, (iri, "misc")), distance)
+        for iri, distance in sorted(distances.items(), key=lambda pair: (pair[1], pair[0]))
+    )
+    statements = {
+        statement.iri: statement
+        for starting in statements_from(reader, distances).values()
+        for statement in starting
+        if statement.object in distances
+    }
+    return Neighbourhood(
+        tuple(entities), tuple(statements[iri] for iri in sorted(statements)), is_complete
+    )
+
+
+def to_networkx(reader: GraphReader) -> MultiDiGraph:
+    """All entities and the statements between them as a directed multigraph; keys are IRIs."""
+    from networkx import MultiDiGraph
+
+    graph = MultiDiGraph()
+    entities = [item.value for item, _ in reader.rows("entity-texts")]
+    for iri, (name, type_) in sorted(entity_labels(reader, entities).items()):
+        graph.add_node(iri, name=name, type=type_)
+    return with_statements(
+        graph,
+        [s for starting in statements_from(reader, entities).values() for s in starting],
+    )
+
+
+def part_to_networkx(part: Neighbourhood) -> MultiDiGraph:
+    """A neighbourhood as a directed multigraph; keys are IRIs."""
+    from networkx import MultiDiGraph
+
+    graph = MultiDiGraph()
+    for entity in part.entities:
+        graph.add_node(entity.iri, name=entity.name, type=entity.type, distance=entity.distance)
+    return with_statements(graph, part.statements)
+
+
+def with_statements(graph: MultiDiGraph, statements: Sequence[Statement]) -> MultiDiGraph:
+    """The graph with an edge for each statement, whose key is the IRI of the statement."""
+    for each in sorted(statements, key=lambda s: s.iri):
+        graph.add_edge(
+            each.subject,
+            each.object,
+            key=each.iri,
+            phrase=each.phrase,
+            predicate=each.predicate,
+            text=each.text,
+        )
+    return graph

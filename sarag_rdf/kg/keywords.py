@@ -1,0 +1,110 @@
+"""The keyword options of `KnowledgeGraph`, typed for editors and type checkers.
+
+Each class lists the options of the dataclasses that its docstring names, where their meanings and
+ranges are; `tests/kg/test_keywords.py` compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, TypedDict
+
+from sarag_rdf.wikibase.rdf import Flavor
+
+
+class RetrieverKeywords(TypedDict, total=False):
+    """Options of retrievers: ``sarag strategies`` says which has which, with ranges and defaults.
+
+    `limit` is the maximum number of documents; `preset` names a set of values. A float stands for
+    an int where another retriever has that.
+    """
+
+    limit: int | None
+    preset: str
+    k: int
+    n: int
+    c: float
+    decay: float
+    gain: float
+    explain: bool
+    keywords: float
+    tau_a: float
+    tau_d: float
+    tau_r: float
+    spreading: str
+    damping: float
+    weight: float
+    synonyms: float
+    entities: float
+    texts: int
+    inverse: bool
+
+
+class ReadingKeywords(TypedDict, total=False):
+    """Options of `sarag_rdf.read.reader.read_paths`: how files are read."""
+
+    root: str | Path | None
+    max_chars: int
+    max_file: int
+    max_expansion: int
+    max_seconds: float
+    language: str
+    stdin_format: str
+    stdin: BinaryIO | None
+
+
+class UpdateKeywords(ReadingKeywords, total=False):
+    """Options of `KnowledgeGraph.index` for changes; `yes` confirms that many are deleted."""
+
+    words: int
+    overlap: int
+    yes: bool
+
+
+class ImportKeywords(TypedDict, total=False):
+    """Options of `sarag_rdf.imports.options.ImportOptions`; `mapping` is the path of one."""
+
+    name: str | None
+    replace: bool
+    format: str | None
+    base_iri: str | None
+    languages: Sequence[str]
+    types: Sequence[str]
+    properties: Sequence[str]
+    entity_base: str | None
+    label: Sequence[str]
+    alias: Sequence[str]
+    description: Sequence[str]
+    mapping: str | Path | None
+    max_expansion: int
+    max_seconds: float
+
+
+class ExportKeywords(TypedDict, total=False):
+    """Options of `sarag_rdf.export.rdf.ExportParts`: the parts to export."""
+
+    documents: bool
+    entities: bool
+    graphs: Sequence[str]
+    imported: bool
+    ontologies: bool
+
+
+class WikibaseKeywords(TypedDict, total=False):
+    """Options of `sarag_rdf.wikibase.write.WikibaseOptions`."""
+
+    namespace: str
+    syntax: str
+    flavor: Flavor
+    targets: Mapping[str, str]
+
+
+class DescriptionKeywords(TypedDict, total=False):
+    """Options of `sarag_rdf.export.description.DatasetMetadata`."""
+
+    title: str | None
+    description: str | None
+    license: str | None
+    publisher: str | None
+    homepage: str | None

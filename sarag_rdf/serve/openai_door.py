@@ -1,0 +1,276 @@
+"""``/v1``: reasoners as the models of an OpenAI-compatible server.
+
+Any client of OpenAI's chat completions can put questions to the graph. The last message of the
+user is the question; the model is a reasoner.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from sarag_rdf.errors import UsageError, one_line
+from sarag_rdf.kg.registry import REASONERS
+from sarag_rdf.kg.report import source_name
+from sarag_rdf.options import Spec
+from sarag_rdf.serve.http import read_body, run_job, settings_of
+from sarag_rdf.serve.jobs import JobReply, RequestError
+from sarag_rdf.serve.questions import job_of
+
+PREFIX: Final = "/v1"
+EXTRA: Final = "sarag"
+"""The field of a request for parameters of ``/ask``, and of a response for its citations."""
+NO_ANSWER: Final = "The documents of this graph do not state the answer."
+"""What is said for the outcome ``insufficient``, since a chat shows nothing else."""
+_OFF: Final = (
+    "the OpenAI-compatible interface is off: start sarag serve with --base-url, or set "
+    "OPENAI_BASE_URL, so that a language model can answer"
+)
+_MOST_BODY: Final = 4 << 20
+"""Chats are sent with all earlier messages."""
+_UNSUPPORTED: Final = ("tools", "functions", "audio", "logprobs")
+_TYPES: Final = {
+    401: "authentication_error", 403: "permission_error", 404: "not_found_error",
+    429: "rate_limit_error",
+}  # fmt: skip
+_PIECE: Final = re.compile(r"\S+\s*|\s+")
+
+
+def is_openai_path(path: str) -> bool:
+    """Whether a path is one of an OpenAI-compatible server, known or not."""
+    return path == PREFIX or path.startswith(PREFIX + "/")
+
+
+class OpenAIError(RequestError):
+    """A request that cannot be served, with one of OpenAI's codes."""
+
+    def __init__(self, status: int, message: str, code: str) -> None:
+        super().__init__(status, message)
+        self.code = code
+
+
+def openai_error(error: RequestError) -> Response:
+    """An error as OpenAI's clients expect it."""
+    default = "server_error" if error.status >= 500 else "invalid_request_error"
+    body = {
+        "message": one_line(str(error)),
+        "type": _TYPES.get(error.status, default),
+        "param": None,
+        "code": error.code if isinstance(error, OpenAIError) else None,
+    }
+    return JSONResponse({"error": body}, error.status, error.headers)
+
+
+async def models(request: Request) -> Response:
+    """``/v1/models``: the reasoners; ``/v1/models/NAME``: one of them."""
+    try:
+        _check_enabled(request)
+    except RequestError as error:
+        return openai_error(error)
+    name = request.path_params.get("name")
+    if name is None:
+        data = [_model(reasoner) for reasoner in REASONERS]
+        return JSONResponse({"object": "list", "data": data})
+    if name not in REASONERS:
+        return openai_error(_unknown_model(name))
+    return JSONResponse(_model(name))
+
+
+async def chat_completions(request: Request) -> Response:
+    """``/v1/chat/completions``: the answer to the user's last message, whole or as a stream."""
+    try:
+        _check_enabled(request)
+        body = _body(await read_body(request, _MOST_BODY))
+        model = _model_name(body)
+        values = {**_extra(body), "q": _question(body), "reasoner": model}
+        reply = await run_job(request, job_of(values, "ask"), pool="questions")
+        answer = Completion(model, _result(reply))
+    except UsageError as error:
+        return openai_error(RequestError(400, str(error)))
+    except RequestError as error:
+        return openai_error(error)
+    if not body.get("stream"):
+        return JSONResponse(answer.whole())
+    options = body.get("stream_options")
+    with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
+    return StreamingResponse(
+        answer.chunks(with_usage=with_usage),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
+    )
+
+
+OPENAI_ROUTES: Final[list[BaseRoute]] = [
+    Route(PREFIX + "/models", models),
+    Route(PREFIX + "/models/{name}", models),
+    Route(PREFIX + "/chat/completions", chat_completions, methods=["POST"]),
+]
+
+
+class Completion:
+    """An answer as a chat completion.
+
+    Its text ends with a numbered list of sources, since most clients show nothing but text. The
+    same citations are `annotations` of the message, and in full in the field ``sarag``.
+    """
+
+    def __init__(self, model: str, result: Mapping[str, Any]) -> None:
+        self._head = {
+            "id": f"chatcmpl-{uuid.uuid4().hex}",
+            "created": int(time.time()),
+            "model": model,
+        }
+        citations = list({c["document"]: c for c in result["citations"]}.values())
+        text = result["answer"] if result["outcome"] == "answered" else NO_ANSWER
+        self._annotations = []
+        for number, citation in enumerate(citations, 1):
+            title = citation["title"] or source_name(citation["source"])
+            text += f"{'' if number > 1 else f'{chr(10)}{chr(10)}Sources:'}\n"
+            begin = len(text)
+            text += f"{number}. {title} ({source_name(citation['source'])})"
+            self._annotations.append(
+                {
+                    "type": "url_citation",
+                    "url_citation": {
+                        "url": citation["document"],
+                        "title": title,
+                        "start_index": begin,
+                        "end_index": len(text),
+                    },
+                }
+            )
+        self._text = text
+        self._extra = {"outcome": result["outcome"], "citations": citations}
+        usage = result["usage"]
+        self._usage = {
+            "prompt_tokens": usage["tokens_in"],
+            "completion_tokens": usage["tokens_out"],
+            "total_tokens": usage["tokens_in"] + usage["tokens_out"],
+        }
+
+    def whole(self) -> dict[str, Any]:
+        """The response without streaming."""
+        message = {
+            "role": "assistant",
+            "content": self._text,
+            "refusal": None,
+            "annotations": self._annotations,
+        }
+        choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+        return {
+            **self._head,
+            "object": "chat.completion",
+            "choices": [choice],
+            "usage": self._usage,
+            EXTRA: self._extra,
+        }
+
+    def chunks(self, *, with_usage: bool) -> Iterator[str]:
+        """Server-sent events: the role, the words, the end with the citations, and the usage."""
+        yield self._event({"role": "assistant", "content": ""})
+        for piece in _PIECE.findall(self._text):
+            yield self._event({"content": piece})
+        yield self._event({"annotations": self._annotations}, "stop", {EXTRA: self._extra})
+        if with_usage:
+            yield self._line({"choices": [], "usage": self._usage})
+        yield "data: [DONE]\n\n"
+
+    def _event(
+        self, delta: Mapping[str, Any], finish: str | None = None, more: Mapping[str, Any] = {}
+    ) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+        return self._line({"choices": [choice], **more})
+
+    def _line(self, data: Mapping[str, Any]) -> str:
+        chunk = {**self._head, "object": "chat.completion.chunk", **data}
+        return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
+
+
+def _check_enabled(request: Request) -> None:
+    if not settings_of(request).has_model:
+        raise OpenAIError(404, _OFF, "not_enabled")
+
+
+def _unknown_model(name: str) -> OpenAIError:
+    message = f"no such model '{name}': choose from {', '.join(REASONERS)}"
+    return OpenAIError(404, message, "model_not_found")
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "sarag"}
+
+
+def _body(data: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(400, f"the body is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise RequestError(400, "the body is no JSON object")
+    for name in _UNSUPPORTED:
+        if body.get(name):
+            raise RequestError(400, f"'{name}' is not supported: leave it out")
+    if body.get("n") not in (None, 1):
+        raise RequestError(400, "'n' must be 1: a question has one answer")
+    return body
+
+
+def _model_name(body: Mapping[str, Any]) -> str:
+    """The reasoner, with options if there are any."""
+    name = body.get("model")
+    if not isinstance(name, str) or not name.strip():
+        raise RequestError(400, "'model' must be text: the name of a reasoner")
+    if Spec.parse(name).name not in REASONERS:
+        raise _unknown_model(name)
+    return name.strip()
+
+
+def _extra(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Further parameters of ``/ask``."""
+    extra = body.get(EXTRA, {})
+    if not isinstance(extra, dict) or extra.keys() & {"q", "question", "reasoner"}:
+        raise RequestError(
+            400, f"'{EXTRA}' must be an object with parameters of /ask, without the question"
+        )
+    return extra
+
+
+def _question(body: Mapping[str, Any]) -> str:
+    """The text of the last message of the user."""
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not all(isinstance(each, dict) for each in messages):
+        raise RequestError(400, "'messages' must be a list of objects")
+    content = next((m.get("content") for m in reversed(messages) if m.get("role") == "user"), None)
+    if isinstance(content, list):
+        content = "\n".join(_part(part) for part in content)
+    if not isinstance(content, str) or not content.strip():
+        raise RequestError(400, "no question: 'messages' needs one of the role 'user' with text")
+    return content
+
+
+def _part(part: Any) -> str:
+    if not isinstance(part, dict) or not isinstance(part.get("text"), str):
+        raise RequestError(400, "a question is text: leave images, audio and files out")
+    return str(part["text"])
+
+
+def _result(reply: JobReply) -> dict[str, Any]:
+    """The JSON of ``/ask``; raises `RequestError` for an error in it."""
+    data = reply.head
+    if reply.path:
+        path = Path(reply.path)
+        data += path.read_bytes()
+        path.unlink()
+    result: dict[str, Any] = json.loads(data)
+    if reply.status != 200:
+        raise RequestError(reply.status, result["error"]["message"], **reply.headers)
+    return result

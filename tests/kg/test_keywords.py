@@ -1,0 +1,71 @@
+"""The typed keyword options are those of the option dataclasses, by name and by type."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import types
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import pytest
+
+from sarag_rdf.export.description import DatasetMetadata
+from sarag_rdf.export.rdf import ExportParts
+from sarag_rdf.imports.options import ImportOptions
+from sarag_rdf.kg import keywords
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.registry import RETRIEVERS
+from sarag_rdf.options import declared_options
+from sarag_rdf.read.reader import read_paths
+from sarag_rdf.wikibase.write import WikibaseOptions
+
+
+def alternatives(hint: Any) -> set[Any]:
+    return set(get_args(hint)) if get_origin(hint) in (Union, types.UnionType) else {hint}
+
+
+def test_options_of_retrievers() -> None:
+    expected: dict[str, set[Any]] = {"preset": {str}}
+    for retriever in RETRIEVERS.values():
+        for option in declared_options(retriever.options):
+            kinds = {option.kind} | ({type(None)} if option.is_optional else set())
+            expected.setdefault(option.name, set()).update(kinds)
+    for kinds in expected.values():
+        if float in kinds:  # takes an int as well
+            kinds.discard(int)
+    hints = get_type_hints(keywords.RetrieverKeywords)
+    assert {name: alternatives(hint) for name, hint in hints.items()} == expected
+
+
+@pytest.mark.parametrize(
+    ("typed", "options", "changed"),
+    [
+        (keywords.ImportKeywords, ImportOptions, {"kind": None, "mapping": {str, Path, None}}),
+        (keywords.ExportKeywords, ExportParts, {}),
+        (keywords.WikibaseKeywords, WikibaseOptions, {}),
+        (keywords.DescriptionKeywords, DatasetMetadata, {}),
+    ],
+)
+def test_options_of_dataclasses(typed: Any, options: Any, changed: dict[str, Any]) -> None:
+    expected = get_type_hints(options)
+    expected = {field.name: expected[field.name] for field in dataclasses.fields(options)}
+    hints = get_type_hints(typed)
+    assert hints.keys() == {name for name in expected if changed.get(name, ...) is not None}
+    for name, hint in hints.items():
+        if name not in changed:
+            assert hint == expected[name], name
+
+
+def test_options_of_reading() -> None:
+    parameters = inspect.signature(read_paths).parameters.keys() - {"paths"}
+    reading = get_type_hints(keywords.ReadingKeywords).keys()
+    assert reading == parameters
+    assert get_type_hints(keywords.UpdateKeywords).keys() - reading == {"words", "overlap", "yes"}
+
+
+def test_the_facade_has_no_untyped_options() -> None:
+    for name, method in inspect.getmembers(KnowledgeGraph, inspect.isfunction):
+        for parameter in inspect.signature(method).parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                assert "Unpack[" in str(parameter.annotation), name
