@@ -93,13 +93,41 @@ class DescribeJob:
     accept: str
 
 
+CompletionKind = Literal["class", "property", "entity"]
+"""What is completed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExploreJob:
+    """Read the neighbours of a node, names of nodes, or terms that begin with a prefix.
+
+    `over` names the parts of the graph; empty for those of the server.
+    """
+
+    action: Literal["neighbours", "complete", "names"]
+    iris: tuple[str, ...]
+    limit: int = 0
+    kind: CompletionKind = "entity"
+    prefix: str = ""
+    over: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What it is about, for the audit log."""
+        return self.prefix or (self.iris[0] if self.iris else "")
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionJob:
-    """A question for the method `search` or `ask` of a graph, with keyword arguments."""
+    """A question for the method `search` or `ask` of a graph, with keyword arguments.
+
+    With `trace`, the result of a search has the frames of its activation.
+    """
 
     method: Literal["search", "ask"]
     question: str
     options: dict[str, Any]
+    trace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +138,7 @@ class LimitedJob:
     graphs: AccessibleGraphs
 
 
-ReadJob = QueryJob | ReadGraphJob | DescribeJob
+ReadJob = QueryJob | ReadGraphJob | DescribeJob | ExploreJob
 Job = ReadJob | UpdateJob | WriteGraphJob
 
 

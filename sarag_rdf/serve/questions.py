@@ -50,7 +50,8 @@ RETRIEVER_PARAMETERS: Final = _retriever_parameters()
 def parameter_names(method: Literal["search", "ask"]) -> tuple[str, ...]:
     """The parameters of a path; endpoints, models and paths of files are none of them."""
     reasoning = ("reasoner", "context", "budget") if method == "ask" else ()
-    return ("q", "retriever", "preset", *RETRIEVER_PARAMETERS, "weights", *reasoning)
+    more = reasoning if method == "ask" else ("trace",)
+    return ("q", "retriever", "preset", *RETRIEVER_PARAMETERS, "weights", *more)
 
 
 _MOST_BODY = 1 << 20
@@ -75,7 +76,8 @@ async def _answered(request: Request, method: Literal["search", "ask"]) -> Respo
             arguments["weights"] = _weights(values["weights"])
         if method == "ask":
             arguments |= _reasoning(values)
-        return await run(request, QuestionJob(method, values["q"], arguments), pool="questions")
+        job = QuestionJob(method, values["q"], arguments, _trace(values))
+        return await run(request, job, pool="questions")
     except (RequestError, UsageError) as error:
         return to_response(error_reply(error))
 
@@ -167,6 +169,16 @@ def _reasoning(values: Mapping[str, Any]) -> dict[str, Any]:
         "reasoner": options_of("reasoner", _spec(values, "reasoner", "single")),
         "context": context_options(spec.label, budget),
     }
+
+
+def _trace(values: Mapping[str, Any]) -> bool:
+    """Whether the frames of the activation are asked for."""
+    value = values.get("trace", False)
+    if value in (True, "true"):
+        return True
+    if value in (False, "false"):
+        return False
+    raise RequestError(400, "'trace' must be true or false")
 
 
 def _spec(values: Mapping[str, Any], name: str, default: str) -> Spec:

@@ -17,9 +17,11 @@ from typing import Any
 from sarag_rdf.errors import SaragError, StoreError, StoreLockedError
 from sarag_rdf.rdf.writer_lock import remove_holder
 from sarag_rdf.serve.describe import describe
+from sarag_rdf.serve.explore import run_explore_job
 from sarag_rdf.serve.jobs import (
     AccessibleGraphs,
     ErrorReply,
+    ExploreJob,
     Job,
     JobReply,
     LimitedJob,
@@ -161,6 +163,8 @@ def _read(
     folder: Path,
 ) -> JobReply:
     readable = snapshot.accessible(graphs)
+    if isinstance(job, ExploreJob):
+        return run_explore_job(snapshot, job, settings, readable)
     with Spool(folder) as spool:
         if isinstance(job, QueryJob):
             return run_query(snapshot, job, settings, spool, readable)
