@@ -32,7 +32,7 @@ from sarag_rdf.serve.access import (
 )
 from sarag_rdf.serve.answering import OpenGraph, answer_questions
 from sarag_rdf.serve.audit import METRICS_TYPE, AuditLog, Metrics, route_label
-from sarag_rdf.serve.explore import complete, names, neighbours
+from sarag_rdf.serve.explore import complete, names, neighbours, prefixes
 from sarag_rdf.serve.graph_store import PATH, graph_store
 from sarag_rdf.serve.http import (
     RECORD,
@@ -83,6 +83,7 @@ def routes() -> list[BaseRoute]:
         Route("/ask", ask, methods=["GET", "POST"]),
         Route("/graph/neighbours", neighbours),
         Route("/graph/complete", complete),
+        Route("/graph/prefixes", prefixes),
         Route("/graph/names", names, methods=["POST"]),
         Route("/metrics", metrics),
     ]

@@ -15,7 +15,9 @@ import pyoxigraph as ox
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under
 from sarag_rdf.ports import Term
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.resources import query_file
 from sarag_rdf.serve.http import query_string, read_body, run
 from sarag_rdf.serve.jobs import (
@@ -29,7 +31,7 @@ from sarag_rdf.serve.read import evaluate
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import Fingerprint, StoreSnapshot
 from sarag_rdf.serve.sparql import check_iri
-from sarag_rdf.vocab import OWL, RDFS, SARAG
+from sarag_rdf.vocab import OWL, PREFIXES, RDFS, SARAG
 
 MAX_NODES: Final = 500
 """Nodes of an answer at most."""
@@ -88,6 +90,12 @@ async def names(request: Request) -> Response:
     return await run(request, ExploreJob("names", checked, over=tuple(values["over"])))
 
 
+async def prefixes(request: Request) -> Response:
+    """``/graph/prefixes``: prefixes of common vocabularies, of the graph, and of its ontologies."""
+    await _values(request, ())
+    return await run(request, ExploreJob("prefixes"))
+
+
 async def _values(request: Request, known: Sequence[str]) -> dict[str, list[str]]:
     values: dict[str, list[str]] = {name: [] for name in (*known, "over")}
     for name, value in await query_string(request):
@@ -132,11 +140,26 @@ def run_explore_job(
     elif job.action == "complete":
         found = {"terms": view.complete(job.kind, job.prefix, job.limit)}
         rows = len(found["terms"])
-    else:
+    elif job.action == "names":
         found = {"nodes": view.nodes(job.iris)}
         rows = len(found["nodes"])
+    else:
+        found = {"prefixes": _prefixes(snapshot, readable)}
+        rows = len(found["prefixes"])
     data = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
     return JobReply(200, "application/json", data, rows=rows)
+
+
+def _prefixes(snapshot: StoreSnapshot, readable: frozenset[str] | None) -> dict[str, str]:
+    """Prefix -> namespace; those of ontologies only for clients that may read all graphs."""
+    meta = snapshot.meta()
+    if meta is None:
+        return dict(PREFIXES)
+    found = prefixes_under(meta.base)
+    if readable is None:
+        store = OxigraphStore(snapshot.store(), writable=False)
+        found = ontology_prefixes(store, meta.base) | found
+    return found
 
 
 class _View:

@@ -99,13 +99,13 @@ CompletionKind = Literal["class", "property", "entity"]
 
 @dataclass(frozen=True, slots=True)
 class ExploreJob:
-    """Read the neighbours of a node, names of nodes, or terms that begin with a prefix.
+    """Read neighbours of a node, names of nodes, terms that begin with a prefix, or prefixes.
 
     `over` names the parts of the graph; empty for those of the server.
     """
 
-    action: Literal["neighbours", "complete", "names"]
-    iris: tuple[str, ...]
+    action: Literal["neighbours", "complete", "names", "prefixes"]
+    iris: tuple[str, ...] = ()
     limit: int = 0
     kind: CompletionKind = "entity"
     prefix: str = ""

@@ -93,6 +93,14 @@ def _document(url: str) -> Json:
             "/graph/neighbours": {"get": _neighbours()},
             "/graph/complete": {"get": _complete()},
             "/graph/names": {"post": _names()},
+            "/graph/prefixes": {
+                "get": _read_graph(
+                    "prefixes",
+                    "Prefixes of common vocabularies, of the graph, and of its ontologies.",
+                    [],
+                    {"type": "object", "properties": {"prefixes": _OBJECT}},
+                )
+            },
             "/metrics": {
                 "get": {
                     "operationId": "metrics",

@@ -35,6 +35,7 @@ export const ask = (values, signal) => json(`ask?${query(values)}`, { signal });
 export const neighbours = (iri, limit) => json(`graph/neighbours?${query({ iri, limit })}`);
 export const complete = (prefix, kind, limit, signal) =>
   json(`graph/complete?${query({ prefix, kind, limit })}`, { signal }).then((found) => found.terms);
+export const prefixes = () => json("graph/prefixes").then((found) => found.prefixes);
 export const names = (iris) => json("graph/names", {
   method: "POST",
   headers: { "Content-Type": "application/json" },

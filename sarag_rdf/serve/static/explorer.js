@@ -173,13 +173,13 @@ function why(d) {
   if (!d.chain.length) {
     return element("p", { class: "why quiet" }, `Found by its text, not by activation · ${score}`);
   }
-  const stop = (iri, name) => element("button", { type: "button", class: "step", onclick: () => inspectNode(iri) }, name || api.abbreviate(iri));
-  const parts = [stop(d.chain[0].origin, d.chain[0].origin_name)];
+  const stop = (iri, name, type) => element("button", { type: "button", class: `step ${type}`, onclick: () => inspectNode(iri) }, name || api.abbreviate(iri));
+  const parts = [stop(d.chain[0].origin, d.chain[0].origin_name, d.chain[0].origin_type)];
   for (const s of d.chain) {
     const said = s.text || { describes: s.origin_type === "document" ? "describes" : "is described in",
       about: "is the topic of", same_as: "is the same as" }[s.kind] || "";
     parts.push(element("span", { class: "via", title: `passed on ${s.amount.toPrecision(2)}` }, ` ${said} → `),
-      stop(s.target, s.target_name));
+      stop(s.target, s.target_name, s.target_type));
   }
   return element("div", { class: "why" }, element("p", { class: "path" }, ...parts),
     element("p", { class: "quiet" }, score));
@@ -191,7 +191,8 @@ function inspect(title, ...children) {
   const panel = byId("inspector");
   panel.replaceChildren(element("div", { class: "bar" }, element("h2", {}, title),
     element("button", { type: "button", class: "right quiet-button", "aria-label": "Close the selection",
-      onclick: () => { panel.hidden = true; graphView().choose(null); } }, "×")), ...children);
+      onclick: () => { panel.hidden = true; graphView().choose(null); } }, "×")),
+    ...children.filter((child) => child !== null));
   panel.hidden = false;
 }
 
@@ -310,7 +311,7 @@ function showAnswer(given, panel) {
   const text = given.outcome === "insufficient" ? given.answer || "The passages do not say." : given.answer;
   panel.replaceChildren(element("p", { class: "answer" }, text),
     given.citations.length ? element("ul", { class: "chips" }, ...given.citations.map((c) => element("li", {},
-      element("a", { class: "chip", href: api.resource(c.document) }, `${c.title || "Passage"}, ${c.begin}–${c.end}`)))) : null ?? "",
+      element("a", { class: "chip", href: api.resource(c.document) }, `${c.title || "Passage"}, ${c.begin}–${c.end}`)))) : "",
     element("details", {}, element("summary", {}, "How it was found"), element("ol", {}, ...given.trace.map((stage) =>
       element("li", {}, `${stage.kind}: ${stage.name}`)))),
     element("p", { class: "quiet" }, `${given.model} · ${counted(given.usage.tokens_in + given.usage.tokens_out, "token")}`));

@@ -7,9 +7,9 @@ const MILLISECONDS = 450;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const PALETTES = {
   light: { seed: "#b0005e", document: "#2f6db5", entity: "#1d8a6b", class: "#8250c4", idle: "#c3cbd4",
-    edge: "#d3d9e0", lit: "#b0005e", chosen: "#e08a00", ink: "#1b2430", paper: "#ffffff" },
+    edge: "#b4bec9", lit: "#b0005e", chosen: "#e08a00", ink: "#1b2430", paper: "#ffffff" },
   dark: { seed: "#ff7ab8", document: "#7cb5f2", entity: "#5fcfae", class: "#bd9bf5", idle: "#4a5563",
-    edge: "#333d49", lit: "#ff7ab8", chosen: "#ffb84d", ink: "#e8ecf1", paper: "#1a2028" },
+    edge: "#4b5766", lit: "#ff7ab8", chosen: "#ffb84d", ink: "#e8ecf1", paper: "#1a2028" },
 };
 export const palette = () => PALETTES[dark.matches ? "dark" : "light"];
 
@@ -160,7 +160,7 @@ export class GraphView {
     this.graph.updateEachEdgeAttributes((edge, old, source, target) => {
       const isLit = this.frame?.passed.has(`${source}\n${target}`);
       const isChosen = edge === this.chosen || source === this.chosen || target === this.chosen;
-      return { ...old, size: (isLit ? 2.2 : 1) + 2.5 * Math.min(1, old.weight ?? 0),
+      return { ...old, size: (isLit ? 2.6 : 1.5) + 2.5 * Math.min(1, old.weight ?? 0),
         color: isChosen ? colours.chosen : isLit ? colours.lit : colours.edge, zIndex: isLit || isChosen ? 1 : 0 };
     });
     const begin = performance.now();
