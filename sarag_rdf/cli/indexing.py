@@ -44,8 +44,8 @@ def indexing_options(function: Callable[..., Any]) -> Callable[..., Any]:
         sparql_write_options,
         setting(
             "--extractor",
-            help="spacy, llm or openie:FILE. Default: the graph's extractor; for a new graph llm "
-            "with an endpoint, else spacy.",
+            help="spacy, llm, budgeted or openie:FILE. Default: the graph's extractor; for a new "
+            "graph llm with an endpoint, else spacy.",
         ),
         setting(
             "--examples",

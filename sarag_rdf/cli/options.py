@@ -348,7 +348,7 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 "--retriever",
                 default="sarag",
                 metavar="NAME[:KEY=VALUE]...",
-                help="sarag, sarag-paper, bm25, dense, rrf, khop, ppr or kg-infused. 'sarag "
+                help="sarag, sarag-paper, bm25, dense, rrf, khop, ppr, kg-infused or ket. 'sarag "
                 "strategies' lists their keys.",
             ),
             setting("--preset", help="The same as preset=NAME in --retriever (sarag-paper)."),

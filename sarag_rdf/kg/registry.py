@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sarag_rdf.context.selected import Selected
 from sarag_rdf.context.whole import Whole
 from sarag_rdf.endpoints import ModelEndpoint
 from sarag_rdf.errors import UsageError
+from sarag_rdf.extract.budgeted import BudgetedExtractor
 from sarag_rdf.extract.llm import LLMExtractor
 from sarag_rdf.extract.openie import OpenIEExtractor
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
@@ -52,6 +54,7 @@ from sarag_rdf.reason.sparql_typed import SparqlTyped
 from sarag_rdf.reason.typed_graph import TypedGraph
 from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
+from sarag_rdf.retrieve.ket import Ket
 from sarag_rdf.retrieve.kg_infused import KgInfusedSearch
 from sarag_rdf.retrieve.khop import Khop
 from sarag_rdf.retrieve.ppr import Ppr
@@ -70,6 +73,7 @@ RETRIEVERS: dict[str, Any] = {
     "khop": Khop,
     "ppr": Ppr,
     "kg-infused": KgInfusedSearch,
+    "ket": Ket,
 }
 CONTEXTS: dict[str, Any] = {"whole": Whole, "selected": Selected, "graph-walk": GraphWalk}
 REASONERS: dict[str, Any] = {
@@ -90,6 +94,7 @@ EXTRACTORS: dict[str, Any] = {
     "spacy": SpacyExtractor,
     "llm": LLMExtractor,
     "openie": OpenIEExtractor,
+    "budgeted": BudgetedExtractor,
 }
 STRATEGIES = {
     "retriever": RETRIEVERS,
@@ -184,9 +189,9 @@ def make_extractor(
     schema: Schema | None = None,
     embedder: Callable[[], Embedder] | None = None,
 ) -> Extractor:
-    """An extractor: ``spacy`` or ``llm`` with options, or ``openie:FILE``.
+    """An extractor: ``spacy``, ``llm`` or ``budgeted`` with options, or ``openie:FILE``.
 
-    The first two follow a `schema` that has classes or properties, for which they may need the
+    All but the last follow a `schema` that has classes or properties, for which they may need the
     embedder. Raises `UsageError` for examples without a schema, `InputError` for invalid ones.
     """
     schema = schema if schema and (schema.classes or schema.properties) else None
@@ -195,6 +200,16 @@ def make_extractor(
     options = options_of("extractor", chosen)
     if options.name == "openie":
         raise UsageError("openie needs a file: write openie:FILE")
+    if options.name == "budgeted":
+        make = partial(
+            make_extractor, llm=llm, concurrency=concurrency, schema=schema, embedder=embedder
+        )
+        return BudgetedExtractor(
+            make(f"openie:{options.openie}" if options.openie else "llm"),
+            options,
+            rest=make("spacy") if options.rest == "spacy" else None,
+            embedder=embedder() if embedder else None,
+        )
     if options.examples and schema is None:
         raise UsageError("examples require an ontology: add one with  sarag ontology add FILE")
     examples = read_examples(Path(options.examples), schema) if options.examples and schema else ()

@@ -1,0 +1,273 @@
+"""Extraction within a budget: a model reads the most central documents, keywords cover the rest.
+
+Multi-granular indexing as the background system of The Reasoning Bottleneck in Graph-RAG (section
+2) does it: documents are ranked by PageRank over a graph that joins each to its nearest ones, half
+by similarity and half by shared keywords; the first `share` of them are the core, from which a
+model extracts entities and relationships. The others get keywords, offline: names and rare words as
+entities that the document describes, without relationships. A keyword that the model names too is
+the same entity, and so both halves of the graph hang together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, log
+from typing import Any, Final
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from sarag_rdf.extract.descriptions import build_descriptions, sentences_with_name
+from sarag_rdf.extract.names import clean_name, is_name, strip_disambiguation
+from sarag_rdf.iris import normalize_name
+from sarag_rdf.options import MAX_COUNT, Options, option
+from sarag_rdf.ports import Embedder, Extractor, Matrix
+from sarag_rdf.sentences import split_sentences
+from sarag_rdf.types import Document, Extraction, Mention, Method, Usage
+
+DAMPING: Final = 0.85
+_BLOCK: Final = 1024
+"""Documents that are compared with all others at a time."""
+_MIN_WORD: Final = 4
+"""Characters of a word that can be a keyword; names may be shorter."""
+_NAME: Final = re.compile(
+    r"\b[^\W\d_a-z][\w'\u2019-]*(?:[ \t]+(?:of|the|de|la|von|van|du)(?=[ \t]+[^\W\d_a-z])"
+    r"|[ \t]+[^\W\d_a-z][\w'\u2019-]*)*"
+)
+"""A run of capitalised words, with the particles between them."""
+_WORD: Final = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetedOptions(Options):
+    """Options of `BudgetedExtractor`."""
+
+    name = "budgeted"
+    share: float = option(
+        0.2, "Share of the documents that the model reads, the most central ones.", ge=0.0, le=1.0
+    )
+    rest: str = option(
+        "keywords",
+        "How the other documents are read: keywords alone, or entities and relationships by spacy.",
+        choices=("keywords", "spacy"),
+    )
+    keywords: int = option(
+        12, "Maximum number of keywords of a document, besides its title.", ge=0, le=MAX_COUNT
+    )
+    neighbours: int = option(
+        10,
+        "Nearest documents to which each is joined, half of them by keywords.",
+        ge=2,
+        le=MAX_COUNT,
+    )
+    openie: str | None = option(
+        None, "File of extractions that stands for the model, as openie:FILE reads it."
+    )
+
+
+class BudgetedExtractor:
+    """Passes the core documents on to another extractor, and reads the others offline.
+
+    All documents of a run are ranked together: an update of one document reads that one with the
+    model unless `share` is 0. With an embedder, half of the neighbours are by similarity.
+    """
+
+    options = BudgetedOptions
+
+    def __init__(
+        self,
+        model: Extractor,
+        options: BudgetedOptions | None = None,
+        *,
+        rest: Extractor | None = None,
+        embedder: Embedder | None = None,
+    ) -> None:
+        """`rest` reads the documents that `model` does not; by default they get keywords."""
+        self._model, self._rest, self._embedder = model, rest, embedder
+        self._options = options or BudgetedOptions()
+
+    @property
+    def method(self) -> Method:
+        """That of the model, with the settings of the budget."""
+        inner = self._model.method
+        own = {f"budget_{name}": str(value) for name, value in self._options.settings().items()}
+        if self._embedder is not None:
+            own["budget_embedder"] = self._embedder.name
+        if self._rest is not None:
+            own["budget_rest_model"] = self._rest.method.model
+        settings = {**inner.settings, **own, "budget_extractor": inner.extractor}
+        return Method("budgeted", inner.model, inner.prompt_hash, settings)
+
+    @property
+    def usage(self) -> Usage:
+        """Usage of the model."""
+        return getattr(self._model, "usage", Usage())
+
+    @property
+    def discarded(self) -> Counter[str]:
+        """Counts of the items that both extractors have discarded, by reason."""
+        counts: Counter[str] = Counter(getattr(self._model, "discarded", {}))
+        return counts + Counter(getattr(self._rest, "discarded", {}))
+
+    def estimate(
+        self, documents: Sequence[Document], *, price_in: float = 0.0, price_out: float = 0.0
+    ) -> Usage | None:
+        """Estimate the usage: that of documents of mean length, as many as the model would read.
+
+        None if the model's extractor cannot estimate.
+        """
+        estimate = getattr(self._model, "estimate", None)
+        if estimate is None:
+            return None
+        whole: Usage = estimate(documents, price_in=price_in, price_out=price_out)
+        part = self._count(len(documents)) / max(1, len(documents))
+        return Usage(
+            round(whole.calls * part),
+            0,
+            ceil(whole.tokens_in * part),
+            ceil(whole.tokens_out * part),
+            whole.cost * part,
+        )
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        """One result per document, in order; all documents are ranked before the first is read."""
+        ordered = list(documents)
+        weights = keyword_weights(ordered)
+        core = self._core(ordered, weights)
+        chosen = iter(self._model.extract(d for d, c in zip(ordered, core, strict=True) if c))
+        others = [d for d, c in zip(ordered, core, strict=True) if not c]
+        rest = iter(self._rest.extract(others) if self._rest else ())
+        for document, own, is_core in zip(ordered, weights, core, strict=True):
+            if is_core:
+                yield next(chosen)
+            elif self._rest is not None:
+                yield next(rest)
+            else:
+                yield keyword_extraction(document, own, self._options.keywords)
+
+    def _count(self, documents: int) -> int:
+        """The number of documents that the model reads: the share, rounded up."""
+        return min(documents, ceil(round(self._options.share * documents, 9)))
+
+    def _core(self, documents: Sequence[Document], weights: Sequence[_Weights]) -> list[bool]:
+        count = self._count(len(documents))
+        if count in (0, len(documents)):
+            return [count > 0] * len(documents)
+        vectors = None
+        if self._embedder is not None:
+            vectors = self._embedder.embed([document.titled_text for document in documents])
+        ranks = centrality(weights, vectors, self._options.neighbours)
+        best = sorted(range(len(documents)), key=lambda row: (-round(float(ranks[row]), 12), row))
+        chosen = set(best[:count])
+        return [row in chosen for row in range(len(documents))]
+
+
+_Weights = Mapping[str, float]
+"""Keyword -> weight in one document."""
+
+
+def keyword_weights(documents: Sequence[Document]) -> list[dict[str, float]]:
+    """The keywords of each document with their TF-IDF; those of one document alone are left out.
+
+    A keyword is a name (a run of capitalised words that no document writes in lower case), or a
+    word of at least four letters in lower case that at most half of the documents contain.
+    """
+    lower: set[str] = set()
+    for document in documents:
+        lower.update(word for word in _WORD.findall(document.text) if word.islower())
+    counts = [_terms(document, lower) for document in documents]
+    frequencies = Counter(term for own in counts for term in own)
+    size = len(documents)
+    return [
+        {
+            term: number * log(1 + size / frequencies[term])
+            for term, number in own.items()
+            if frequencies[term] > 1 and (not term.islower() or frequencies[term] <= size / 2)
+        }
+        for own in counts
+    ]
+
+
+def _terms(document: Document, lower: set[str]) -> Counter[str]:
+    """The names and words of a document, with how often they occur."""
+    text = document.titled_text
+    found: Counter[str] = Counter()
+    for match in _NAME.finditer(text):
+        name = clean_name(match.group())
+        if is_name(name) and name.casefold() not in lower:
+            found[name] += 1
+    for word in _WORD.findall(text):
+        if word.islower() and len(word) >= _MIN_WORD:
+            found[word] += 1
+    return found
+
+
+def keyword_extraction(document: Document, weights: _Weights, limit: int) -> Extraction:
+    """The title and the best keywords as mentions, each with its sentences; no relationships."""
+    sentences = split_sentences(document.text)
+    title = strip_disambiguation(document.title)
+    best = sorted(weights, key=lambda term: (-weights[term], term))[:limit]
+    mentions: dict[str, Mention] = {}
+    for name in filter(None, (title, *best)):
+        key = normalize_name(name)
+        found = sentences_with_name([name], sentences)
+        if not found and name == title:
+            found = sentences[:1]
+        if key and key not in mentions and found:
+            mentions[key] = Mention(name, descriptions=build_descriptions(name, found))
+    return Extraction(tuple(mentions.values()), ())
+
+
+def centrality(
+    weights: Sequence[_Weights], vectors: Matrix | None, neighbours: int
+) -> NDArray[np.float64]:
+    """The PageRank of each document in the graph of its nearest ones, shape (documents,).
+
+    Each is joined to `neighbours` others; half of them by the cosine of their keywords, or all
+    without vectors. Weights of edges are cosines, and edges have no direction.
+    """
+    half = neighbours if vectors is None else neighbours // 2
+    edges: defaultdict[tuple[int, int], float] = defaultdict(float)
+    _join(edges, _sparse(weights), half)
+    if vectors is not None:
+        _join(edges, vectors, neighbours - half)
+    graph = nx.Graph()
+    graph.add_nodes_from(range(len(weights)))
+    graph.add_weighted_edges_from((a, b, weight) for (a, b), weight in sorted(edges.items()))
+    ranks = nx.pagerank(graph, alpha=DAMPING, max_iter=200, tol=1e-8)
+    return np.array([ranks[row] for row in range(len(weights))])
+
+
+def _sparse(weights: Sequence[_Weights]) -> Any:
+    """Keyword weights as a sparse matrix with rows of length 1."""
+    columns = {term: n for n, term in enumerate(sorted({t for own in weights for t in own}))}
+    starts = np.cumsum([0, *map(len, weights)])
+    indices = [columns[term] for own in weights for term in sorted(own)]
+    values = np.array([own[term] for own in weights for term in sorted(own)], dtype=np.float64)
+    matrix = csr_matrix((values, indices, starts), shape=(len(weights), len(columns)))
+    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    lengths[lengths == 0] = 1.0
+    return csr_matrix(matrix.multiply(1 / lengths[:, None]))
+
+
+def _join(edges: dict[tuple[int, int], float], rows: Any, count: int) -> None:
+    """Add an edge from each row to the `count` others of the greatest positive cosine."""
+    size = rows.shape[0]
+    for begin in range(0, size, _BLOCK):
+        cosines = rows[begin : begin + _BLOCK] @ rows.T
+        cosines = np.asarray(cosines.todense() if hasattr(cosines, "todense") else cosines)
+        cosines = np.array(cosines, dtype=np.float64).round(6)
+        own = np.arange(len(cosines))
+        cosines[own, begin + own] = 0.0
+        nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
+        for row, columns in enumerate(nearest):
+            for column in columns:
+                weight = float(cosines[row, column])
+                if weight > 0:
+                    pair = min(begin + row, int(column)), max(begin + row, int(column))
+                    edges[pair] = max(edges[pair], weight)

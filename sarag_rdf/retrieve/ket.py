@@ -1,0 +1,149 @@
+"""Three rankings with shares: by entities and relationships, by keywords, and by texts.
+
+The retrieval of the multi-granular index that The Reasoning Bottleneck in Graph-RAG starts from
+(section 2): entities and relationships where a model has read (E), keywords elsewhere (K), and
+texts (T), each with a share of the context. A keyword is an entity without relationships, as
+`sarag_rdf.extract.budgeted` makes them. Here documents are ranked, and a share is one of the ranks:
+of any number of first documents, each ranking has chosen its share, rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarag_rdf.errors import UsageError
+from sarag_rdf.network.edges import Rows
+from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO
+from sarag_rdf.options import MAX_COUNT, RetrieverOptions, option
+from sarag_rdf.ports import Vector
+from sarag_rdf.retrieve.explanation import best_documents, document_cosines, retrieved
+from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.types import Query, Retrieved
+
+Floats = NDArray[np.float64]
+_READ = 4
+"""Entities and keywords are looked for among this many times `k` nearest names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KetOptions(RetrieverOptions):
+    """Options of `Ket`; the rest of the shares is that of texts."""
+
+    name = "ket"
+    entities: float = option(
+        0.4, "Share of documents that are ranked by entities and relationships.", ge=0.0, le=1.0
+    )
+    keywords: float = option(0.4, "Share of documents that are ranked by keywords.", ge=0.0, le=1.0)
+    k: int = option(10, "Number of nearest entities, and of keywords.", ge=1, le=MAX_COUNT)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.entities + self.keywords > 1.0:
+            raise UsageError(
+                f"the shares of ket exceed 1: entities {self.entities:g} and keywords "
+                f"{self.keywords:g}"
+            )
+
+
+class Ket:
+    """Documents by entities and relationships, by keywords, and by similarity, in shares.
+
+    A document's score is 1 / (1 + its rank).
+    """
+
+    options = KetOptions
+
+    def __init__(self, view: GraphView, options: KetOptions | None = None) -> None:
+        self._view = view
+        self._options = options or KetOptions()
+
+    def retrieve(self, query: Query) -> Retrieved:
+        """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
+        view, options = self._view, self._options
+        question = view.vectors.embedder.embed([query.text])[0]
+        cosines = document_cosines(view, question)
+        names = view.vectors.index("entity")
+        rows, similarities = names.nearest_rows(question, _READ * options.k)
+        incident = view.traversal.incident(RELATED_TO, np.sort(rows))
+        is_related = np.isin(rows, np.concatenate([incident.source, incident.target]))
+        rankings = (
+            self._by_entities(question, rows[is_related], similarities[is_related], cosines),
+            self._by_described(
+                rows[~is_related][: options.k], similarities[~is_related][: options.k], cosines
+            ),
+            np.argsort(-cosines, kind="stable"),
+        )
+        shares = (
+            options.entities, options.keywords, 1.0 - options.entities - options.keywords
+        )  # fmt: skip
+        scores = np.full(len(cosines), -np.inf)
+        for rank, row in enumerate(in_shares(rankings, shares), start=1):
+            scores[row] = 1.0 / (1 + rank)
+        return retrieved(
+            view,
+            query,
+            "ket",
+            options.settings(),
+            best_documents(view, scores, options.limit, similarities=cosines),
+        )
+
+    def _by_entities(
+        self, question: Vector, rows: Rows, similarities: Vector, cosines: Floats
+    ) -> Rows:
+        """Documents that describe the nearest entities or ends of their best relationships.
+
+        An entity counts with the cosine of its name, or that of its best relationship if that is
+        greater: of all relationships of the nearest entities, the k best.
+        """
+        view, k = self._view, self._options.k
+        rows, similarities = rows[:k], similarities[:k]
+        edges = view.traversal.incident(RELATED_TO, np.sort(rows))
+        statements = np.unique(edges.statement)
+        best = dict(zip(rows.tolist(), similarities.tolist(), strict=True))
+        if len(statements):
+            values = view.relationship_cosines(question, statements)
+            first = np.lexsort((statements, -values))[:k]
+            cosine = dict(zip(statements[first].tolist(), values[first].tolist(), strict=True))
+            for statement, *ends in zip(
+                edges.statement.tolist(), edges.source.tolist(), edges.target.tolist(), strict=True
+            ):
+                for end in ends if statement in cosine else ():
+                    best[end] = max(best.get(end, 0.0), cosine[statement])
+        nodes = np.array(sorted(best), dtype=np.int64)
+        return self._by_described(nodes, np.array([best[n] for n in nodes.tolist()]), cosines)
+
+    def _by_described(self, rows: Rows, weights: NDArray[np.floating], cosines: Floats) -> Rows:
+        """Documents by the sum of the weights of entities that they describe, then by cosine."""
+        order = np.argsort(rows)
+        edges = self._view.traversal.incoming(DESCRIBES, rows[order])
+        sums = np.zeros(len(cosines))
+        positions = np.searchsorted(rows[order], edges.target)
+        np.add.at(sums, edges.source, weights[order][positions])
+        found = np.unique(edges.source)
+        return found[np.lexsort((found, -cosines[found], -sums[found].round(6)))]
+
+
+def in_shares(rankings: Sequence[Rows], shares: Sequence[float]) -> list[int]:
+    """One ranking of several: the next item is that of the ranking that lags behind most.
+
+    Items are taken once. A ranking that has no more leaves its share to the others; among equals
+    the first one is next. Items of rankings whose share is 0 are left out.
+    """
+    waiting = [iter(ranking.tolist()) for ranking in rankings]
+    taken = [0] * len(rankings)
+    open_ = [number for number, share in enumerate(shares) if share > 0]
+    merged: dict[int, None] = {}
+    while open_:
+        rank = len(merged) + 1
+        number = max(open_, key=lambda n: (round(shares[n] * rank - taken[n], 9), -n))
+        item = next((item for item in waiting[number] if item not in merged), None)
+        if item is None:
+            open_.remove(number)
+        else:
+            taken[number] += 1
+            merged[item] = None
+    return list(merged)
