@@ -99,6 +99,11 @@ def test_contents(wheel: Path) -> None:
         "picture/fonts/DejaVuSans.ttf",
         "serve/static/editor.html",
         "serve/static/editor.js",
+        "serve/static/explorer.html",
+        "serve/static/explorer.js",
+        "serve/static/vendor/THIRD-PARTY-LICENSES.txt",
+        "serve/static/vendor/editor.js",
+        "serve/static/vendor/graph.js",
         "serve/static/page.css",
         "py.typed",
     ):

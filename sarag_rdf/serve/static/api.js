@@ -22,7 +22,7 @@ function messageOf(text, status) {
   try {
     message = JSON.parse(message).error.message;
   } catch { /* it is a line of text */ }
-  return message ? message[0].toUpperCase() + message.slice(1) : `The server answers with status ${status}.`;
+  return message ? message.replace(/^[a-z](?=[a-z])/, (first) => first.toUpperCase()) : `The server answers with status ${status}.`;
 }
 
 const json = async (path, options) => (await request(path, options)).json();
