@@ -86,7 +86,7 @@ def test_contents(wheel: Path) -> None:
         for path in (ROOT / "sarag_rdf").rglob("*")
         if path.suffix in (".py", ".j2", ".ttf")
         or path.name == "py.typed"
-        or path.parent.name == "static"
+        or path.parent.name in ("static", "vendor")
     }
     kinds = (("queries", "sarag/*.rq"), ("queries", "examples/*.rq"), ("ontology", "*.ttl"))
     for folder, pattern in kinds:

@@ -39,7 +39,7 @@ DEFAULT_NEIGHBOURS: Final = 40
 MAX_TERMS: Final = 30
 """Completions of an answer at most."""
 MAX_PREFIX: Final = 200
-KINDS: Final[tuple[str, ...]] = get_args(CompletionKind)
+KINDS: Final[tuple[CompletionKind, ...]] = get_args(CompletionKind)
 _MAX_ROWS = 5000
 """Statements that are read around a node; more are left out, and the number is a lower bound."""
 _MAX_BODY = 1 << 20
@@ -65,8 +65,9 @@ async def complete(request: Request) -> Response:
     prefix = "".join(values["prefix"])
     if len(prefix) > MAX_PREFIX:
         raise RequestError(400, f"'prefix' is longer than {MAX_PREFIX} characters")
-    kind = _required(values, "kind") if values["kind"] else "entity"
-    if kind not in KINDS:
+    wanted = _required(values, "kind") if values["kind"] else "entity"
+    kind = next((kind for kind in KINDS if kind == wanted), None)
+    if kind is None:
         raise RequestError(400, f"'kind' must be {', '.join(KINDS[:-1])} or {KINDS[-1]}")
     limit = _limit(values, MAX_TERMS, MAX_TERMS)
     job = ExploreJob("complete", (), limit, kind, prefix, tuple(values["over"]))
@@ -183,13 +184,14 @@ class _View:
         plain: list[_Json] = []
         linked = self._rows("linked-nodes", [node])
         for _, property_, other, outgoing in linked:
-            ends = (iri, other.value) if _is_true(outgoing) else (other.value, iri)
+            source, target = (iri, other.value) if _is_true(outgoing) else (other.value, iri)
+            ends = source, target
             related = SARAG.relatedTo.value
             if ends in spoken and property_.value == related:
                 continue
             if any(e["property"] == property_.value for e in edges if _ends(e) == ends):
                 continue
-            plain.append(_edge(*ends, property_.value))
+            plain.append(_edge(source, target, property_.value))
         described = {SARAG.describes.value, SARAG.about.value}
         edges += sorted(plain, key=lambda edge: edge["property"] in described)
         instances = self._rows("instances-of", [node]) if not edges else []

@@ -136,8 +136,8 @@ def test_frames_grow_from_the_seeds_to_the_results(folder: Path) -> None:
     for frame in trace["frames"][1:]:
         steps = {
             (s.origin, s.target)
-            for ranked in (*found.documents, *found.entities)
-            for s in ranked.chain
+            for chain in (*(d.chain for d in found.documents), *(e.chain for e in found.entities))
+            for s in chain
             if s.round == frame["round"]
         }
         edges = [trace["edges"][place] for place in frame["passed"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
 
@@ -110,8 +111,9 @@ def test_activation_is_shown_round_by_round(page: Page, server: Running) -> None
         )
         sizes.append(page.run(SIZES))
     assert text(page, "#round-label").startswith("Round ")
-    grown = [sum(two[n] > one[n] for n in one) for one, two in zip(sizes, sizes[1:], strict=False)]
-    assert grown[0] and sum(map(bool, grown)) >= 2, grown
+    grown = [sum(two[n] > one[n] for n in one) for one, two in pairwise(sizes)]
+    assert grown[0]
+    assert sum(map(bool, grown)) >= 2
     seeds = page.run("window.explorer.graph.filterNodes((n, a) => a.seed)")
     assert seeds
     assert all(sizes[0][seed] > 4 for seed in seeds)
