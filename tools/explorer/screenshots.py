@@ -18,7 +18,8 @@ CALM = {"name": "prefers-reduced-motion", "value": "reduce"}
 def main(url: str, folder: str) -> None:
     """Save a search and a query."""
     os.environ["SARAG_SCREENSHOTS"] = folder
-    with tempfile.TemporaryDirectory() as scratch, open_browser(Path(scratch)) as page:
+    kept = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # the browser may still write
+    with kept as scratch, open_browser(Path(scratch)) as page:
         page.call("Emulation.setEmulatedMedia", features=[CALM])
         page.visit(f"{url}/?q={QUESTION}")
         page.until("document.querySelectorAll('#rows tr').length")
