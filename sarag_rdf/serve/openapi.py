@@ -499,7 +499,8 @@ def _merged(declared: Mapping[str, Option]) -> Json:
     The range of the strategy in question is checked with the request.
     """
     schemas = [option_schema(option) for option in declared.values()]
-    [kind] = {schema["type"] for schema in schemas}
+    kinds = {schema["type"] for schema in schemas}
+    kind = "number" if kinds == {"integer", "number"} else kinds.pop()
     merged: Json = {"type": kind}
     for bound, widest in (
         ("minimum", min),
