@@ -94,7 +94,7 @@ def _row(name: str, questions: Sequence[Question], results: Sequence[SystemResul
             [token_f1(r.answer, q.answers) for q, r in pairs],
         )
     )
-    covered = 100 * fmean(r.covered for r in results)
+    covered = 100 * fmean(r.context_covered for r in results)
     costs = [fmean(getattr(r, n) for r in results) for n in ("calls", "tokens_in", "tokens_out")]
     figures = [accuracy, exact, f1, (accuracy + exact + f1) / 3]
     recall = f"{covered:.1f}" if any(r.retrievals for r in results) else ""

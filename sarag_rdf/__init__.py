@@ -66,9 +66,9 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     all-MiniLM-L6-v2, or what the graph was embedded with. endpoint: where a language model
     answers, for `ask` and for the ``llm`` extractor; by default what OPENAI_BASE_URL names, None
     for none. llm: an object instead of an endpoint. engine: what takes the steps of activation,
-    ``memory`` (arrays, kept between runs) or ``sparql`` (a query a step); ``auto`` is memory for a
-    folder, SPARQL behind an endpoint. vectors: where vectors are kept, if not in the graph's own
-    cache: a callable that is given a name of the parts that are searched (``documents``, or 16
+    ``memory`` (arrays, kept between runs) or ``sparql`` (queries for each step); ``auto`` is memory
+    for a folder, SPARQL behind an endpoint. vectors: where vectors are kept, if not in the graph's
+    own cache: a callable that is given a name of the parts that are searched (``documents``, or 16
     digits of a digest; the same for all graphs) and the `sarag_rdf.ports.VectorStore` that would
     be used, and returns the one to be used. It may be called often. ``examples/qdrant_vectors.py``
     is one. keep_vectors: whether vectors of new texts, such as questions, are added to the graph's

@@ -291,12 +291,41 @@ class RankedDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class PathAnswer:
+    """An entity at the end of a relation path; `nodes` are those between the topic and it."""
+
+    iri: str
+    name: str
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RelationPath:
+    """A sequence of properties from a topic, in words, with its SPARQL and what it leads to.
+
+    `hops` are the properties and whether they are followed from object to subject. Paths with a
+    higher score say better what the question asks. `sparql` and `answers` are empty for a path
+    that was ranked only; `is_cut` tells that there may be more answers.
+    """
+
+    topic: str
+    topic_name: str
+    hops: tuple[tuple[str, bool], ...]
+    text: str
+    score: float
+    sparql: str = ""
+    answers: tuple[PathAnswer, ...] = ()
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Retrieved:
     """The result of a retrieval: ranked documents and relationships, with their explanation.
 
     `settings` are the retriever's parameters, `calibration` the numbers that it took from this
     question's similarities and the weights that are fixed: with both, every score can be
-    recomputed. `names` has the names of nodes and relationships in the explanation.
+    recomputed. `names` has the names of nodes and relationships in the explanation. `paths` are
+    the relation paths of a retriever that follows some, the best first.
     """
 
     query: Query
@@ -309,6 +338,7 @@ class Retrieved:
     subgraph: Subgraph
     calibration: Mapping[str, float] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    paths: tuple[RelationPath, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,6 +457,7 @@ class Section:
     heading: str
     excerpts: Mapping[str, Excerpt]
     relationships: tuple[str, ...] = ()
+    descriptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,6 +481,7 @@ class Context:
         """All texts of the context, which are data and not instructions."""
         for section in self.sections:
             yield from (excerpt.titled_text for excerpt in section.excerpts.values())
+            yield from section.descriptions
             yield from section.relationships
 
 

@@ -89,7 +89,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"rdf", "vectors", "models", "extract", "derive", "index", "imports", "ontology"}
     | {"retrieve", "context", "reason", "export", "wikibase", "link", "inspect"},
     "evaluation": STEPS | {"retrieve", "ontology", "extract", "rdf"},
-    "serve": STEPS | {"kg", "rdf", "export", "index", "derive", "sarag_rdf"},
+    "serve": STEPS | {"kg", "rdf", "export", "index", "derive", "picture", "sarag_rdf"},
     "cli": BASE | {"kg", "ontology", "serve", "evaluation", "picture", "rdf", "sarag_rdf"},
     "sarag_rdf": BASE | {"kg", "retrieve"},
     "__main__": {"cli"},

@@ -32,6 +32,7 @@ from sarag_rdf.ports import Triples
 from sarag_rdf.vocab import PREFIXES
 from tests import reference
 from tests.command import Sarag
+from tests.serve.running import Running, serving
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -57,6 +58,10 @@ _QUERY_AND_OUTPUT = re.compile(
 _RUN_AND_OUTPUT = re.compile(
     r"^<!-- run(?:: exit code (?P<code>\d))? -->\n```sh\n(?P<commands>.*?)^```$"
     r"(?:\n\n```text\n(?P<output>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
+)
+_SERVED_AND_OUTPUT = re.compile(
+    r"^<!-- served -->\n```sh\n(?P<commands>.*?)^```\n\n```text\n(?P<output>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 _DECIMALS = re.compile(r"\d+\.\d+")
@@ -157,6 +162,33 @@ def test_marked_commands_run(
             printed += result.out
         if match["output"] is not None:
             assert shows(match["output"], printed), (match["commands"], printed)
+
+
+SERVED = [page for page in PAGES if "<!-- served -->\n" in page.read_text("utf-8")]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server for two documents of the example corpus."""
+    skip_without_models()
+    folder = tmp_path_factory.mktemp("served") / "kg"
+    corpus = ROOT / "examples" / "corpus"
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([corpus / "marie-curie.md", corpus / "warsaw.md"], extractor="spacy")
+    with serving(folder, "--workers", "1") as running:
+        yield running
+
+
+@pytest.mark.parametrize("page", SERVED, ids=page_name)
+def test_marked_requests_are_answered(page: Path, server: Running) -> None:
+    """Blocks marked ``served`` are run with the server, and print the output shown."""
+    text = page.read_text("utf-8")
+    found = list(_SERVED_AND_OUTPUT.finditer(text))
+    assert len(found) == text.count("<!-- served -->\n")
+    for match in found:
+        script = match["commands"].replace("http://localhost:7878", server.url)
+        result = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, check=True)
+        assert shows(match["output"], result.stdout), (script, result.stdout)
 
 
 def shows(output: str, printed: str) -> bool:

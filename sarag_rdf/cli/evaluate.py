@@ -9,6 +9,7 @@ from sarag_rdf.cli import (
     evaluate_compare,
     evaluate_competency,
     evaluate_extraction,
+    evaluate_paths,
     evaluate_preferences,
     evaluate_qa,
     evaluate_retrieval,
@@ -37,3 +38,5 @@ for _part in (
     evaluate_preferences,
 ):
     command.add_command(_part.command)
+command.add_command(evaluate_paths.command)
+command.add_command(evaluate_paths.fit_command)

@@ -46,6 +46,11 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--budget", type=click.IntRange(1), help="Token budget of a context, as for ask.")
 @click.option("--tokenizer", help="Tokenizer that counts the tokens of contexts, as for ask.")
+@click.option(
+    "--full-context", default="whole", show_default=True,
+    help="Context without compression, NAME or NAME:KEY=VALUE: a question is covered if that of "
+    "the system's retriever contains the answer. No budget applies to it.",
+)  # fmt: skip
 @selection_options
 @click.option("--baseline", help="System to compare with. Default: the first one.")
 @click.option(
@@ -82,6 +87,7 @@ def command(**options: Any) -> None:
     systems = _systems(options["systems"])
     labels = [system.label for system in systems]
     baseline = check_baseline(options["baseline"] or labels[0], labels, "--systems")
+    registry.options_of("context", options["full_context"])
     check_plot(options["plot"])
     check_outputs(options["rows"], options["json_file"], options["timings"], options["plot"])
     llm = registry.make_llm(endpoint_of(options), None)
@@ -120,6 +126,7 @@ def command(**options: Any) -> None:
             seed=options["seed"] or 0,
             budget=options["budget"],
             tokenizer=options["tokenizer"],
+            full_context=options["full_context"],
             extractor=sorted(kg.extractors()),
             embedder=kg.meta().embedding_model,
             model=llm.model,
@@ -165,7 +172,7 @@ def _name_in_errors(system: SystemSpec) -> Iterator[None]:
 def _build_system(
     kg: KnowledgeGraph, system: SystemSpec, meter: Meter, options: Mapping[str, Any]
 ) -> System:
-    from sarag_rdf.evaluation.qa import System
+    from sarag_rdf.evaluation.qa import FullContext, System
 
     with _name_in_errors(system):
         gather = kg.gather(
@@ -175,7 +182,12 @@ def _build_system(
             tokenizer=options["tokenizer"],
         )
         metered = meter.gathering(gather)
-        return System(system.label, kg.reasoner(system.reasoner.label, metered, meter))
+        full = None
+        if system.reasoner.name != "closed-book":
+            uncompressed = kg.gather(system.retriever.label, context=options["full_context"])
+            label = f"{system.retriever.label}+{options['full_context']}"
+            full = FullContext(label, meter.unmetered(uncompressed))
+        return System(system.label, kg.reasoner(system.reasoner.label, metered, meter), full)
 
 
 def _configuration(

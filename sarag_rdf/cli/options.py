@@ -372,8 +372,8 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 default="auto",
                 type=click.Choice(["auto", "memory", "sparql"]),
                 help="How links are followed: with arrays in memory, which are cached between "
-                "runs, or with a SPARQL query per step. auto: memory for a folder, sparql for an "
-                "endpoint.",
+                "runs, or with SPARQL queries for each step. auto: memory for a folder, sparql for "
+                "an endpoint.",
             ),
         ]
     ):
@@ -419,8 +419,8 @@ def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 default="single",
                 metavar="NAME[:KEY=VALUE]...",
                 help="single, cot, decompose, sparql-cot, generic-cot, self-ask, closed-book, "
-                "route, sparql-grounded, sparql-typed, kg-infused or deepnote. 'sarag strategies' "
-                "lists their keys.",
+                "route, sparql-grounded, sparql-typed, kg-infused, deepnote or self-rag. 'sarag "
+                "strategies' lists their keys.",
             ),
             setting(
                 "--context",

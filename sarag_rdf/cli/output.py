@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _LABEL = re.compile(r"\bD\d+\b")
 _SEEDS = 10
+_ANSWERS = 10
 _ENTITIES = 12
 _RELATIONSHIPS = 10
 _SNIPPET = 240
@@ -78,10 +79,13 @@ def show_retrieved(retrieved: Retrieved, *, explain: bool) -> None:
     names = _names(retrieved)
     click.echo(click.style(retrieved.query.text, bold=True))
     if not explain:
+        _show_answers(retrieved)
         _show_brief(retrieved, names)
         return
     settings = ", ".join(f"{key} {value}" for key, value in retrieved.settings.items())
     click.echo(f"{retrieved.retriever} ({settings})" if settings else retrieved.retriever)
+    if retrieved.paths:
+        _show_paths(retrieved, names)
     _heading(f"Documents: {len(retrieved.documents)}")
     if not retrieved.documents:
         click.echo(f"  {_no_documents(retrieved)}")
@@ -101,6 +105,32 @@ def show_retrieved(retrieved: Retrieved, *, explain: bool) -> None:
     for link in retrieved.relationships[:_RELATIONSHIPS]:
         _lines(f"{link.similarity:.2f}  {link.text}", "  ")
     _more(len(retrieved.relationships) - _RELATIONSHIPS)
+
+
+def _show_answers(retrieved: Retrieved) -> None:
+    """The path that was followed, and the entities that it leads to."""
+    for path in retrieved.paths:
+        if path.answers:
+            shown = "; ".join(answer.name for answer in path.answers[:_ANSWERS])
+            more = f"; and {len(path.answers) - _ANSWERS} more" * (len(path.answers) > _ANSWERS)
+            _lines(f"{path.text} ({path.topic_name}): {shown}{more}", "")
+
+
+def _show_paths(retrieved: Retrieved, names: dict[str, str]) -> None:
+    """Paths with their scores; of those that were followed, the query and the answers."""
+    _heading(f"Paths: {len(retrieved.paths)}")
+    for path in retrieved.paths:
+        _lines(f"{path.score:6.2f}  {path.text} ({path.topic_name})", "  ", _width() - 4)
+        if not path.sparql:
+            continue
+        for line in path.sparql.splitlines():
+            click.echo(f"          {line}")
+        for answer in path.answers[:_ANSWERS]:
+            nodes = [path.topic_name, *(names.get(node, node) for node in answer.nodes)]
+            click.echo(f"          -> {' -> '.join([*nodes[1:], answer.name])}")
+        _more(len(path.answers) - _ANSWERS)
+        if not path.answers:
+            click.echo("          leads nowhere")
 
 
 def _no_documents(retrieved: Retrieved) -> str:

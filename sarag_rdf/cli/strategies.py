@@ -80,7 +80,10 @@ def _echo(kind: str, name: str, class_: Any) -> None:
             for option in _options(class_)
         ]
         rows += [
-            (f"preset={preset}", ", ".join(f"{key}={value}" for key, value in values.items()))
+            (
+                f"preset={preset}",
+                ", ".join(f"{key}={_written(value)}" for key, value in values.items()),
+            )
             for preset, values in class_.options.presets.items()
         ]
         if rows:
@@ -138,9 +141,9 @@ def _page(chosen: dict[str, dict[str, Any]]) -> Iterator[str]:
             for option in options:
                 default = _written(option.default) or "none"
                 yield f"| `{option.name}` | {default} | {option.allowed} | {option.meaning} |"
-            presets = [
-                f"`{preset}` is {', '.join(f'{key} {value}' for key, value in values.items())}"
+            presets = "; ".join(
+                f"`{preset}` is " + ", ".join(f"{k} {_written(v)}" for k, v in values.items())
                 for preset, values in class_.options.presets.items()
-            ]
+            )
             if presets:
-                yield f"\nPresets (`preset=NAME`; other options override it): {'; '.join(presets)}."
+                yield f"\nPresets (`preset=NAME`; other options override it): {presets}."

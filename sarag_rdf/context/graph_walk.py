@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from sarag_rdf.context.budget import Budget
 from sarag_rdf.context.whole import Whole, WholeOptions
@@ -39,25 +40,59 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Description:
+    """What a document says of an entity; the text names the entity."""
+
+    entity: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Contents:
-    """What the retrieved documents hold: entities by document, names by entity, facts."""
+    """What the retrieved documents hold: entities by document, names by entity, facts.
+
+    Descriptions are read only if they become part of the context.
+    """
 
     entities: Mapping[str, frozenset[str]]
     names: Mapping[str, Sequence[str]]
     facts: Sequence[Fact]
+    descriptions: Sequence[Description] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class GraphWalkOptions(Options):
-    """Options of `GraphWalk`."""
+    """Options of `GraphWalk`; the preset is the compression of the paper."""
 
     name = "graph-walk"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            "documents": MAX_COUNT,
+            "descriptions": True,
+            "share": 1.0,
+            "uncompressed": True,
+        }
+    }
     budget: int = budget_option(4000)
     hops: int = option(
         3, "Maximum distance from the entities of the question, in hops.", ge=0, le=MAX_HOPS
     )
     documents: int = option(
         20, "Maximum number of documents whose entities are searched.", ge=1, le=MAX_COUNT
+    )
+    descriptions: bool = option(
+        False, "Descriptions of entities are part of the context, beside relationships."
+    )
+    share: float = option(
+        0.5,
+        "Share of the budget that relationships and descriptions may take, before documents.",
+        ge=0.0,
+        le=1.0,
+    )
+    uncompressed: bool = option(
+        False,
+        "Where no entity matches the question, the context is all that was retrieved, whatever "
+        "the budget.",
     )
 
 
@@ -76,6 +111,12 @@ class GraphWalk:
     documents, which alone can be cited.
 
     Where no entity matches the context is `Whole`, within the same budget.
+
+    The preset is phase 4 as printed: the descriptions of an entity that the documents hold come at
+    its hop, before the relationships of that hop; there is one budget for all, in order of
+    priority; and without a seed the context stays uncompressed. A community report, the paper's
+    last priority, has no counterpart here. What does not fit is passed over, and what follows may
+    still fit: there the paper is open.
     """
 
     options = GraphWalkOptions
@@ -89,10 +130,12 @@ class GraphWalk:
     def build(self, retrieved: Retrieved) -> Context:
         options = self._options
         documents = [ranked.document for ranked in retrieved.documents[: options.documents]]
-        contents = read_contents(self._reader, documents)
+        contents = read_contents(self._reader, documents, descriptions=options.descriptions)
         seeds = seeds_of(retrieved.query.text, contents.names)
         if not seeds:
             whole = WholeOptions(budget=options.budget, documents=options.documents)
+            if options.uncompressed:
+                whole = WholeOptions(documents=MAX_COUNT, relationships=MAX_COUNT)
             return Whole(self._count, whole).build(retrieved)
         hops = co_occurring(walked(seeds, contents.facts, options.hops), contents.entities)
         return self._assembled(retrieved.query.text, documents, contents, hops)
@@ -105,15 +148,15 @@ class GraphWalk:
         hops: Mapping[str, int],
     ) -> Context:
         limit, most_hops = self._options.budget, self._options.hops
-        nearest: dict[str, int] = {}
-        for hop, fact in _by_hop(contents.facts, hops):
-            nearest.setdefault(fact.text, hop)
-        half = Budget(self._count, max(1, limit // 2))
-        facts: defaultdict[int, list[str]] = defaultdict(list)
-        for text, hop in nearest.items():
-            if half.take(text):
-                facts[hop].append(text)
-        budget = Budget(self._count, limit, used=half.used)
+        share = Budget(self._count, max(1, int(limit * self._options.share)))
+        told: dict[bool, defaultdict[int, list[str]]] = {
+            is_fact: defaultdict(list) for is_fact in (False, True)
+        }
+        for text, (hop, is_fact) in _nearest(contents, hops).items():
+            if share.take(text):
+                told[is_fact][hop].append(text)
+        descriptions, facts = told.values()
+        budget = Budget(self._count, limit, used=share.used)
         first, second = tiers(question, documents, contents, hops)
         kept: defaultdict[int, list[Document]] = defaultdict(list)
         for document in (*first, *second):
@@ -122,18 +165,23 @@ class GraphWalk:
                 kept[min(near, default=most_hops + 1)].append(document)
         sections = []
         number = 0
-        for hop in sorted({*facts, *kept}):
+        for hop in sorted({*descriptions, *facts, *kept}):
             excerpts = {}
             for document in kept[hop]:
                 number += 1
                 excerpts[f"D{number}"] = Excerpt.whole(document)
-            if excerpts or facts[hop]:
-                sections.append(Section(_heading(hop, most_hops), excerpts, tuple(facts[hop])))
+            sections.append(
+                Section(
+                    _heading(hop, most_hops), excerpts, tuple(facts[hop]), tuple(descriptions[hop])
+                )
+            )
         return Context(tuple(sections), budget.used, "graph-walk")
 
 
-def read_contents(reader: GraphReader, documents: Iterable[Document]) -> Contents:
-    """Read entities, their names, and facts of documents from the graph."""
+def read_contents(
+    reader: GraphReader, documents: Iterable[Document], *, descriptions: bool = False
+) -> Contents:
+    """Read entities, their names, facts, and if wanted descriptions of documents from the graph."""
     iris = [document.iri for document in documents]
     entities: defaultdict[str, set[str]] = defaultdict(set)
     for document, entity in reader.rows_for("document-descriptions", iris):
@@ -154,7 +202,29 @@ def read_contents(reader: GraphReader, documents: Iterable[Document]) -> Content
         {document: frozenset(found) for document, found in entities.items()},
         {entity: sorted(found) for entity, found in names.items()},
         facts,
+        _descriptions(reader, iris, names) if descriptions else (),
     )
+
+
+def _descriptions(
+    reader: GraphReader, documents: Sequence[str], names: Mapping[str, Iterable[str]]
+) -> list[Description]:
+    """Descriptions that come from documents, with the entity's name where they do not tell it."""
+    found = {
+        (entity.value, text.value)
+        for _, entity, text in reader.rows_for("descriptions-in-documents", documents)
+    }
+    labels: dict[str, str] = {}
+    for entity, name, _ in reader.rows_for("entity-labels", {entity for entity, _ in found}):
+        labels.setdefault(entity.value, name.value)
+    described = []
+    for entity, text in sorted(found):
+        normal = f" {normalize_name(text)} "
+        if any(f" {name} " in normal for name in names.get(entity, ())):
+            described.append(Description(entity, text))
+        elif text:
+            described.append(Description(entity, f"{labels.get(entity, entity)}: {text}"))
+    return described
 
 
 def seeds_of(question: str, names: Mapping[str, Sequence[str]]) -> set[str]:
@@ -231,14 +301,21 @@ def tiers(
     return first, second
 
 
-def _by_hop(facts: Iterable[Fact], hops: Mapping[str, int]) -> list[tuple[int, Fact]]:
-    """Facts with both ends reached, nearest first."""
-    near = [
-        (min(hops[fact.subject], hops[fact.object]), fact)
-        for fact in facts
+def _nearest(contents: Contents, hops: Mapping[str, int]) -> dict[str, tuple[int, bool]]:
+    """Text -> its hop, and whether a relationship has it, nearest first; each text once.
+
+    The hop of a relationship is that of its nearer end; both were reached.
+    """
+    near = [(hops[d.entity], False, d.text) for d in contents.descriptions if d.entity in hops]
+    near += [
+        (min(hops[fact.subject], hops[fact.object]), True, fact.text)
+        for fact in contents.facts
         if fact.subject in hops and fact.object in hops
     ]
-    return sorted(near, key=lambda item: (item[0], item[1].text))
+    found: dict[str, tuple[int, bool]] = {}
+    for hop, is_fact, text in sorted(near):
+        found.setdefault(text, (hop, is_fact))
+    return found
 
 
 def _heading(hop: int, most: int) -> str:

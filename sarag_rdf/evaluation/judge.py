@@ -136,8 +136,8 @@ class GradedAnswer:
     """The scores of an answer in [0, 1]; all are 0 without an answer.
 
     `judged` is the judge's verdict, None without one. `error` is empty for a correct answer, else
-    ``failed``, ``retrieval`` if the context contains no known answer, or ``reasoning`` ("The
-    Reasoning Bottleneck in Graph-RAG", section 5.7).
+    ``failed``, ``retrieval`` if no known answer was retrieved, or ``reasoning`` ("The Reasoning
+    Bottleneck in Graph-RAG", section 5.7).
     """
 
     row: SystemResult
@@ -199,6 +199,7 @@ ANSWER_PROMPTS: Final = (
     "compare_notes",
     "cot",
     "decompose",
+    "decompose_in_words",
     "expand_question",
     "generic_cot",
     "passage_note",
@@ -206,6 +207,8 @@ ANSWER_PROMPTS: Final = (
     "route",
     "select_statements",
     "self_ask",
+    "self_rag",
+    "self_rag_tokens",
     "sparql_cot",
     "sparql_grounded",
     "sparql_typed",

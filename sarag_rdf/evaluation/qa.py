@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from time import perf_counter
 from typing import Any, Literal
 
@@ -59,11 +59,27 @@ class SystemSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class FullContext:
+    """What a retriever finds for a question before any compression, which coverage is judged on.
+
+    `label` names the retriever and the uncompressed context: systems with the same one are judged
+    on the same texts. `gather` is not metered.
+    """
+
+    label: str
+    gather: Gather
+
+
+@dataclass(frozen=True, slots=True)
 class System:
-    """A reasoner with its label; model calls and retrievals are counted by a `Meter`."""
+    """A reasoner with its label; model calls and retrievals are counted by a `Meter`.
+
+    `full` is None for a system that does not retrieve: it covers no question.
+    """
 
     label: str
     reasoner: Reasoner
+    full: FullContext | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +87,11 @@ class SystemResult:
     """The result of a system for a question.
 
     `outcome` is ``answered``, ``insufficient`` (with an empty `answer`), or ``failed``, with the
-    reason in `problem`. `covered`: the context contains a known answer. `calls` are successful
-    model calls, including cached ones; `seconds` is the total time, as if nothing was cached.
-    `notes` are boolean notes of the reasoner, such as ``grounding.bound``.
+    reason in `problem`. `covered`: the full context of the retriever contains a known answer
+    ("The Reasoning Bottleneck in Graph-RAG", section 4.4); `context_covered`: what the model was
+    given, for the question or a sub-question, contains one. `calls` are successful model calls,
+    including cached ones; `seconds` is the total time, as if nothing was cached. `notes` are
+    boolean notes of the reasoner, such as ``grounding.bound``.
     """
 
     system: str
@@ -90,18 +108,33 @@ class SystemResult:
     retrievals: int
     context_tokens: int
     seconds: float
+    context_covered: bool = False
     notes: Mapping[str, bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, record: StoredRecord | None) -> SystemResult | None:
-        """The row in a record of a `RowFile`; None for another kind of record."""
+        """The row in a record of a `RowFile`; None for another kind of record.
+
+        `covered` of a row without `context_covered`, as earlier versions stored it, is about what
+        the model was given.
+        """
         if record is None or not record.keys() >= set(FIELDS):
             return None
-        return cls(**{name: record[name] for name in FIELDS}, notes=record.get("notes", {}))
+        return cls(
+            **{name: record[name] for name in FIELDS},
+            context_covered=bool(record.get("context_covered", record["covered"])),
+            notes=record.get("notes", {}),
+        )
 
 
-FIELDS = tuple(part.name for part in fields(SystemResult) if part.name != "notes")
+FIELDS = tuple(
+    part.name
+    for part in fields(SystemResult)
+    if part.default is MISSING and part.default_factory is MISSING
+)
 """The required fields of a stored row."""
+_JUDGED_ON = "full_context"
+"""Key of a stored row: the label of the full context that `covered` was judged on."""
 
 
 def ask_all(
@@ -117,8 +150,11 @@ def ask_all(
     """Rows by system, one per question, in their order; rows in `row_file` are reused.
 
     All systems run on a question before the next one. `configuration` is everything else that
-    answers depend on. Raises errors that end a run, after storing the completed rows.
+    answers depend on. Whether a question is covered is judged once for each full context, and
+    again for a stored row that was judged on another one. Raises errors that end a run, after
+    storing the completed rows.
     """
+    coverage = Coverage()
     keys = {
         (system.label, question.id): key_of(
             "answer", configuration, system.label, _identity(question)
@@ -126,7 +162,14 @@ def ask_all(
         for question in questions
         for system in systems
     }
-    found = {pair: SystemResult.of(row_file.get(key, FIELDS)) for pair, key in keys.items()}
+    found: dict[tuple[str, str], SystemResult | None] = {}
+    for question in questions:
+        for system in systems:
+            record = row_file.get(keys[system.label, question.id], FIELDS)
+            stored = SystemResult.of(record)
+            if record and stored and record.get(_JUDGED_ON) != _label(system):
+                stored = replace(stored, covered=coverage.judge(system, question))
+            found[system.label, question.id] = stored
     jobs = [
         (system, question)
         for question in questions
@@ -135,14 +178,14 @@ def ask_all(
     ]
 
     def work(job: tuple[System, Question]) -> SystemResult:
-        return _ask(*job, meter)
+        return _ask(*job, meter, coverage)
 
     run = key_of(configuration)
     reused = len(keys) - len(jobs)
     advance = progress(f"answering ({reused} reused)" if reused else "answering", len(jobs))
     for (system, question), row in map_as_completed(work, jobs, threads):
         pair = system.label, question.id
-        row_file.put(keys[pair], {**asdict(row), "run": run})
+        row_file.put(keys[pair], {**asdict(row), "run": run, _JUDGED_ON: _label(system)})
         found[pair] = row
         advance(1)
     rows = {pair: row for pair, row in found.items() if row is not None}
@@ -156,7 +199,28 @@ def _identity(question: Question) -> list[Any]:
     return [question.id, question.query.text, list(question.answers)]
 
 
-def _ask(system: System, question: Question, meter: Meter) -> SystemResult:
+def _label(system: System) -> str | None:
+    return system.full.label if system.full else None
+
+
+class Coverage:
+    """Whether full contexts contain a known answer, judged once for a question and a context."""
+
+    def __init__(self) -> None:
+        self._judged: dict[tuple[str, str], bool] = {}
+
+    def judge(self, system: System, question: Question) -> bool:
+        """False for a system that does not retrieve."""
+        if system.full is None:
+            return False
+        key = system.full.label, question.id
+        if key not in self._judged:
+            context = system.full.gather(question.query).context
+            self._judged[key] = contains_answer(question.answers, context.texts)
+        return self._judged[key]
+
+
+def _ask(system: System, question: Question, meter: Meter, coverage: Coverage) -> SystemResult:
     account = meter.open()
     begin = perf_counter()
     text = reasoning = problem = ""
@@ -176,7 +240,8 @@ def _ask(system: System, question: Question, meter: Meter) -> SystemResult:
     usage = account.usage
     return SystemResult(
         system.label, question.id, question.query.text, outcome, text, reasoning, problem,
-        covered=contains_answer(
+        covered=coverage.judge(system, question),
+        context_covered=contains_answer(
             question.answers, (text for context in contexts for text in context.texts)
         ),
         calls=usage.calls + usage.cached_calls,
@@ -242,6 +307,15 @@ class Meter:
                 evidence = gather(query)
             self._own.account.evidence.append(evidence)
             return evidence
+
+        return gathered
+
+    def unmetered(self, gather: Gather) -> Gather:
+        """The `Gather` without recording, serialized with the others."""
+
+        def gathered(query: Query) -> Evidence:
+            with self._gathering:
+                return gather(query)
 
         return gathered
 

@@ -18,7 +18,7 @@ MEASURES = ("accuracy", "exact_match", "f1")
 """Measures whose difference from the baseline is reported."""
 FIGURES = (
     *MEASURES,
-    *("matched", "coverage", "abstention", "failed"),
+    *("matched", "coverage", "context_coverage", "abstention", "failed"),
     *("errors_of_retrieval", "errors_of_reasoning"),
 )
 """The reported measures of a system."""
@@ -122,6 +122,7 @@ def _figures(mark: GradedAnswer) -> dict[str, float]:
         "f1": mark.f1,
         "matched": float(mark.matched),
         "coverage": float(mark.row.covered),
+        "context_coverage": float(mark.row.context_covered),
         "abstention": float(mark.row.outcome == "insufficient"),
         "failed": float(mark.row.outcome == "failed"),
         "errors_of_retrieval": float(mark.error == "retrieval"),
@@ -198,6 +199,7 @@ def _row(mark: GradedAnswer) -> dict[str, Any]:
         "judged": mark.judged,
         "correct": mark.correct,
         "covered": row.covered,
+        "context_covered": row.context_covered,
         "error": mark.error or None,
         "problem": row.problem.partition(":")[0] or None,  # without what an endpoint says
         "calls": row.calls,
@@ -225,6 +227,7 @@ HEADS = {
     "exact_match": "EM",
     "f1": "F1",
     "coverage": "cov",
+    "context_coverage": "ctx",
     "abstention": "abst",
     "failed": "fail",
     "errors_of_retrieval": "e-retr",
@@ -267,7 +270,7 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[str]:
         ]
         yield from table(["system", *(HEADS[name] for name in MEASURES)], rows)
     yield ""
-    yield "Questions whose answer was in the context"
+    yield "Questions whose answer was retrieved"
     covered = [{"system": r["system"], **r["on_covered"]} for r in results]
     yield from _scores(covered, _SCORES, counted=True)
     for kind, said in (("by_type", "of type {}"), ("by_hops", "of {} hops")):
@@ -275,7 +278,7 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[str]:
             yield ""
             found = [{"system": r["system"], **r[kind][group]} for r in results]
             yield f"Questions {said.format(group)}: {found[0]['questions']}"
-            yield from _scores(found, (*_SCORES, "coverage", "abstention"))
+            yield from _scores(found, (*_SCORES, "coverage", "context_coverage", "abstention"))
     yield from _judge_lines(report["judge"])
     yield from problem_lines(setting["trouble"], PROBLEMS)
 

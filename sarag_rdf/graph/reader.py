@@ -6,6 +6,7 @@ have the same columns in every folder, so that the rows of several parts are con
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,6 +19,8 @@ from sarag_rdf.graph.delta import Journal
 from sarag_rdf.iris import Minter, sha256_hex, statement_of
 from sarag_rdf.ports import GraphStore, Term
 from sarag_rdf.resources import QueryFile, query_file, query_names
+
+log = logging.getLogger(__name__)
 
 BATCH = 500
 """Values per request, which public endpoints accept."""
@@ -122,8 +125,9 @@ class GraphReader:
 
 
 def _all_rows(part: Part, query: QueryFile) -> list[tuple[Any, ...]]:
-    text = query.fill(None, part.graphs, part.paths)
-    return part.store.select(text, query.key).rows
+    rows = part.store.select(query.fill(None, part.graphs, part.paths), query.key).rows
+    log.debug("%s.rq: rows %d", query.name, len(rows))
+    return rows
 
 
 def _rows_for(part: Part, query: QueryFile, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
@@ -153,9 +157,11 @@ def _select(
 ) -> list[tuple[Any, ...]]:
     """Rows for a batch, which is halved if the server rejects the request as too large."""
     try:
-        return part.store.select(query.fill(batch, part.graphs, part.paths), query.key).rows
+        rows = part.store.select(query.fill(batch, part.graphs, part.paths), query.key).rows
     except RemoteRequestSizeError:
         if len(batch) == 1:
             raise
         half = len(batch) // 2
         return _select(part, query, batch[:half]) + _select(part, query, batch[half:])
+    log.debug("%s.rq: values %d, rows %d", query.name, len(batch), len(rows))
+    return rows

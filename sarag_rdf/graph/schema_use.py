@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from typing import Final
+from urllib.parse import unquote
 
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
 from sarag_rdf.types import ClassUse, PropertyUse, SchemaUse, TermCount
-from sarag_rdf.vocab import SARAG
+from sarag_rdf.vocab import OWL, RDF, RDFS, SARAG, SKOS
 
 _KIND = "index"
 """The folder of the queries."""
+_FOREIGN: Final = (
+    *(RDF.base, RDFS.base, OWL.base, "http://www.w3.org/ns/prov#", "http://rdfs.org/ns/void#"),
+    *("http://wikiba.se/ontology#", "http://schema.org/"),
+)
+"""Namespaces whose terms say how a graph is made; the last two in Wikibase dumps alone."""
+_NO_PROPERTIES: Final = frozenset(
+    SKOS[name].value
+    for name in (
+        *("prefLabel", "altLabel", "hiddenLabel", "inScheme", "topConceptOf", "hasTopConcept"),
+        *("exactMatch", "closeMatch", "definition", "note", "notation"),
+    )
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-]+")
 
 
 def schema_use(
@@ -78,3 +94,53 @@ def _term_counts(
         property_: tuple(sorted(terms, key=lambda term: (-term.count, term.iri)))
         for property_, terms in found.items()
     }
+
+
+def used_terms(
+    reader: GraphReader, part: Part, classes: Collection[str], properties: Collection[str]
+) -> Iterable[tuple[ClassUse | None, PropertyUse | None]]:
+    """The used classes and properties of a part, without those that say how it is made.
+
+    Of the graph of the documents, only those among `classes` and `properties`.
+    """
+    is_own = part.name == DOCUMENTS
+    use = schema_use(
+        reader,
+        part.graphs["kg"],
+        classes if is_own else None,
+        properties if is_own else None,
+        with_ends=False,
+    )
+    naming = {iri for iris in part.paths.values() for iri in iris} | _NO_PROPERTIES
+    is_wikibase = part.kind.startswith("wikibase")
+    for class_ in use.classes:
+        if class_.instances and (is_own or not (is_wikibase or _is_foreign(class_.iri))):
+            yield class_, None
+    for own in use.properties:
+        is_direct = not is_wikibase or "/prop/direct/" in own.iri
+        is_known = is_own or not (_is_foreign(own.iri, part.kind) or own.iri in naming)
+        if own.statements and is_direct and is_known:
+            yield None, own
+
+
+def _is_foreign(iri: str, kind: str = "") -> bool:
+    spaces = _FOREIGN if kind.startswith("wikibase") else _FOREIGN[:-2]
+    return iri.startswith(spaces)
+
+
+def term_reader(reader: GraphReader, part: Part) -> GraphReader:
+    """Reads a part with the queries about graphs in general."""
+    own = Part(DOCUMENTS, "index", {"kg": part.graphs["kg"]}, part.store, part.paths)
+    return GraphReader(reader.store, reader.minter, (own,))
+
+
+def plain_words(word: str) -> str:
+    """Words of an identifier: without prefix, camel case and underscores."""
+    bare = re.split(r"[#/:]", word.rstrip("#/:"))[-1]
+    return " ".join(_CAMEL.sub(" ", bare).split())
+
+
+def local_words(iri: str) -> str:
+    """The words of the local name of an IRI, in lower case but for abbreviations."""
+    words = plain_words(unquote(iri.rstrip("#/:"))).split()
+    return " ".join(word.lower() if word.istitle() else word for word in words) or iri

@@ -303,7 +303,11 @@ def _check_names(names: Sequence[str], known: dict[str, StoredOntology] | set[st
 
 
 _OWN_PROPERTIES = frozenset(
-    property_.value for property_ in (SARAG.statedAs, SARAG.inverselyStatedAs, *ANNOTATIONS)
+    property_.value
+    for property_ in (
+        *(SARAG.statedAs, SARAG.inverselyStatedAs, SARAG.forwardPhrase, SARAG.inversePhrase),
+        *ANNOTATIONS,
+    )
 )
 
 

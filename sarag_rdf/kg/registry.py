@@ -45,8 +45,10 @@ from sarag_rdf.reason.deepnote import DeepNote
 from sarag_rdf.reason.generic_cot import GenericCot
 from sarag_rdf.reason.grounding import Grounder
 from sarag_rdf.reason.kg_infused import KgInfused
+from sarag_rdf.reason.path_choice import PathChoice
 from sarag_rdf.reason.route import Route
 from sarag_rdf.reason.self_ask import SelfAsk
+from sarag_rdf.reason.self_rag import SelfRag
 from sarag_rdf.reason.single import Single
 from sarag_rdf.reason.sparql_cot import SparqlCot
 from sarag_rdf.reason.sparql_grounded import SparqlGrounded
@@ -57,6 +59,7 @@ from sarag_rdf.retrieve.dense import Dense
 from sarag_rdf.retrieve.ket import Ket
 from sarag_rdf.retrieve.kg_infused import KgInfusedSearch
 from sarag_rdf.retrieve.khop import Khop
+from sarag_rdf.retrieve.paths import Paths
 from sarag_rdf.retrieve.ppr import Ppr
 from sarag_rdf.retrieve.rrf import Rrf
 from sarag_rdf.retrieve.sarag import Sarag
@@ -74,6 +77,7 @@ RETRIEVERS: dict[str, Any] = {
     "ppr": Ppr,
     "kg-infused": KgInfusedSearch,
     "ket": Ket,
+    "paths": Paths,
 }
 CONTEXTS: dict[str, Any] = {"whole": Whole, "selected": Selected, "graph-walk": GraphWalk}
 REASONERS: dict[str, Any] = {
@@ -89,6 +93,8 @@ REASONERS: dict[str, Any] = {
     "kg-infused": KgInfused,
     "deepnote": DeepNote,
     "sparql-typed": SparqlTyped,
+    "self-rag": SelfRag,
+    "path-choice": PathChoice,
 }
 EXTRACTORS: dict[str, Any] = {
     "spacy": SpacyExtractor,
@@ -110,7 +116,9 @@ _FROM_VIEW: dict[Any, Callable[[GraphView], tuple[Any, ...]]] = {
     KgInfused: lambda view: (view.facts,),
     SelfAsk: lambda view: (view.facts,),
     DeepNote: lambda view: (view.facts,),
+    SelfRag: lambda view: (view.facts,),
     SparqlTyped: lambda view: (view.derived(TypedGraph),),
+    PathChoice: lambda view: (view,),
 }
 """Constructor arguments that a class takes from the graph, before its options."""
 

@@ -108,6 +108,25 @@ def retrieved_to_dict(retrieved: Retrieved) -> dict[str, Any]:
             }
             for link in retrieved.relationships
         ],
+        "paths": [
+            {
+                "topic": path.topic,
+                "topic_name": path.topic_name,
+                "text": path.text,
+                "score": path.score,
+                "hops": [
+                    {"property": property_, "inverse": is_inverse}
+                    for property_, is_inverse in path.hops
+                ],
+                "sparql": path.sparql,
+                "answers": [
+                    {"iri": answer.iri, "name": answer.name, "nodes": list(answer.nodes)}
+                    for answer in path.answers
+                ],
+                "is_cut": path.is_cut,
+            }
+            for path in retrieved.paths
+        ],
     }
 
 
@@ -128,7 +147,7 @@ def answer_to_dict(answer: Answer) -> dict[str, Any]:
 
 
 def context_to_dict(context: Context) -> dict[str, Any]:
-    """What a model was given: sections with their excerpts and relationships."""
+    """What a model was given: sections with excerpts, descriptions, relationships."""
     return {
         "builder": context.builder,
         "tokens": context.tokens,
@@ -139,6 +158,7 @@ def context_to_dict(context: Context) -> dict[str, Any]:
                     {"label": label, "text": excerpt.text, **asdict(excerpt.citation)}
                     for label, excerpt in section.excerpts.items()
                 ],
+                "descriptions": list(section.descriptions),
                 "relationships": list(section.relationships),
             }
             for section in context.sections

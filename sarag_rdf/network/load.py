@@ -185,7 +185,7 @@ def _rows_in(iris: Sequence[str], some: Iterable[str]) -> Rows:
 
 
 class SparqlTraversal:
-    """The traversal of a graph in a store, by one query a step.
+    """The traversal of a graph in a store, by queries for each step, up to 500 nodes in each.
 
     Only the edges of kinds that are read whole stay in memory. A hop over relationships is a
     property path from a frontier: a path of several hops in one query would enumerate every walk.

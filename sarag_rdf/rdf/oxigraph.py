@@ -44,6 +44,7 @@ FLUSH_INTERVAL = 50_000
 """
 
 
+_VALUES = re.compile(r"(VALUES \S+ \{ \S+) [^{}]+\}")
 _PROLOGUE = re.compile(r"\s*(?:#[^\n]*\n\s*|(?:PREFIX\s+\S+|BASE)\s+<[^>]*>\s*)*", re.IGNORECASE)
 _LOGGED = 200
 """Characters of a query in the debug log."""
@@ -294,6 +295,7 @@ def _materialize(result: Any) -> Table | Triples | bool:
 
 
 def _abbreviate(text: str) -> str:
-    """The beginning of a query on one line, without its prologue."""
+    """The beginning of a query on one line, without its prologue and all values but the first."""
     line = " ".join(_PROLOGUE.sub("", text, count=1).split())
+    line = _VALUES.sub(r"\1 ... }", line)
     return line if len(line) <= _LOGGED else f"{line[:_LOGGED]} ..."

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any, ClassVar
 
 from sarag_rdf.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation, abstains
-from sarag_rdf.types import Answer, Citation, Query
+from sarag_rdf.reason.decompose import joined
+from sarag_rdf.reason.single import reasoned_reply
+from sarag_rdf.types import Answer, Citation, Context, Query
 
 
 @dataclass(frozen=True, kw_only=True)
 class CotOptions(Options):
-    """Options of `Cot`."""
+    """Options of `Cot`; the preset is CoT RAG as the paper has it."""
 
     name = "cot"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"closing": "unanswered"}}
     steps: int = option(3, "Maximum number of searches, each with a call.", ge=1, le=MAX_HOPS)
+    closing: str = option(
+        "never",
+        "When a last call answers from the summary and documents, as `single` does: never, if the "
+        "steps leave the question unanswered, or always.",
+        choices=("never", "unanswered", "always"),
+    )
+    closing_documents: str = option(
+        "last",
+        "Documents that the closing call reads: those of the last step, or of all steps.",
+        choices=("last", "all"),
+    )
     max_tokens: int = max_tokens_option(1024)
 
 
@@ -26,6 +43,12 @@ class Cot:
     The summary is carried on, the documents are not. It ends early with an answer, or with a
     follow-up question that is empty or was asked before: that would retrieve the same again. No
     call is made if the question itself retrieves nothing.
+
+    With a closing call it is CoT RAG of the paper, whose systems all answer with Listing 1: each
+    step has the same prompt, a follow-up question that was asked before is searched for again, and
+    nothing but the closing call abstains. `steps` + 1 calls at most. The paper does not say
+    whether an answer in Listing 2 ends it (``unanswered``) or is answered anew (``always``), nor
+    whether the closing call reads the documents of earlier steps beside the summary of them.
     """
 
     options = CotOptions
@@ -35,39 +58,70 @@ class Cot:
         self._options = options or CotOptions()
 
     def answer(self, query: Query) -> Answer:
-        talk = Conversation(query, self._gather, self._llm)
+        talk, options = Conversation(query, self._gather, self._llm), self._options
+        closes = options.closing != "never"
         asked = [talk.question]
-        summary = ""
+        summary, answer = "", ""
         citations: list[Citation] = []
-        for step in range(1, self._options.steps + 1):
+        contexts: list[Context] = []
+        for step in range(1, options.steps + 1):
             context = talk.gather(None if step == 1 else asked[-1]).context
-            excerpts = context.excerpts
-            if step == 1 and not excerpts:
+            contexts.append(context)
+            if step == 1 and not context.excerpts and not closes:
                 return talk.answer("", reasoning=NO_DOCUMENT)
-            last = step == self._options.steps
-            labels = {"citations": array_of(one_of(excerpts), 2 * len(excerpts))}
-            schema = object_of(
-                summary=string(1500),
-                answer_possible={"type": "boolean"},
-                final_answer=string(300),
-                **(labels if excerpts else {}),
-                **({} if last else {"follow_up": string(300)}),
-            )
-            reply = talk.call(
-                "cot",
-                schema,
-                context=context,
-                max_tokens=self._options.max_tokens,
-                summary=summary,
-                labels=list(excerpts),
-                last=last,
-            )
+            last = step == options.steps and not closes
+            reply = self._step(talk, context, summary, last=last)
             summary = " ".join(reply["summary"].split())
-            citations += [excerpts[label].citation for label in reply.get("citations", ())]
+            citations += [context.excerpts[label].citation for label in reply.get("citations", ())]
             if reply["answer_possible"] and not abstains(reply["final_answer"]):
-                return talk.answer(reply["final_answer"], reasoning=summary, citations=citations)
+                answer = reply["final_answer"]
+                break
             follow_up = " ".join(reply.get("follow_up", "").split())
-            if not follow_up or follow_up in asked:
+            if not follow_up or (follow_up in asked and not closes):
                 break
             asked.append(follow_up)
-        return talk.answer("", reasoning=summary, citations=citations)
+        if options.closing == "always" or (closes and not answer):
+            return self._closed(talk, contexts, summary, citations)
+        return talk.answer(answer, reasoning=summary, citations=citations)
+
+    def _step(
+        self, talk: Conversation, context: Context, summary: str, *, last: bool
+    ) -> dict[str, Any]:
+        excerpts = context.excerpts
+        labels = {"citations": array_of(one_of(excerpts), 2 * len(excerpts))}
+        schema = object_of(
+            summary=string(1500),
+            answer_possible={"type": "boolean"},
+            final_answer=string(300),
+            **(labels if excerpts else {}),
+            **({} if last else {"follow_up": string(300)}),
+        )
+        return talk.call(
+            "cot",
+            schema,
+            context=context,
+            max_tokens=self._options.max_tokens,
+            summary=summary,
+            labels=list(excerpts),
+            last=last,
+        )
+
+    def _closed(
+        self,
+        talk: Conversation,
+        contexts: Sequence[Context],
+        summary: str,
+        citations: Sequence[Citation],
+    ) -> Answer:
+        """The closing call; its answer also rests on what the summary was made from."""
+        every = self._options.closing_documents == "all"
+        context = reduce(joined, contexts) if every else contexts[-1]
+        reply = reasoned_reply(talk, context, summary=summary, max_tokens=self._options.max_tokens)
+        excerpts = context.excerpts
+        own = [excerpts[label].citation for label in reply.get("citations", ())]
+        return talk.answer(
+            reply["final_answer"],
+            reasoning=f"{summary}\n\n{reply['reasoning']}",
+            citations=[*citations, *own],
+            sufficient=reply["sufficient"],
+        )

@@ -3,27 +3,59 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.json_schema import array_of, object_of, string
-from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
+from sarag_rdf.options import Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import NO_DOCUMENT, NOTHING, Conversation, abstains, format_facts
-from sarag_rdf.reason.single import brief_answer, looked_up, reasoned_answer
+from sarag_rdf.reason.conversation import (
+    INSUFFICIENT,
+    NO_DOCUMENT,
+    NOTHING,
+    Conversation,
+    abstains,
+    citations_of,
+    format_facts,
+)
+from sarag_rdf.reason.single import brief_answer, brief_text, reasoned_answer, reasoned_reply
 from sarag_rdf.types import Answer, Citation, Context, Excerpt, Query, Section
 
+MAX_PARTS = 50
+"""Greatest number of sub-questions: more than a question has, and an end for runaway models."""
+_REPLY = 600
+"""Size of the reply that splits a question into ten or more, in tokens."""
 _REFERENCE = re.compile(r"#(\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecomposeOptions(Options):
-    """Options of `Decompose`."""
+    """Options of `Decompose`; the preset is the system of the paper."""
 
     name = "decompose"
-    most: int = option(4, "Maximum number of sub-questions.", ge=1, le=MAX_HOPS)
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {"most": MAX_PARTS, "history": "after", "reasoned": True, "unanswered": True}
+    }
+    most: int = option(4, "Maximum number of sub-questions.", ge=1, le=MAX_PARTS)
+    history: str = option(
+        "none",
+        "Earlier sub-questions and their answers in the text that is searched for: none, where "
+        "#1 stands for the first answer; or before or after the sub-question, which then refers "
+        "to them in words.",
+        choices=("none", "before", "after"),
+    )
+    shown: bool = option(
+        False, "Show the model earlier sub-questions and answers when it answers a sub-question."
+    )
+    reasoned: bool = option(
+        False, "Answer sub-questions with reasoning, by the same call as the whole question."
+    )
+    unanswered: bool = option(
+        False, "Hand on sub-questions without an answer, and say that there was none."
+    )
     merge: bool = option(
         False,
         "Do not answer the last sub-question by itself: its evidence joins that of the question.",
@@ -52,6 +84,12 @@ class Decompose:
     sub-question is not answered by itself: its evidence joins that of the question, which saves
     a call. With `chain` the answer of the last sub-question is that of the whole, so `most` + 1
     calls: a small model reads one fact from little context better than it joins several.
+
+    With a `history` sub-questions are taken as the model writes them, a single one too, and each
+    is searched for together with the earlier ones and their answers, as in the paper. The paper
+    does not say in which order these are embedded, nor whether the model reads them when it
+    answers a sub-question (`shown`). The order of the preset keeps the sub-question where an
+    embedding model that cuts long texts cuts last.
     """
 
     options = DecomposeOptions
@@ -61,36 +99,82 @@ class Decompose:
         self._options = options or DecomposeOptions()
 
     def answer(self, query: Query) -> Answer:
-        talk = Conversation(query, self._gather, self._llm)
+        talk, options = Conversation(query, self._gather, self._llm), self._options
         questions = self._split(talk)
         facts: list[dict[str, str]] = []
-        answers: list[str] = []
         citations: list[Citation] = []
-        kept = questions[:-1] if self._options.merge else questions
-        for question in kept if len(questions) > 1 else ():
-            asked = substituted(question, answers)
-            answer, cited = looked_up(talk, asked)
-            facts.append({"question": asked, "answer": answer})
-            answers.append("" if abstains(answer) else answer)
+        kept = questions[:-1] if options.merge else questions
+        for question in kept if len(questions) > 1 or self._in_words else ():
+            answer, cited = self._part(talk, self._asked(question, facts), facts)
+            facts.append({"question": self._asked(question, facts), "answer": answer})
             citations += cited
-        if self._options.chain and answers:
-            return talk.answer(answers[-1], reasoning=format_facts(facts), citations=citations)
+        if options.chain and facts:
+            answer = facts[-1]["answer"]
+            return talk.answer(answer, reasoning=format_facts(facts), citations=citations)
         context = talk.gather().context
-        if self._options.merge and len(questions) > 1:
-            asked = substituted(questions[-1], answers)
+        if options.merge and len(questions) > 1:
+            asked = self._searched(self._asked(questions[-1], facts), facts)
             context = joined(talk.gather(asked).context if asked else NOTHING, context)
-        known = [fact for fact in facts if not abstains(fact["answer"])]
-        if not context.excerpts:
+        known = [fact for fact in facts if options.unanswered or not abstains(fact["answer"])]
+        if not context.excerpts and not (options.unanswered and known):
             return talk.answer("", reasoning=NO_DOCUMENT)
-        if self._options.brief:
+        if options.brief:
             return brief_answer(talk, context, known)
-        return reasoned_answer(talk, context, known, max_tokens=self._options.max_tokens)
+        return reasoned_answer(talk, context, known, max_tokens=options.max_tokens)
+
+    @property
+    def _in_words(self) -> bool:
+        """Whether sub-questions refer to others in words, not as ``#1``."""
+        return self._options.history != "none"
 
     def _split(self, talk: Conversation) -> list[str]:
         most = self._options.most
         schema = object_of(questions=array_of(string(200), most, min_items=1))
-        reply = talk.call("decompose", schema, max_tokens=60 * most, most=most)
+        size = min(60 * most, max(_REPLY, self._options.max_tokens))
+        if self._in_words:
+            reply = talk.call("decompose_in_words", schema, max_tokens=size)
+            bare = (" ".join(question.split()) for question in reply["questions"])
+            return list(filter(None, bare)) or [talk.question]
+        reply = talk.call("decompose", schema, max_tokens=size, most=most)
         return chain_of(reply["questions"], talk.question)
+
+    def _asked(self, question: str, facts: Sequence[Mapping[str, str]]) -> str:
+        """A sub-question as it is put to the model."""
+        if self._in_words:
+            return question
+        found = ("" if abstains(fact["answer"]) else fact["answer"] for fact in facts)
+        return substituted(question, list(found))
+
+    def _searched(self, question: str, facts: Sequence[Mapping[str, str]]) -> str:
+        """The text that is searched for with a sub-question."""
+        if not (self._in_words and facts):
+            return question
+        parts = [format_facts(facts), question]
+        return "\n".join(parts if self._options.history == "before" else reversed(parts))
+
+    def _part(
+        self, talk: Conversation, question: str, facts: Sequence[dict[str, str]]
+    ) -> tuple[str, list[Citation]]:
+        """The answer of a sub-question, and what it cites.
+
+        The answer is `INSUFFICIENT` for an empty question or context, without a call. What is not
+        known has no citations.
+        """
+        searched = self._searched(question, facts)
+        context = talk.gather(searched).context if question else NOTHING
+        if not context.excerpts:
+            return INSUFFICIENT, []
+        shown = facts if self._options.shown else ()
+        if not self._options.reasoned or self._options.brief:
+            answer = brief_text(talk, context, shown, question=question)
+            return answer, [] if abstains(answer) else citations_of(answer, context)
+        size = self._options.max_tokens
+        reply = reasoned_reply(talk, context, shown, question=question, max_tokens=size)
+        answer = " ".join(reply["final_answer"].split())
+        if not reply["sufficient"] or abstains(answer):
+            return INSUFFICIENT, []
+        cited = (context.excerpts[label].citation for label in reply.get("citations", ()))
+        return answer, list(cited)
 
 
 def chain_of(questions: Sequence[str], whole: str) -> list[str]:
@@ -148,6 +232,6 @@ def joined(first: Context, second: Context) -> Context:
             if spans is not None:
                 number += 1
                 excerpts[f"D{number}"] = Excerpt(excerpt.document, tuple(sorted(spans)))
-        if excerpts or section.relationships:
-            sections.append(Section(section.heading, excerpts, section.relationships))
+        if excerpts or section.relationships or section.descriptions:
+            sections.append(replace(section, excerpts=excerpts))
     return Context(tuple(sections), first.tokens + second.tokens, second.builder)

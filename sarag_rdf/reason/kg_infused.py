@@ -137,7 +137,7 @@ class Infusion:
         uses_facts = not is_baseline and (options.expansion or options.augmentation)
         expands = options.baseline == "expansion" or (not is_baseline and options.expansion)
         summary = self.summary(talk, question) if uses_facts else ""
-        context = self._passages(talk, question, summary, expands=expands)
+        context = self.passages(talk, question, summary, expands=expands)
         note = self.passage_note(talk, context, question) if context.excerpts else ""
         if not note or not summary or not options.augmentation:
             return note or (summary if options.augmentation else ""), context
@@ -302,7 +302,7 @@ class Infusion:
             for seed in seeds
         )
 
-    def _passages(
+    def passages(
         self, talk: Conversation, question: str | None, summary: str, *, expands: bool
     ) -> Context:
         """The union of the passages for the question and its expansion (equations 6 and 7)."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from sarag_rdf.graph.schema_use import plain_words
+
 MOST = 4
 """Maximum number of patterns; further ones are ignored, as small models may repeat themselves."""
 NAMING = frozenset(
@@ -27,7 +29,6 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-]+")
 _BODY = re.compile(r"(?i)\bwhere\b")
 _SELECT = re.compile(r"(?is)\bselect\b(.*?)(?:\bwhere\b|\{)")
 
@@ -158,12 +159,6 @@ def _terms(body: str) -> list[PatternTerm | str]:
     if body[place:].strip():
         raise PatternError(f"it cannot be read from '{body[place:].strip()[:30]}' on")
     return found
-
-
-def plain_words(word: str) -> str:
-    """Words of an identifier: without prefix, camel case and underscores."""
-    bare = re.split(r"[#/:]", word.rstrip("#/:"))[-1]
-    return " ".join(_CAMEL.sub(" ", bare).split())
 
 
 def _selected(text: str, query: PatternQuery) -> str:

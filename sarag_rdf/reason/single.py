@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from sarag_rdf.json_schema import object_of, string
 from sarag_rdf.options import Options, max_tokens_option, option
@@ -57,9 +58,32 @@ def reasoned_answer(
     max_tokens: int = 1024,
 ) -> Answer:
     """A call for reasoning, the answer, and citations of its documents."""
-    schema = object_of(reasoning=string(2000), **final_properties(context))
-    reply = talk.call("answer", schema, context=context, max_tokens=max_tokens, facts=facts)
+    reply = reasoned_reply(talk, context, facts, max_tokens=max_tokens)
     return talk.answer_from(reply, context, reply["reasoning"])
+
+
+def reasoned_reply(
+    talk: Conversation,
+    context: Context,
+    facts: Sequence[dict[str, str]] = (),
+    *,
+    question: str | None = None,
+    summary: str = "",
+    max_tokens: int = 1024,
+) -> dict[str, Any]:
+    """The reply of that call, with `facts` and a `summary` of what was found before.
+
+    It is about the question, or about a sub-question.
+    """
+    return talk.call(
+        "answer",
+        object_of(reasoning=string(2000), **final_properties(context)),
+        question=question,
+        context=context,
+        max_tokens=max_tokens,
+        facts=facts,
+        **({"summary": summary} if summary else {}),
+    )
 
 
 def brief_answer(

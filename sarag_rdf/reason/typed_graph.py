@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final, TypeVar
-from urllib.parse import unquote
 
 import numpy as np
 from pyoxigraph import Literal, NamedNode
@@ -21,14 +20,13 @@ from pyoxigraph import Literal, NamedNode
 from sarag_rdf.errors import RemoteTimeoutError, StoreError
 from sarag_rdf.graph.ontologies import ontology_triples, stored_ontologies
 from sarag_rdf.graph.parts import LINKS
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
-from sarag_rdf.graph.schema_use import schema_use
+from sarag_rdf.graph.reader import DOCUMENTS, Part
+from sarag_rdf.graph.schema_use import local_words, schema_use, term_reader, used_terms
 from sarag_rdf.graph.texts import by_language, entity_labels
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.ontology.read import common_schema, schema_of
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ports import Table, Term
-from sarag_rdf.reason.patterns import plain_words
 from sarag_rdf.reason.typed_patterns import (
     ANSWER,
     COMPARISONS,
@@ -45,25 +43,13 @@ from sarag_rdf.reason.typed_patterns import (
 )
 from sarag_rdf.resources import render_query
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import ClassUse, Document, PropertyUse, TermCount
-from sarag_rdf.vocab import OWL, RDF, RDFS, SKOS, XSD
+from sarag_rdf.types import Document, TermCount
+from sarag_rdf.vocab import RDF, XSD
 
 EXAMPLES: Final = 2
 """Statements shown of a property."""
 SUGGESTED: Final = 3
 """Names or values suggested for one that is not known."""
-_FOREIGN: Final = (
-    *(RDF.base, RDFS.base, OWL.base, "http://www.w3.org/ns/prov#", "http://rdfs.org/ns/void#"),
-    *("http://wikiba.se/ontology#", "http://schema.org/"),
-)
-"""Namespaces whose terms say how a graph is made; the last two in Wikibase dumps alone."""
-_NO_PROPERTIES: Final = frozenset(
-    SKOS[name].value
-    for name in (
-        *("prefLabel", "altLabel", "hiddenLabel", "inScheme", "topConceptOf", "hasTopConcept"),
-        *("exactMatch", "closeMatch", "definition", "note", "notation"),
-    )
-)
 _DATATYPES: Final = {
     **{XSD[name].value: "date" for name in ("date", "dateTime", "gYear", "gYearMonth")},
     **{XSD[name].value: "number" for name in ("integer", "decimal", "double", "float", "int")},
@@ -102,8 +88,11 @@ class TypedGraph:
         """All classes and properties that the selected parts use."""
         classes: Counter[str] = Counter()
         statements: Counter[str] = Counter()
+        own = self._ontology
         for part in self._parts:
-            for class_use, property_use in _uses(self._view.reader, part, self._ontology):
+            for class_use, property_use in used_terms(
+                self._view.reader, part, own.classes, own.properties
+            ):
                 if class_use:
                     classes[class_use.iri] += class_use.instances
                 if property_use:
@@ -160,7 +149,7 @@ class TypedGraph:
         known = self._ontology
         labels: defaultdict[str, list[Any]] = defaultdict(list)
         for part in self._parts:
-            for term, label in _index(self._view.reader, part).rows_for("term-labels", wanted):
+            for term, label in term_reader(self._view.reader, part).rows_for("term-labels", wanted):
                 labels[term.value].append(label)
         names: dict[str, str] = {}
         taken: Counter[str] = Counter()
@@ -169,7 +158,7 @@ class TypedGraph:
             label = declared.label if declared else ""
             if not label and labels[iri]:
                 label = min(labels[iri], key=by_language).value
-            name = " ".join((label or _local_words(iri)).split())
+            name = " ".join((label or local_words(iri)).split())
             taken[name.casefold()] += 1
             number = taken[name.casefold()]
             names[iri] = name if number == 1 else f"{name} ({number})"
@@ -230,7 +219,7 @@ class TypedGraph:
             [use] = schema_use(reader, part.graphs["kg"], (), [own.iri]).properties
             _add(domains, use.domains)
             _add(ranges, use.ranges)
-            rows = _index(reader, part).rows_for("statement-samples", [own.iri])
+            rows = term_reader(reader, part).rows_for("statement-samples", [own.iri])
             samples += [(subject, object_) for _, subject, object_ in rows]
         labels = self._labels({term for pair in samples for term in pair})
         pairs = sorted({(labels[s], labels[o]) for s, o in samples}, key=lambda p: (_length(p), p))
@@ -262,7 +251,7 @@ class TypedGraph:
         names = {iri: name for iri, (name, _) in entity_labels(self._view.reader, nodes).items()}
         return {
             term: " ".join(
-                (names.get(term.value) or _local_words(term.value)).split()
+                (names.get(term.value) or local_words(term.value)).split()
                 if isinstance(term, NamedNode)
                 else term.value.split()
             )
@@ -330,7 +319,7 @@ class TypedGraph:
         rows = [
             row[2].value
             for part in self._parts
-            for row in _index(self._view.reader, part).rows_for("statement-samples", [own.iri])
+            for row in term_reader(self._view.reader, part).rows_for("statement-samples", [own.iri])
         ]
         values = sorted(set(rows))
         near = get_close_matches(pattern.object.text, values, SUGGESTED) or values[:SUGGESTED]
@@ -599,41 +588,6 @@ def within(seconds: float, work: Callable[[], _Result]) -> _Result:
     return done[0]
 
 
-def _uses(
-    reader: GraphReader, part: Part, ontology: Schema
-) -> Iterable[tuple[ClassUse | None, PropertyUse | None]]:
-    """The used classes and properties of a part, without those that say how it is made."""
-    is_own = part.name == DOCUMENTS
-    use = schema_use(
-        reader,
-        part.graphs["kg"],
-        ontology.classes.keys() if is_own else None,
-        ontology.properties.keys() if is_own else None,
-        with_ends=False,
-    )
-    naming = {iri for iris in part.paths.values() for iri in iris} | _NO_PROPERTIES
-    is_wikibase = part.kind.startswith("wikibase")
-    for class_ in use.classes:
-        if class_.instances and (is_own or not (is_wikibase or _is_foreign(class_.iri))):
-            yield class_, None
-    for own in use.properties:
-        is_direct = not is_wikibase or "/prop/direct/" in own.iri
-        is_known = is_own or not (_is_foreign(own.iri, part.kind) or own.iri in naming)
-        if own.statements and is_direct and is_known:
-            yield None, own
-
-
-def _is_foreign(iri: str, kind: str = "") -> bool:
-    spaces = _FOREIGN if kind.startswith("wikibase") else _FOREIGN[:-2]
-    return iri.startswith(spaces)
-
-
-def _index(reader: GraphReader, part: Part) -> GraphReader:
-    """Reads a part with the queries about graphs in general."""
-    own = Part(DOCUMENTS, "index", {"kg": part.graphs["kg"]}, part.store, part.paths)
-    return GraphReader(reader.store, reader.minter, (own,))
-
-
 def _names_of(term: UsedClass | UsedProperty) -> tuple[str, ...]:
     return (term.name, *term.phrases) if isinstance(term, UsedProperty) else (term.name,)
 
@@ -645,12 +599,6 @@ def _add(counts: Counter[str], found: Iterable[TermCount]) -> None:
 
 def _length(pair: tuple[str, str]) -> int:
     return len(pair[0]) + len(pair[1])
-
-
-def _local_words(iri: str) -> str:
-    """The words of the local name of an IRI, in lower case but for abbreviations."""
-    words = plain_words(unquote(iri.rstrip("#/:"))).split()
-    return " ".join(word.lower() if word.istitle() else word for word in words) or iri
 
 
 def _renamed(pattern: TypedPattern, end: End, number: int) -> TypedPattern:

@@ -89,6 +89,19 @@ def named_entities(
 ) -> dict[str, float]:
     """Entities whose name or alias is in the question, with their activation in (0, 1].
 
+    Several entities of one name share its activation; see `named_spans`.
+    """
+    named: dict[str, float] = {}
+    for _, entities in named_spans(names, question, topics):
+        named = entities | named
+    return named
+
+
+def named_spans(
+    names: Names, question: str, topics: Container[str] = frozenset()
+) -> list[tuple[tuple[int, int], dict[str, float]]]:
+    """Where the question names entities, as offsets, the names of most words first.
+
     The longest names count, not those within another name ('York' in 'New York'). A name needs a
     capital letter or a digit in the question, so that common words do not count; in a question
     without capitals, it must be that of one of the `topics` instead ('coffee', if a document is
@@ -110,10 +123,10 @@ def named_entities(
                 if is_common:
                     common.add(name)
     entities = names.entities(common, topics) | names.entities(set(spans.values()) - common)
-    named: dict[str, float] = {}
+    found: list[tuple[tuple[int, int], dict[str, float]]] = []
     covered: set[int] = set()
     for (begin, end), name in spans.items():
         if name in entities and covered.isdisjoint(range(begin, end)):
             covered |= set(range(begin, end))
-            named = entities[name] | named
-    return named
+            found.append(((words[begin][0], words[end - 1][1]), entities[name]))
+    return found

@@ -46,6 +46,8 @@ from sarag_rdf.serve.jobs import RequestError
 from sarag_rdf.serve.openapi import openapi_document
 from sarag_rdf.serve.pool import Target, WorkerPool
 from sarag_rdf.serve.questions import ask, search
+from sarag_rdf.serve.resource import PATH as RESOURCE_PATH
+from sarag_rdf.serve.resource import is_resource_path, resource, resource_by_path
 from sarag_rdf.serve.settings import ServeSettings, is_loopback
 from sarag_rdf.serve.sparql import sparql, update
 from sarag_rdf.serve.spool import scratch_folder
@@ -86,6 +88,8 @@ def routes() -> list[BaseRoute]:
         Route("/graph/prefixes", prefixes),
         Route("/graph/names", names, methods=["POST"]),
         Route("/metrics", metrics),
+        Route(RESOURCE_PATH, resource),
+        Route("/{path:resource}", resource_by_path),
     ]
 
 
@@ -418,6 +422,8 @@ def is_origin_allowed(
     """Whether a request comes from this server's pages, an allowed origin, or outside a page."""
     path: str = scope["path"]
     if path in _PAGES or path.startswith(_STATIC_PATHS) or not _is_cross_origin(headers, settings):
+        return True
+    if _is_link(scope, headers) and is_resource_path(path):
         return True
     if path == "/sparql" and not scope["query_string"] and _is_link(scope, headers):
         return True  # redirects to the editor page

@@ -251,8 +251,8 @@ async def run(
 
 
 def _what(job: Any) -> str:
-    """What a job is about: its query, question or graph."""
-    names = ("text", "question", "graph")
+    """What a job is about: its query, question, graph or resource."""
+    names = ("text", "question", "graph", "resource")
     return next((str(found) for name in names if (found := getattr(job, name, None))), "")
 
 

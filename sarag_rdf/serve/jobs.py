@@ -118,6 +118,27 @@ class ExploreJob:
 
 
 @dataclass(frozen=True, slots=True)
+class ResourceJob:
+    """Describe a resource as `media_type`, or with `redirect` lead to its description.
+
+    `iris` are spellings of its IRI, of which the first that exists counts; `url` is that of the
+    descriptions, `store_url` that of the graph store; `page` counts instances from 1.
+    """
+
+    iris: tuple[str, ...]
+    media_type: str
+    url: str
+    store_url: str
+    page: int = 1
+    redirect: bool = False
+
+    @property
+    def resource(self) -> str:
+        """What the job is about."""
+        return next(iter(self.iris), "")
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionJob:
     """A question for the method `search` or `ask` of a graph, with keyword arguments.
 
@@ -138,7 +159,7 @@ class LimitedJob:
     graphs: AccessibleGraphs
 
 
-ReadJob = QueryJob | ReadGraphJob | DescribeJob | ExploreJob
+ReadJob = QueryJob | ReadGraphJob | DescribeJob | ResourceJob | ExploreJob
 Job = ReadJob | UpdateJob | WriteGraphJob
 
 

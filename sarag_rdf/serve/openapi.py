@@ -23,6 +23,9 @@ from sarag_rdf.serve.questions import (
     RETRIEVER_PARAMETERS,
     parameter_names,
 )
+from sarag_rdf.serve.resource import FORMATS as RESOURCE_FORMATS
+from sarag_rdf.serve.resource import HTML, MAX_PAGE
+from sarag_rdf.serve.resource import PATH as RESOURCE_PATH
 from sarag_rdf.serve.sparql import FORM, QUERY, UPDATE
 
 Json = dict[str, Any]
@@ -88,6 +91,8 @@ def _document(url: str) -> Json:
                 ],
                 **_graph_operations("graphByPath"),
             },
+            RESOURCE_PATH: {"get": _resource()},
+            "/{path}": {"get": _resource_by_path()},
             "/search": _question_operations("search"),
             "/ask": _question_operations("ask"),
             "/graph/neighbours": {"get": _neighbours()},
@@ -291,6 +296,70 @@ def _graph_operations(name: str) -> Json:
                 "E400 E401 E403 E404 E409 E503 E504",
             ),
         },
+    }
+
+
+# --------------------------------------------------------------------------- Linked data
+
+_LINK: Json = {
+    "Link": {
+        "description": "What is described (describes), where (describedby), and the formats "
+        "(alternate).",
+        "schema": _TEXT,
+    }
+}
+
+
+def _resource() -> Json:
+    pages = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 1}
+    return {
+        "operationId": "resource",
+        "description": "The description of a resource: the statements about it and those that lead "
+        "to it, or a page that shows them.",
+        "parameters": [
+            _parameter("iri", "IRI of the resource.", _IRI, required=True),
+            _parameter(
+                "format", "The format, instead of Accept.", _TEXT | {"enum": list(RESOURCE_FORMATS)}
+            ),
+            _parameter("page", "Page of the instances of a class or property.", pages),
+        ],
+        "responses": _responses(
+            {
+                200: {
+                    "description": "The description.",
+                    "headers": _LINK,
+                    "content": _content((*_RDF_TYPES, HTML)),
+                },
+                303: {"description": "The resource was merged into another: see Location."},
+            },
+            "E400 E403 E404 E406 E503 E504",
+        ),
+    }
+
+
+def _resource_by_path() -> Json:
+    return {
+        "operationId": "resourceByPath",
+        "description": "A resource of the graph, such as /entity/NAME: its IRI, or what follows "
+        "the base in its IRI.",
+        "parameters": [
+            {
+                "name": "path",
+                "in": "path",
+                "required": True,
+                "description": "Rest of the IRI.",
+                "schema": _TEXT,
+            }
+        ],
+        "responses": _responses(
+            {
+                303: {
+                    "description": "Its description, as Location.",
+                    "headers": {"Location": {"schema": _IRI}, **_LINK},
+                }
+            },
+            "E403 E404 E503 E504",
+        ),
     }
 
 

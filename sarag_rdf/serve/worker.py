@@ -29,10 +29,12 @@ from sarag_rdf.serve.jobs import (
     ReadGraphJob,
     ReadJob,
     RequestError,
+    ResourceJob,
     UpdateJob,
     WriteGraphJob,
 )
 from sarag_rdf.serve.read import graph_exists, read_graph, run_query
+from sarag_rdf.serve.resource import run_resource_job
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import StoreSnapshot, fingerprint
 from sarag_rdf.serve.spool import Spool
@@ -165,6 +167,8 @@ def _read(
     readable = snapshot.accessible(graphs)
     if isinstance(job, ExploreJob):
         return run_explore_job(snapshot, job, settings, readable)
+    if isinstance(job, ResourceJob):
+        return run_resource_job(snapshot, job, readable)
     with Spool(folder) as spool:
         if isinstance(job, QueryJob):
             return run_query(snapshot, job, settings, spool, readable)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ def made(contents: Sequence[Content]) -> tuple[GraphReader, tuple[RankedDocument
 
 
 def walk(
-    question: str, contents: Sequence[Content] = CHAIN, *, budget: int = 1000, **options: int
+    question: str, contents: Sequence[Content] = CHAIN, *, budget: int = 1000, **options: Any
 ) -> Context:
     reader, documents = made(contents)
     return GraphWalk(words, reader, GraphWalkOptions(budget=budget, **options)).build(

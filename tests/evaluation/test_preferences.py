@@ -169,9 +169,8 @@ def tiny_model(folder: Path) -> None:
     words = ["<unk>", "<end>", "Ada", "founded", "Orbis", "in", "Ulm", "note", "user", "assistant"]
     tokenizer = Tokenizer(models.WordLevel({w: n for n, w in enumerate(words)}, "<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, unk_token="<unk>", eos_token="<end>", pad_token="<end>"
-    )
+    make: Any = PreTrainedTokenizerFast
+    fast = make(tokenizer_object=tokenizer, unk_token="<unk>", eos_token="<end>", pad_token="<end>")
     fast.chat_template = "{% for m in messages %}{{ m.role }} {{ m.content }} <end> {% endfor %}"
     fast.save_pretrained(folder)
     config = GPT2Config(

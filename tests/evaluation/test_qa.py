@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,7 @@ def test_rows_of_questions(evaluate: Evaluate) -> None:
         "judged": None,
         "correct": True,
         "covered": True,
+        "context_covered": True,
         "error": None,
         "problem": None,
         "calls": 1,
@@ -251,6 +253,85 @@ def test_what_was_gathered_counts_where_a_call_fails(
     assert row["context_tokens"] == 31
     [result] = data["results"]
     assert (result["failed"], result["errors_of_reasoning"]) == (0.333333, 0.0)
+
+
+SHORT = "fixed:order=Ulm|Linz+whole:documents=1+single:brief=true"
+"""What the model is given does not have the mayor of Linz; what was retrieved has."""
+
+
+def test_coverage_is_that_of_the_retriever_and_the_context_has_its_own(evaluate: Evaluate) -> None:
+    """Systems of one retriever have the same questions covered, however they compress."""
+    data = evaluate.json("--systems", f"{NEAR},{SHORT},{FAR},{NONE},closed-book")
+    near, short, far, none, book = data["results"]
+    assert near["coverage"] == short["coverage"] == 0.666667
+    assert (near["context_coverage"], short["context_coverage"]) == (0.666667, 0.333333)
+    assert near["on_covered"]["questions"] == short["on_covered"]["questions"] == 2
+    assert far["coverage"] == far["context_coverage"] == 0.666667
+    assert none["coverage"] == none["context_coverage"] == book["coverage"] == 0.0
+    two = data["questions"][1]["systems"][SHORT]
+    assert (two["covered"], two["context_covered"]) == (True, False)
+    assert data["setting"]["full_context"] == "whole"
+
+
+def test_an_error_is_one_of_reasoning_if_compression_lost_the_answer(
+    evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SAYING, ("answer_brief", "q2"), brief("Vienna"))
+    [result] = evaluate.json("--systems", SHORT)["results"]
+    assert (result["errors_of_reasoning"], result["errors_of_retrieval"]) == (0.333333, 0.333333)
+
+
+def test_a_sub_question_adds_to_the_context_and_not_to_what_is_covered(
+    evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order of documents depends on the question here: Graz comes for Carla alone."""
+    retrieve = Fixed.retrieve
+
+    def by_question(fixed: Fixed, query: Any) -> Any:
+        found = retrieve(fixed, query)
+        first = "Graz" if query.text.startswith("Where did Carla") else "Ulm"
+        best = tuple(d for d in found.documents if d.document.title == first)
+        return replace(found, documents=best)
+
+    monkeypatch.setattr(Fixed, "retrieve", by_question)
+
+    def split(name: str, prompt: str) -> PresentedAnswer:
+        if name != "decompose":
+            return brief("Graz") if "Graz" in prompt else brief("Vienna")
+        return {"questions": ["Where did Carla study?", "Is #1 it?"]}
+
+    evaluate.llm.script = split
+    data = evaluate.json("--systems", "fixed+decompose:brief=true:chain=true")
+    row = data["questions"][2]["systems"]["fixed+decompose:brief=true:chain=true"]
+    assert (row["covered"], row["context_covered"], row["retrievals"]) == (False, True, 2)
+
+
+def test_another_full_context(evaluate: Evaluate) -> None:
+    """One that no budget cuts; stored answers are used, and judged anew."""
+    arguments = ("--systems", SHORT, "--rows", "rows.jsonl", "--budget", "15")
+    [before] = evaluate.json(*arguments, "--full-context", "whole:documents=1")["results"]
+    [after] = evaluate.json(*arguments)["results"]
+    assert (before["coverage"], after["coverage"]) == (0.333333, 0.666667)
+    assert len(evaluate.llm.calls) == 3
+    assert [row["full_context"] for row in evaluate.rows()] == 3 * [
+        "fixed:order=Ulm|Linz+whole:documents=1"
+    ]
+    evaluate("--full-context", "half").fails(2, "unknown context 'half'")
+
+
+def test_rows_of_earlier_versions(evaluate: Evaluate) -> None:
+    """They have what the model was given as covered; nothing is asked again."""
+    arguments = ("--systems", f"{NEAR},{SHORT}", "--rows", "rows.jsonl")
+    data = evaluate.json(*arguments)
+    old = [
+        {k: v for k, v in row.items() if k not in ("context_covered", "full_context")}
+        | {"covered": row["context_covered"]}
+        for row in evaluate.rows()
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in old)
+    (evaluate.folder / "rows.jsonl").write_text(text, "utf-8")
+    assert evaluate.json(*arguments) == data
+    assert len(evaluate.llm.calls) == 6
 
 
 def test_setting(evaluate: Evaluate) -> None:
@@ -488,10 +569,10 @@ def test_screen(evaluate: Evaluate, tmp_path: Path) -> None:
     lines = done.out.splitlines()
     assert max(map(len, lines)) <= WIDTH
     assert lines[0] == "Questions: 3; model: scripted; figures in percent"
-    heads = ["system", "acc", "EM", "F1", "cov", "abst", "fail", "e-retr", "e-reas"]
+    heads = ["system", "acc", "EM", "F1", "cov", "ctx", "abst", "fail", "e-retr", "e-reas"]
     assert lines[2].split() == heads
     assert lines[3].split("brief=true")[1].split() == [
-        *("66.7", "33.3", "55.6", "66.7", "0.0", "0.0", "33.3", "0.0")
+        *("66.7", "33.3", "55.6", "66.7", "66.7", "0.0", "0.0", "33.3", "0.0")
     ]
     for line in (
         f"Difference from {NEAR} with 95% interval",

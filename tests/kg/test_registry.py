@@ -75,7 +75,8 @@ def test_names_are_checked_without_a_model_too(options: dict[str, Any]) -> None:
     [
         (
             {"reasoner": "cot:brief=true"},
-            "unknown option 'brief' of cot: choose from steps, max_tokens",
+            "unknown option 'brief' of cot: choose from steps, closing, closing_documents, "
+            "max_tokens, preset",
         ),
         (
             {"reasoner": "self-ask:most=2"},
@@ -110,7 +111,8 @@ def test_names_are_checked_without_a_model_too(options: dict[str, Any]) -> None:
         ),
         (
             {"context": "graph-walk:view=2"},
-            "unknown option 'view' of graph-walk: choose from budget, hops, documents",
+            "unknown option 'view' of graph-walk: choose from budget, hops, documents, "
+            "descriptions, share, uncompressed, preset",
         ),
         (
             {"context": "whole:budget=all"},
@@ -149,8 +151,8 @@ def test_names_are_checked_without_a_model_too(options: dict[str, Any]) -> None:
             "hops of graph-walk must be an integer between 0 and 10, not 1000000000",
         ),
         (
-            {"reasoner": "decompose:most=11"},
-            "most of decompose must be an integer between 1 and 10, not 11",
+            {"reasoner": "decompose:most=51"},
+            "most of decompose must be an integer between 1 and 50, not 51",
         ),
         (
             {"budget": 10**7},
@@ -226,7 +228,7 @@ def test_a_tokenizer_that_does_not_exist(kg: KnowledgeGraph, tmp_path: Path) -> 
     ("arguments", "words"),
     [
         (["--reasoner", "oracle"], ["unknown reasoner 'oracle'", "single, cot"]),
-        (["--reasoner", "cot:x=1"], ["unknown option 'x' of cot", "steps, max_tokens"]),
+        (["--reasoner", "cot:x=1"], ["unknown option 'x' of cot", "choose from steps"]),
         (["--context", "short"], ["unknown context 'short'", "whole, selected"]),
         (["--context", "whole:"], ["cannot read 'whole:'"]),
         (["--context", "selected:budget=x"], ["budget of selected must be an integer"]),

@@ -36,6 +36,16 @@ RICH = Context(
         Section("further", {"D3": Excerpt(ULM, ((0, 3), (24, 48)))}),
     )
 )
+DESCRIBED = Context(
+    (
+        Section(
+            "named in the question",
+            {"D1": Excerpt.whole(ULM)},
+            ("Ulm lies on the Danube.",),
+            ("Danube: a river\nin Europe", "Ulm is a town."),
+        ),
+    )
+)
 FACTS = [
     {"question": "Where was Einstein born?", "answer": "Ulm"},
     {"question": "Which river is at Ulm?", "answer": "insufficient information"},
@@ -69,6 +79,9 @@ TYPED: dict[str, Any] = {
 PROMPTS: dict[str, tuple[str, Context, dict[str, Any]]] = {
     "answer": ("answer", RICH, {"facts": ()}),
     "answer_with_facts": ("answer", PLAIN, {"facts": FACTS}),
+    "answer_with_summary": ("answer", PLAIN, {"facts": (), "summary": "Einstein was born in Ulm."}),
+    "answer_without_documents": ("answer", NOTHING, {"facts": FACTS}),
+    "answer_with_descriptions": ("answer", DESCRIBED, {"facts": ()}),
     "answer_brief": ("answer_brief", RICH, {"facts": ()}),
     "answer_brief_with_facts": ("answer_brief", PLAIN, {"facts": FACTS}),
     "closed_book": ("closed_book", NOTHING, {}),
@@ -76,6 +89,7 @@ PROMPTS: dict[str, tuple[str, Context, dict[str, Any]]] = {
     "cot_last": ("cot", PLAIN, {**STEP, "summary": "Einstein was born in Ulm.", "last": True}),
     "cot_without_documents": ("cot", NOTHING, {**STEP, "summary": "He was born.", "labels": []}),
     "decompose": ("decompose", NOTHING, {"most": 4}),
+    "decompose_in_words": ("decompose_in_words", NOTHING, {}),
     "generic_cot": ("generic_cot", RICH, {}),
     "route": ("route", NOTHING, {}),
     "select_statements": ("select_statements", NOTHING, {"selected": (), "offered": [BORN, ON]}),
@@ -102,8 +116,21 @@ PROMPTS: dict[str, tuple[str, Context, dict[str, Any]]] = {
     "compare_notes": ("compare_notes", NOTHING, {"first": "Ulm.", "second": "Ulm is a town."}),
     "answer_from_note": ("answer_from_note", NOTHING, {"note": "The Danube is 2850 km long."}),
     "answer_without_note": ("answer_from_note", NOTHING, {"note": ""}),
+    "choose_path": (
+        "choose_path",
+        NOTHING,
+        {
+            "topic": "Einstein",
+            "paths": [
+                {"number": "1", "text": "the birth place of the person", "answers": "Ulm"},
+                {"number": "2", "text": "the rivers at the birth place", "answers": "Danube"},
+            ],
+        },
+    ),
     "self_ask": ("self_ask", NOTHING, {"facts": (), "last": False}),
     "self_ask_last": ("self_ask", NOTHING, {"facts": FACTS, "last": True}),
+    "self_rag": ("self_rag", NOTHING, {"passage": ULM.text}),
+    "self_rag_tokens": ("self_rag_tokens", NOTHING, {"passage": ULM.text}),
     "sparql_cot": ("sparql_cot", RICH, {"most": 4}),
     "sparql_grounded": (
         "sparql_grounded",

@@ -37,6 +37,8 @@ MOST = {
     "kg-infused": 7,
     "deepnote": 11,
     "sparql-typed": 3,
+    "self-rag": 6,
+    "path-choice": 1,
 }
 """Calls at most."""
 TEXTS = {f"{BASE}source/{source.key}": source.text for source in SOURCES}
@@ -114,7 +116,8 @@ def test_account(reasoner: str, yes: bool, context: str) -> None:
     assert 1 <= len(calls) <= MOST[reasoner]
     assert answer.usage == Usage(len(calls), 0, 100 * len(calls), 10 * len(calls))
     if yes:
-        assert (answer.outcome, answer.text[:4]) == ("answered", "Ulm ")
+        assert answer.outcome == "answered"
+        assert answer.text.startswith("Ada" if reasoner == "path-choice" else "Ulm ")
 
 
 @pytest.mark.parametrize(
@@ -126,6 +129,25 @@ def test_a_model_that_never_finds_anything_is_called_most(reasoner: str) -> None
     with graph_of(*SOURCES, llm=llm) as kg:
         kg.ask(QUESTION, reasoner=reasoner)
     assert len(llm.names) == MOST[reasoner]
+
+
+@pytest.mark.parametrize(
+    ("reasoner", "most"), [("cot:preset=paper", 4), ("decompose:preset=paper:most=9", 11)]
+)
+@pytest.mark.parametrize("yes", [False, True])
+@pytest.mark.parametrize("context", ["whole:preset=paper", "graph-walk:preset=paper"])
+def test_account_of_the_systems_of_the_papers(
+    reasoner: str, most: int, yes: bool, context: str
+) -> None:
+    llm = Obliging(yes=yes)
+    with graph_of(*SOURCES, llm=llm) as kg:
+        answer = kg.ask(QUESTION, reasoner=reasoner, context=context)
+    check(answer)
+    calls = [stage.name for stage in answer.trace if stage.kind == "call"]
+    assert calls == llm.names
+    assert 1 <= len(calls) <= most
+    assert len(calls) == most or yes
+    assert calls[-1] == ("cot" if yes and "cot" in reasoner else "answer")
 
 
 @EACH
@@ -157,6 +179,7 @@ SMALL = {
     "cot": "cot:steps=2:max_tokens=250",
     "decompose": "decompose:most=1:brief=true",
     "self-ask": "self-ask:steps=1:max_tokens=150",
+    "self-rag": "self-rag:passages=2:max_tokens=100",
     "deepnote": "deepnote:steps=1:passages=1:max_tokens=100",
     "kg-infused": "kg-infused:rounds=1:seeds=1:expansion=false:max_tokens=100",
 }

@@ -86,7 +86,7 @@ def test_two_calls_more_than_questions_at_most_and_one_more_if_merged(
     with pytest.raises(UnparsableReplyError):
         Decompose(Library(), QueuedLLM(parts), DecomposeOptions(most=2)).answer(QUERY)
     with pytest.raises(
-        UsageError, match="most of decompose must be an integer between 1 and 10, not 0"
+        UsageError, match="most of decompose must be an integer between 1 and 50, not 0"
     ):
         Decompose(Library(), llm, DecomposeOptions(most=0))
 

@@ -414,3 +414,35 @@ def test_deepnote_with_facts(opened: KnowledgeGraph) -> None:
     assert [call.name for call in llm.calls if call.name == "augment_note"] == ["augment_note"] * 2
     assert answer.reasoning == "New, with facts."
     assert len(answer.activations) == 1
+
+
+def test_self_rag_with_facts(opened: KnowledgeGraph) -> None:
+    """Passages for question and expansion; a note on each alone, with the facts worked in."""
+    judged: dict[str, Any] = {
+        "relevant": True,
+        "final_answer": "Danube",
+        "support": "fully",
+        "utility": 5,
+    }
+    each = [NOTE, BETTER, {**judged, "final_answer": "Rhine", "utility": 4}, NOTE, BETTER, judged]
+    llm = QueuedLLM([numbers(1), SUMMARY, QUERY, *each])
+    answer = asked(opened, llm, "self-rag:facts=true:rounds=1:passages=2")
+    assert told(answer) == [
+        "call select_statements",
+        "note activation",
+        "call summarize_statements",
+        "call expand_question",
+        f"retrieval: {QUESTION}",
+        "retrieval: Ulm Danube",
+        *["call passage_note", "call augment_note", "call self_rag"] * 2,
+        "note reflection",
+    ]
+    assert (answer.text, len(answer.activations)) == ("Danube", 1)
+    notes = [call.prompt for call in llm.calls if call.name == "passage_note"]
+    titles = [excerpt.document for e in answer.evidence for excerpt in e.context.excerpts.values()]
+    assert [document.text in notes[0] for document in titles] == [True, False]
+    assert [document.text in notes[1] for document in titles] == [False, True]
+    assert all(BETTER["note"] in call.prompt for call in llm.calls if call.name == "self_rag")
+    nothing = QueuedLLM([numbers(), {"query": ""}, judged, judged])
+    answer = asked(opened, nothing, "self-rag:facts=true:passages=2")
+    assert [call.name for call in nothing.calls][-2:] == ["self_rag", "self_rag"]

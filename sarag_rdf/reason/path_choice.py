@@ -1,0 +1,129 @@
+"""A model picks among the best relation paths of a question; their ends are the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.json_schema import object_of, one_of
+from sarag_rdf.options import Options, max_tokens_option, option
+from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation
+from sarag_rdf.reason.single import reasoned_answer
+from sarag_rdf.retrieve.paths import Paths, PathsOptions
+from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.types import Answer, Context, Evidence, Excerpt, Query, RelationPath, Section
+
+_SHOWN: Final = 4
+"""Answers of a path that the model is shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathChoiceOptions(Options):
+    """Options of `PathChoice`."""
+
+    name = "path-choice"
+    paths: int = option(
+        5, "Number of paths to choose from, the best ones that lead anywhere.", ge=1, le=20
+    )
+    hops: int = option(3, "Maximum number of properties in a path.", ge=1, le=3)
+    documents: int = option(
+        10, "Maximum number of documents that are cited with the answer.", ge=1, le=100
+    )
+    model: str = option("", "A file by 'evaluate fit-paths', in place of the packaged model.")
+    max_tokens: int = max_tokens_option(512)
+
+
+class PathChoice:
+    """One call; none if only one path leads anywhere. Without paths, passages answer.
+
+    The trace has a note ``paths`` with the paths and the one that was chosen, and why: where the
+    reply cannot be used, it is the first.
+    """
+
+    options = PathChoiceOptions
+
+    def __init__(
+        self, gather: Gather, llm: LLM, view: GraphView, options: PathChoiceOptions | None = None
+    ) -> None:
+        self._gather, self._llm, self._view = gather, llm, view
+        self._options = options or PathChoiceOptions()
+
+    def answer(self, query: Query) -> Answer:
+        talk = Conversation(query, self._gather, self._llm)
+        options = self._options
+        retriever = Paths(
+            self._view,
+            PathsOptions(
+                hops=options.hops,
+                followed=options.paths,
+                ranked=options.paths,
+                limit=options.documents,
+                model=options.model,
+            ),
+        )
+        topics, found = retriever.find(query.text)
+        paths = [path for path in found if path.answers]
+        if not paths:
+            talk.say("note", "paths", {"paths": [], "chosen": 0, "problem": "no path was found"})
+            context = talk.gather().context
+            if not context.excerpts:
+                return talk.answer("", reasoning=NO_DOCUMENT)
+            return reasoned_answer(talk, context, max_tokens=options.max_tokens)
+        number, problem = self._chosen(talk, paths)
+        detail = {"paths": [_brief(path) for path in paths], "chosen": number, "problem": problem}
+        talk.say("note", "paths", detail)
+        chosen = paths[number - 1]
+        others = [path for path in paths if path is not chosen]
+        evidence = retriever.retrieved(query, topics, (chosen,))
+        evidence = replace(evidence, paths=(chosen, *others))
+        excerpts = {
+            f"D{place}": Excerpt.whole(ranked.document)
+            for place, ranked in enumerate(evidence.documents, start=1)
+            if ranked.entity
+        }
+        section = Section("", excerpts, ())
+        talk.add(Evidence(evidence, Context((section,) if excerpts else (), 0, options.name)))
+        return talk.answer(
+            "; ".join(answer.name for answer in chosen.answers),
+            reasoning=f"{chosen.text} ({chosen.topic_name})",
+            citations=[excerpt.citation for excerpt in excerpts.values()],
+        )
+
+    def _chosen(self, talk: Conversation, paths: Sequence[RelationPath]) -> tuple[int, str]:
+        """The number of a path, from 1, and what was wrong with the reply."""
+        if len(paths) == 1:
+            return 1, ""
+        shown = [
+            {"number": str(number), "text": path.text, "answers": _some(path)}
+            for number, path in enumerate(paths, start=1)
+        ]
+        schema = object_of(path=one_of([path["number"] for path in shown]))
+        try:
+            reply = talk.call(
+                "choose_path",
+                schema,
+                max_tokens=self._options.max_tokens,
+                topic=paths[0].topic_name,
+                paths=shown,
+            )
+            return int(reply["path"]), ""
+        except (TruncatedReplyError, UnparsableReplyError) as error:
+            return 1, str(error)
+
+
+def _some(path: RelationPath) -> str:
+    names = "; ".join(answer.name for answer in path.answers[:_SHOWN])
+    more = len(path.answers) - _SHOWN
+    return f"{names}; and {more} more" if more > 0 else names
+
+
+def _brief(path: RelationPath) -> dict[str, Any]:
+    return {
+        "text": path.text,
+        "score": path.score,
+        "sparql": path.sparql,
+        "answers": len(path.answers),
+    }

@@ -1,0 +1,205 @@
+"""Self-RAG: an answer from each passage, and the one that the model itself judges best.
+
+Asai et al., Self-RAG: Learning to Retrieve, Generate, and Critique through Self-Reflection (arXiv
+2310.11511), short answers: passages are retrieved once, each gives an answer with a judgement, and
+the best judged answer is returned. With `facts` it is the plug-in of KG-Infused RAG (its appendix
+G): the passages are those for the question and its expansion with the facts of a graph, and the
+facts are worked into a note on each passage.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sarag_rdf.errors import UnparsableReplyError
+from sarag_rdf.fence import BREAK
+from sarag_rdf.json_schema import boolean, object_of, one_of, string
+from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
+from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation
+from sarag_rdf.reason.kg_infused import Infusion, KgInfusedOptions
+from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.types import Answer, Context, Excerpt, Query, Section
+
+SUPPORT: Mapping[str, float] = {"fully": 1.0, "partially": 0.5, "none": 0.0}
+"""How much of an answer a passage supports, by what the model says."""
+_TOKENS: Mapping[str, tuple[str, float]] = {
+    "[Relevant]": ("relevance", 1.0),
+    "[Irrelevant]": ("relevance", 0.0),
+    "[Fully supported]": ("support", 1.0),
+    "[Partially supported]": ("support", 0.5),
+    "[No support / Contradictory]": ("support", 0.0),
+    **{f"[Utility:{number}]": ("utility", (number - 3) / 2) for number in range(1, 6)},
+}
+"""Reflection token -> what it judges, and the value; utility is between -1 and 1."""
+_OTHERS = ("[Retrieval]", "[No Retrieval]", "[Continue to Use Evidence]", "</s>")
+_PARAGRAPH = re.compile(r"<paragraph>.*?(?:</paragraph>|$)", re.DOTALL)
+_ANY = re.compile("|".join(map(re.escape, (*_TOKENS, *_OTHERS, "<paragraph>", "</paragraph>"))))
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """An answer with its judgement: relevance and support in [0, 1], utility in [-1, 1]."""
+
+    answer: str
+    relevance: float = 0.0
+    support: float = 0.0
+    utility: float = 0.0
+    judged: bool = True
+
+    @classmethod
+    def parse(cls, output: str) -> Reflection:
+        """An output with reflection tokens; the first of each kind counts, a missing one is 0.
+
+        >>> Reflection.parse("[Relevant]Ulm[Partially supported][Utility:5]</s>")
+        Reflection(answer='Ulm', relevance=1.0, support=0.5, utility=1.0, judged=True)
+        >>> Reflection.parse("Ulm").judged
+        False
+        """
+        text = _PARAGRAPH.sub(" ", output)
+        values: dict[str, float] = {}
+        for token in _ANY.findall(text):
+            if token in _TOKENS:
+                kind, value = _TOKENS[token]
+                values.setdefault(kind, value)
+        answer = " ".join(_ANY.sub(" ", text).split())
+        return cls(answer, **values, judged=bool(values))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfRagOptions(Options):
+    """Options of `SelfRag`; the weights are those of its paper."""
+
+    name = "self-rag"
+    passages: int = option(6, "Maximum number of documents, each with a call.", ge=2, le=MAX_COUNT)
+    tokens: bool = option(
+        False,
+        "The model was trained with the reflection tokens of Self-RAG, and its replies have them.",
+    )
+    relevance: float = option(1.0, "Weight of whether a document is relevant.", ge=0.0)
+    support: float = option(1.0, "Weight of how far a document supports its answer.", ge=0.0)
+    utility: float = option(0.5, "Weight of how useful an answer is.", ge=0.0)
+    facts: bool = option(
+        False,
+        "Search with facts of a knowledge graph, and work them into a note on each document "
+        "(KG-Infused RAG).",
+    )
+    rounds: int = option(
+        2, "Maximum number of rounds in which statements are selected.", ge=1, le=MAX_HOPS
+    )
+    max_tokens: int = max_tokens_option(300)
+
+
+class SelfRag:
+    """A call for each passage; with `facts` 3 `passages` + `rounds` + 2 calls at most.
+
+    The answer of the passage with the highest score is returned, that of the better rank among
+    equals::
+
+        score = relevance w_relevance + support w_support + utility w_utility
+
+    The published system weighs probabilities of the tokens; the judgement here is the one that
+    the model writes, since a chat endpoint gives it without probabilities.
+    """
+
+    options = SelfRagOptions
+
+    def __init__(
+        self, gather: Gather, llm: LLM, facts: GraphView, options: SelfRagOptions | None = None
+    ) -> None:
+        """`facts` is the view of the graph whose statements are selected."""
+        self._gather, self._llm = gather, llm
+        self._options = options or SelfRagOptions()
+        self._infusion = Infusion(
+            facts,
+            KgInfusedOptions(
+                rounds=self._options.rounds,
+                passages=self._options.passages,
+                max_tokens=self._options.max_tokens,
+            ),
+        )
+
+    def answer(self, query: Query) -> Answer:
+        """The answer cites the document that it was given from; without documents none is."""
+        talk, options = Conversation(query, self._gather, self._llm), self._options
+        if options.facts:
+            summary = self._infusion.summary(talk)
+            context = self._infusion.passages(talk, None, summary, expands=True)
+        else:
+            summary, context = "", talk.gather(limit=options.passages).context
+        excerpts = list(context.excerpts.items())[: options.passages]
+        if not excerpts:
+            return talk.answer("", reasoning=NO_DOCUMENT)
+        found = [
+            (excerpt, self._reflection(talk, self._passage(talk, label, excerpt, summary)))
+            for label, excerpt in excerpts
+        ]
+        if not any(reflection.judged for _, reflection in found):
+            raise UnparsableReplyError(
+                "the model writes no reflection tokens: use self-rag without tokens=true, or a "
+                "model that was trained with them"
+            )
+        scores = [self._score(reflection) for _, reflection in found]
+        talk.say(
+            "note",
+            "reflection",
+            {
+                "documents": [excerpt.document.iri for excerpt, _ in found],
+                "answers": [reflection.answer for _, reflection in found],
+                "scores": scores,
+            },
+        )
+        excerpt, best = found[scores.index(max(scores))]
+        reasoning = "\n".join(
+            f"{label}: {reflection.answer} ({score:g})"
+            for (label, _), (_, reflection), score in zip(excerpts, found, scores, strict=True)
+        )
+        return talk.answer(best.answer, reasoning=reasoning, citations=[excerpt.citation])
+
+    def _passage(self, talk: Conversation, label: str, excerpt: Excerpt, summary: str) -> str:
+        """The passage; with facts, the note on it into which they are worked."""
+        if not summary:
+            return excerpt.titled_text
+        alone = Context((Section("", {label: excerpt}),))
+        note = self._infusion.passage_note(talk, alone)
+        return self._infusion.augmented(talk, None, note or excerpt.titled_text, summary)
+
+    def _reflection(self, talk: Conversation, passage: str) -> Reflection:
+        size = self._options.max_tokens
+        if self._options.tokens:
+            bare = without_tokens(passage)
+            schema = object_of(output=string(2000))
+            reply = talk.call("self_rag_tokens", schema, max_tokens=size, passage=bare)
+            return Reflection.parse(reply["output"])
+        schema = object_of(
+            relevant=boolean(),
+            final_answer=string(300),
+            support=one_of(SUPPORT),
+            utility={"type": "integer", "enum": [1, 2, 3, 4, 5]},
+        )
+        reply = talk.call("self_rag", schema, max_tokens=size, passage=passage)
+        return Reflection(
+            " ".join(reply["final_answer"].split()),
+            float(reply["relevant"]),
+            SUPPORT[reply["support"]],
+            (reply["utility"] - 3) / 2,
+        )
+
+    def _score(self, reflection: Reflection) -> float:
+        options = self._options
+        return (
+            reflection.relevance * options.relevance
+            + reflection.support * options.support
+            + reflection.utility * options.utility
+        )
+
+
+def without_tokens(text: str) -> str:
+    """A text in which a reflection token is no token: `BREAK` follows its first character.
+
+    >>> without_tokens("[Relevant] [relevant]").replace(BREAK, "|")
+    '[|Relevant] [relevant]'
+    """
+    return _ANY.sub(lambda match: f"{match[0][0]}{BREAK}{match[0][1:]}", text)

@@ -1,0 +1,250 @@
+"""Ranks the relation paths that can start at an entity by how they say what a question asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarag_rdf.ports import Arrays, Matrix, Vector
+from sarag_rdf.retrieve.path_model import FEATURES, PathModel
+from sarag_rdf.retrieve.path_schema import Hop, HopSequence, PathSchema, read_schema
+from sarag_rdf.retrieve.view import GraphView
+
+Floats = NDArray[np.float64]
+EMBEDDED: Final = 1000
+"""Paths whose phrases are embedded once for a revision of a graph; more are, when they are used."""
+MOST_HOPS: Final = 3
+"""Hops of the longest paths."""
+_KEPT: Final = 20_000
+"""Vectors of texts that are held in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Paths with the vectors of their phrases: those of path i end before row `ends[i]`.
+
+    `hops` are the distinct hops of all paths; `places`, shape (paths, `MOST_HOPS`), has those of
+    each path by their place in it, and -1 after the last.
+    """
+
+    paths: tuple[HopSequence, ...]
+    vectors: Matrix
+    ends: NDArray[np.int64]
+    hops: tuple[Hop, ...]
+    places: NDArray[np.int64]
+
+    @property
+    def begins(self) -> NDArray[np.int64]:
+        """The first rows of paths."""
+        return np.concatenate(([0], self.ends[:-1])).astype(np.int64)
+
+
+class PathIndex:
+    """The schema of one revision of a graph, and the vectors of the phrases of its paths."""
+
+    def __init__(self, view: GraphView, model: PathModel) -> None:
+        self._view, self._model = view, model
+        self._known: dict[str, Vector] = {}
+        self._texts: dict[HopSequence, str] = {}
+        self._candidates: dict[tuple[frozenset[str], int, int], Candidates] = {}
+        self._load()
+
+    def _load(self) -> None:
+        arrays = self._view.vectors.cached_arrays("paths", self._arrays)
+        self.schema = PathSchema.from_json(_text(arrays["schema"]))
+        texts: list[str] = json.loads(_text(arrays["texts"]))
+        self._known |= dict(zip(texts, np.asarray(arrays["vectors"]), strict=True))
+
+    def _arrays(self) -> Arrays:
+        schema = read_schema(self._view.reader)
+        texts = dict.fromkeys(
+            text
+            for path in schema.sequences(MOST_HOPS, EMBEDDED)
+            for text in self._model.texts(schema, path)
+        )
+        vectors = self._view.vectors.embedder.embed(list(texts)) if texts else np.zeros((0, 1))
+        return {
+            "schema": _bytes(schema.to_json()),
+            "texts": _bytes(json.dumps(list(texts))),
+            "vectors": np.asarray(vectors, dtype=np.float32),
+        }
+
+    def vectors(self, texts: Sequence[str]) -> Matrix:
+        """Vectors of texts, each embedded once."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if missing:
+            if len(self._known) + len(missing) > _KEPT:
+                self._known.clear()
+                self._candidates.clear()
+                missing = list(dict.fromkeys(texts))
+            new = self._view.vectors.embedder.embed(missing)
+            self._known |= dict(zip(missing, new, strict=True))
+        return np.array([self._known[text] for text in texts], dtype=np.float32)
+
+    def text(self, path: HopSequence) -> str:
+        """A path in words, from the kind of thing at its start."""
+        if path not in self._texts:
+            self._texts[path] = self._model.texts(self.schema, path)[0]
+        return self._texts[path]
+
+    def start(self, kind: str) -> str:
+        """What stands for a topic of that kind."""
+        return self._model.templates["start"].format(kind=kind)
+
+    def candidates(
+        self, ends: frozenset[str], question: Vector, hops: int, most: int
+    ) -> Candidates:
+        """The paths that start at these ends, at most so many: those of the nearest hops."""
+        key = ends, hops, most
+        if key in self._candidates:
+            return self._candidates[key]
+        paths, is_whole = self._enumerated(ends, question, hops, most)
+        texts = [self._model.texts(self.schema, path) for path in paths]
+        flat = [text for several in texts for text in several]
+        hops_used = tuple(sorted({hop for path in paths for hop in path}))
+        place = {hop: at for at, hop in enumerate(hops_used)}
+        places = np.full((len(paths), MOST_HOPS), -1, dtype=np.int64)
+        for row, path in enumerate(paths):
+            places[row, : len(path)] = [place[hop] for hop in path]
+        found = Candidates(
+            tuple(paths),
+            self.vectors(flat) if flat else np.zeros((0, len(question)), dtype=np.float32),
+            np.cumsum([len(several) for several in texts], dtype=np.int64),
+            hops_used,
+            places,
+        )
+        if is_whole:
+            self._candidates[key] = found
+        return found
+
+    def _enumerated(
+        self, ends: frozenset[str], question: Vector, hops: int, most: int
+    ) -> tuple[list[HopSequence], bool]:
+        """Paths, and whether they are all; of too many, a beam of the nearest is extended."""
+        width = max(1, most // hops)
+        last: list[HopSequence] = [(hop,) for hop in self.schema.starting(ends)]
+        every: list[HopSequence] = []
+        is_whole = True
+        for length in range(1, hops + 1):
+            if len(last) > (most - len(every) if is_whole else width):
+                is_whole = False
+                near = self._nearness({hop for path in last for hop in path}, question)
+                scores = [sum(near[hop] for hop in path) / len(path) for path in last]
+                kept = sorted(range(len(last)), key=lambda at: (-scores[at], at))[:width]
+                last = [last[at] for at in sorted(kept)]
+            every += last
+            if length < hops:
+                last = [(*path, hop) for path in last for hop in self.schema.after(path[-1])]
+        return every, is_whole
+
+    def _nearness(self, hops: Iterable[Hop], question: Vector) -> dict[Hop, float]:
+        """The cosine of each hop with the question, by its nearest phrase."""
+        texts = {hop: self._model.texts(self.schema, (hop,)) for hop in hops}
+        cosines = self.vectors([t for several in texts.values() for t in several]) @ question
+        values = iter(cosines.tolist())
+        return {hop: max(next(values) for _ in several) for hop, several in texts.items()}
+
+    # Features
+
+    def features(self, question: str, paths: Candidates) -> Floats:
+        """Shape (paths, features), in the order of `FEATURES`; see there.
+
+        The topic must be masked in the question.
+        """
+        model = self._model
+        if not paths.paths:
+            return np.zeros((0, len(FEATURES)))
+        asked = model.asked(question)
+        words = model.words(question) or (question,)
+        vectors = self.vectors([question, *words, *([asked] if asked else [])])
+        cosines = paths.vectors @ vectors[0]
+        nearest = np.maximum.reduceat(cosines, paths.begins)
+        counts = np.diff(np.concatenate(([0], paths.ends)))
+        mean = np.add.reduceat(cosines, paths.begins) / counts
+        hops, places = paths.hops, paths.places
+        is_hop = places >= 0
+        length = is_hop.sum(axis=1)
+        near = np.array(
+            [(self._words(hop) @ vectors[1 : 1 + len(words)].T).max(axis=0) for hop in hops]
+        )
+        fits = np.array([float((self._end_words(hop) @ vectors[-1]).max()) for hop in hops])
+        fan_out = np.log([self.schema.fan_out[hop] for hop in hops])
+        number = {hop: at for at, hop in enumerate(hops)}
+        reverse = np.array([number.get(hop.reverse, -1) for hop in hops])
+        follows = (reverse[places[:, :-1]] == places[:, 1:]) & is_hop[:, 1:]
+        matrix = np.where(is_hop[:, :, None], near[places], -2.0)
+        aligned = _aligned(matrix.copy(), length)
+        covered = matrix.max(axis=1)
+        is_last = (np.arange(len(places)), length - 1)
+        return np.column_stack(
+            (
+                nearest,
+                mean,
+                length == 2,
+                length == 3,
+                fits[places[is_last]] if asked else np.zeros(len(places)),
+                np.where(is_hop, fan_out[places], 0.0).sum(axis=1),
+                aligned.sum(axis=1) / length,
+                np.where(is_hop, aligned, 2.0).min(axis=1),
+                covered.mean(axis=1),
+                covered.min(axis=1),
+                follows.sum(axis=1),
+            )
+        ).astype(np.float64)
+
+    def _words(self, hop: Hop) -> Matrix:
+        """The vectors of the words of a hop's phrases."""
+        if hop not in self._hop_words:
+            texts = " ".join(self._model.phrases(self.schema, hop))
+            self._hop_words[hop] = self.vectors(self._model.words(texts) or (texts,))
+        return self._hop_words[hop]
+
+    @cached_property
+    def _hop_words(self) -> dict[Hop, Matrix]:
+        return {}
+
+    def _end_words(self, hop: Hop) -> Matrix:
+        """The vectors of what stands at the end of a hop: its kind, and its role."""
+        if hop not in self._hop_ends:
+            phrase = self._model.phrases(self.schema, hop)[0].split()
+            role = phrase[:-1] if phrase[-1] in self._model.prepositions else phrase[:1]
+            kind = self.schema.kinds.get(hop.end, "")
+            texts = [text for text in (kind, " ".join(role), phrase[0]) if text]
+            self._hop_ends[hop] = self.vectors(texts)
+        return self._hop_ends[hop]
+
+    @cached_property
+    def _hop_ends(self) -> dict[Hop, Matrix]:
+        return {}
+
+
+def _aligned(matrix: Floats, length: NDArray[np.int64]) -> Floats:
+    """The cosine of each hop with a word of its own, the nearest pairs first: (paths, hops).
+
+    A path's cosines stand in falling order; a hop that no word is left for has 0, as have those
+    below 0.
+    """
+    paths, hops, words = matrix.shape
+    rows = np.arange(paths)
+    found = np.zeros((paths, hops))
+    for number in range(min(hops, words)):
+        hop, word = np.divmod(matrix.reshape(paths, -1).argmax(axis=1), words)
+        best = matrix[rows, hop, word]
+        found[:, number] = np.where(number < length, np.maximum(best, 0.0), 0.0)
+        matrix[rows, hop, :] = -2.0
+        matrix[rows, :, word] = -2.0
+    return found
+
+
+def _bytes(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def _text(data: NDArray[np.uint8]) -> str:
+    return bytes(data).decode()

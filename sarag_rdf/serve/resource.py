@@ -1,0 +1,244 @@
+"""Linked data: the IRIs of a graph, and ``/resource``, where each has its description."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote, unquote_to_bytes
+
+import pyoxigraph as ox
+from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sarag_rdf.errors import UsageError
+from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under
+from sarag_rdf.export.rdf import check_rdfxml
+from sarag_rdf.graph.metadata import Meta
+from sarag_rdf.iris import DEFAULT_BASE, Minter, is_iri
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.serve.description import Description, Resources, describe_resource
+from sarag_rdf.serve.graph_store import PATH as GRAPH_STORE
+from sarag_rdf.serve.http import (
+    RDF_TYPES,
+    content_type,
+    negotiate,
+    public_url,
+    query_string,
+    run,
+    settings_of,
+)
+from sarag_rdf.serve.jobs import JobReply, RequestError, ResourceJob
+from sarag_rdf.serve.pages import resource_page
+from sarag_rdf.serve.snapshot import StoreSnapshot
+from sarag_rdf.vocab import SARAG
+
+PATH = "/resource"
+HTML = "text/html"
+MEDIA_TYPES: Mapping[str, ox.RdfFormat | None] = {
+    "text/turtle": RDF_TYPES["text/turtle"],
+    HTML: None,
+    **RDF_TYPES,
+}
+"""Media type -> format of a description; None for the page. The first is the default."""
+FORMATS: Mapping[str, str] = {
+    "turtle": "text/turtle",
+    "ntriples": "application/n-triples",
+    "jsonld": "application/ld+json",
+    "rdfxml": "application/rdf+xml",
+    "html": HTML,
+}
+"""Value of the parameter `format` -> media type."""
+_KINDS = (
+    "description", "doc", "entity", "extraction", "mapping", "mention", "phrase", "quarantine",
+    "relationship", "run", "source", "graph/activation", "graph/external", "graph/ontology",
+    "graph/quarantine", "graph/source",
+)  # fmt: skip
+"""First segments of the IRIs below the base of a graph, before another segment."""
+_SINGLE = (
+    "dataset",
+    *(f"graph/{n}" for n in ("decisions", "entailed", "kg", "links", "meta", "runs")),
+)
+"""The other IRIs below the base."""
+MAX_PAGE = 1000
+_MAX_IRI = 8192
+_ESCAPED = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")
+_URI = "%:/?#[]@!$&'()*+,;=-._~"
+"""Characters of URIs that are not percent-encoded again."""
+
+
+class ResourcePath(StringConvertor):
+    """Paths of IRIs: `_KINDS` or `_SINGLE`, after any further segments of the base."""
+
+    regex = rf"(?:[^?]*/)?(?:(?:{'|'.join(_KINDS)})/[^?]+|{'|'.join(_SINGLE)})"
+
+
+register_url_convertor("resource", ResourcePath())
+
+
+async def resource(request: Request) -> Response:
+    """``/resource?iri=IRI``: the description of a resource, as data or as a page."""
+    parameters = dict(await query_string(request))
+    iri = parameters.get("iri", "")
+    if len(iri) > _MAX_IRI or not is_iri(iri):
+        raise RequestError(400, "give the absolute IRI of a resource as the parameter 'iri'")
+    page = parameters.get("page", "1")
+    if not page.isascii() or not page.isdigit() or not 1 <= int(page[:7]) <= MAX_PAGE:
+        raise RequestError(400, f"'page' must be a number from 1 to {MAX_PAGE}")
+    format_ = parameters.get("format", "")
+    if format_ and format_ not in FORMATS:
+        raise RequestError(400, f"unknown format '{format_[:40]}': use one of {', '.join(FORMATS)}")
+    accept = ", ".join(request.headers.getlist("accept"))
+    media_type = FORMATS[format_] if format_ else negotiate(accept, MEDIA_TYPES)
+    url, store_url = (public_url(request, path) for path in (PATH, GRAPH_STORE))
+    return await run(request, ResourceJob((iri,), media_type, url, store_url, int(page)))
+
+
+async def resource_by_path(request: Request) -> Response:
+    """The IRI of a resource itself: leads to its description with 303 (See Other)."""
+    path = request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0]
+    iris = iris_of(path, request.app.state.base, public_url(request, "/"))
+    if not iris:
+        raise RequestError(404, "not found: see /docs for the paths of this server")
+    server = settings_of(request).public_url  # no host, as the client controls it
+    job = ResourceJob(iris, "", server + PATH, server + GRAPH_STORE, redirect=True)
+    return await run(request, job)
+
+
+def is_resource_path(path: str) -> bool:
+    """Whether a path is that of a description or of a resource."""
+    return path == PATH or re.fullmatch(ResourcePath.regex, path.removeprefix("/")) is not None
+
+
+def iris_of(path: str, base: str, url: str) -> tuple[str, ...]:
+    """The IRIs that a path may stand for, as its escaped characters may be part of the IRI or not.
+
+    `base` is that of the graph. If it is below the URL of the server, the path is that of the IRI;
+    else it is what follows the base. The server does not see the path of its own URL.
+
+    >>> iris_of("/entity/t%C5%8Dky%C5%8D", "http://a/kg/", "http://a/")
+    ()
+    >>> iris_of("/kg/entity/t%C5%8Dky%C5%8D", "http://a/kg/", "http://a/")
+    ('http://a/kg/entity/tōkyō', 'http://a/kg/entity/t%C5%8Dky%C5%8D')
+    >>> iris_of("/entity/ada", "http://a/kg/", "http://b/")
+    ('http://a/kg/entity/ada',)
+    >>> iris_of("/entity/ada", "http://a/kg/", "http://a/kg/")
+    ('http://a/kg/entity/ada',)
+    """
+    prefix = "/" + base.removeprefix(url) if base.startswith(url) else "/"
+    if not base or not path.startswith(prefix) or len(path) > _MAX_IRI:
+        return ()
+    name = path.removeprefix(prefix)
+    spellings = dict.fromkeys((base + _ESCAPED.sub(_unescaped, name), base + name))
+    return tuple(filter(is_iri, spellings))
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    try:
+        return unquote_to_bytes(match.group()).decode("utf-8")
+    except UnicodeDecodeError:
+        return match.group()
+
+
+def run_resource_job(
+    snapshot: StoreSnapshot, job: ResourceJob, readable: frozenset[str] | None = None
+) -> JobReply:
+    """The reply for a resource in the `readable` graphs; raises `RequestError` (404, 406)."""
+    resources = Resources(snapshot.store(), readable)
+    meta = snapshot.meta()
+    iri = next((iri for iri in job.iris if resources.exists(iri)), "")
+    if not iri and (merged := _merged_into(resources, job.iris, meta)):
+        format_ = next(
+            (f"&format={n}" for n, type_ in FORMATS.items() if type_ == job.media_type), ""
+        )
+        return JobReply(303, headers={"Location": f"{_description_url(merged, job.url)}{format_}"})
+    graph = next((graph for graph in job.iris if resources.has_graph(graph)), "")
+    if graph and not iri:
+        return JobReply(303, headers={"Location": f"{job.store_url}?graph={quote(graph, safe='')}"})
+    if not iri and not any(map(resources.below, job.iris)):
+        named = next(iter(job.iris), "this path")
+        raise RequestError(404, f"not found: no statement of this graph is about {named}")
+    iri = iri or job.iris[0]
+    if job.redirect:
+        headers = {"Location": _description_url(iri, job.url)}
+        return JobReply(303, headers=headers | _links(iri, job.url, described=True))
+    description = describe_resource(resources, iri, job.page)
+    prefixes = _prefixes(snapshot, meta, description)
+    headers = _links(iri, job.url)
+    format_ = next((name for name, type_ in FORMATS.items() if type_ == job.media_type), "")
+    if format_:
+        headers["Content-Location"] = f"{_description_url(iri, job.url)}&format={format_}"
+    if job.media_type == HTML:
+        page = resource_page(resources, description, jsonld(description, prefixes), meta)
+        return JobReply(200, content_type(HTML), page.encode(), headers=headers)
+    data = serialize(description, job.media_type, prefixes)
+    return JobReply(200, content_type(job.media_type), data, headers=headers)
+
+
+def _merged_into(resources: Resources, iris: Sequence[str], meta: Meta | None) -> str:
+    """The entity to which a name refers now that gave an entity its IRI before, or nothing."""
+    minter = Minter(meta.base if meta else DEFAULT_BASE)
+    names = [
+        minter.mention_of_entity(iri) for iri in iris if iri.startswith(minter.base + "entity/")
+    ]
+    return next(filter(None, (resources.iri(name, SARAG.refersTo) for name in names)), "")
+
+
+def _description_url(iri: str, url: str) -> str:
+    return f"{url}?iri={quote(iri, safe='')}"
+
+
+def _links(iri: str, url: str, *, described: bool = False) -> dict[str, str]:
+    """Where the description is (`described`), or what it describes, and its formats."""
+    about = _description_url(iri, url)
+    first = f'<{about}>; rel="describedby"'
+    if not described:
+        first = f'<{quote(iri, safe=_URI)}>; rel="describes"'
+    alternates = (
+        f'<{about}&format={name}>; rel="alternate"; type="{media_type}"'
+        for name, media_type in FORMATS.items()
+    )
+    return {"Link": ", ".join((first, *alternates))}
+
+
+def _prefixes(
+    snapshot: StoreSnapshot, meta: Meta | None, description: Description
+) -> dict[str, str]:
+    """The prefixes that abbreviate IRIs of a description."""
+    base = meta.base if meta else DEFAULT_BASE
+    store = OxigraphStore(snapshot.store(), writable=False)
+    known = prefixes_under(base) | ontology_prefixes(store, base)
+    text = "\n".join(map(str, description.triples))
+    return {name: space for name, space in known.items() if f"<{space}" in text}
+
+
+def serialize(description: Description, media_type: str, prefixes: Mapping[str, str]) -> bytes:
+    """The triples of a description; raises `RequestError` (406) if the format has no such ones."""
+    format_ = RDF_TYPES[media_type]
+    triples = iter(description.triples)
+    try:
+        if format_ == ox.RdfFormat.RDF_XML:
+            triples = check_rdfxml(triples, prefixes)
+        elif format_ == ox.RdfFormat.JSON_LD:
+            reject_triple_terms(description)
+        return ox.serialize(triples, format=format_, prefixes=dict(prefixes)) or b""
+    except UsageError as error:
+        raise RequestError(406, str(error)) from error
+
+
+def reject_triple_terms(description: Description) -> None:
+    """Raise `UsageError` for triple terms, which JSON-LD cannot express."""
+    if any(isinstance(triple.object, ox.Triple) for triple in description.triples):
+        raise UsageError(
+            "JSON-LD cannot express triple terms: choose another format, such as Turtle "
+            "(text/turtle)"
+        )
+
+
+def jsonld(description: Description, prefixes: Mapping[str, str]) -> str:
+    """The description as a JSON-LD data block of a page; empty if it cannot be expressed."""
+    try:
+        data = serialize(description, "application/ld+json", prefixes).decode()
+    except RequestError:
+        return ""
+    return data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -1,0 +1,257 @@
+"""Relation paths over a small graph of films that brings its own phrases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sarag_rdf
+from sarag_rdf.errors import InputError, UnparsableReplyError
+from sarag_rdf.evaluation.paths import (
+    Example,
+    PathQuestion,
+    evaluate_paths,
+    fit_paths,
+    fitted,
+    read_questions,
+    score,
+)
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.ports import Reply
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.retrieve.path_model import FEATURES, packaged_model, read_model
+from sarag_rdf.retrieve.path_schema import Hop, PathSchema, read_schema
+from sarag_rdf.retrieve.paths import Paths
+from sarag_rdf.types import RelationPath, Usage
+from tests.retrieve.graphs import MINTER, view_of
+
+FILMS = "https://films.example.org/"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "films.ttl"
+DIRECTOR, ACTOR, LANGUAGE = (Hop(FILMS + name) for name in ("director", "actor", "language"))
+
+
+@pytest.fixture(scope="module")
+def kg() -> Iterator[KnowledgeGraph]:
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["films"]) as graph:
+        graph.import_graph(EXAMPLE, "rdf", name="films")
+        yield graph
+
+
+def paths_of(kg: KnowledgeGraph, **options: Any) -> Paths:
+    found = kg.retriever("paths", **options)
+    assert isinstance(found, Paths)
+    return found
+
+
+def followed(kg: KnowledgeGraph, topic: str, *hops: Hop, **options: Any) -> RelationPath:
+    paths = paths_of(kg, **options)
+    [about] = paths.topics(f"[{topic}]")
+    return paths.follow_hops(about, hops)
+
+
+def names(path: RelationPath) -> list[str]:
+    return [answer.name for answer in path.answers]
+
+
+def test_the_schema_in_use(kg: KnowledgeGraph) -> None:
+    schema = paths_of(kg).index.schema
+    assert {hop.predicate for hop in schema.hops} == {
+        FILMS + n for n in ("director", "actor", "language")
+    }
+    assert schema.kinds[DIRECTOR.start] == "film"
+    assert schema.kinds[DIRECTOR.end] == "person"
+    assert schema.fan_out[ACTOR] == pytest.approx(5 / 3)
+    assert schema.fan_out[LANGUAGE.reverse] == pytest.approx(3 / 2)
+    # A director of one film acts in another; nobody is a language.
+    assert ACTOR.reverse in schema.after(DIRECTOR)
+    assert LANGUAGE not in schema.after(LANGUAGE)
+    assert PathSchema.from_json(schema.to_json()) == schema
+
+
+def test_paths_in_words(kg: KnowledgeGraph) -> None:
+    schema = paths_of(kg).index.schema
+    texts = packaged_model().texts(schema, (DIRECTOR, DIRECTOR.reverse, LANGUAGE))
+    assert texts == (
+        "the languages of the films directed by the directors of the film",
+        "the languages of the films directed by who directed the film",
+    )
+
+
+def test_phrases_without_annotations() -> None:
+    hop = Hop("urn:p")
+    kinds = {"+urn:p": "film", "-urn:p": "city"}
+    for label, forward, inverse in (
+        ("birth place", "birth place of", "films with the birth place"),
+        ("filmed in", "cities (filmed in) of", "films filmed in"),
+        ("part of", "cities with the part", "part of"),
+        ("has genre", "genre of", "films with the genre"),
+    ):
+        schema = PathSchema({"urn:p": label}, kinds, {hop: 1.0, hop.reverse: 1.0})
+        assert packaged_model().phrases(schema, hop) == (forward,)
+        assert packaged_model().phrases(schema, hop.reverse) == (inverse,)
+
+
+def test_what_texts_say_is_a_phrase_too() -> None:
+    hop = Hop("urn:p", True)
+    stated = {hop: ("was born in",)}
+    schema = PathSchema({"urn:p": "birth place"}, {"+urn:p": "person"}, {hop: 1.0}, {}, stated)
+    assert packaged_model().phrases(schema, hop)[1] == "persons that was born in"
+
+
+def test_topics_are_masked_by_their_kind(kg: KnowledgeGraph) -> None:
+    paths = paths_of(kg)
+    [topic] = paths.topics("who directed [Winter Harbour]?")
+    assert (topic.name, topic.question) == ("Winter Harbour", "who directed the film?")
+    assert topic.seed.node == FILMS + "harbour"
+    [topic] = paths.topics("In which films did Berta Quill act?")
+    assert topic.question == "In which films did the person act?"
+
+
+def test_a_walk_does_not_return(kg: KnowledgeGraph) -> None:
+    found = followed(kg, "Winter Harbour", DIRECTOR, DIRECTOR.reverse)
+    assert names(found) == ["The Glass Orchard"]
+    assert found.answers[0].nodes == (FILMS + "ines",)
+    # Colleagues of colleagues of Berta: not by the film that she shares with the first of them.
+    found = followed(kg, "Berta Quill", ACTOR.reverse, ACTOR, ACTOR.reverse)
+    assert names(found) == ["Paper Lantern"]
+    # Nobody else acted in a film of Ruben: its language leads to another film, not back.
+    found = followed(kg, "Paper Lantern", LANGUAGE, LANGUAGE.reverse)
+    assert names(found) == ["The Glass Orchard"]
+
+
+def test_one_query_a_property_path_where_it_can_be(kg: KnowledgeGraph) -> None:
+    hops = (DIRECTOR.reverse, LANGUAGE)
+    plain = followed(kg, "Ines Falcato", *hops, explain=False)
+    assert f"^<{FILMS}director>/<{FILMS}language> ?answer" in plain.sparql
+    chain = followed(kg, "Ines Falcato", *hops)
+    assert "?n1" in chain.sparql
+    assert names(plain) == names(chain) == ["Catalan", "Portuguese"]
+    turning = followed(kg, "Berta Quill", ACTOR.reverse, ACTOR, ACTOR.reverse, explain=False)
+    assert "?answer != ?n1" in turning.sparql or "?n1 != ?answer" in turning.sparql
+    assert names(turning) == ["Paper Lantern"]
+    assert kg.query(plain.sparql, over=["films"])
+
+
+def test_answers_beyond_the_limit_are_cut(kg: KnowledgeGraph) -> None:
+    found = followed(kg, "Ines Falcato", DIRECTOR.reverse, answers=1)
+    assert (len(found.answers), found.is_cut) == (1, True)
+
+
+def test_documents_follow_from_answers(kg: KnowledgeGraph) -> None:
+    found = kg.search("films directed by [Ruben Soldevila]", retriever="paths", limit=2)
+    [path] = [path for path in found.paths if path.answers]
+    assert path.text == "the films directed by the person"
+    assert names(path) == ["Paper Lantern"]
+    assert found.documents[0].document.title == "Paper Lantern"
+    assert [step.target for step in found.documents[0].chain] == [FILMS + "lantern"]
+    sentence = found.names[found.documents[0].chain[0].relationship]
+    assert sentence == "Paper Lantern director Ruben Soldevila"
+
+
+def test_many_paths_are_searched_by_a_beam(kg: KnowledgeGraph) -> None:
+    paths = paths_of(kg, candidates=10)
+    [topic] = paths.topics("who directed [Winter Harbour]?")
+    some, features = paths.compared(topic)
+    assert len(some) < len(paths_of(kg).compared(topic)[0])
+    assert features.shape == (len(some), len(FEATURES))
+    assert np.isfinite(features).all()
+
+
+def test_a_model_that_is_none(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    file = tmp_path / "model.json"
+    for text in ("", "[]", "{}", packaged_model().to_json().replace('"mean"', '"men"')):
+        file.write_text(text)
+        with pytest.raises(InputError, match="fit-paths"):
+            kg.search("who?", retriever="paths", model=str(file))
+    file.write_text(packaged_model().to_json())
+    assert read_model(file) == packaged_model()
+    assert kg.search("[Berta Quill] films", retriever="paths", model=str(file)).paths
+
+
+# Evaluation
+
+
+def test_sets_of_names() -> None:
+    found = score({"a", "b"}, {"b", "c", "d"})
+    assert (found.precision, found.recall) == (1 / 2, 1 / 3)
+    assert found.f1 == pytest.approx(0.4)
+    assert score(set(), {"a"}).f1 == 0.0
+
+
+def test_three_accountings(kg: KnowledgeGraph) -> None:
+    paths = paths_of(kg)
+    question = PathQuestion(
+        "the films directed by [Ruben Soldevila]", "Ruben Soldevila", frozenset({"Paper Lantern"})
+    )
+    [result] = evaluate_paths(paths, paths.view, [question], plain=False)
+    assert [round(s.precision, 3) for s in result.scores] == [1.0, 1.0, round(2 / 5, 3)]
+    assert [s.recall for s in result.scores] == [1.0, 1.0, 1.0]
+
+
+def test_weights_are_fitted(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    rows = ["question\tanswers"]
+    rows += [
+        f"who directed [{film}]\tInes Falcato" for film in ("Winter Harbour", "The Glass Orchard")
+    ]
+    file = tmp_path / "questions.tsv"
+    file.write_text("\n".join(rows) + "\n")
+    questions = read_questions(file)
+    assert questions[0].plain == "who directed Winter Harbour"
+    fit = fit_paths(paths_of(kg, explain=False), [questions], "test", "two questions")
+    assert fit.all == (1.0,)
+    assert fit.model.version == "test"
+    with pytest.raises(InputError, match="--over"):
+        fitted([Example(np.zeros((0, len(FEATURES))), np.zeros(0))])
+    file.write_text("text\n1\n")
+    with pytest.raises(InputError, match="question and answers"):
+        read_questions(file)
+
+
+# A model chooses
+
+
+class Chooser:
+    model = "chooser"
+
+    def __init__(self, reply: str | None) -> None:
+        self._reply = reply
+        self.prompts: list[str] = []
+
+    def complete(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
+    ) -> Reply:
+        self.prompts.append(prompt)
+        assert schema["properties"]["path"]["enum"][:2] == ["1", "2"]
+        if self._reply is None:
+            raise UnparsableReplyError("no JSON")
+        return Reply({"path": self._reply}, Usage(1, 0, 10, 1))
+
+
+@pytest.mark.parametrize(("reply", "chosen"), [("2", 2), (None, 1)])
+def test_a_model_chooses_a_path(reply: str | None, chosen: int) -> None:
+    llm = Chooser(reply)
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["films"], llm=llm) as kg:
+        kg.import_graph(EXAMPLE, "rdf", name="films")
+        answer = kg.ask("who directed [Winter Harbour]?", reasoner="path-choice")
+    assert len(llm.prompts) == 1
+    [note] = [stage.detail for stage in answer.trace if stage.kind == "note"]
+    assert note["chosen"] == chosen
+    assert bool(note["problem"]) == (reply is None)
+    assert answer.reasoning.startswith(note["paths"][chosen - 1]["text"])
+    assert answer.text == "; ".join(names(answer.retrieved.paths[0]))
+    assert answer.citations
+    json.dumps(note)
+
+
+def test_an_empty_graph_has_no_paths() -> None:
+    reader = GraphReader(OxigraphStore.in_memory(), MINTER)
+    assert read_schema(reader) == PathSchema()
+    topics, paths = Paths(view_of(reader)).find("who directed [Winter Harbour]?")
+    assert (topics, paths) == ([], ())
