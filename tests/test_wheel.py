@@ -86,7 +86,7 @@ def test_contents(wheel: Path) -> None:
         for path in (ROOT / "sarag_rdf").rglob("*")
         if path.suffix in (".py", ".j2", ".ttf")
         or path.name == "py.typed"
-        or path.parent.name == "static"
+        or path.parent.name in ("static", "vendor")
     }
     kinds = (("queries", "sarag/*.rq"), ("queries", "examples/*.rq"), ("ontology", "*.ttl"))
     for folder, pattern in kinds:
@@ -99,6 +99,11 @@ def test_contents(wheel: Path) -> None:
         "picture/fonts/DejaVuSans.ttf",
         "serve/static/editor.html",
         "serve/static/editor.js",
+        "serve/static/explorer.html",
+        "serve/static/explorer.js",
+        "serve/static/vendor/THIRD-PARTY-LICENSES.txt",
+        "serve/static/vendor/editor.js",
+        "serve/static/vendor/graph.js",
         "serve/static/page.css",
         "py.typed",
     ):

@@ -140,7 +140,7 @@ _SECONDS = click.FloatRange(0.0, min_open=True)
 @embedder_option
 @model_options("--model-timeout")
 def command(**options: Any) -> int:
-    """Serve a SPARQL endpoint, a graph store, search, answers, and a SPARQL editor.
+    """Serve an explorer, a SPARQL endpoint with an editor, a graph store, search and answers.
 
     By default, the server is read-only and accepts connections from this machine only. Requests are
     logged unless --quiet is given. Press Ctrl-C to stop.
@@ -213,7 +213,8 @@ def _announce(local: str, settings: ServeSettings) -> None:
     url = settings.public_url or local
     if settings.public_url:
         click.echo(f"Listening on    {local}/")
-    click.echo(f"SPARQL editor   {url}/")
+    click.echo(f"Explorer        {url}/")
+    click.echo(f"SPARQL editor   {url}/sparql-editor")
     click.echo(f"SPARQL endpoint {url}/sparql")
     click.echo(f"Graph store     {url}/rdf-graph-store")
     click.echo(f"Search, answers {url}/search?q=...  {url}/ask?q=...")

@@ -23,6 +23,7 @@ from sarag_rdf.errors import (
 )
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
+from sarag_rdf.serve.frames import activation_frames
 from sarag_rdf.serve.jobs import (
     AccessibleGraphs,
     ErrorReply,
@@ -98,7 +99,9 @@ class QuestionExecutor:
     def _run(self, job: QuestionJob, over: tuple[str, ...] | None) -> dict[str, Any]:
         kg = self._current_graph(over)
         if job.method == "search":
-            return retrieved_to_dict(kg.search(job.question, **job.options))
+            found = kg.search(job.question, **job.options)
+            result = retrieved_to_dict(found)
+            return result | ({"trace": activation_frames(found)} if job.trace else {})
         return answer_to_dict(kg.ask(job.question, **job.options))
 
     def _current_graph(self, over: tuple[str, ...] | None) -> KnowledgeGraph:

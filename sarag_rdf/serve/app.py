@@ -32,6 +32,7 @@ from sarag_rdf.serve.access import (
 )
 from sarag_rdf.serve.answering import OpenGraph, answer_questions
 from sarag_rdf.serve.audit import METRICS_TYPE, AuditLog, Metrics, route_label
+from sarag_rdf.serve.explore import complete, names, neighbours, prefixes
 from sarag_rdf.serve.graph_store import PATH, graph_store
 from sarag_rdf.serve.http import (
     RECORD,
@@ -71,7 +72,7 @@ _CONTENT_SECURITY_POLICY = (
 def routes() -> list[BaseRoute]:
     """All routes with their methods."""
     return [
-        Route("/", editor),
+        Route("/", explorer),
         Route("/sparql-editor", editor),
         Route("/docs", docs),
         Route("/openapi.json", openapi),
@@ -84,6 +85,10 @@ def routes() -> list[BaseRoute]:
         Route("/search", search, methods=["GET", "POST"]),
         Route("/ask", ask, methods=["GET", "POST"]),
         *OPENAI_ROUTES,
+        Route("/graph/neighbours", neighbours),
+        Route("/graph/complete", complete),
+        Route("/graph/prefixes", prefixes),
+        Route("/graph/names", names, methods=["POST"]),
         Route("/metrics", metrics),
         Route(RESOURCE_PATH, resource),
         Route("/{path:resource}", resource_by_path),
@@ -329,14 +334,23 @@ STATIC = Path(__file__).parent / "static"
 
 
 async def editor(request: Request) -> Response:
-    """``/``: the SPARQL editor."""
+    """``/sparql-editor``: the SPARQL editor."""
     data = {
         "endpoint": public_url(request, "/sparql"),
         "prefixes": PREFIXES | _own_prefixes(request),
         "examples": examples(),
     }
+    return _page_with_data("editor.html", data)
+
+
+async def explorer(request: Request) -> Response:
+    """``/``: the explorer."""
+    return _page_with_data("explorer.html", {"prefixes": PREFIXES | _own_prefixes(request)})
+
+
+def _page_with_data(name: str, data: Mapping[str, Any]) -> Response:
     text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
-    return HTMLResponse(_page("editor.html").replace("{{ data }}", text))
+    return HTMLResponse(_page(name).replace("{{ data }}", text))
 
 
 async def docs(_: Request) -> Response:
@@ -396,6 +410,7 @@ def _page(name: str) -> str:
     return (STATIC / name).read_text(encoding="utf-8")
 
 
+_PAGES = ("/", "/sparql-editor")
 _STATIC_PATHS = ("/docs", "/openapi.json", "/static/")
 _PAID_PATHS = ("/ask", "/v1")
 """May incur costs of a model endpoint, so ``--cors *`` does not open them to all origins."""
@@ -410,7 +425,7 @@ def is_origin_allowed(
 ) -> bool:
     """Whether a request comes from this server's pages, an allowed origin, or outside a page."""
     path: str = scope["path"]
-    if path == "/" or path.startswith(_STATIC_PATHS) or not _is_cross_origin(headers, settings):
+    if path in _PAGES or path.startswith(_STATIC_PATHS) or not _is_cross_origin(headers, settings):
         return True
     if _is_link(scope, headers) and is_resource_path(path):
         return True

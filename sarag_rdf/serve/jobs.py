@@ -93,6 +93,30 @@ class DescribeJob:
     accept: str
 
 
+CompletionKind = Literal["class", "property", "entity"]
+"""What is completed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExploreJob:
+    """Read neighbours of a node, names of nodes, terms that begin with a prefix, or prefixes.
+
+    `over` names the parts of the graph; empty for those of the server.
+    """
+
+    action: Literal["neighbours", "complete", "names", "prefixes"]
+    iris: tuple[str, ...] = ()
+    limit: int = 0
+    kind: CompletionKind = "entity"
+    prefix: str = ""
+    over: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What it is about, for the audit log."""
+        return self.prefix or (self.iris[0] if self.iris else "")
+
+
 @dataclass(frozen=True, slots=True)
 class ResourceJob:
     """Describe a resource as `media_type`, or with `redirect` lead to its description.
@@ -116,11 +140,15 @@ class ResourceJob:
 
 @dataclass(frozen=True, slots=True)
 class QuestionJob:
-    """A question for the method `search` or `ask` of a graph, with keyword arguments."""
+    """A question for the method `search` or `ask` of a graph, with keyword arguments.
+
+    With `trace`, the result of a search has the frames of its activation.
+    """
 
     method: Literal["search", "ask"]
     question: str
     options: dict[str, Any]
+    trace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +159,7 @@ class LimitedJob:
     graphs: AccessibleGraphs
 
 
-ReadJob = QueryJob | ReadGraphJob | DescribeJob | ResourceJob
+ReadJob = QueryJob | ReadGraphJob | DescribeJob | ResourceJob | ExploreJob
 Job = ReadJob | UpdateJob | WriteGraphJob
 
 

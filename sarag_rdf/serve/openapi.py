@@ -12,6 +12,7 @@ from typing import Any, Literal
 from sarag_rdf import __version__
 from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS
 from sarag_rdf.options import MAX_TOKENS, Option, declared_options
+from sarag_rdf.serve import explore
 from sarag_rdf.serve.graph_store import PATH
 from sarag_rdf.serve.http import RDF_TYPES, RESULT_TYPES
 from sarag_rdf.serve.openapi_v1 import OPENAI_ERROR, openai_paths
@@ -99,6 +100,17 @@ def _document(url: str) -> Json:
                 _strategy_schema(REASONERS, "single"),
                 {**question_parameters("ask"), "weights": _WEIGHTS_IN_BODY},
             ),
+            "/graph/neighbours": {"get": _neighbours()},
+            "/graph/complete": {"get": _complete()},
+            "/graph/names": {"post": _names()},
+            "/graph/prefixes": {
+                "get": _read_graph(
+                    "prefixes",
+                    "Prefixes of common vocabularies, of the graph, and of its ontologies.",
+                    [],
+                    {"type": "object", "properties": {"prefixes": _OBJECT}},
+                )
+            },
             "/metrics": {
                 "get": {
                     "operationId": "metrics",
@@ -356,6 +368,75 @@ def _resource_by_path() -> Json:
     }
 
 
+# ---------------------------------------------------------------------------- Explorer
+
+_OVER: Json = _parameter("over", *_DATASET["over"])
+_PART: Json = {"$ref": "#/components/schemas/Part"}
+
+
+def _read_graph(name: str, description: str, parameters: list[Json], schema: Json) -> Json:
+    content = _content(["application/json"], schema)
+    return {
+        "operationId": name,
+        "description": description,
+        "parameters": [*parameters, _OVER],
+        "responses": _responses(
+            {200: {"description": "The result.", "content": content}}, "E400 E503 E504"
+        ),
+    }
+
+
+def _whole(most: int, default: int) -> Json:
+    return {"type": "integer", "minimum": 1, "maximum": most, "default": default}
+
+
+def _neighbours() -> Json:
+    return _read_graph(
+        "neighbours",
+        "The statements around a node, with the sentences that state them, or the instances of a "
+        "class; and how many neighbours are left out.",
+        [
+            _parameter("iri", "IRI of the node.", _IRI, required=True),
+            _parameter(
+                "limit",
+                "Neighbours at most.",
+                _whole(explore.MAX_NODES, explore.DEFAULT_NEIGHBOURS),
+            ),
+        ],
+        _PART,
+    )
+
+
+def _complete() -> Json:
+    kinds = {"type": "string", "enum": list(explore.KINDS), "default": "entity"}
+    return _read_graph(
+        "complete",
+        "Classes, properties or entities of the graph whose names begin with a text.",
+        [
+            _parameter("prefix", "The text.", {"type": "string", "maxLength": explore.MAX_PREFIX}),
+            _parameter("kind", "What is looked up.", kinds),
+            _parameter("limit", "Terms at most.", _whole(explore.MAX_TERMS, explore.MAX_TERMS)),
+        ],
+        {"type": "object", "properties": {"terms": _OBJECTS}},
+    )
+
+
+def _names() -> Json:
+    operation = _read_graph(
+        "names",
+        "Names and classes of nodes; the body is a list of IRIs.",
+        [],
+        {"type": "object", "properties": {"nodes": _OBJECTS}},
+    )
+    schema = _IRIS | {"maxItems": explore.MAX_NODES}
+    operation["requestBody"] = {
+        "required": True,
+        "content": _content(["application/json"], schema),
+    }
+    operation["responses"] |= _responses({}, "E408 E413 E415")
+    return operation
+
+
 # ---------------------------------------------------------------------------- Questions
 
 _SUMMARIES = {
@@ -429,6 +510,11 @@ def question_parameters(method: Literal["search", "ask"]) -> dict[str, Json]:
         },
         **{name: _merged(declared) for name, declared in RETRIEVER_PARAMETERS.items()},
         "weights": _WEIGHTS,
+        "trace": {
+            "type": "boolean",
+            "default": False,
+            "description": "Also return the activation after each round, as frames.",
+        },
         "reasoner": _strategy_schema(REASONERS, "single"),
         "context": _strategy_schema(CONTEXTS, "whole"),
         "budget": {
@@ -593,7 +679,19 @@ _SCHEMAS: Json = {
             "entities": _OBJECTS,
             "documents": {"type": "array", "items": {"$ref": "#/components/schemas/Document"}},
             "relationships": _OBJECTS,
+            "trace": _object(
+                "nodes edges frames left_out",
+                {
+                    "nodes": _OBJECTS,
+                    "edges": _OBJECTS,
+                    "frames": _OBJECTS,
+                    "left_out": _OBJECT,
+                },
+            ),
         },
+    ),
+    "Part": _object(
+        "nodes edges left_out", {"nodes": _OBJECTS, "edges": _OBJECTS, "left_out": _OBJECT}
     ),
     "Document": _object(
         "rank iri source title text score",

@@ -55,7 +55,8 @@ RETRIEVER_PARAMETERS: Final = _retriever_parameters()
 def parameter_names(method: Literal["search", "ask"]) -> tuple[str, ...]:
     """The parameters of a path; endpoints, models and paths of files are none of them."""
     reasoning = ("reasoner", "context", "budget") if method == "ask" else ()
-    return ("q", "retriever", "preset", *RETRIEVER_PARAMETERS, "weights", *reasoning)
+    more = reasoning if method == "ask" else ("trace",)
+    return ("q", "retriever", "preset", *RETRIEVER_PARAMETERS, "weights", *more)
 
 
 _MOST_BODY = 1 << 20
@@ -87,7 +88,7 @@ def job_of(values: dict[str, Any], method: Literal["search", "ask"]) -> Question
         arguments["weights"] = _weights(values["weights"])
     if method == "ask":
         arguments |= _reasoning(values)
-    return QuestionJob(method, values["q"], arguments)
+    return QuestionJob(method, values["q"], arguments, _trace(values))
 
 
 async def _values(request: Request) -> dict[str, Any]:
@@ -183,6 +184,16 @@ def _reasoning(values: Mapping[str, Any]) -> dict[str, Any]:
         "reasoner": options_of("reasoner", _spec(values, "reasoner", "single")),
         "context": context_options(spec.label, budget),
     }
+
+
+def _trace(values: Mapping[str, Any]) -> bool:
+    """Whether the frames of the activation are asked for."""
+    value = values.get("trace", False)
+    if value in (True, "true"):
+        return True
+    if value in (False, "false"):
+        return False
+    raise RequestError(400, "'trace' must be true or false")
 
 
 def _spec(values: Mapping[str, Any], name: str, default: str) -> Spec:

@@ -62,7 +62,7 @@ def run_query(
 
     Raises `RequestError`, `StoreError`.
     """
-    result = _evaluate(snapshot, job, settings, readable)
+    result = evaluate(snapshot, job, settings, readable)
     if isinstance(result, ox.QueryBoolean):
         media_type = negotiate(job.accept, RESULT_TYPES)
         data = encode_boolean(bool(result), RESULT_TYPES[media_type])
@@ -81,16 +81,17 @@ def evaluation_error(error: Exception, sparql: str = "") -> RequestError:
     return RequestError(400, f"evaluation failed: {text}")
 
 
-def _evaluate(
+def evaluate(
     snapshot: StoreSnapshot,
     job: QueryJob,
     settings: ServeSettings,
     readable: frozenset[str] | None,
 ) -> Any:
-    """The dataset of the request overrides that of the query (SPARQL 1.1 Protocol, 2.1.4).
+    """The result of a query over the `readable` graphs; raises `RequestError`, `StoreError`.
 
-    If neither names one, the default graph is the union of parts of the graph. Graphs that are not
-    readable are empty: they are left out of any dataset.
+    The dataset of the request overrides that of the query (SPARQL 1.1 Protocol, 2.1.4). If neither
+    names one, the default graph is the union of parts of the graph. Graphs that are not readable
+    are empty: they are left out of any dataset.
     """
     try:
         traits = inspect_query(job.text)

@@ -74,7 +74,9 @@ async def _query_or_description(request: Request, parameters: Parameters) -> Res
     accept = _accept(request)
     preferred = choose_media_type(accept, {"text/html": 0, **RDF_TYPES})
     if preferred == "text/html" and "text/html" in accept:
-        editor = settings_of(request).public_url + "/"  # no host, as the client controls it
+        editor = (
+            settings_of(request).public_url + "/sparql-editor"
+        )  # no host, as the client controls it
         return RedirectResponse(editor, 303)
     return await run(request, DescribeJob(public_url(request, "/sparql"), accept))
 

@@ -17,9 +17,11 @@ from typing import Any
 from sarag_rdf.errors import SaragError, StoreError, StoreLockedError
 from sarag_rdf.rdf.writer_lock import remove_holder
 from sarag_rdf.serve.describe import describe
+from sarag_rdf.serve.explore import run_explore_job
 from sarag_rdf.serve.jobs import (
     AccessibleGraphs,
     ErrorReply,
+    ExploreJob,
     Job,
     JobReply,
     LimitedJob,
@@ -163,6 +165,8 @@ def _read(
     folder: Path,
 ) -> JobReply:
     readable = snapshot.accessible(graphs)
+    if isinstance(job, ExploreJob):
+        return run_explore_job(snapshot, job, settings, readable)
     if isinstance(job, ResourceJob):
         return run_resource_job(snapshot, job, readable)
     with Spool(folder) as spool:

@@ -20,7 +20,8 @@ DARK = {"name": "prefers-color-scheme", "value": "dark"}
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+    "--headless", "--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader",
+    "--disable-dev-shm-usage",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--remote-debugging-pipe", "--window-size=1440,900",
@@ -91,6 +92,8 @@ class Page:
             url = parameters["request"]["url"]
             if url != "data:,":
                 self.requests.append(url)
+        elif parameters.get("entry", {}).get("source") == "rendering":
+            pass  # WebGL in software is slow, which the driver says
         elif method in _COMPLAINTS:
             self.complaints.append(parameters)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -14,6 +16,7 @@ from tests.sample_graph import make_graph
 from tests.serve.running import Running, serving
 
 pytestmark = pytest.mark.browser
+EDITOR = "document.getElementById('query').editor"
 ROWS = "[...document.querySelectorAll('#table tbody tr')].map(r => r.innerText)"
 
 
@@ -36,9 +39,11 @@ def page(browser: Page, server: Running) -> Iterator[Page]:
     browser.requests.clear()
     browser.complaints.clear()
     browser.visit("about:blank")
-    browser.visit(server.url + "/")
+    browser.visit(server.url + "/sparql-editor")
+    browser.until("Boolean(document.getElementById('query').editor)")
     yield browser
-    asked = [url for url in browser.requests if not url.startswith((server.url, "blob:", "about:"))]
+    own = (server.url, "blob:", "about:", "data:")
+    asked = [url for url in browser.requests if not url.startswith(own)]
     assert asked == []
 
 
@@ -69,7 +74,9 @@ def test_an_example_is_chosen_and_run_by_keyboard(page: Page, server: Running) -
     assert rows[0].split("\t")[1:] == ["Ada @en", "2"]
     assert rows[0].startswith("entity:ada")
     link = "document.querySelector('#table tbody a')"
-    assert page.run(f"{link}.href").startswith("https://example.org/kg/entity/ada")
+    iri = quote("https://example.org/kg/entity/ada", safe="")
+    assert page.run(f"{link}.href").startswith(f"{server.url}/resource?iri={iri}")
+    page.until("Boolean(document.querySelector('#table small.name'))")
     assert "6 rows" in shown(page, "#status")
     assert page.complaints == []
     page.screenshot("editor-rows")
@@ -109,9 +116,64 @@ def test_downloads_hold_the_result(page: Page) -> None:
 def test_an_error_is_told_where_it_is(page: Page) -> None:
     write(page, "SELECT * {\n  ?s ?p\n}")
     run(page)
-    assert "3:2" in shown(page, "#error")
+    assert "Line 3, column 2" in shown(page, "#error")
     assert shown(page, "#status") == "Failed"
+    underlined = "document.getElementById('query').shadowRoot.querySelector('.cm-lintRange-error')"
+    assert page.run(f"{underlined}.closest('.cm-line').textContent") == "}"
     page.screenshot("editor-error")
+
+
+def test_a_prefix_that_is_not_declared_is_named_with_its_line(page: Page) -> None:
+    write(page, "SELECT * {\n  ?s ex:p ?o\n}")
+    run(page)
+    assert "prefix ex: is not declared (line 2)" in shown(page, "#error")
+
+
+def test_terms_of_the_graph_are_completed_with_their_prefix(page: Page) -> None:
+    write(page, "SELECT ?x { ?x a sarag:Mentio")
+    page.run(f"void {EDITOR}.dispatch({{selection: {{anchor: {EDITOR}.state.doc.length}}}})")
+    page.call(
+        "Input.dispatchKeyEvent",
+        type="keyDown", key=" ", code="Space", windowsVirtualKeyCode=32, modifiers=2,
+    )  # fmt: skip
+    listed = "[...document.getElementById('query').shadowRoot.querySelectorAll('li[role=option]')]"
+    page.until(f"{listed}.length")
+    assert "sarag:Mention" in page.run(f"{listed}[0].innerText")
+    page.screenshot("editor-completion")
+    time.sleep(0.1)  # a list that has just opened takes no Enter
+    page.key("Enter")
+    text = page.run("document.getElementById('query').value")
+    assert text.splitlines() == [
+        "PREFIX sarag: <https://w3id.org/sarag/ontology#>",
+        "SELECT ?x { ?x a sarag:Mention",
+    ]
+    write(page, text + " } LIMIT 2")
+    run(page)
+    assert "2 rows" in shown(page, "#status")
+    assert page.complaints == []
+
+
+def test_a_graph_is_drawn_with_the_names_of_its_nodes(page: Page) -> None:
+    write(
+        page,
+        "PREFIX sarag: <https://w3id.org/sarag/ontology#>\n"
+        "CONSTRUCT { ?s sarag:relatedTo ?o } WHERE { ?s sarag:relatedTo ?o }",
+    )
+    run(page)
+    page.until("window.explorer && window.explorer.graph.order > 2")
+    names = page.run("window.explorer.graph.mapNodes((node, { label }) => label)")
+    assert {"Ada", "Orbis"} <= set(names)
+
+
+def test_queries_are_remembered_and_parts_are_chosen(page: Page, server: Running) -> None:
+    write(page, "ASK { ?remembered ?p ?o }")
+    page.run("document.getElementById('over').value = 'documents'")
+    run(page)
+    assert "over=documents&query=" in page.run("location.hash")
+    page.visit("about:blank")
+    page.visit(server.url + "/sparql-editor")
+    page.until("document.querySelectorAll('#history option').length > 1")
+    assert "?remembered" in page.run("document.querySelectorAll('#history option')[1].innerText")
 
 
 def test_a_query_goes_into_the_link_and_comes_back(page: Page, server: Running) -> None:

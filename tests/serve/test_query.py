@@ -178,7 +178,7 @@ def test_head_and_options(server: Running) -> None:
 
 def test_browsers_are_sent_to_the_editor(server: Running) -> None:
     got = server.ask("GET", "/sparql", Accept="text/html,application/xhtml+xml,*/*;q=0.8")
-    assert (got.status, got.headers["location"]) == (303, "/")
+    assert (got.status, got.headers["location"]) == (303, "/sparql-editor")
 
 
 # ---------------------------------------------------------------------------- Data sets

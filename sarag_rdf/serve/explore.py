@@ -1,0 +1,323 @@
+"""``/graph``: bounded parts of a graph as JSON, for the explorer and the SPARQL editor.
+
+Every answer has at most `MAX_NODES` nodes and says how many it left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, get_args
+
+import pyoxigraph as ox
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under
+from sarag_rdf.ports import Term
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.resources import query_file
+from sarag_rdf.serve.http import query_string, read_body, run
+from sarag_rdf.serve.jobs import (
+    CompletionKind,
+    ExploreJob,
+    JobReply,
+    QueryJob,
+    RequestError,
+)
+from sarag_rdf.serve.read import evaluate
+from sarag_rdf.serve.settings import ServeSettings
+from sarag_rdf.serve.snapshot import Fingerprint, StoreSnapshot
+from sarag_rdf.serve.sparql import check_iri
+from sarag_rdf.vocab import OWL, PREFIXES, RDFS, SARAG
+
+MAX_NODES: Final = 500
+"""Nodes of an answer at most."""
+DEFAULT_NEIGHBOURS: Final = 40
+MAX_TERMS: Final = 30
+"""Completions of an answer at most."""
+MAX_PREFIX: Final = 200
+KINDS: Final[tuple[CompletionKind, ...]] = get_args(CompletionKind)
+_MAX_ROWS = 5000
+"""Statements that are read around a node; more are left out, and the number is a lower bound."""
+_MAX_BODY = 1 << 20
+_NAME_LENGTH = 120
+_LOCAL = re.compile(r"[^/#]+(?=[/#]?$)")
+_CACHED = 16
+_Json = dict[str, Any]
+_terms_cache: dict[tuple[Any, ...], list[tuple[str, int]]] = {}
+"""Classes and properties in use, for a state of the store."""
+
+
+async def neighbours(request: Request) -> Response:
+    """``/graph/neighbours?iri=...``: the statements around a node, or the instances of a class."""
+    values = await _values(request, ("iri", "limit"))
+    iri = check_iri(_required(values, "iri"), "iri")
+    limit = _limit(values, DEFAULT_NEIGHBOURS, MAX_NODES)
+    return await run(request, ExploreJob("neighbours", (iri,), limit, over=tuple(values["over"])))
+
+
+async def complete(request: Request) -> Response:
+    """``/graph/complete?prefix=...&kind=...``: classes, properties or entities by their names."""
+    values = await _values(request, ("prefix", "kind", "limit"))
+    prefix = "".join(values["prefix"])
+    if len(prefix) > MAX_PREFIX:
+        raise RequestError(400, f"'prefix' is longer than {MAX_PREFIX} characters")
+    wanted = _required(values, "kind") if values["kind"] else "entity"
+    kind = next((kind for kind in KINDS if kind == wanted), None)
+    if kind is None:
+        raise RequestError(400, f"'kind' must be {', '.join(KINDS[:-1])} or {KINDS[-1]}")
+    limit = _limit(values, MAX_TERMS, MAX_TERMS)
+    job = ExploreJob("complete", (), limit, kind, prefix, tuple(values["over"]))
+    return await run(request, job)
+
+
+async def names(request: Request) -> Response:
+    """``POST /graph/names`` with a list of IRIs: their names and classes."""
+    values = await _values(request, ())
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise RequestError(415, "send the IRIs as application/json")
+    try:
+        iris = json.loads(await read_body(request, _MAX_BODY))
+    except (ValueError, RecursionError) as error:
+        raise RequestError(400, f"the body is not JSON: {error}") from error
+    if not isinstance(iris, list) or not all(isinstance(iri, str) for iri in iris):
+        raise RequestError(400, "the body must be a list of IRIs")
+    if len(iris) > MAX_NODES:
+        raise RequestError(400, f"the body has more than {MAX_NODES} IRIs")
+    checked = tuple(check_iri(iri, "iris") for iri in dict.fromkeys(iris))
+    return await run(request, ExploreJob("names", checked, over=tuple(values["over"])))
+
+
+async def prefixes(request: Request) -> Response:
+    """``/graph/prefixes``: prefixes of common vocabularies, of the graph, and of its ontologies."""
+    await _values(request, ())
+    return await run(request, ExploreJob("prefixes"))
+
+
+async def _values(request: Request, known: Sequence[str]) -> dict[str, list[str]]:
+    values: dict[str, list[str]] = {name: [] for name in (*known, "over")}
+    for name, value in await query_string(request):
+        if name not in values:
+            raise RequestError(400, f"unknown: {name}; the parameters are {', '.join(values)}")
+        values[name].append(value)
+    for name in known:
+        if len(values[name]) > 1:
+            raise RequestError(400, f"'{name}' is given more than once")
+    return values
+
+
+def _required(values: dict[str, list[str]], name: str) -> str:
+    if not values[name]:
+        raise RequestError(400, f"the parameter '{name}' is missing")
+    return values[name][0]
+
+
+def _limit(values: dict[str, list[str]], default: int, most: int) -> int:
+    text = "".join(values["limit"])
+    if not text:
+        return default
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= most:
+        raise RequestError(400, f"'limit' must be a number from 1 to {most}")
+    return int(text)
+
+
+# ------------------------------------------------------------------------------ In a worker
+
+
+def run_explore_job(
+    snapshot: StoreSnapshot,
+    job: ExploreJob,
+    settings: ServeSettings,
+    readable: frozenset[str] | None = None,
+) -> JobReply:
+    """The reply to a job over the `readable` graphs, by default all; raises `RequestError`."""
+    view = _View(snapshot, job.over, settings, readable)
+    if job.action == "neighbours":
+        found = view.neighbours(job.iris[0], job.limit)
+        rows = len(found["edges"])
+    elif job.action == "complete":
+        found = {"terms": view.complete(job.kind, job.prefix, job.limit)}
+        rows = len(found["terms"])
+    elif job.action == "names":
+        found = {"nodes": view.nodes(job.iris)}
+        rows = len(found["nodes"])
+    else:
+        found = {"prefixes": _prefixes(snapshot, readable)}
+        rows = len(found["prefixes"])
+    data = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+    return JobReply(200, "application/json", data, rows=rows)
+
+
+def _prefixes(snapshot: StoreSnapshot, readable: frozenset[str] | None) -> dict[str, str]:
+    """Prefix -> namespace; those of ontologies only for clients that may read all graphs."""
+    meta = snapshot.meta()
+    if meta is None:
+        return dict(PREFIXES)
+    found = prefixes_under(meta.base)
+    if readable is None:
+        store = OxigraphStore(snapshot.store(), writable=False)
+        found = ontology_prefixes(store, meta.base) | found
+    return found
+
+
+class _View:
+    """The graphs that a client asks, and may read."""
+
+    def __init__(
+        self,
+        snapshot: StoreSnapshot,
+        over: tuple[str, ...],
+        settings: ServeSettings,
+        readable: frozenset[str] | None,
+    ) -> None:
+        self._snapshot, self._over = snapshot, over
+        self._settings, self._readable = settings, readable
+
+    def neighbours(self, iri: str, limit: int) -> _Json:
+        """Up to `limit` neighbours: those of sentences first, documents last."""
+        node = ox.NamedNode(iri)
+        edges = self._spoken(node)
+        spoken = {(edge["source"], edge["target"]) for edge in edges}
+        plain: list[_Json] = []
+        linked = self._rows("linked-nodes", [node])
+        for _, property_, other, outgoing in linked:
+            source, target = (iri, other.value) if _is_true(outgoing) else (other.value, iri)
+            ends = source, target
+            related = SARAG.relatedTo.value
+            if ends in spoken and property_.value == related:
+                continue
+            if any(e["property"] == property_.value for e in edges if _ends(e) == ends):
+                continue
+            plain.append(_edge(source, target, property_.value))
+        described = {SARAG.describes.value, SARAG.about.value}
+        edges += sorted(plain, key=lambda edge: edge["property"] in described)
+        instances = self._rows("instances-of", [node]) if not edges else []
+        edges += [_edge(one.value, iri, RDF_TYPE) for _, one in instances]
+        others = list(dict.fromkeys(end for e in edges for end in _ends(e) if end != iri))
+        shown = {iri, *others[:limit]}
+        kept = [edge for edge in edges if shown.issuperset(_ends(edge))]
+        is_cut = max(len(linked), len(instances)) >= _MAX_ROWS
+        return {
+            "nodes": self.nodes([iri, *others[:limit]]),
+            "edges": kept,
+            "left_out": {"nodes": max(0, len(others) - limit), "at_least": is_cut},
+        }
+
+    def _spoken(self, node: ox.NamedNode) -> list[_Json]:
+        """Relationships as edges, with their sentences."""
+        edges = []
+        for _, iri, other, outgoing, phrase, text, property_ in self._rows("sentences-of", [node]):
+            ends = (node, other) if _is_true(outgoing) else (other, node)
+            edge = _edge(ends[0].value, ends[1].value, property_.value if property_ else "")
+            edge |= {"relationship": iri.value, "phrase": phrase.value, "text": text.value}
+            edges.append(edge)
+        return sorted(edges, key=lambda e: (not e["property"], *_ends(e), e["text"]))
+
+    def nodes(self, iris: Sequence[str]) -> list[_Json]:
+        """Names and classes of nodes, in their order."""
+        found: dict[str, list[ox.Literal]] = defaultdict(list)
+        classes: dict[str, list[str]] = defaultdict(list)
+        rows = self._rows("labels-of", [ox.NamedNode(iri) for iri in iris], 100 * MAX_NODES)
+        for node, name, class_ in rows:
+            if isinstance(name, ox.Literal):
+                found[node.value].append(name)
+            elif class_ is not None:
+                classes[node.value].append(class_.value)
+        return [_node(iri, found[iri], classes[iri]) for iri in iris]
+
+    def complete(self, kind: CompletionKind, prefix: str, limit: int) -> list[_Json]:
+        """Terms whose name or local name begins with `prefix`; the most used come first."""
+        if kind == "entity":
+            return self._named(prefix, limit)
+        name = "classes-used" if kind == "class" else "predicates-used"
+        wanted = prefix.casefold()
+        matching = [
+            (iri, uses)
+            for iri, uses in self._used(name)
+            if local_name(iri).casefold().startswith(wanted)
+        ]
+        return [
+            {"iri": iri, "name": local_name(iri), "uses": uses} for iri, uses in matching[:limit]
+        ]
+
+    def _named(self, prefix: str, limit: int) -> list[_Json]:
+        if not prefix.strip():
+            return []
+        rows = self._rows("nodes-named", [ox.Literal(prefix.lower())], 20 * limit)
+        named = {node.value: name.value for _, node, name in reversed(rows)}
+        ordered = sorted(named.items(), key=lambda item: (len(item[1]), item[1], item[0]))
+        return [{"iri": iri, "name": name} for iri, name in ordered[:limit]]
+
+    def _used(self, name: str) -> list[tuple[str, int]]:
+        self._snapshot.store()
+        current: Fingerprint | None = self._snapshot.fingerprint
+        key = (current, name, self._over, self._readable)
+        if key not in _terms_cache:
+            if len(_terms_cache) >= _CACHED:
+                _terms_cache.clear()
+            found = [(t.value, int(n.value)) for t, n in self._rows(name, None) if _is_iri(t)]
+            _terms_cache[key] = sorted(found, key=lambda item: (-item[1], item[0]))
+        return _terms_cache[key]
+
+    def _rows(
+        self, name: str, values: Sequence[Term] | None, limit: int = _MAX_ROWS
+    ) -> list[tuple[Any, ...]]:
+        """Rows of a query over the default graph that was asked for."""
+        text = query_file("explorer", name).fill(values, {"all": ""})
+        job = QueryJob(f"{text}\nLIMIT {limit}", "", "urn:sarag:", over=self._over)
+        result = evaluate(self._snapshot, job, self._settings, self._readable)
+        return list(map(tuple, result))
+
+
+RDF_TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+_CLASSES = {OWL.Class.value, RDFS.Class.value}
+
+
+def local_name(iri: str) -> str:
+    """The last part of an IRI."""
+    match = _LOCAL.search(iri)
+    return match.group() if match else iri
+
+
+def _edge(source: str, target: str, property_: str) -> _Json:
+    return {
+        "source": source,
+        "target": target,
+        "property": property_,
+        "name": local_name(property_) if property_ else "",
+    }
+
+
+def _ends(edge: _Json) -> tuple[str, str]:
+    return edge["source"], edge["target"]
+
+
+def _is_true(term: Any) -> bool:
+    return bool(term.value in ("true", "1"))
+
+
+def _is_iri(term: Any) -> bool:
+    return isinstance(term, ox.NamedNode)
+
+
+def _node(iri: str, names: Iterable[ox.Literal], classes: Sequence[str]) -> _Json:
+    """A node with its best name: one in English or without a language, then the shortest."""
+    ranked = sorted(names, key=lambda n: (n.language not in (None, "en"), len(n.value), n.value))
+    name = ranked[0].value if ranked else local_name(iri)
+    kind = "entity"
+    if SARAG.Document.value in classes:
+        kind = "document"
+    elif _CLASSES.intersection(classes):
+        kind = "class"
+    own = [c for c in sorted(classes) if not c.startswith(SARAG.base)]
+    types = own or [c for c in sorted(classes) if c != SARAG.Entity.value] or list(classes)
+    return {
+        "iri": iri,
+        "name": " ".join(name.split())[:_NAME_LENGTH],
+        "kind": kind,
+        "classes": sorted(classes),
+        "type": local_name(types[0]) if types else "",
+    }

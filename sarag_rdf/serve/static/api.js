@@ -1,0 +1,92 @@
+// Requests to the server, and small helpers for pages.
+
+export const byId = (id) => document.getElementById(id);
+export const data = JSON.parse(byId("data").textContent);
+
+export class ServerError extends Error {}
+
+export async function request(path, options = {}) {
+  let response;
+  try {
+    response = await fetch(new URL(path, document.baseURI), options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ServerError("The server does not respond. Is it still running?");
+  }
+  if (!response.ok) throw new ServerError(messageOf(await response.text(), response.status));
+  return response;
+}
+
+function messageOf(text, status) {
+  let message = text.trim();
+  try {
+    message = JSON.parse(message).error.message;
+  } catch { /* it is a line of text */ }
+  return message ? message.replace(/^[a-z](?=[a-z])/, (first) => first.toUpperCase()) : `The server answers with status ${status}.`;
+}
+
+const json = async (path, options) => (await request(path, options)).json();
+const query = (values) => new URLSearchParams(
+  Object.entries(values).filter(([, value]) => value !== undefined && value !== null)).toString();
+
+export const search = (values, signal) =>
+  json(`search?${query({ ...values, trace: true })}`, { signal });
+export const ask = (values, signal) => json(`ask?${query(values)}`, { signal });
+export const neighbours = (iri, limit) => json(`graph/neighbours?${query({ iri, limit })}`);
+export const complete = (prefix, kind, limit, signal) =>
+  json(`graph/complete?${query({ prefix, kind, limit })}`, { signal }).then((found) => found.terms);
+export const prefixes = () => json("graph/prefixes").then((found) => found.prefixes);
+export const names = (iris) => json("graph/names", {
+  method: "POST",
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify(iris),
+}).then((found) => found.nodes);
+
+export function sparql(text, accept, { over = [], signal } = {}) {
+  const parameters = new URLSearchParams(over.map((part) => ["over", part]));
+  return request(`sparql?${parameters}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/sparql-query", Accept: accept },
+    body: text,
+    signal,
+  });
+}
+
+export function element(name, attributes = {}, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (value !== false && value !== null && value !== undefined) node.setAttribute(key, value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+export function abbreviate(iri) {
+  let best = null;
+  for (const [name, base] of Object.entries(data.prefixes)) {
+    if (iri.startsWith(base) && (!best || base.length > best[1].length)) best = [name, base];
+  }
+  if (!best) return iri;
+  const rest = iri.slice(best[1].length);
+  return /^[\p{L}\p{N}_%.~-]+$/u.test(rest) ? `${best[0]}:${rest}` : iri;
+}
+
+export const resource = (iri) => `resource?${query({ iri })}`;
+export const counted = (number, one, many = `${one}s`) =>
+  `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+export const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+const ESCAPES = { t: "\t", b: "\b", n: "\n", r: "\r", f: "\f", '"': '"', "'": "'", "\\": "\\" };
+const TERM = /<([^>]*)>|"((?:[^"\\]|\\.)*)"(?:@[\w-]+|\^\^<[^>]*>)?|(_:\S+)/g;
+const unescaped = (text) => text.replace(/\\(?:u([\dA-Fa-f]{4})|U([\dA-Fa-f]{8})|(.))/g,
+  (_, four, eight, one) => (one ? ESCAPES[one] ?? one : String.fromCodePoint(parseInt(four ?? eight, 16))));
+
+// The triples of N-Triples: [subject, property, object], objects as {iri} or {text}.
+export function triples(text) {
+  return text.split("\n").filter(Boolean).map((line) => {
+    const [subject, property, object] = [...line.matchAll(TERM)].map(([, iri, literal, blank]) =>
+      (literal === undefined ? { iri: blank ?? unescaped(iri) } : { text: unescaped(literal) }));
+    return [subject, property, object];
+  }).filter(([, , object]) => object);
+}
