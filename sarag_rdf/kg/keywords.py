@@ -16,8 +16,7 @@ from sarag_rdf.wikibase.rdf import Flavor
 class RetrieverKeywords(TypedDict, total=False):
     """Options of retrievers: ``sarag strategies`` says which has which, with ranges and defaults.
 
-    `limit` is the maximum number of documents; `preset` names a set of values. A float stands for
-    an int where another retriever has that.
+    `limit` is the maximum number of documents; `preset` names a set of values.
     """
 
     limit: int | None
@@ -28,7 +27,6 @@ class RetrieverKeywords(TypedDict, total=False):
     decay: float
     gain: float
     explain: bool
-    keywords: float
     tau_a: float
     tau_d: float
     tau_r: float
@@ -36,9 +34,18 @@ class RetrieverKeywords(TypedDict, total=False):
     damping: float
     weight: float
     synonyms: float
-    entities: float
+    entities: int
     texts: int
     inverse: bool
+    entity_share: float
+    keyword_share: float
+    hops: int
+    followed: int
+    ranked: int
+    candidates: int
+    answers: int
+    walks: int
+    model: str
 
 
 class ReadingKeywords(TypedDict, total=False):

@@ -6,15 +6,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from sarag_rdf import __version__
 from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS
 from sarag_rdf.options import MAX_TOKENS, Option, declared_options
-from sarag_rdf.serve import explore
 from sarag_rdf.serve.graph_store import PATH
-from sarag_rdf.serve.http import RDF_TYPES, RESULT_TYPES
+from sarag_rdf.serve.openapi_pages import page_paths
+from sarag_rdf.serve.openapi_parts import (
+    DATASET,
+    INTEGER,
+    IRI,
+    IRIS,
+    NUMBER,
+    OBJECT,
+    OBJECTS,
+    RDF_MEDIA_TYPES,
+    TABLE_MEDIA_TYPES,
+    TEXT,
+    TOKEN,
+    Json,
+    content,
+    parameter,
+    responses,
+)
 from sarag_rdf.serve.openapi_v1 import OPENAI_ERROR, openai_paths
 from sarag_rdf.serve.questions import (
     DEFAULT_LIMIT,
@@ -24,26 +40,7 @@ from sarag_rdf.serve.questions import (
     RETRIEVER_PARAMETERS,
     parameter_names,
 )
-from sarag_rdf.serve.resource import FORMATS as RESOURCE_FORMATS
-from sarag_rdf.serve.resource import HTML, MAX_PAGE
-from sarag_rdf.serve.resource import PATH as RESOURCE_PATH
 from sarag_rdf.serve.sparql import FORM, QUERY, UPDATE
-
-Json = dict[str, Any]
-
-_TEXT: Json = {"type": "string"}
-_IRIS: Json = {"type": "array", "items": {"type": "string", "format": "uri"}}
-_NAMES: Json = {"type": "array", "items": _TEXT}
-_OBJECT: Json = {"type": "object"}
-_OBJECTS: Json = {"type": "array", "items": _OBJECT}
-_NUMBER: Json = {"type": "number"}
-_INTEGER: Json = {"type": "integer"}
-_IRI: Json = {"type": "string", "format": "uri"}
-_TOKEN: Json = {"security": [{"token": []}, {"password": []}]}
-_RDF_TYPES = tuple(RDF_TYPES)[:7]
-"""Media types of RDF without their aliases."""
-_TABLE_TYPES = tuple(RESULT_TYPES)[:4]
-"""Media types of query results without their aliases."""
 
 
 def openapi_document(url: str) -> Json:
@@ -52,7 +49,7 @@ def openapi_document(url: str) -> Json:
     for item in document["paths"].values():
         for name, operation in item.items():
             if name != "parameters":
-                limits = _responses({}, "E401 E403 E429")
+                limits = responses({}, "E401 E403 E429")
                 operation["responses"] = limits | operation["responses"]
                 operation.setdefault("security", [{}, {"token": []}, {"password": []}])
     return document
@@ -74,8 +71,8 @@ def _document(url: str) -> Json:
             "/update": {"post": _update()},
             PATH: {
                 "parameters": [
-                    _parameter("graph", "IRI of the graph.", _IRI),
-                    _parameter("default", "The default graph, instead of an IRI.", _TEXT)
+                    parameter("graph", "IRI of the graph.", IRI),
+                    parameter("default", "The default graph, instead of an IRI.", TEXT)
                     | {"allowEmptyValue": True},
                 ],
                 **_graph_operations("graph"),
@@ -87,37 +84,25 @@ def _document(url: str) -> Json:
                         "in": "path",
                         "required": True,
                         "description": "Rest of the URL, which is the IRI of the graph.",
-                        "schema": _TEXT,
+                        "schema": TEXT,
                     }
                 ],
                 **_graph_operations("graphByPath"),
             },
-            RESOURCE_PATH: {"get": _resource()},
-            "/{path}": {"get": _resource_by_path()},
+            **page_paths(),
             "/search": _question_operations("search"),
             "/ask": _question_operations("ask"),
             **openai_paths(
                 _strategy_schema(REASONERS, "single"),
                 {**question_parameters("ask"), "weights": _WEIGHTS_IN_BODY},
             ),
-            "/graph/neighbours": {"get": _neighbours()},
-            "/graph/complete": {"get": _complete()},
-            "/graph/names": {"post": _names()},
-            "/graph/prefixes": {
-                "get": _read_graph(
-                    "prefixes",
-                    "Prefixes of common vocabularies, of the graph, and of its ontologies.",
-                    [],
-                    {"type": "object", "properties": {"prefixes": _OBJECT}},
-                )
-            },
             "/metrics": {
                 "get": {
                     "operationId": "metrics",
                     "description": "Metrics in the format of Prometheus, for clients on the "
                     "server's machine, and for those with a token.",
-                    "responses": _responses(
-                        {200: {"description": "The metrics.", "content": _content(["text/plain"])}},
+                    "responses": responses(
+                        {200: {"description": "The metrics.", "content": content(["text/plain"])}},
                         "E404",
                     ),
                 }
@@ -144,45 +129,18 @@ def _document(url: str) -> Json:
     }
 
 
-def _parameter(name: str, description: str, schema: Json, *, required: bool = False) -> Json:
-    """A parameter in the query string; an array is given by repeating the parameter."""
-    parameter = {
-        "name": name,
-        "in": "query",
-        "description": description,
-        "required": required,
-        "schema": schema,
-    }
-    return parameter | ({"style": "form", "explode": True} if "items" in schema else {})
-
-
-def _content(media_types: Iterable[str], schema: Json = _TEXT) -> Json:
-    return {media_type: {"schema": schema} for media_type in media_types}
-
-
-def _responses(successes: Mapping[int, Json], errors: str) -> Json:
-    """Responses by status; `errors` are names of components such as ``E400``."""
-    references = {name[1:]: {"$ref": f"#/components/responses/{name}"} for name in errors.split()}
-    return {str(status): response for status, response in successes.items()} | references
-
-
 # ------------------------------------------------------------------ SPARQL 1.1 Protocol
 
-_DATASET: dict[str, tuple[str, Json]] = {
-    "over": ("Parts of the graph to query: documents, names of imported graphs, or all.", _NAMES),
-    "default-graph-uri": ("Graphs of which the default graph of the query consists.", _IRIS),
-    "named-graph-uri": ("Named graphs of the query.", _IRIS),
-}
 _USING: dict[str, tuple[str, Json]] = {
-    "using-graph-uri": ("Graphs of which the default graph of WHERE consists.", _IRIS),
-    "using-named-graph-uri": ("Named graphs of WHERE.", _IRIS),
+    "using-graph-uri": ("Graphs of which the default graph of WHERE consists.", IRIS),
+    "using-named-graph-uri": ("Named graphs of WHERE.", IRIS),
 }
-_QUERY_TEXT = {"query": ("A SPARQL 1.1 query.", _TEXT)}
-_UPDATE_TEXT = {"update": ("A SPARQL 1.1 update.", _TEXT)}
+_QUERY_TEXT = {"query": ("A SPARQL 1.1 query.", TEXT)}
+_UPDATE_TEXT = {"update": ("A SPARQL 1.1 update.", TEXT)}
 
 
 def _parameters(declared: Mapping[str, tuple[str, Json]]) -> list[Json]:
-    return [_parameter(name, *declaration) for name, declaration in declared.items()]
+    return [parameter(name, *declaration) for name, declaration in declared.items()]
 
 
 def _form(declared: Mapping[str, tuple[str, Json]], **more: Any) -> Json:
@@ -199,14 +157,14 @@ def _result() -> Json:
         "headers": {
             "X-SPARQL-MaxRows": {
                 "description": "Maximum number of rows or triples.",
-                "schema": _INTEGER,
+                "schema": INTEGER,
             },
             "X-SPARQL-Truncated": {
                 "description": "Whether the result was cut there.",
                 "schema": {"type": "string", "enum": ["true", "false"]},
             },
         },
-        "content": _content((*_TABLE_TYPES, *_RDF_TYPES)),
+        "content": content((*TABLE_MEDIA_TYPES, *RDF_MEDIA_TYPES)),
     }
 
 
@@ -214,8 +172,8 @@ def _query_by_get() -> Json:
     return {
         "operationId": "query",
         "description": "Runs a query, or returns the service description if there is none.",
-        "parameters": _parameters(_QUERY_TEXT | _DATASET),
-        "responses": _responses({200: _result()}, "E400 E403 E405 E406 E413 E503 E504"),
+        "parameters": _parameters(_QUERY_TEXT | DATASET),
+        "responses": responses({200: _result()}, "E400 E403 E405 E406 E413 E503 E504"),
     }
 
 
@@ -224,13 +182,13 @@ def _query_by_post() -> Json:
     return {
         "operationId": "queryPost",
         "description": "Runs a query; on a writable server also an update, as /update does.",
-        "parameters": _parameters(_DATASET | _USING),
+        "parameters": _parameters(DATASET | _USING),
         "requestBody": {
             "required": True,
-            "content": _form(_QUERY_TEXT | _DATASET | _UPDATE_TEXT | _USING, oneOf=either)
-            | _content((QUERY, UPDATE)),
+            "content": _form(_QUERY_TEXT | DATASET | _UPDATE_TEXT | _USING, oneOf=either)
+            | content((QUERY, UPDATE)),
         },
-        "responses": _responses(
+        "responses": responses(
             {200: _result(), 204: {"description": "The update was applied."}},
             "E400 E401 E403 E406 E408 E409 E413 E415 E503 E504",
         ),
@@ -240,14 +198,14 @@ def _query_by_post() -> Json:
 def _update() -> Json:
     return {
         "operationId": "update",
-        **_TOKEN,
+        **TOKEN,
         "description": "Applies a SPARQL 1.1 update as one transaction.",
         "parameters": _parameters(_USING),
         "requestBody": {
             "required": True,
-            "content": _form(_UPDATE_TEXT | _USING, required=["update"]) | _content((UPDATE,)),
+            "content": _form(_UPDATE_TEXT | _USING, required=["update"]) | content((UPDATE,)),
         },
-        "responses": _responses(
+        "responses": responses(
             {204: {"description": "The update was applied."}},
             "E400 E401 E403 E408 E409 E413 E415 E503 E504",
         ),
@@ -260,7 +218,7 @@ def _update() -> Json:
 def _graph_operations(name: str) -> Json:
     body = {
         "required": True,
-        "content": _content(_RDF_TYPES) | _content(("multipart/form-data",), _OBJECT),
+        "content": content(RDF_MEDIA_TYPES) | content(("multipart/form-data",), OBJECT),
     }
     writing = "E400 E401 E403 E408 E409 E413 E415 E503 E504"
     new = "" if name == "graphByPath" else " Without a graph, creates one; Location is its IRI."
@@ -269,34 +227,34 @@ def _graph_operations(name: str) -> Json:
         "get": {
             "operationId": f"{name}Get",
             "description": "Returns all triples of a graph, without a limit.",
-            "responses": _responses(
-                {200: {"description": "The graph.", "content": _content(_RDF_TYPES)}},
+            "responses": responses(
+                {200: {"description": "The graph.", "content": content(RDF_MEDIA_TYPES)}},
                 "E400 E403 E404 E406 E503 E504",
             ),
         },
         "put": {
             "operationId": f"{name}Put",
-            **_TOKEN,
+            **TOKEN,
             "description": "Creates or replaces a graph.",
             "requestBody": body,
-            "responses": _responses(
+            "responses": responses(
                 {201: created, 204: {"description": "The graph was replaced."}}, writing
             ),
         },
         "post": {
             "operationId": f"{name}Post",
-            **_TOKEN,
+            **TOKEN,
             "description": f"Adds triples to a graph.{new}",
             "requestBody": body,
-            "responses": _responses(
+            "responses": responses(
                 {201: created, 204: {"description": "The triples were added."}}, writing
             ),
         },
         "delete": {
             "operationId": f"{name}Delete",
-            **_TOKEN,
+            **TOKEN,
             "description": "Deletes a graph.",
-            "responses": _responses(
+            "responses": responses(
                 {204: {"description": "The graph was deleted."}},
                 "E400 E401 E403 E404 E409 E503 E504",
             ),
@@ -305,136 +263,6 @@ def _graph_operations(name: str) -> Json:
 
 
 # --------------------------------------------------------------------------- Linked data
-
-_LINK: Json = {
-    "Link": {
-        "description": "What is described (describes), where (describedby), and the formats "
-        "(alternate).",
-        "schema": _TEXT,
-    }
-}
-
-
-def _resource() -> Json:
-    pages = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 1}
-    return {
-        "operationId": "resource",
-        "description": "The description of a resource: the statements about it and those that lead "
-        "to it, or a page that shows them.",
-        "parameters": [
-            _parameter("iri", "IRI of the resource.", _IRI, required=True),
-            _parameter(
-                "format", "The format, instead of Accept.", _TEXT | {"enum": list(RESOURCE_FORMATS)}
-            ),
-            _parameter("page", "Page of the instances of a class or property.", pages),
-        ],
-        "responses": _responses(
-            {
-                200: {
-                    "description": "The description.",
-                    "headers": _LINK,
-                    "content": _content((*_RDF_TYPES, HTML)),
-                },
-                303: {"description": "The resource was merged into another: see Location."},
-            },
-            "E400 E403 E404 E406 E503 E504",
-        ),
-    }
-
-
-def _resource_by_path() -> Json:
-    return {
-        "operationId": "resourceByPath",
-        "description": "A resource of the graph, such as /entity/NAME: its IRI, or what follows "
-        "the base in its IRI.",
-        "parameters": [
-            {
-                "name": "path",
-                "in": "path",
-                "required": True,
-                "description": "Rest of the IRI.",
-                "schema": _TEXT,
-            }
-        ],
-        "responses": _responses(
-            {
-                303: {
-                    "description": "Its description, as Location.",
-                    "headers": {"Location": {"schema": _IRI}, **_LINK},
-                }
-            },
-            "E403 E404 E503 E504",
-        ),
-    }
-
-
-# ---------------------------------------------------------------------------- Explorer
-
-_OVER: Json = _parameter("over", *_DATASET["over"])
-_PART: Json = {"$ref": "#/components/schemas/Part"}
-
-
-def _read_graph(name: str, description: str, parameters: list[Json], schema: Json) -> Json:
-    content = _content(["application/json"], schema)
-    return {
-        "operationId": name,
-        "description": description,
-        "parameters": [*parameters, _OVER],
-        "responses": _responses(
-            {200: {"description": "The result.", "content": content}}, "E400 E503 E504"
-        ),
-    }
-
-
-def _whole(most: int, default: int) -> Json:
-    return {"type": "integer", "minimum": 1, "maximum": most, "default": default}
-
-
-def _neighbours() -> Json:
-    return _read_graph(
-        "neighbours",
-        "The statements around a node, with the sentences that state them, or the instances of a "
-        "class; and how many neighbours are left out.",
-        [
-            _parameter("iri", "IRI of the node.", _IRI, required=True),
-            _parameter(
-                "limit",
-                "Neighbours at most.",
-                _whole(explore.MAX_NODES, explore.DEFAULT_NEIGHBOURS),
-            ),
-        ],
-        _PART,
-    )
-
-
-def _complete() -> Json:
-    kinds = {"type": "string", "enum": list(explore.KINDS), "default": "entity"}
-    return _read_graph(
-        "complete",
-        "Classes, properties or entities of the graph whose names begin with a text.",
-        [
-            _parameter("prefix", "The text.", {"type": "string", "maxLength": explore.MAX_PREFIX}),
-            _parameter("kind", "What is looked up.", kinds),
-            _parameter("limit", "Terms at most.", _whole(explore.MAX_TERMS, explore.MAX_TERMS)),
-        ],
-        {"type": "object", "properties": {"terms": _OBJECTS}},
-    )
-
-
-def _names() -> Json:
-    operation = _read_graph(
-        "names",
-        "Names and classes of nodes; the body is a list of IRIs.",
-        [],
-        {"type": "object", "properties": {"nodes": _OBJECTS}},
-    )
-    schema = _IRIS | {"maxItems": explore.MAX_NODES}
-    operation["requestBody"] = {
-        "required": True,
-        "content": _content(["application/json"], schema),
-    }
-    operation["responses"] |= _responses({}, "E408 E413 E415")
-    return operation
 
 
 # ---------------------------------------------------------------------------- Questions
@@ -452,18 +280,18 @@ def _question_operations(method: Literal["search", "ask"]) -> Json:
     result = {"$ref": f"#/components/schemas/{'Found' if method == 'search' else 'Answer'}"}
     common = {
         "summary": summary,
-        "responses": _responses(
+        "responses": responses(
             {
                 200: {
                     "description": "The result.",
-                    "content": _content(["application/json"], result),
+                    "content": content(["application/json"], result),
                 }
             },
             "J400 E403 J408 J409 J413 J415 J500 J502 J503 J504",
         ),
     }
     parameters = [
-        _parameter(
+        parameter(
             name,
             schema["description"],
             {key: value for key, value in schema.items() if key != "description"},
@@ -487,7 +315,7 @@ def _question_operations(method: Literal["search", "ask"]) -> Json:
         "post": {
             "operationId": f"{method}Post",
             "description": f"{summary} The question and its options are a JSON object.",
-            "requestBody": {"required": True, "content": _content(["application/json"], body)},
+            "requestBody": {"required": True, "content": content(["application/json"], body)},
             **common,
         },
     }
@@ -613,9 +441,9 @@ def option_schema(option: Option) -> Json:
 
 def _error_responses() -> Json:
     """Errors as one line of text (``E``), of questions as JSON (``J``), as OpenAI's (``O``)."""
-    line = _content(["text/plain"], {"type": "string", "description": "One line."})
-    error = _content(["application/json"], {"$ref": "#/components/schemas/Error"})
-    openai = _content(["application/json"], {"$ref": "#/components/schemas/OpenAIError"})
+    line = content(["text/plain"], {"type": "string", "description": "One line."})
+    error = content(["application/json"], {"$ref": "#/components/schemas/Error"})
+    openai = content(["application/json"], {"$ref": "#/components/schemas/OpenAIError"})
     texts = {
         400: "The request or a text in it is not valid.",
         401: "The token is missing or wrong.",
@@ -671,68 +499,68 @@ _SCHEMAS: Json = {
     "Found": _object(
         "question retriever documents relationships",
         {
-            "question": _TEXT,
-            "retriever": _TEXT,
-            "settings": _OBJECT,
-            "calibration": _OBJECT,
-            "seeds": _OBJECTS,
-            "entities": _OBJECTS,
+            "question": TEXT,
+            "retriever": TEXT,
+            "settings": OBJECT,
+            "calibration": OBJECT,
+            "seeds": OBJECTS,
+            "entities": OBJECTS,
             "documents": {"type": "array", "items": {"$ref": "#/components/schemas/Document"}},
-            "relationships": _OBJECTS,
+            "relationships": OBJECTS,
             "trace": _object(
                 "nodes edges frames left_out",
                 {
-                    "nodes": _OBJECTS,
-                    "edges": _OBJECTS,
-                    "frames": _OBJECTS,
-                    "left_out": _OBJECT,
+                    "nodes": OBJECTS,
+                    "edges": OBJECTS,
+                    "frames": OBJECTS,
+                    "left_out": OBJECT,
                 },
             ),
         },
     ),
     "Part": _object(
-        "nodes edges left_out", {"nodes": _OBJECTS, "edges": _OBJECTS, "left_out": _OBJECT}
+        "nodes edges left_out", {"nodes": OBJECTS, "edges": OBJECTS, "left_out": OBJECT}
     ),
     "Document": _object(
         "rank iri source title text score",
         {
-            "rank": _INTEGER,
-            "iri": _IRI,
-            "source": _IRI,
-            "title": _TEXT,
-            "text": _TEXT,
-            "begin": _INTEGER,
-            "end": _INTEGER,
-            "language": _TEXT,
-            "score": _NUMBER,
-            "similarity": _NUMBER,
-            "activation": _NUMBER,
-            "entity": _TEXT,
-            "entity_name": _TEXT,
-            "measures": _OBJECT,
-            "parts": _OBJECT,
-            "arrivals": _OBJECTS,
-            "chain": _OBJECTS,
+            "rank": INTEGER,
+            "iri": IRI,
+            "source": IRI,
+            "title": TEXT,
+            "text": TEXT,
+            "begin": INTEGER,
+            "end": INTEGER,
+            "language": TEXT,
+            "score": NUMBER,
+            "similarity": NUMBER,
+            "activation": NUMBER,
+            "entity": TEXT,
+            "entity_name": TEXT,
+            "measures": OBJECT,
+            "parts": OBJECT,
+            "arrivals": OBJECTS,
+            "chain": OBJECTS,
         },
     ),
     "Answer": _object(
         "outcome answer evidence",
         {
             "outcome": {"type": "string", "enum": ["answered", "insufficient", "evidence"]},
-            "answer": _TEXT,
-            "reasoning": _TEXT,
-            "citations": _OBJECTS,
-            "usage": _OBJECT,
+            "answer": TEXT,
+            "reasoning": TEXT,
+            "citations": OBJECTS,
+            "usage": OBJECT,
             "evidence": {"$ref": "#/components/schemas/Found"},
-            "contexts": _OBJECTS,
-            "trace": _OBJECTS,
+            "contexts": OBJECTS,
+            "trace": OBJECTS,
         },
     ),
     "Error": _object(
         "error",
         {
             "error": _object(
-                "code message", {"code": {"type": "string", "enum": list(_CODES)}, "message": _TEXT}
+                "code message", {"code": {"type": "string", "enum": list(_CODES)}, "message": TEXT}
             )
         },
     ),

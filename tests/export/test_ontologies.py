@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import rdflib
@@ -54,7 +55,7 @@ def kg(tmp_path: Path) -> Iterator[KnowledgeGraph]:
         yield kg
 
 
-def exported(kg: KnowledgeGraph, format_: str, **parts: bool) -> str:
+def exported(kg: KnowledgeGraph, format_: str, **parts: Any) -> str:
     buffer = io.BytesIO()
     kg.export(format_, buffer, **parts)
     return buffer.getvalue().decode()

@@ -6,6 +6,7 @@ import io
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyoxigraph as ox
 import pytest
@@ -64,7 +65,7 @@ def other(tmp_path: Path) -> Path:
     return path
 
 
-def exported(kg: KnowledgeGraph, **parts: bool) -> list[ox.Quad]:
+def exported(kg: KnowledgeGraph, **parts: Any) -> list[ox.Quad]:
     stream = io.BytesIO()
     kg.export("nquads", stream, **parts)
     return list(ox.parse(stream.getvalue(), format=ox.RdfFormat.N_QUADS))

@@ -22,7 +22,7 @@ from sarag_rdf.options import declared_options
 from sarag_rdf.serve import graph_store, sparql
 from sarag_rdf.serve.app import routes
 from sarag_rdf.serve.openapi import openapi_document, question_parameters
-from sarag_rdf.serve.questions import parameter_names
+from sarag_rdf.serve.questions import FILE_OPTIONS, parameter_names
 from sarag_rdf.types import Source
 from tests.command import run_sarag
 from tests.fault_server import FaultServer, data, playing
@@ -261,6 +261,9 @@ def test_the_description_has_the_parameters_that_questions_take() -> None:
 def test_options_of_every_retriever_are_parameters(name: str) -> None:
     properties = question_parameters("search")
     for option in declared_options(RETRIEVERS[name].options):
+        if option.name in FILE_OPTIONS:
+            assert option.name not in properties
+            continue
         schema = properties[option.name]
         types = {int: "integer", float: "number", bool: "boolean", str: "string"}
         assert types[option.kind] == schema["type"]
@@ -338,3 +341,9 @@ def test_parameters_of_retrievers(server: Running) -> None:
     preset = {"q": QUESTION, "retriever": "sarag-paper", "preset": "2wiki"}
     settings = server.ask("GET", "/search?" + urlencode(preset)).json()["settings"]
     assert (settings["k"], settings["n"]) == (10, 3)
+
+
+def test_no_request_names_a_file(server: Running) -> None:
+    is_error(server.ask("GET", "/search?q=a&model=/etc/passwd"), 400, "bad_request", "model")
+    got = server.ask("GET", "/search?q=a&retriever=paths:model=/etc/passwd")
+    is_error(got, 400, "bad_request", "'model' names a file")
