@@ -171,7 +171,7 @@ def test_pages_fit_and_axe_finds_nothing_serious(
     page: Page, server: Running, width: int, is_dark: bool
 ) -> None:
     if not AXE.exists():
-        pytest.skip("optional: axe-core, which  npm ci  in tools/explorer installs")
+        pytest.skip("no axe-core, which  npm ci  in tools/explorer installs")
     page.call("Emulation.setEmulatedMedia", features=[CALM, *([DARK] if is_dark else [])])
     page.call(
         "Emulation.setDeviceMetricsOverride",

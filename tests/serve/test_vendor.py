@@ -34,7 +34,7 @@ def test_the_bundles_need_no_eval_and_no_other_server() -> None:
 @pytest.mark.browser
 def test_the_script_rebuilds_the_same_bytes(tmp_path: Path) -> None:
     if not shutil.which("node") or not (TOOLS / "node_modules" / "esbuild").is_dir():
-        pytest.skip("optional: esbuild, which  npm ci  in tools/explorer installs")
+        pytest.skip("no esbuild, which  npm ci  in tools/explorer installs")
     subprocess.run(["node", "build.mjs", str(tmp_path)], cwd=TOOLS, check=True, timeout=120)
     names = sorted(path.name for path in VENDOR.iterdir())
     assert sorted(path.name for path in tmp_path.iterdir()) == names
