@@ -18,6 +18,7 @@ from sarag_rdf.models.client import endpoint_model
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.ports import Table
 from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from tests.command import Sarag, run_sarag
 from tests.fault_server import FaultServer, Play, completion, data, failure, playing, raw, send
@@ -340,7 +341,9 @@ def test_a_password_that_comes_back_encoded(
             told = told_by(caught.value, caplog)
             assert is_gone(form, f"***{told}", KEY), told
         assert len(server.requests) == len(acts)
-        assert is_gone(form, str(store.query("SELECT ?s {}")), KEY)
+        table = store.query("SELECT ?s {}")
+        assert isinstance(table, Table)
+        assert is_gone(form, str(table.rows), KEY)
 
 
 def talkative(handler: BaseHTTPRequestHandler) -> None:

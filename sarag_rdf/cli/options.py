@@ -348,8 +348,8 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 "--retriever",
                 default="sarag",
                 metavar="NAME[:KEY=VALUE]...",
-                help="sarag, sarag-paper, bm25, dense, rrf, khop, ppr, kg-infused or ket. 'sarag "
-                "strategies' lists their keys.",
+                help="sarag, sarag-paper, bm25, dense, rrf, khop, ppr, kg-infused, ket or paths. "
+                "'sarag strategies' lists their keys.",
             ),
             setting("--preset", help="The same as preset=NAME in --retriever (sarag-paper)."),
             setting("-k", "--k", type=int, help="The same as k=K in --retriever."),

@@ -195,6 +195,7 @@ ANSWER_PROMPTS: Final = (
     "answer_brief",
     "answer_from_note",
     "augment_note",
+    "choose_path",
     "closed_book",
     "compare_notes",
     "cot",

@@ -17,10 +17,8 @@ from dataclasses import dataclass
 from math import ceil, log
 from typing import Any, Final
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from sarag_rdf.extract.descriptions import build_descriptions, sentences_with_name
 from sarag_rdf.extract.names import clean_name, is_name, strip_disambiguation
@@ -231,6 +229,8 @@ def centrality(
     Each is joined to `neighbours` others; half of them by the cosine of their keywords, or all
     without vectors. Weights of edges are cosines, and edges have no direction.
     """
+    import networkx as nx
+
     half = neighbours if vectors is None else neighbours // 2
     edges: defaultdict[tuple[int, int], float] = defaultdict(float)
     _join(edges, _sparse(weights), half)
@@ -245,6 +245,8 @@ def centrality(
 
 def _sparse(weights: Sequence[_Weights]) -> Any:
     """Keyword weights as a sparse matrix with rows of length 1."""
+    from scipy.sparse import csr_matrix
+
     columns = {term: n for n, term in enumerate(sorted({t for own in weights for t in own}))}
     starts = np.cumsum([0, *map(len, weights)])
     indices = [columns[term] for own in weights for term in sorted(own)]

@@ -1,7 +1,9 @@
 """A LangChain retriever: ``pip install 'sarag-rdf[langchain]'``.
 
->>> from sarag_rdf.integrations.langchain import SaragRetriever                  # doctest: +SKIP
->>> SaragRetriever(kg=kg, k=5).invoke("Which river flows through Warsaw?")       # doctest: +SKIP
+::
+
+    from sarag_rdf.integrations.langchain import SaragRetriever
+    SaragRetriever(kg=kg, k=5).invoke("Which river flows through Warsaw?")
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """A LlamaIndex retriever: ``pip install 'sarag-rdf[llamaindex]'``.
 
->>> from sarag_rdf.integrations.llamaindex import SaragRetriever                 # doctest: +SKIP
->>> SaragRetriever(kg, k=5).retrieve("Which river flows through Warsaw?")        # doctest: +SKIP
+::
+
+    from sarag_rdf.integrations.llamaindex import SaragRetriever
+    SaragRetriever(kg, k=5).retrieve("Which river flows through Warsaw?")
 """
 
 from __future__ import annotations

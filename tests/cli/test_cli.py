@@ -86,10 +86,10 @@ def test_commands() -> None:
             "split",
             "retype",
         ),
-        *("serve", "token", "validate", "fsck", "quarantine", "stats", "evaluate"),
+        *("serve", "mcp", "token", "validate", "fsck", "quarantine", "stats", "evaluate"),
     ]
     files = {path.stem for path in (ROOT / "sarag_rdf" / "cli").glob("*.py")}
-    parts = {f"evaluate_{name}" for name in evaluate.command.commands}
+    parts = {f"evaluate_{name}".replace("-", "_") for name in evaluate.command.commands}
     beside = {
         "__init__",
         "main",

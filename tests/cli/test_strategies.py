@@ -116,6 +116,7 @@ MODEL_COMMANDS = {
     "sync",
     "ask",
     "serve",
+    "mcp",
     "qa",
     "retrieval",
     "compare",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from sarag_rdf.models.fakes import HashEmbedder
 from tests.command import ROOT
 from tests.sample_graph import make_graph
 from tests.serve.running import Running, serving
+from tests.wikibase.engines import node
 
 PAGE = (ROOT / "docs/how-to/recipes.md").read_text("utf-8")
 _RECIPE = re.compile(
@@ -57,11 +57,11 @@ def test_a_recipe_in_python(
 
 @pytest.mark.interop
 def test_the_recipe_for_comunica(server: Running) -> None:
-    node, modules = shutil.which("node"), os.environ.get("NODE_PATH", "nothing")
-    if node is None or not Path(modules, "@comunica/query-sparql").is_dir():
+    modules = os.environ.get("NODE_PATH", "nothing")
+    if not Path(modules, "@comunica/query-sparql").is_dir():
         pytest.skip(f"node does not find @comunica/query-sparql (NODE_PATH is {modules})")
     code = COMUNICA["code"].replace("http://localhost:7878", server.url)
-    done = subprocess.run([node, "-e", code], check=True, capture_output=True, text=True)
+    done = subprocess.run([node(), "-e", code], check=True, capture_output=True, text=True)
     assert done.stdout == COMUNICA["output"]
 
 

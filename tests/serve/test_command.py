@@ -141,5 +141,5 @@ def test_through_a_proxy_the_public_url_is_named(kg: Path) -> None:
         assert "sd:endpoint <https://data.example.org/kg/sparql>" in got.text
         assert server.ask("GET", "/", Host="data.example.org").status == 200
         sent = server.ask("GET", "/sparql", Accept="text/html", Host="data.example.org")
-        assert sent.headers["location"] == "https://data.example.org/kg/"
+        assert sent.headers["location"] == "https://data.example.org/kg/sparql-editor"
         assert server.ask("GET", "/", Host="other.example.org").status == 421
