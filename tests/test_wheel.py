@@ -84,9 +84,9 @@ def test_contents(wheel: Path) -> None:
     wanted = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "sarag_rdf").rglob("*")
-        if path.suffix in (".py", ".j2", ".ttf")
+        if path.suffix in (".py", ".j2", ".ttf", ".json", ".txt")
         or path.name == "py.typed"
-        or path.parent.name in ("static", "vendor")
+        or (path.is_file() and path.parent.name in ("static", "vendor"))
     }
     kinds = (("queries", "sarag/*.rq"), ("queries", "examples/*.rq"), ("ontology", "*.ttl"))
     for folder, pattern in kinds:

@@ -111,7 +111,7 @@ def test_ambiguous_framing_is_refused(server: Running, head: bytes, expected: by
 def test_no_host_that_a_client_names_is_redirected_to(tmp_path: Path) -> None:
     with serving(make_graph(tmp_path / "kg"), "--host", "0.0.0.0", "--anonymous") as server:
         got = server.ask("GET", "/sparql", Accept="text/html", Host="evil.example")
-        assert (got.status, got.headers["location"]) == (303, "/")
+        assert (got.status, got.headers["location"]) == (303, "/sparql-editor")
 
 
 def test_silent_connections_lock_nobody_out(server: Running) -> None:

@@ -72,7 +72,7 @@ def test_links_lead_to_pages_and_to_no_work(server: Running) -> None:
     for path in ("/", "/docs", "/openapi.json"):
         assert server.ask("GET", path, token=False, **LINK).status == 200
     got = server.ask("GET", "/sparql", token=False, Accept="text/html", **LINK)
-    assert (got.status, got.headers["location"]) == (303, "/")
+    assert (got.status, got.headers["location"]) == (303, "/sparql-editor")
 
 
 def test_who_may_ask_can_be_set(kg: Path) -> None:

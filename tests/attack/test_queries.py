@@ -164,7 +164,7 @@ def test_tokens_take_time_that_grows_with_the_text() -> None:
     [
         ("SELECT ?x { ?x a ex:P }", "prefix ex: is not declared (line 1)"),
         ("PREFIX a: <a:>\nSELECT ?x {\n?x a:b :P }", "prefix : is not declared (line 3)"),
-        ("ASK { ?s ?p 'x'^^xsd:int } PREFIX xsd: <a:>", "prefix xsd: is not declared (line 1)"),
+        ("ASK { ?s ?p 'x'^^mine:int } PREFIX mine: <a:>", "prefix mine: is not declared (line 1)"),
     ],
 )
 def test_a_prefix_that_is_not_declared(text: str, message: str) -> None:
