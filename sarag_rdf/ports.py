@@ -189,8 +189,23 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Embed texts: shape (len(texts), d), float32, unit rows."""
+        """Embed passages, the texts of a graph: shape (len(texts), d), float32, unit rows."""
         ...
+
+
+class QueryEmbedder(Embedder, Protocol):
+    """An `Embedder` that embeds queries otherwise than passages."""
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Embed what is searched for, such as questions: the same shape."""
+        ...
+
+
+def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Matrix:
+    """Embed queries, as passages if the model makes no difference."""
+    embed: Callable[[Sequence[str]], Matrix]
+    embed = getattr(embedder, "embed_queries", embedder.embed)
+    return embed(texts)
 
 
 class VectorIndex(Protocol):

@@ -180,7 +180,7 @@ class Infusion:
             E(i + 1) = the ends of the statements selected in round i, less E(1), ..., E(i)
         """
         view, options = self._facts, self._options
-        vector = view.vectors.embedder.embed([question])[0]
+        vector = view.vectors.embed_query(question)
         seeds = nearest_entities(view.reader, view.vectors, vector, options.seeds)
         selections: list[Selection] = []
         entities = [seed.node for seed in seeds][: options.entities]

@@ -164,7 +164,7 @@ class Paths:
         """
         text, spans = self._spans(question)
         if not spans:
-            vector = self.view.vectors.embedder.embed([text])[0]
+            vector = self.view.vectors.embed_query(text)
             seeds = nearest_entities(self.view.reader, self.view.vectors, vector, _NEAREST)
             return self._described_topics([(seed, text, None) for seed in seeds])
         (begin, end), entities = max(spans, key=lambda span: span[0][1] - span[0][0])
@@ -234,7 +234,7 @@ class Paths:
     def compared(self, topic: Topic) -> tuple[tuple[HopSequence, ...], Floats]:
         """The paths from a topic, and their features, shape (paths, features)."""
         index, options = self.index, self._options
-        question = index.vectors([topic.question])[0]
+        question = index.queries([topic.question])[0]
         found = index.candidates(topic.ends, question, options.hops, options.candidates)
         return found.paths, index.features(topic.question, found)
 
@@ -312,7 +312,7 @@ class Paths:
         }
         if not len(view.iris.documents):
             return retrieved(view, query, "paths", self._options.settings(), [])
-        question = view.vectors.embedder.embed([_MARKED.sub(r"\1", query.text)])[0]
+        question = view.vectors.embed_query(_MARKED.sub(r"\1", query.text))
         cosines = document_cosines(view, question)
         told = self._telling(activation)
         scores = cosines.copy()
