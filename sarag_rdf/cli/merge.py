@@ -21,10 +21,15 @@ if TYPE_CHECKING:
 @click.argument("entities", nargs=-1, metavar="[KEPT OTHER]")
 @kg_option
 @embedder_option
-@click.option("--rule", metavar="NAME", help="Find pairs by a rule: same-words, initials or near.")
+@click.option(
+    "--rule",
+    metavar="NAME",
+    help="Find pairs by a rule: same-words, initials, near or shared-alias.",
+)
 @click.option(
     "--least", default=0.9, type=click.FloatRange(0, 1), help="Minimum cosine, for the rule near."
 )
+@click.option("--unreviewed", is_flag=True, help="With --rule: merge all pairs, without review.")
 @click.option("--dry-run", is_flag=True, help="With --rule: list the pairs without merging.")
 @click.option(
     "--review", type=click.Path(path_type=Path), help="With --rule: write the pairs to this table."
@@ -48,7 +53,7 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
 
     With --rule, pairs are found by a rule: --dry-run lists them, and --review writes them to a
     table of tab-separated values. Write accept in the column decision, then merge these rows with
-    --accept.
+    --accept. --unreviewed merges them all; --undo takes the rule's name.
     """
     selected = {
         "entities": bool(entities),
@@ -61,10 +66,12 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
     if len(actions) != 1 or len(entities) not in (0, 2):
         raise UsageError("give KEPT and OTHER, or one of --rule, --accept, --list, --undo")
     action = actions[0]
-    for option in ("dry_run", "review"):
+    for option in ("dry_run", "review", "unreviewed"):
         if options[option] and action != "rule":
             raise UsageError(f"--{option.replace('_', '-')} requires --rule")
-    if action == "rule" and not (options["dry_run"] or options["review"]):
+    if action == "rule" and not any(
+        options[option] for option in ("dry_run", "review", "unreviewed")
+    ):
         raise UsageError(
             "--rule does not merge: write the pairs to a table with --review FILE, accept rows "
             "there, and merge them with --accept FILE; or list them with --dry-run"
@@ -97,6 +104,13 @@ def _propose(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     if options["review"] is not None:
         with open_output(options["review"]) as stream:
             stream.write(kg.identity.review(rows).encode())
+    if options["unreviewed"] and not options["dry_run"]:
+        decisions = kg.identity.merge_rows(rows)
+        if options["as_json"]:
+            echo_json({"merged": len(decisions), "rows_skipped": 0})
+        else:
+            click.echo(f"{len(decisions)} merged by {options['rule']}")
+        return
     if options["as_json"]:
         names = ("subject", "subject_label", "object", "object_label", "confidence")
         echo_json([{name: getattr(row, name) for name in names} for row in rows])

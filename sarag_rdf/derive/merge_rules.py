@@ -20,9 +20,11 @@ from sarag_rdf.iris import normalize_name
 from sarag_rdf.terms import iri, text_of
 from sarag_rdf.vocab import RDF, SARAG, SEMAPV, SKOS
 
-RULES = ("same-words", "initials", "near")
+RULES = ("same-words", "initials", "near", "shared-alias")
 NEAR = 0.9
 """Minimum cosine of the names of two entities for the rule ``near``."""
+SHARED, CHAINED = 0.7, 0.4
+"""Confidence in a shared alias, and in a chain of them."""
 _MAX_GROUP = 50
 """Groups with more entities than this are skipped: their names are too common."""
 
@@ -36,6 +38,8 @@ class EntityFeatures:
 
     names: dict[str, str] = field(default_factory=dict)
     """Entity -> its preferred name, normalised."""
+    every_name: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Entity -> all its names and aliases, normalised."""
     persons: set[str] = field(default_factory=set)
     texts: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     neighbours: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -50,6 +54,9 @@ class EntityFeatures:
             if quad.predicate == SKOS.prefLabel:
                 name = normalize_name(text_of(value))
                 features.names[subject] = min(features.names.get(subject, name), name)
+                features.every_name[subject].add(name)
+            elif quad.predicate == SKOS.altLabel:
+                features.every_name[subject].add(normalize_name(text_of(value)))
             elif quad.predicate == RDF.type and value == SARAG.Person:
                 features.persons.add(subject)
             elif quad.predicate == SARAG.refersTo and subject in mentions:
@@ -111,6 +118,7 @@ def propose(
         "same-words": lambda: _propose_same_words(features),
         "initials": lambda: _propose_initials(features),
         "near": lambda: _propose_near(features, nearest, minimum_cosine),
+        "shared-alias": lambda: _propose_shared_alias(features, targets, merged),
     }
     accepted = []
     for proposal in sorted(pairs[rule](), key=lambda p: (-p.confidence, p.target, p.duplicate)):
@@ -194,3 +202,39 @@ def _propose_near(
                 target, duplicate = features.merge_order(entity, other)
                 justification = SEMAPV.SemanticSimilarityThresholdMatching.value
                 yield MergeProposal(target, duplicate, justification, min(1.0, round(cosine, 4)))
+
+
+def _propose_shared_alias(
+    features: EntityFeatures, targets: Set[str], merged: Set[str]
+) -> Iterator[MergeProposal]:
+    """Entities of which one has a name or alias of the other, and those of which this leads on.
+
+    With N(e) the names and aliases of an entity, e and f are one if N(e) and N(f) overlap, or if a
+    chain of overlaps leads from e to f: what comes of adding entities one by one to those with
+    which their names overlap (SA-RAG paper, section 5.3), whatever their order. Each group has one
+    target, so that it is merged as a whole.
+    """
+    owners: defaultdict[str, list[str]] = defaultdict(list)
+    for entity in sorted(features.names):
+        for name in features.every_name[entity] - {""}:
+            owners[name].append(entity)
+    group = {entity: [entity] for entity in features.names}
+    for sharing in owners.values():
+        for other in sharing[1:]:
+            one, two = group[sharing[0]], group[other]
+            if one is not two:
+                large, small = (one, two) if len(one) >= len(two) else (two, one)
+                large += small
+                group |= dict.fromkeys(small, large)
+    for members in {id(members): members for members in group.values()}.values():
+        target = min(
+            members,
+            key=lambda e: (
+                *(e not in targets, e in merged),
+                *(-len(features.texts[e]), -len(features.names[e]), e),
+            ),
+        )
+        for duplicate in sorted(set(members) - {target}):
+            overlap = features.every_name[target] & features.every_name[duplicate]
+            confidence = SHARED if overlap else CHAINED
+            yield MergeProposal(target, duplicate, SEMAPV.LexicalMatching.value, confidence)
