@@ -219,7 +219,7 @@ def draw(
         low, high = 1.0, 0.0
         panels = []
         for place, kind in enumerate(KINDS):
-            axes = figure.add_axes((0.07 + 0.29 * place, 0.14, 0.25, 0.66))
+            axes = figure.add_axes((0.07 + 0.27 * place, 0.14, 0.23, 0.66))
             axes.set_title(TITLES[kind], loc="left", color=INK, fontsize=11)
             axes.grid(visible=True, axis="y", color="#dde2e8")
             axes.spines[["top", "right", "left"]].set_visible(False)
