@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from sarag_rdf.errors import InputError
 from sarag_rdf.iris import normalize_name
@@ -76,7 +75,7 @@ def _mention(path: Path, line: int, row: Mapping[str, str | None]) -> GoldMentio
         tuple(name.strip() for name in cells[column].split("|") if name.strip())
         for column in ("aliases", "related")
     )
-    return GoldMention(cells["entity"], cells["name"], cast("EntityType", type_), aliases, related)
+    return GoldMention(cells["entity"], cells["name"], type_, aliases, related)
 
 
 class GoldExtractor:
