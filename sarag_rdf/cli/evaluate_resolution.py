@@ -43,19 +43,18 @@ def command(**options: Any) -> None:
     """
     import sarag_rdf
     from sarag_rdf.cli.options import endpoint_of
-    from sarag_rdf.derive.merge_rules import RULES
     from sarag_rdf.evaluation.resolution import GoldExtractor, b_cubed, groups, pairwise, read_gold
 
     mentions = read_gold(options["file"])
     if not mentions:
         raise InputError(f"{options['file']} has no mentions")
-    rules = [r.strip() for r in options["rules"].split(",")] if options["rules"] else RULES
+    chosen = [rule.strip() for rule in options["rules"].split(",")] if options["rules"] else None
     gold = [mention.entity for mention in mentions]
     rows = []
     with sarag_rdf.open(None, embedder=options["embedder"], endpoint=endpoint_of(options)) as kg:
         sources = [mention.source(number) for number, mention in enumerate(mentions)]
         kg.index(sources, extractor=GoldExtractor(mentions))
-        for rule in (DEFAULT, *rules):
+        for rule in (DEFAULT, *(chosen or kg.identity.rules)):
             merged = 0
             if rule != DEFAULT:
                 proposals = kg.identity.proposals(rule, least=options["least"])

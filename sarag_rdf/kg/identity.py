@@ -111,6 +111,9 @@ _NEAREST = 50
 class Identity:
     """Decisions about entities: merges, splits and classes, which can be undone."""
 
+    rules = RULES
+    """Names of the merge rules."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
 
