@@ -25,7 +25,7 @@ SELECT ?name ?entity WHERE { ?mention sarag:normalizedName ?name ; sarag:refersT
 
 
 @click.command(name="resolution", epilog="Example:  sarag evaluate resolution mentions.tsv")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path))
 @click.option("--rules", help="Comma-separated merge rules. Default: all.")
 @click.option(
     "--least", default=0.9, show_default=True, type=click.FloatRange(0, 1),

@@ -113,7 +113,7 @@ def test_documents_beyond_the_first_are_not_read() -> None:
     Selected(words, embedder, LastWins, SelectedOptions(documents=1)).build(
         found_for("What?", A, B)
     )
-    assert embedder.texts == ["What?", "A: Aa bb.", "A: Cc dd."]
+    assert embedder.texts == ["A: Aa bb.", "A: Cc dd."]
     with pytest.raises(UsageError, match="documents of selected must be an integer between 1 and"):
         Selected(words, embedder, LastWins, SelectedOptions(documents=0))
 
