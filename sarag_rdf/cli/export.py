@@ -34,7 +34,7 @@ def wikibase_options(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--over",
                 multiple=True,
-                help="Wikibase formats and articles: export this imported graph ('documents' for the "
+                help="Wikibase formats, articles: export this imported graph ('documents' for the "
                 "indexed documents). May be repeated.",
             ),
             click.option(

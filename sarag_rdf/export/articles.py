@@ -65,9 +65,9 @@ class ArticleReport:
 
     `unnamed` counts, by property, statements with an object without a name, and `nameless` those
     with a subject without one: they are in no article. `missing` are statements that should be in
-    an article and are not; a report of a correct export has none. Of articles, `rewritten` are those
-    by a model, to which `restored` sentences were added that it had left out; for `refused` ones its
-    reply could not be used.
+    an article and are not; a report of a correct export has none. A model wrote `rewritten`
+    articles, to which `restored` sentences were added that it had left out; the replies for
+    `refused` ones could not be used.
     """
 
     articles: int = 0

@@ -552,7 +552,7 @@ class KnowledgeGraph:
     ) -> ArticleReport:
         """Write an article about each entity of the parts in `over`, as JSON Lines to be indexed.
 
-        With `rewrite`, the language model writes them. The report counts the statements in articles.
+        With `rewrite`, the language model writes them. The report counts statements in articles.
         """
         llm = self.llm() if rewrite else None
         return export.export_articles(self.session, output, over, llm, progress)
