@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sarag_rdf.arrays import find
 from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.evaluation.corpus import read_json
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.network.kinds import RELATED_TO
 from sarag_rdf.retrieve.path_model import FEATURES, PathModel
@@ -74,10 +75,13 @@ class PathResult:
 
 
 def read_questions(path: Path) -> list[PathQuestion]:
-    """Questions of a file with the columns ``question`` and ``answers`` (separated by bars).
+    """Questions of a table with the columns ``question`` and ``answers`` (separated by bars).
 
-    Raises `InputError` for a file without them.
+    Or those of a file by ``sarag evaluate questions``, whose name ends in .json. Raises
+    `InputError` for a file of another form.
     """
+    if path.suffix.lower() in (".json", ".jsonl"):
+        return _written_questions(path)
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
@@ -93,6 +97,25 @@ def read_questions(path: Path) -> list[PathQuestion]:
         answers = frozenset(name for name in (row["answers"] or "").split("|") if name)
         topic = marked[1] if marked else ""
         questions.append(PathQuestion(row["question"] or "", topic, answers))
+    return questions
+
+
+def _written_questions(path: Path) -> list[PathQuestion]:
+    """Questions with paths; the name of the topic gets brackets."""
+    questions = []
+    for record in read_json(path).records("path"):
+        try:
+            topic, text = str(record["path"]["topic_name"]), str(record["question"])
+            answers = frozenset(map(str, record["answer"]))
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"{path}: no questions with paths: write them with  sarag evaluate questions"
+            ) from error
+        begin = text.casefold().find(topic.casefold())
+        if begin >= 0 and not _MARKED.search(text):
+            end = begin + len(topic)
+            text = f"{text[:begin]}[{text[begin:end]}]{text[end:]}"
+        questions.append(PathQuestion(text, topic, answers))
     return questions
 
 

@@ -176,6 +176,10 @@ class PathModel:
             )
         )
 
+    def text_from(self, schema: PathSchema, path: HopSequence, name: str) -> str:
+        """A path in words, from an entity with that name."""
+        return self._composed([self.noun_phrase(schema, hop) for hop in path], name)
+
     def _composed(self, phrases: Sequence[str], text: str) -> str:
         for phrase in phrases:
             template = self.templates["question" if self._asks(phrase) else "hop"]
