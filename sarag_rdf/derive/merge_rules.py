@@ -13,6 +13,7 @@ from itertools import combinations
 
 from pyoxigraph import Quad
 
+from sarag_rdf.derive.clusters import Nearest, clusters
 from sarag_rdf.derive.decisions import Decisions, read_decisions
 from sarag_rdf.derive.incremental import traversed_graph
 from sarag_rdf.graph.reader import GraphReader
@@ -20,14 +21,11 @@ from sarag_rdf.iris import normalize_name
 from sarag_rdf.terms import iri, text_of
 from sarag_rdf.vocab import RDF, SARAG, SEMAPV, SKOS
 
-RULES = ("same-words", "initials", "near")
+RULES = ("same-words", "initials", "near", "cluster")
 NEAR = 0.9
-"""Minimum cosine of the names of two entities for the rule ``near``."""
+"""Minimum cosine of the names of two entities for the rules ``near`` and ``cluster``."""
 _MAX_GROUP = 50
 """Groups with more entities than this are skipped: their names are too common."""
-
-Nearest = Callable[[str, float], list[tuple[str, float]]]
-"""(entity, minimum cosine) -> entities with similar names and their cosines; none if unknown."""
 
 
 @dataclass(slots=True)
@@ -111,6 +109,7 @@ def propose(
         "same-words": lambda: _propose_same_words(features),
         "initials": lambda: _propose_initials(features),
         "near": lambda: _propose_near(features, nearest, minimum_cosine),
+        "cluster": lambda: _propose_cluster(features, nearest, minimum_cosine),
     }
     accepted = []
     for proposal in sorted(pairs[rule](), key=lambda p: (-p.confidence, p.target, p.duplicate)):
@@ -194,3 +193,26 @@ def _propose_near(
                 target, duplicate = features.merge_order(entity, other)
                 justification = SEMAPV.SemanticSimilarityThresholdMatching.value
                 yield MergeProposal(target, duplicate, justification, min(1.0, round(cosine, 4)))
+
+
+def _propose_cluster(
+    features: EntityFeatures, nearest: Nearest, minimum_cosine: float
+) -> Iterator[MergeProposal]:
+    """The members of each cluster with its centre, the one that most texts describe.
+
+    Names with other numbers ("1921", "1922") are left out, however near they are.
+    """
+    order = sorted(
+        features.names, key=lambda e: (-len(features.texts[e]), -len(features.names[e]), e)
+    )
+    for centre, members in clusters(order, nearest, minimum_cosine):
+        numbers = _numbers(features.names[centre])
+        for member, cosine in members:
+            if _numbers(features.names[member]) != numbers:
+                continue
+            justification = SEMAPV.SemanticSimilarityThresholdMatching.value
+            yield MergeProposal(centre, member, justification, min(1.0, round(cosine, 4)))
+
+
+def _numbers(name: str) -> list[str]:
+    return sorted(word for word in name.split() if any(map(str.isdigit, word)))
