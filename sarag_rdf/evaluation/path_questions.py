@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from pyoxigraph import NamedNode
+
 from sarag_rdf.errors import InputError, TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.evaluation.corpus import read_json
 from sarag_rdf.fence import fence_for
@@ -30,16 +32,19 @@ from sarag_rdf.resources import render_prompt
 from sarag_rdf.retrieve.path_schema import Hop, HopSequence, path_parts
 from sarag_rdf.retrieve.paths import Paths
 from sarag_rdf.types import RelationPath
+from sarag_rdf.vocab import SARAG
 
 TRIES: Final = 50
 """Walks that are drawn for each question that is wanted, at most."""
+CACHED: Final = 5000
+"""Entities whose statements stay in memory."""
 REASONS: Final = {
     "ends": "the walk ends before its length",
     "ambiguous": "several entities have the name of its start",
     "many": "more answers than --answers",
     "near": "an answer is joined to the start by a statement",
     "named": "the question names an entity that it should not",
-    "repeated": "the same question was written before",
+    "repeated": "the same path was drawn before",
     "unsupported": "no document supports one of its statements",
 }
 """Why a walk gives no question."""
@@ -133,6 +138,8 @@ class QuestionWriter:
         self._articles, self._llm = articles, llm
         self._reader = paths.view.reader
         self._schema = paths.index.schema
+        self._tried: set[tuple[str, HopSequence]] = set()
+        self._known: dict[str, dict[Hop, set[str]]] = {}
 
     def write(self, count: int, seed: int, progress: Progress) -> WritingReport:
         """So many questions, or as many as the tries give.
@@ -188,6 +195,10 @@ class QuestionWriter:
             report.rejected["ends"] += 1
             return None
         hops, walk, nodes = found
+        if (start, hops) in self._tried:
+            report.rejected["repeated"] += 1
+            return None
+        self._tried.add((start, hops))
         name = entity_labels(self._reader, [start])[start][0]
         if (
             len(
@@ -227,10 +238,12 @@ class QuestionWriter:
         hops: list[Hop] = []
         walk: list[Statement] = []
         for _ in range(self._hops):
-            ways = self._ways(node, nodes)
-            if not ways:
+            ways = self._ways(node)
+            ways = {hop: ends - set(nodes) for hop, ends in ways.items()}
+            possible = sorted(hop for hop, ends in ways.items() if ends)
+            if not possible:
                 return None
-            hop = rng.choice(sorted(ways))
+            hop = rng.choice(possible)
             other = rng.choice(sorted(ways[hop]))
             walk.append(
                 Statement(other, hop.predicate, node)
@@ -242,18 +255,23 @@ class QuestionWriter:
             node = other
         return tuple(hops), tuple(walk), nodes
 
-    def _ways(self, node: str, before: Sequence[str]) -> dict[Hop, set[str]]:
-        """Hop -> the named entities that it leads to."""
+    def _ways(self, node: str) -> dict[Hop, set[str]]:
+        """Hop -> the named entities that it leads to from an entity."""
+        if node in self._known:
+            return self._known[node]
         known = set(self._schema.hops)
         ways: defaultdict[Hop, set[str]] = defaultdict(set)
         for part in path_parts(self._reader):
             rows = term_reader(self._reader, part).rows_for("statements-about", [node])
             for _, side, property_, other in rows:
                 hop = Hop(property_.value, side.value == "-")
-                if hop in known and other.value not in before:
+                if hop in known and isinstance(other, NamedNode):
                     ways[hop].add(other.value)
         named = entity_labels(self._reader, set().union(*ways.values())) if ways else {}
-        return {hop: ends & named.keys() for hop, ends in ways.items() if ends & named.keys()}
+        if len(self._known) == CACHED:
+            self._known.clear()
+        self._known[node] = {hop: ends & named.keys() for hop, ends in ways.items()}
+        return self._known[node]
 
     # Questions
 
@@ -261,13 +279,14 @@ class QuestionWriter:
         schema, model = self._schema, self._paths.model
         asked = schema.kinds.get(hops[-1].end, "")
         word = "Who" if asked and model.question_words.get("who") == asked else "What"
-        return f"{word} are {model.text_from(schema, hops, name)}?"
+        verb = "are" if model.is_plural(schema, hops[-1]) else "is"
+        return f"{word} {verb} {model.text_from(schema, hops, name)}?"
 
     def _problem(self, path: RelationPath, start: str) -> str:
         if path.is_cut or len(path.answers) > self._answers:
             return "many"
         if len(path.hops) > 1:
-            near = {end for ends in self._ways(start, [start]).values() for end in ends}
+            near = {end for ends in self._ways(start).values() for end in ends}
             if any(answer.iri in near for answer in path.answers):
                 return "near"
         return "" if path.answers else "ends"
@@ -324,7 +343,10 @@ class QuestionWriter:
         found = set()
         for part in path_parts(self._reader):
             only = GraphReader(self._reader.store, self._reader.minter, (part,))
-            if part.name == DOCUMENTS:
+            if part.name == DOCUMENTS and statement.property == SARAG.relatedTo.value:
+                rows = only.rows_for("statements", [statement.subject])
+                found |= {row[7].value for row in rows if row[2].value == statement.object}
+            elif part.name == DOCUMENTS:
                 rows = self._reader.select_provenance_for("typed-statements", [statement.subject])
                 found |= {
                     row[7].value

@@ -141,6 +141,16 @@ class PathModel:
         phrases = self.phrases(schema, hop)
         return next((phrase for phrase in phrases if not self._asks(phrase)), phrases[0])
 
+    def is_plural(self, schema: PathSchema, hop: Hop) -> bool:
+        """Whether the noun phrase of a hop names several things: ``directors of``."""
+        words = self.noun_phrase(schema, hop).split()
+        role = words[:-1] if words[-1] in self.prepositions and len(words) > 1 else words
+        kinds = _plural(schema.kinds.get(hop.end, THING)).split()
+        is_several = (
+            word.endswith("s") and not word.endswith("ss") for word in (role[0], role[-1])
+        )
+        return role[: len(kinds)] == kinds or any(is_several)
+
     def _asks(self, phrase: str) -> bool:
         first = phrase.split(maxsplit=1)[0].lower()
         return first in self.question_words or first in self.asking_words
