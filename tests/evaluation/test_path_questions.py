@@ -155,6 +155,7 @@ def test_other_evaluations_read_them(
     assert all(f"[{question.topic}]" in question.text for question in marked)
     assert all(question.answers for question in marked)
 
+    assert sarag("index", "films.jsonl", "--kg", "articles").code == 0
     files = ["--corpus", "films.jsonl", "--questions", "questions.json"]
     arguments = ["--methods", "bm25", "--kg", "articles", "--json", "out.json"]
     assert sarag("evaluate", "retrieval", *files, *arguments).code == 0
