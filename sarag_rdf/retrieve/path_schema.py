@@ -10,8 +10,10 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
+
+import pyoxigraph as ox
 
 from sarag_rdf.graph.ontologies import ontology_triples, stored_ontologies
 from sarag_rdf.graph.parts import LINKS
@@ -20,6 +22,9 @@ from sarag_rdf.graph.schema_use import local_words, schema_use, term_reader, use
 from sarag_rdf.graph.texts import by_language
 from sarag_rdf.ontology.read import common_schema, schema_of
 from sarag_rdf.ontology.schema import Schema
+from sarag_rdf.resources import ontology_path
+from sarag_rdf.terms import iri as iri_of
+from sarag_rdf.terms import text_of
 from sarag_rdf.types import PropertyUse
 from sarag_rdf.vocab import SARAG
 
@@ -177,11 +182,12 @@ def read_schema(reader: GraphReader) -> PathSchema:
             fan_out[Hop(iri, True)] = statements / max(1, sum(use.objects for use in several))
     kinds, classes = _kinds(uses, ontology)
     names = term_names(reader, parts, ontology, {hop.predicate for hop in fan_out} | classes)
+    annotated = {**_packaged_phrases(), **_annotated(reader)}
     return PathSchema(
         {hop.predicate: names[hop.predicate] for hop in fan_out},
         {end: names[class_].lower() for end, class_ in kinds.items() if end in joins},
         fan_out,
-        {hop: texts for hop, texts in _annotated(reader).items() if hop in fan_out},
+        {hop: texts for hop, texts in annotated.items() if hop in fan_out},
         {hop: texts for hop, texts in _stated(ontology).items() if texts and hop in fan_out},
         {end: frozenset(others) for end, others in joins.items()},
     )
@@ -250,6 +256,16 @@ def _annotated(reader: GraphReader) -> dict[Hop, tuple[str, ...]]:
     return {
         hop: tuple(" ".join(p.value.split()) for p in sorted(phrases, key=by_language))
         for hop, phrases in found.items()
+    }
+
+
+@cache
+def _packaged_phrases() -> dict[Hop, tuple[str, ...]]:
+    """The phrases of SKOS, for graphs that bring none."""
+    path = ontology_path("skos-phrases.ttl")
+    return {
+        Hop(iri_of(quad.subject), quad.predicate == SARAG.inversePhrase): (text_of(quad.object),)
+        for quad in ox.parse(path=str(path), format=ox.RdfFormat.TURTLE)
     }
 
 
