@@ -13,6 +13,7 @@ from sarag_rdf.cli import (
     evaluate_preferences,
     evaluate_qa,
     evaluate_resolution,
+    evaluate_questions,
     evaluate_retrieval,
 )
 
@@ -38,6 +39,7 @@ for _part in (
     evaluate_extraction,
     evaluate_preferences,
     evaluate_resolution,
+    evaluate_questions,
 ):
     command.add_command(_part.command)
 command.add_command(evaluate_paths.command)

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.cli.options import embedder_option, json_option, kg_option, open_graph
-from sarag_rdf.cli.output import counted, echo_json, open_output
+from sarag_rdf.cli.options import (
+    embedder_option,
+    endpoint_options,
+    json_option,
+    kg_option,
+    open_graph,
+)
+from sarag_rdf.cli.output import counted, echo_json, open_output, progress_bars
 from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,15 +30,23 @@ if TYPE_CHECKING:
 @click.option(
     "--rule",
     metavar="NAME",
-    help="Find pairs by a rule: same-words, initials, near or shared-alias.",
+    help="Find pairs by a rule: same-words, initials, near, cluster or shared-alias.",
 )
 @click.option(
-    "--least", default=0.9, type=click.FloatRange(0, 1), help="Minimum cosine, for the rule near."
+    "--least",
+    default=0.9,
+    type=click.FloatRange(0, 1),
+    help="Minimum cosine, for the rules near and cluster.",
 )
 @click.option("--unreviewed", is_flag=True, help="With --rule: merge all pairs, without review.")
 @click.option("--dry-run", is_flag=True, help="With --rule: list the pairs without merging.")
 @click.option(
     "--review", type=click.Path(path_type=Path), help="With --rule: write the pairs to this table."
+)
+@click.option(
+    "--curate",
+    is_flag=True,
+    help="With --rule: a language model remarks in the table which pairs it finds the same.",
 )
 @click.option(
     "--accept", type=click.Path(path_type=Path), help="Merge the accepted rows of this table."
@@ -43,6 +57,7 @@ if TYPE_CHECKING:
     "--undo", metavar="WHAT", help="Undo by a name, a rule, or an IRI of a decision or run."
 )
 @click.option("--undo-all", is_flag=True, help="Undo all merges and splits.")
+@endpoint_options
 @json_option
 def command(entities: tuple[str, ...], **options: Any) -> int:
     """Declare two entities the same: OTHER becomes KEPT. Each is an IRI or a name.
@@ -66,7 +81,7 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
     if len(actions) != 1 or len(entities) not in (0, 2):
         raise UsageError("give KEPT and OTHER, or one of --rule, --accept, --list, --undo")
     action = actions[0]
-    for option in ("dry_run", "review", "unreviewed"):
+    for option in ("dry_run", "review", "unreviewed", "curate"):
         if options[option] and action != "rule":
             raise UsageError(f"--{option.replace('_', '-')} requires --rule")
     if action == "rule" and not any(
@@ -101,6 +116,9 @@ def undo(kg: KnowledgeGraph, options: dict[str, Any], about: Any = "identity") -
 
 def _propose(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     rows = kg.identity.proposals(options["rule"], least=options["least"])
+    if options["curate"]:
+        with progress_bars() as progress:
+            rows = kg.identity.curated(rows, progress)
     if options["review"] is not None:
         with open_output(options["review"]) as stream:
             stream.write(kg.identity.review(rows).encode())
@@ -112,12 +130,13 @@ def _propose(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
             click.echo(f"{len(decisions)} merged by {options['rule']}")
         return
     if options["as_json"]:
-        names = ("subject", "subject_label", "object", "object_label", "confidence")
+        names = ("subject", "subject_label", "object", "object_label", "confidence", "comment")
         echo_json([{name: getattr(row, name) for name in names} for row in rows])
         return
     if options["dry_run"]:
         for row in rows:
-            click.echo(f"{row.subject_label}  ->  {row.object_label}  ({row.confidence:g})")
+            remark = f"  {row.comment}" if row.comment else ""
+            click.echo(f"{row.subject_label}  ->  {row.object_label}  ({row.confidence:g}){remark}")
     click.echo(f"{len(rows)} would be merged by {options['rule']}")
 
 

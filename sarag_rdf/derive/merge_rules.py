@@ -13,6 +13,7 @@ from itertools import combinations
 
 from pyoxigraph import Quad
 
+from sarag_rdf.derive.clusters import Nearest, clusters
 from sarag_rdf.derive.decisions import Decisions, read_decisions
 from sarag_rdf.derive.incremental import traversed_graph
 from sarag_rdf.graph.reader import GraphReader
@@ -20,16 +21,13 @@ from sarag_rdf.iris import normalize_name
 from sarag_rdf.terms import iri, text_of
 from sarag_rdf.vocab import RDF, SARAG, SEMAPV, SKOS
 
-RULES = ("same-words", "initials", "near", "shared-alias")
+RULES = ("same-words", "initials", "near", "cluster", "shared-alias")
 NEAR = 0.9
-"""Minimum cosine of the names of two entities for the rule ``near``."""
+"""Minimum cosine of the names of two entities for the rules ``near`` and ``cluster``."""
 SHARED, CHAINED = 0.7, 0.4
 """Confidence in a shared alias, and in a chain of them."""
 _MAX_GROUP = 50
 """Groups with more entities than this are skipped: their names are too common."""
-
-Nearest = Callable[[str, float], list[tuple[str, float]]]
-"""(entity, minimum cosine) -> entities with similar names and their cosines; none if unknown."""
 
 
 @dataclass(slots=True)
@@ -119,6 +117,7 @@ def propose(
         "initials": lambda: _propose_initials(features),
         "near": lambda: _propose_near(features, nearest, minimum_cosine),
         "shared-alias": lambda: _propose_shared_alias(features, targets, merged),
+        "cluster": lambda: _propose_cluster(features, nearest, minimum_cosine),
     }
     accepted = []
     for proposal in sorted(pairs[rule](), key=lambda p: (-p.confidence, p.target, p.duplicate)):
@@ -238,3 +237,26 @@ def _propose_shared_alias(
             overlap = features.every_name[target] & features.every_name[duplicate]
             confidence = SHARED if overlap else CHAINED
             yield MergeProposal(target, duplicate, SEMAPV.LexicalMatching.value, confidence)
+
+
+def _propose_cluster(
+    features: EntityFeatures, nearest: Nearest, minimum_cosine: float
+) -> Iterator[MergeProposal]:
+    """The members of each cluster with its centre, the one that most texts describe.
+
+    Names with other numbers ("1921", "1922") are left out, however near they are.
+    """
+    order = sorted(
+        features.names, key=lambda e: (-len(features.texts[e]), -len(features.names[e]), e)
+    )
+    for centre, members in clusters(order, nearest, minimum_cosine):
+        numbers = _numbers(features.names[centre])
+        for member, cosine in members:
+            if _numbers(features.names[member]) != numbers:
+                continue
+            justification = SEMAPV.SemanticSimilarityThresholdMatching.value
+            yield MergeProposal(centre, member, justification, min(1.0, round(cosine, 4)))
+
+
+def _numbers(name: str) -> list[str]:
+    return sorted(word for word in name.split() if any(map(str.isdigit, word)))

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, Unpack
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.export.activation import activation_trig
+from sarag_rdf.export.articles import ArticleReport
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
@@ -540,6 +541,21 @@ class KnowledgeGraph:
         export.export_wikibase(
             self.session, format_, output, over=over, typed=typed, table=table, **settings
         )
+
+    def export_articles(
+        self,
+        output: IO[bytes],
+        *,
+        over: Sequence[str] = (DOCUMENTS,),
+        rewrite: bool = False,
+        progress: Progress = silent,
+    ) -> ArticleReport:
+        """Write an article about each entity of the parts in `over`, as JSON Lines to be indexed.
+
+        With `rewrite`, the language model writes them. The report counts statements in articles.
+        """
+        llm = self.llm() if rewrite else None
+        return export.export_articles(self.session, output, over, llm, progress)
 
     def activation(self, found: Retrieved | Answer) -> bytes:
         """How activation found documents, or an answer, as TriG: a named graph of its own.

@@ -205,17 +205,10 @@ class Paths:
             own = frozenset(ends[seed.node] & self.index.schema.joins.keys())
             masked = text
             if span is not None:
-                noun = self.index.start(self._kind(own))
+                noun = self.index.start(self.index.schema.kind(own) or THING)
                 masked = f"{text[: span[0]]}{noun}{text[span[1] :]}"
             topics.append(Topic(seed, labels.get(seed.node, (seed.node,))[0], own, masked))
         return topics
-
-    def _kind(self, ends: frozenset[str]) -> str:
-        """What an entity at these ends is, in a word: that of most ends, subjects first."""
-        kinds = self.index.schema.kinds
-        subject = [kinds[end] for end in sorted(ends) if end[0] == "+" and end in kinds]
-        either = subject or [kinds[end] for end in sorted(ends) if end in kinds]
-        return max(either, key=either.count) if either else THING
 
     # Paths
 
