@@ -84,6 +84,8 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
     for option in ("dry_run", "review", "unreviewed", "curate"):
         if options[option] and action != "rule":
             raise UsageError(f"--{option.replace('_', '-')} requires --rule")
+    if options["unreviewed"] and options["rule"] == "cluster":
+        raise UsageError("clusters are merged only after review: use --review FILE")
     if action == "rule" and not any(
         options[option] for option in ("dry_run", "review", "unreviewed")
     ):

@@ -147,8 +147,8 @@ class Identity:
 
         `rule` is ``same-words``, ``initials``, ``near``, ``cluster`` or ``shared-alias``; `least` is
         the cosine for ``near`` and ``cluster``, in [-1, 1]. A rule compares entities by their own
-        names, not by those of
-        entities that were merged into them. Raises `UsageError` for an unknown rule.
+        names, not by those of entities that were merged into them. Raises `UsageError` for an
+        unknown rule.
         """
         if rule not in RULES:
             raise UsageError(f"unknown rule '{rule}': choose one of {', '.join(RULES)}")
