@@ -117,11 +117,19 @@ def completion(content: str | None, *, finish: str = "stop", refusal: str | None
 
 
 def streamed(
-    content: str, *, pieces: int | None = None, error: str = "", hang: bool = False
+    content: str,
+    *,
+    pieces: int | None = None,
+    error: str = "",
+    hang: bool = False,
+    held: int | None = None,
+    pause: float = 0.0,
 ) -> Play:
     """A completion of 10 tokens in and 5 out as a stream of words.
 
     With `pieces`, it ends after so many words: with an `error`, silently, or not at all (`hang`).
+    After `held` words it goes on when the server `releases` it. It waits
+    for `pause` seconds before each word.
     """
     words = re.findall(r"\S+\s*", content)
 
@@ -138,7 +146,10 @@ def streamed(
             handler.wfile.flush()
 
         try:
-            for word in words[:pieces]:
+            for number, word in enumerate(words[:pieces]):
+                if number == held:
+                    owner.releases.wait(20)
+                time.sleep(pause)
                 write([{"index": 0, "delta": {"content": word}, "finish_reason": None}])
             if hang:
                 owner.releases.wait(20)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import httpx
 import openai
@@ -246,7 +246,7 @@ class OpenAILLM:
         except ReplySizeError as error:
             raise ModelReplySizeError(str(error)) from error
         except httpx.HTTPError as error:
-            raise openai.APIConnectionError(request=error.request) from error
+            raise openai.APIConnectionError(request=cast("Any", error.request)) from error
 
     def _checked(self, completion: object) -> ChatCompletion:
         choices = getattr(completion, "choices", None)

@@ -29,6 +29,7 @@ from sarag_rdf.serve.jobs import (
     ErrorReply,
     JobReply,
     LimitedJob,
+    Progress,
     QuestionJob,
     RequestError,
 )
@@ -36,6 +37,7 @@ from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import Fingerprint, StoreSnapshot, fingerprint
 from sarag_rdf.serve.spool import Spool
 from sarag_rdf.serve.worker import catch_errors, run_jobs
+from sarag_rdf.types import AnswerEvent
 
 OpenGraph = Callable[..., KnowledgeGraph]
 """Opens the graph; ``over`` and ``facts`` replace the server's."""
@@ -60,8 +62,15 @@ class QuestionExecutor:
     A client that may read some graphs only searches the parts of which it may read everything.
     """
 
-    def __init__(self, folder: Path, settings: ServeSettings, open_graph: OpenGraph) -> None:
-        self._folder = folder
+    def __init__(
+        self,
+        folder: Path,
+        settings: ServeSettings,
+        open_graph: OpenGraph,
+        report: Callable[[Progress], None] = lambda _: None,
+    ) -> None:
+        """`report` is called with the progress of streamed answers; what it raises ends them."""
+        self._folder, self._report = folder, report
         self._store = settings.store
         self._open_graph = open_graph
         self._over = settings.over
@@ -102,7 +111,16 @@ class QuestionExecutor:
             found = kg.search(job.question, **job.options)
             result = retrieved_to_dict(found)
             return result | ({"trace": activation_frames(found)} if job.trace else {})
-        return answer_to_dict(kg.ask(job.question, **job.options))
+        on_event = self._tell if job.stream else None
+        return answer_to_dict(kg.ask(job.question, on_event=on_event, **job.options))
+
+    def _tell(self, event: AnswerEvent) -> None:
+        data: dict[str, Any] = {"name": event.name} if event.name else {}
+        if event.kind == "text":
+            data["text"] = event.text
+        if event.stage is not None:
+            data = {"kind": event.stage.kind, "name": event.name, "detail": event.stage.detail}
+        self._report(Progress(event.kind, data))
 
     def _current_graph(self, over: tuple[str, ...] | None) -> KnowledgeGraph:
         """The graph, or its parts in `over`, of which the last used stay open."""
@@ -125,7 +143,14 @@ def answer_questions(
     pipe: Connection, folder: str, settings: ServeSettings, open_graph: OpenGraph
 ) -> None:
     """Answer `QuestionJob`s until the pipe is closed; models are loaded by the first one."""
-    run_jobs(pipe, folder, QuestionExecutor(Path(folder), settings, open_graph).answer)
+
+    def report(progress: Progress) -> None:
+        pipe.send(progress)
+        if pipe.poll():  # nothing else is sent before the reply
+            pipe.recv()
+            raise RequestError(499, "the client disconnected")
+
+    run_jobs(pipe, folder, QuestionExecutor(Path(folder), settings, open_graph, report).answer)
 
 
 def error_reply(error: SaragError) -> JobReply:

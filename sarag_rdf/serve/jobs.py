@@ -142,13 +142,15 @@ class ResourceJob:
 class QuestionJob:
     """A question for the method `search` or `ask` of a graph, with keyword arguments.
 
-    With `trace`, the result of a search has the frames of its activation.
+    With `trace`, the result of a search has the frames of its activation; with `stream`, what
+    happens while an answer is made is reported as `Progress`.
     """
 
     method: Literal["search", "ask"]
     question: str
     options: dict[str, Any]
     trace: bool = False
+    stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,19 @@ class JobReply:
     path: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What happens before the reply to a job, as an event with JSON data."""
+
+    event: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Tells a worker that nobody waits for its reply any more; it looks at each `Progress`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,6 +352,12 @@ def question_parameters(method: Literal["search", "ask"]) -> dict[str, Json]:
             "description": "Maximum size of the context in tokens, unless context sets it.",
         },
     }
+    schemas["stream"] = {
+        "type": "boolean",
+        "default": False,
+        "description": "Answer as server-sent events: call, step, text, withdrawn, and at the end "
+        "result (the JSON without a stream) or error.",
+    }
     schemas["limit"] |= {"maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
     return {name: schemas[name] for name in parameter_names(method)}
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from http.server import BaseHTTPRequestHandler
+from itertools import pairwise
 
 import pytest
 
-from sarag_rdf.errors import EndpointDownError
+from sarag_rdf.errors import EndpointDownError, EndpointTimeoutError
 from sarag_rdf.json_schema import object_of, string
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.openai_llm import OpenAILLM
@@ -33,7 +34,7 @@ def test_the_text_grows_and_the_reply_is_that_without_a_stream() -> None:
         assert seen[0] == ""
         assert seen[-1] == REPLY
         assert len(seen) > 5
-        assert all(two.startswith(one) for one, two in zip(seen, seen[1:], strict=False))
+        assert all(two.startswith(one) for one, two in pairwise(seen))
         assert server.bodies[0]["stream_options"] == {"include_usage": True}
         assert isinstance(llm, StreamingLLM)
 
@@ -53,12 +54,12 @@ def test_an_endpoint_that_does_not_stream_answers_all_the_same() -> None:
 def test_a_reply_that_is_cut_or_ends_with_an_error_is_an_error() -> None:
     with (
         playing(streamed(REPLY, pieces=3)) as server,
-        pytest.raises(EndpointDownError, match="broke its reply off .it ended before"),
+        pytest.raises(EndpointDownError, match=r"broke its reply off .it ended before"),
     ):
         ask(server)
     with (
         playing(streamed(REPLY, pieces=3, error="out of memory")) as server,
-        pytest.raises(EndpointDownError, match="broke its reply off .out of memory"),
+        pytest.raises(EndpointDownError, match=r"broke its reply off .out of memory"),
     ):
         ask(server)
 
@@ -79,7 +80,7 @@ def test_a_stream_that_stops_is_timed_out() -> None:
 
     with (
         playing(hang) as server,
-        pytest.raises(Exception, match="did not answer in time"),
+        pytest.raises(EndpointTimeoutError, match="did not answer in time"),
     ):
         OpenAILLM(base_url=server.base_url, model="m", max_retries=0, timeout=0.3).stream(
             "Which?", SCHEMA, name="answer", max_tokens=50, seen=lambda _: None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
@@ -10,17 +12,36 @@ from urllib.parse import quote
 import pytest
 
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
-from tests.fault_server import playing
+from tests.fault_server import FaultServer, playing, streamed
 from tests.picture.chromium import DARK, Page, open_browser
-from tests.sample_graph import make_graph
+from tests.sample_graph import embeddings, make_graph
 from tests.serve.running import Running, serving
-from tests.serve.test_questions import endpoint
 
 pytestmark = pytest.mark.browser
 ADA = "https://example.org/kg/entity/ada"
+REPLY = {
+    "reasoning": "D1.",
+    "sufficient": True,
+    "final_answer": "Ada of Orbis",
+    "citations": ["D1"],
+}
 CALM = {"name": "prefers-reduced-motion", "value": "reduce"}
 SIZES = "Object.fromEntries(window.explorer.graph.mapNodes((n, a) => [n, a.size]))"
 AXE = Path(__file__).parents[2] / "tools/explorer/node_modules/axe-core/axe.min.js"
+
+
+def endpoint(handler: BaseHTTPRequestHandler) -> None:
+    """Embeds, and writes an answer word by word, as far as the question says."""
+    owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
+    if "input" in owner.bodies[-1]:
+        embeddings(handler)
+        return
+    prompt = owner.bodies[-1]["messages"][-1]["content"]
+    options = {"held": 7} if "Who waits" in prompt else {}
+    if "What breaks" in prompt:
+        streamed(json.dumps(REPLY), pieces=7, error="out of memory")(handler)
+    else:
+        streamed(json.dumps(REPLY), **options)(handler)
 
 
 @pytest.fixture(scope="module")
@@ -159,10 +180,41 @@ def test_an_error_of_the_server_is_told_in_words(page: Page, server: Running) ->
 def test_an_answer_cites_passages_that_open(page: Page, server: Running) -> None:
     search(page, server, "Who founded Orbis?")
     press(page, "#answer")
-    page.until("Boolean(document.querySelector('#answer-text .answer'))")
-    assert text(page, "#answer-text .answer") == "Ada"
+    page.until("Boolean(document.querySelector('#answer-text a.chip'))")
+    assert text(page, "#answer-text .answer") == "Ada of Orbis"
+    assert text(page, "#status") == "Answer: Ada of Orbis"
+    press(page, "#answer-text summary")
+    steps = text(page, "#answer-text .steps")
+    assert "Searched: Who founded Orbis?" in steps
+    assert "The model wrote: answer" in steps
     address = page.run("document.querySelector('#answer-text a.chip').href")
     assert address.startswith(f"{server.url}/resource?iri=https%3A%2F%2Fexample.org%2Fkg%2Fdoc%2F")
+
+
+def test_an_answer_appears_as_it_is_written_and_can_be_stopped(page: Page, server: Running) -> None:
+    search(page, server, "Who waits at Orbis?")
+    press(page, "#answer")
+    page.until("document.querySelector('#answer-text .answer')?.textContent === 'Ada of'")
+    assert text(page, "#answer-text .steps .running") == "The model writes: answer"
+    press(page, "#stop")
+    page.until("document.getElementById('answer-text').textContent.includes('Stopped.')")
+    assert page.run("document.getElementById('error').hidden")
+    assert page.run("document.querySelectorAll('#answer-text .running').length") == 0
+
+
+def test_a_broken_answer_and_a_server_without_a_model_say_so(
+    page: Page, server: Running, tmp_path: Path
+) -> None:
+    search(page, server, "What breaks at Orbis?")
+    press(page, "#answer")
+    page.until("!document.getElementById('error').hidden")
+    assert "broke its reply off (out of memory)" in text(page, "#error")
+    with serving(make_graph(tmp_path / "kg")) as bare:
+        page.visit(bare.url + "/")
+        page.run("document.getElementById('q').value = 'Who founded Orbis?'")
+        press(page, "#answer")
+        assert text(page, "#no-model").startswith("This server has no language model")
+        page.requests[:] = [url for url in page.requests if not url.startswith(bare.url)]
 
 
 @pytest.mark.parametrize("width", [390, 1440])

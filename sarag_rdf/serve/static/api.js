@@ -22,8 +22,10 @@ function messageOf(text, status) {
   try {
     message = JSON.parse(message).error.message;
   } catch { /* it is a line of text */ }
-  return message ? message.replace(/^[a-z](?=[a-z])/, (first) => first.toUpperCase()) : `The server answers with status ${status}.`;
+  return message ? sentence(message) : `The server answers with status ${status}.`;
 }
+
+const sentence = (message) => message.replace(/^[a-z](?=[a-z])/, (first) => first.toUpperCase());
 
 const json = async (path, options) => (await request(path, options)).json();
 const query = (values) => new URLSearchParams(
@@ -31,7 +33,34 @@ const query = (values) => new URLSearchParams(
 
 export const search = (values, signal) =>
   json(`search?${query({ ...values, trace: true })}`, { signal });
-export const ask = (values, signal) => json(`ask?${query(values)}`, { signal });
+
+// An answer as events: `on` has a function for each, which gets its data; returns the result.
+export async function ask(values, signal, on) {
+  const response = await request(`ask?${query({ ...values, stream: true })}`, { signal });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    let part;
+    try {
+      part = await reader.read();
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new ServerError("The connection broke before the answer was complete. Ask again.");
+    }
+    if (part.done) throw new ServerError("The server stopped before the answer was complete. Ask again.");
+    const events = (rest + part.value).split("\n\n");
+    rest = events.pop();
+    for (const event of events) {
+      const found = /^event: (\w+)\ndata: (.*)$/s.exec(event);
+      if (!found) continue; // a comment, which says that the server is at work
+      const values = JSON.parse(found[2]);
+      if (found[1] === "result") return values;
+      if (found[1] === "error") throw new ServerError(sentence(values.error.message));
+      on[found[1]]?.(values);
+    }
+  }
+}
+
 export const neighbours = (iri, limit) => json(`graph/neighbours?${query({ iri, limit })}`);
 export const complete = (prefix, kind, limit, signal) =>
   json(`graph/complete?${query({ prefix, kind, limit })}`, { signal }).then((found) => found.terms);

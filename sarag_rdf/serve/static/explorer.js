@@ -289,32 +289,73 @@ async function showEntity(iri) {
 
 async function answer(question) {
   if (!question) { byId("q").focus(); return; }
+  if (!api.data.answers) { noModel(); return; }
   if (state.question !== question) await search(question);
   if (!byId("error").hidden) return;
   const signal = busy("Answering …");
-  const panel = byId("answer-text");
+  byId("work").removeAttribute("aria-busy"); // the passages stay readable
   byId("answer-panel").hidden = false;
-  panel.replaceChildren(element("p", { class: "quiet" }, "The model is reading the passages …"));
+  const text = element("p", { class: "answer" });
+  const steps = element("ol", { class: "steps" });
+  const trace = element("details", { open: true }, element("summary", {}, "Steps"), steps);
+  const stop = element("button", { type: "button", id: "stop", onclick: () => state.running?.abort() }, "Stop");
+  byId("answer-text").replaceChildren(text, trace, stop);
+  const running = () => steps.querySelector(".running");
   try {
-    const given = await api.ask({ q: question }, signal);
-    showAnswer(given, panel);
-    done("");
-  } catch (error) { byId("answer-panel").hidden = true; fail(error); }
+    const given = await api.ask({ q: question }, signal, {
+      call: ({ name }) => steps.append(element("li", { class: "running" }, `The model writes: ${name.replaceAll("_", " ")}`)),
+      step: (stage) => {
+        const item = stageItem(stage);
+        if (stage.kind === "call" && running()) running().replaceWith(item);
+        else steps.append(item);
+      },
+      text: (part) => { text.textContent += part.text; },
+      withdrawn: () => { text.textContent = ""; },
+    });
+    steps.replaceChildren(...given.trace.map(stageItem));
+    trace.open = false;
+    stop.remove();
+    showAnswer(given, text, trace);
+    done(given.outcome === "insufficient" ? "The passages do not say." : `Answer: ${given.answer}`);
+  } catch (error) {
+    stop.remove();
+    running()?.remove();
+    if (text.textContent) text.classList.add("broken");
+    else if (!steps.children.length) byId("answer-panel").hidden = true;
+    if (error.name === "AbortError") {
+      if (text.isConnected) trace.after(element("p", { class: "quiet" }, "Stopped."));
+      if (state.running?.signal === signal) done("");
+    } else fail(error);
+  }
 }
 
-function showAnswer(given, panel) {
-  if (given.outcome === "evidence") {
-    panel.replaceChildren(element("p", {}, "No model is configured, so there is no written answer: the passages below are the evidence."),
-      element("p", { class: "quiet" }, "Start the server with --base-url and --model to get answers."));
-    return;
+function noModel() {
+  open("Answer");
+  byId("answer-panel").hidden = false;
+  byId("answer-text").replaceChildren(
+    element("p", { id: "no-model" }, "This server has no language model, so that it writes no answers: Search shows the passages."),
+    element("p", { class: "quiet" }, "To get answers, start it with --base-url and --model."));
+}
+
+// A step of the trace: what was searched, what the model was asked, what was decided.
+function stageItem({ kind, name, detail }) {
+  if (kind === "retrieval") {
+    return element("li", {}, `Searched: ${detail.question} `, element("small", { class: "quiet" },
+      `${counted(detail.titles.length, "passage")}${detail.titles.length ? `: ${[...new Set(detail.titles)].slice(0, 4).join(", ")}` : ""}`));
   }
-  const text = given.outcome === "insufficient" ? given.answer || "The passages do not say." : given.answer;
-  panel.replaceChildren(element("p", { class: "answer" }, text),
-    given.citations.length ? element("ul", { class: "chips" }, ...given.citations.map((c) => element("li", {},
-      element("a", { class: "chip", href: api.resource(c.document) }, `${c.title || "Passage"}, ${c.begin}–${c.end}`)))) : "",
-    element("details", {}, element("summary", {}, "How it was found"), element("ol", {}, ...given.trace.map((stage) =>
-      element("li", {}, `${stage.kind}: ${stage.name}`)))),
-    element("p", { class: "quiet" }, `${given.model} · ${counted(given.usage.tokens_in + given.usage.tokens_out, "token")}`));
+  const said = kind === "call" ? "The model wrote" : "Determined";
+  const values = Object.entries(detail).filter(([, value]) => typeof value !== "object" && value !== "");
+  return element("li", {}, `${said}: ${name.replaceAll("_", " ")}`, values.length ? element("dl", {},
+    ...values.flatMap(([key, value]) => [element("dt", {}, key.replaceAll("_", " ")), element("dd", {}, String(value))])) : null);
+}
+
+function showAnswer(given, text, trace) {
+  text.textContent = given.outcome === "insufficient" ? "The passages do not say." : given.answer;
+  if (given.citations.length) {
+    text.after(element("ul", { class: "chips", "aria-label": "Citations" }, ...given.citations.map((c) => element("li", {},
+      element("a", { class: "chip", href: api.resource(c.document) }, `${c.title || "Passage"}, ${c.begin}–${c.end}`)))));
+  }
+  trace.after(element("p", { class: "quiet" }, `${given.model} · ${counted(given.usage.tokens_in + given.usage.tokens_out, "token")}`));
 }
 
 // ------------------------------------------------------------------------------ Suggestions
