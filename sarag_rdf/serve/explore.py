@@ -134,7 +134,7 @@ def run_explore_job(
     readable: frozenset[str] | None = None,
 ) -> JobReply:
     """The reply to a job over the `readable` graphs, by default all; raises `RequestError`."""
-    view = _View(snapshot, job.over, settings, readable)
+    view = GraphPart(snapshot, job.over, settings, readable)
     if job.action == "neighbours":
         found = view.neighbours(job.iris[0], job.limit)
         rows = len(found["edges"])
@@ -145,13 +145,13 @@ def run_explore_job(
         found = {"nodes": view.nodes(job.iris)}
         rows = len(found["nodes"])
     else:
-        found = {"prefixes": _prefixes(snapshot, readable)}
+        found = {"prefixes": known_prefixes(snapshot, readable)}
         rows = len(found["prefixes"])
     data = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
     return JobReply(200, "application/json", data, rows=rows)
 
 
-def _prefixes(snapshot: StoreSnapshot, readable: frozenset[str] | None) -> dict[str, str]:
+def known_prefixes(snapshot: StoreSnapshot, readable: frozenset[str] | None) -> dict[str, str]:
     """Prefix -> namespace; those of ontologies only for clients that may read all graphs."""
     meta = snapshot.meta()
     if meta is None:
@@ -163,7 +163,7 @@ def _prefixes(snapshot: StoreSnapshot, readable: frozenset[str] | None) -> dict[
     return found
 
 
-class _View:
+class GraphPart:
     """The graphs that a client asks, and may read."""
 
     def __init__(
@@ -236,7 +236,7 @@ class _View:
         wanted = prefix.casefold()
         matching = [
             (iri, uses)
-            for iri, uses in self._used(name)
+            for iri, uses in self.used(name)
             if local_name(iri).casefold().startswith(wanted)
         ]
         return [
@@ -251,7 +251,8 @@ class _View:
         ordered = sorted(named.items(), key=lambda item: (len(item[1]), item[1], item[0]))
         return [{"iri": iri, "name": name} for iri, name in ordered[:limit]]
 
-    def _used(self, name: str) -> list[tuple[str, int]]:
+    def used(self, name: str) -> list[tuple[str, int]]:
+        """Terms with the number of their uses, the most used first; `name` is that of a query."""
         self._snapshot.store()
         current: Fingerprint | None = self._snapshot.fingerprint
         key = (current, name, self._over, self._readable)
