@@ -6,9 +6,14 @@ Every answer has at most `MAX_NODES` nodes and says how many it left out.
 from __future__ import annotations
 
 import json
+import mmap
+import os
 import re
+import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
 from typing import Any, Final, get_args
 
 import pyoxigraph as ox
@@ -16,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under
+from sarag_rdf.iris import sha256_hex
 from sarag_rdf.ports import Term
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.resources import query_file
@@ -46,6 +52,9 @@ _MAX_BODY = 1 << 20
 _NAME_LENGTH = 120
 _LOCAL = re.compile(r"[^/#]+(?=[/#]?$)")
 _CACHED = 16
+_MOST_NAMES = 2000
+"""Names that are compared for a completion."""
+_MOST_LABELS = 1 << 24
 _Json = dict[str, Any]
 _terms_cache: dict[tuple[Any, ...], list[tuple[str, int]]] = {}
 """Classes and properties in use, for a state of the store."""
@@ -244,12 +253,28 @@ class GraphPart:
         ]
 
     def _named(self, prefix: str, limit: int) -> list[_Json]:
+        """The shortest of the first `_MOST_NAMES` names, in their order, that begin so."""
         if not prefix.strip():
             return []
-        rows = self._rows("nodes-named", [ox.Literal(prefix.lower())], 20 * limit)
-        named = {node.value: name.value for _, node, name in reversed(rows)}
+        named: dict[str, str] = {}
+        for name, iri in islice(self._names().starting_with(prefix), _MOST_NAMES):
+            named.setdefault(iri, name)
         ordered = sorted(named.items(), key=lambda item: (len(item[1]), item[1], item[0]))
         return [{"iri": iri, "name": name} for iri, name in ordered[:limit]]
+
+    def _names(self) -> NameIndex:
+        self._snapshot.store()
+        state = sorted(self._snapshot.fingerprint or ()), self._over, sorted(self._readable or "*")
+        key = sha256_hex(repr(state))
+        if key not in _name_indexes:
+            if len(_name_indexes) >= _CACHED:
+                _name_indexes.clear()
+            path = Path(tempfile.gettempdir()) / f"names-{key[:32]}"
+            if not path.exists():
+                rows = self._rows("nodes-named", None, _MOST_LABELS)
+                NameIndex.write(path, ((name.value, node.value) for node, name in rows))
+            _name_indexes[key] = NameIndex(path)
+        return _name_indexes[key]
 
     def used(self, name: str) -> list[tuple[str, int]]:
         """Terms with the number of their uses, the most used first; `name` is that of a query."""
@@ -273,6 +298,49 @@ class GraphPart:
         return list(map(tuple, result))
 
 
+class NameIndex:
+    """Names in alphabetical order in a file, which all workers of a server map into memory.
+
+    A line has the name in lower case, the name, and the IRI.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._lines = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    @staticmethod
+    def write(path: Path, names: Iterable[tuple[str, str]]) -> None:
+        """Write the index; a reader sees all of it or nothing."""
+        lines = set()
+        for name, iri in names:
+            words = " ".join(name.split())
+            lines.add(f"{words.casefold()}\t{words}\t{iri}\n".encode())
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(b"\n")  # an empty file cannot be mapped
+            file.writelines(sorted(lines))
+        Path(temporary).replace(path)
+
+    def starting_with(self, prefix: str) -> Iterator[tuple[str, str]]:
+        """(name, IRI) of names that begin so, in alphabetical order."""
+        wanted = " ".join(prefix.casefold().split()).encode()
+        low, high = 0, len(self._lines)
+        while low < high:  # a line begins before `high`, and none that is sought before `low`
+            middle = self._lines.rfind(b"\n", low, (low + high) // 2) + 1 or low
+            end = self._lines.find(b"\n", middle) + 1
+            if self._lines[middle:end] < wanted:
+                low = end
+            else:
+                high = middle
+        while self._lines[low : low + len(wanted)] == wanted and low < len(self._lines):
+            end = self._lines.find(b"\n", low) + 1
+            _, name, iri = self._lines[low : end - 1].decode().split("\t")
+            yield name, iri
+            low = end
+
+
+_name_indexes: dict[str, NameIndex] = {}
+"""For a state of the store, and what a client may read."""
 RDF_TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _CLASSES = {OWL.Class.value, RDFS.Class.value}
 

@@ -276,15 +276,16 @@ def test_no_tool_reaches_a_denied_graph(
     """Each tool and resource is tried, and works all the same with what may be read."""
     with sarag_rdf.open(shared, embedder=HashEmbedder(), endpoint=None) as kg:
         [graph] = [each.graph for each in kg.imports() if each.name == "secret"]
+
+    async def reached(ask: Asked) -> None:
+        assert (await ask("entity", name="Zarkovia plan"))["name"] == "Zarkovia plan"
+        assert (await ask("query", sparql=QUERIES[1]))["rows"]
+
     asking(shared, reached)
     monkeypatch.setattr(mcp, "_LOCAL", Access("alice", graphs=graphs))
     name, own = ("Public plan", "http://b.example/plan") if graphs.allow == ("public",) else (
         "Ada", ADA
     )  # fmt: skip
-
-    async def reached(ask: Asked) -> None:
-        assert (await ask("entity", name="Zarkovia plan"))["name"] == "Zarkovia plan"
-        assert (await ask("query", sparql=QUERIES[1]))["rows"]
 
     async def test(ask: Asked) -> None:
         plan = "http://a.example/plan"
