@@ -67,7 +67,8 @@ FRAMES = """
       times.push(now);
       if (now - begin > 5000) { done(); return; }
       const angle = (now - begin) / 700;
-      camera.setState({ x: 0.5 + 0.1 * Math.cos(angle), y: 0.5 + 0.1 * Math.sin(angle), ratio: 0.9 });
+      const [x, y] = [Math.cos(angle), Math.sin(angle)].map((part) => 0.5 + 0.1 * part);
+      camera.setState({ x, y, ratio: 0.9 });
       requestAnimationFrame(step);
     };
     requestAnimationFrame(step);
@@ -100,9 +101,8 @@ def main() -> int:
             rows = requests(url, options)
             if options.chromium:
                 rows += frames(url)
-    print(
-        f"{options.edges:,} relationships\n\n| | median | p95 | largest |\n| --- | ---: | ---: | ---: |"
-    )
+    print(f"{options.edges:,} relationships\n")
+    print("| | median | p95 | largest |\n| --- | ---: | ---: | ---: |")
     for name, *cells in rows:
         print(f"| {name} | {' | '.join(cells)} |")
     return 0
@@ -159,9 +159,11 @@ class serving:  # noqa: N801 - a context manager, like a function
     """``sarag serve`` on a free port; gives its URL."""
 
     def __init__(self, folder: Path) -> None:
-        command = [sys.executable, "-m", "sarag_rdf", "--quiet", "serve", "--kg", str(folder)]
+        command = [sys.executable, "-m", "sarag_rdf", "serve", "--kg", str(folder)]
         command += ["--port", "0"]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
 
     def __enter__(self) -> str:
         assert self._process.stdout is not None

@@ -21,6 +21,7 @@ from sarag_rdf.errors import (
     UsageError,
     one_line,
 )
+from sarag_rdf.graph.parts import ALL
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
 from sarag_rdf.serve.frames import activation_frames
@@ -71,9 +72,20 @@ class ClientGraphs:
         with suppress(SaragError, OSError):  # reported by the first question
             self._current(None)
 
-    def of(self, graphs: AccessibleGraphs) -> KnowledgeGraph:
-        """The graph for a client; raises `RequestError` (403) if it may read no part."""
-        return self._current(self.readable_parts(graphs) if graphs.is_limited else None)
+    def of(self, graphs: AccessibleGraphs, over: tuple[str, ...] = ()) -> KnowledgeGraph:
+        """The graph for a client, or its parts in `over`.
+
+        Raises `RequestError`: 403 if it may read no part, 400 for a part that is not served.
+        """
+        if not graphs.is_limited and not over:
+            return self._current(None)
+        parts = self.readable_parts(graphs)
+        unknown = [name for name in over if name not in parts and name != ALL]
+        if unknown:
+            raise RequestError(
+                400, f"no such graph is searched here: '{unknown[0]}': use all, {', '.join(parts)}"
+            )
+        return self._current(parts if not over or ALL in over else over)
 
     def readable_parts(self, graphs: AccessibleGraphs) -> tuple[str, ...]:
         """The served parts that a client may read as a whole; raises `RequestError` (403)."""
@@ -123,7 +135,7 @@ class QuestionExecutor:
         try:
             graphs = job.graphs if isinstance(job, LimitedJob) else AccessibleGraphs()
             asked = job.job if isinstance(job, LimitedJob) else job
-            result = self._run(asked, self._graphs.of(graphs))
+            result = self._run(asked, self._graphs.of(graphs, asked.over))
         except SaragError as error:
             return error_reply(error)
         with Spool(self._folder) as spool:

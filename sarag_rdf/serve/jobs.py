@@ -122,7 +122,8 @@ class ResourceJob:
     """Describe a resource as `media_type`, or with `redirect` lead to its description.
 
     `iris` are spellings of its IRI, of which the first that exists counts; `url` is that of the
-    descriptions, `store_url` that of the graph store; `page` counts instances from 1.
+    descriptions, `store_url` that of the graph store; `page` counts instances from 1. `known` are
+    entity tags of representations that the client has.
     """
 
     iris: tuple[str, ...]
@@ -131,6 +132,7 @@ class ResourceJob:
     store_url: str
     page: int = 1
     redirect: bool = False
+    known: frozenset[str] = frozenset()
 
     @property
     def resource(self) -> str:
@@ -143,7 +145,8 @@ class QuestionJob:
     """A question for the method `search` or `ask` of a graph, with keyword arguments.
 
     With `trace`, the result of a search has the frames of its activation; with `stream`, what
-    happens while an answer is made is reported as `Progress`.
+    happens while an answer is made is reported as `Progress`. `over` names parts of the graph;
+    empty for those of the server.
     """
 
     method: Literal["search", "ask"]
@@ -151,6 +154,7 @@ class QuestionJob:
     options: dict[str, Any]
     trace: bool = False
     stream: bool = False
+    over: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,14 @@ MAX_LIMIT: Final = MAX_COUNT
 """Documents that an answer has at most."""
 MAX_WEIGHTS: Final = 100
 """Activation weights of one question that are given one by one."""
+MAX_PARTS: Final = 50
+"""Parts of the graph that one question names."""
 MAX_TEXT: Final = 1000
 """Characters of a parameter other than the question."""
 
 
+REPEATED: Final = ("weights", "over")
+"""Parameters that may be given more than once."""
 FILE_OPTIONS: Final = frozenset({"model"})
 """Options of retrievers that name a file of this machine: no client chooses one."""
 
@@ -56,7 +60,7 @@ RETRIEVER_PARAMETERS: Final = _retriever_parameters()
 def parameter_names(method: Literal["search", "ask"]) -> tuple[str, ...]:
     """The parameters of a path; endpoints, models and paths of files are none of them."""
     more = ("reasoner", "context", "budget", "stream") if method == "ask" else ("trace",)
-    return ("q", "retriever", "preset", *RETRIEVER_PARAMETERS, "weights", *more)
+    return ("q", "retriever", "preset", *RETRIEVER_PARAMETERS, "weights", "over", *more)
 
 
 _MOST_BODY = 1 << 20
@@ -165,7 +169,12 @@ def job_of(values: dict[str, Any], method: Literal["search", "ask"]) -> Question
     if method == "ask":
         arguments |= _reasoning(values)
     return QuestionJob(
-        method, values["q"], arguments, _truth(values, "trace"), _truth(values, "stream")
+        method,
+        values["q"],
+        arguments,
+        _truth(values, "trace"),
+        _truth(values, "stream"),
+        _parts(values),
     )
 
 
@@ -176,7 +185,7 @@ async def _values(request: Request) -> dict[str, Any]:
         values = _object(request, await read_body(request, _MOST_BODY))
     in_body = frozenset(values)
     for name, value in await query_string(request):
-        repeated = name == "weights" and name not in in_body
+        repeated = name in REPEATED and name not in in_body
         if name in values and not repeated:
             raise RequestError(400, f"'{name}' is given more than once")
         values[name] = [*values.get(name, ()), value] if repeated else value
@@ -197,6 +206,9 @@ def _check_values(values: dict[str, Any], method: Literal["search", "ask"]) -> N
     for name, value in values.items():
         if name == "weights":
             _check_weights(value)
+        elif name == "over":
+            for part in _texts(value):
+                _check("over", part)
         else:
             _check(name, value)
 
@@ -262,6 +274,19 @@ def _reasoning(values: Mapping[str, Any]) -> dict[str, Any]:
         "reasoner": options_of("reasoner", _spec(values, "reasoner", "single")),
         "context": context_options(spec.label, budget),
     }
+
+
+def _texts(value: Any) -> list[str]:
+    texts = [value] if isinstance(value, str) else value
+    is_list = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+    if not is_list or len(texts) > MAX_PARTS:
+        raise RequestError(400, f"'over' must be text, or a list of at most {MAX_PARTS} texts")
+    return list(texts)
+
+
+def _parts(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """The parts of the graph to search; empty for those of the server."""
+    return tuple(dict.fromkeys(_texts(values.get("over", []))))
 
 
 def _truth(values: Mapping[str, Any], name: str) -> bool:

@@ -51,8 +51,10 @@ function open(title) {
   document.title = `${title} · sarag`;
 }
 
+const over = () => byId("over").value;
+
 function address(values) {
-  const parameters = new URLSearchParams(values);
+  const parameters = new URLSearchParams(over() ? { ...values, over: over() } : values);
   const url = parameters.size ? `?${parameters}` : "./";
   if (url !== (location.search || "./")) history.pushState(null, "", url);
 }
@@ -76,7 +78,7 @@ async function search(question, c = null) {
   const signal = busy(`Searching …`);
   byId("q").value = question;
   try {
-    const found = await api.search({ q: question, c }, signal);
+    const found = await api.search({ q: question, c, over: over() }, signal);
     const isSame = state.question === question && c !== null;
     state.found = found;
     state.question = question;
@@ -245,7 +247,7 @@ async function expand(iri, limit = NEIGHBOURS) {
   byId("status").textContent = "Expanding …";
   byId("error").hidden = true;
   try {
-    const found = await api.neighbours(iri, limit);
+    const found = await api.neighbours(iri, limit, over());
     const graph = graphView();
     const before = graph.graph.order;
     const left = graph.add(found.nodes, found.edges, iri);
@@ -285,6 +287,30 @@ async function showEntity(iri) {
   graph.fit();
 }
 
+// What a CONSTRUCT or DESCRIBE query returns, to walk on from there.
+async function showQuery(text) {
+  const signal = busy("Running the query …");
+  try {
+    const response = await api.sparql(text, "application/n-triples", { over: over() ? [over()] : [], signal });
+    const { nodes, edges, left } = await api.drawing(await response.text());
+    state.frames = [];
+    state.question = "";
+    open("Result of a query");
+    for (const id of ["rounds", "results", "answer-panel", "inspector"]) byId(id).hidden = true;
+    const graph = graphView();
+    graph.clear();
+    graph.resize();
+    const more = left + graph.add(nodes, edges);
+    address({ query: text });
+    byId("left-out").textContent = !nodes.length ? "The result has no triple that links two things."
+      : more ? `${counted(more, "node")} left out.` : "";
+    legendOfNodes();
+    showTable();
+    graph.fit();
+    done(`${counted(nodes.length, "node")}, ${counted(graph.graph.size, "line")}`);
+  } catch (error) { fail(error); }
+}
+
 // ---------------------------------------------------------------------------------- Answer
 
 async function answer(question) {
@@ -302,7 +328,7 @@ async function answer(question) {
   byId("answer-text").replaceChildren(text, trace, stop);
   const running = () => steps.querySelector(".running");
   try {
-    const given = await api.ask({ q: question }, signal, {
+    const given = await api.ask({ q: question, over: over() }, signal, {
       call: ({ name }) => steps.append(element("li", { class: "running" }, `The model writes: ${name.replaceAll("_", " ")}`)),
       step: (stage) => {
         const item = stageItem(stage);
@@ -377,7 +403,7 @@ async function suggest() {
   if (text.length < 2) { hideSuggestions(); return; }
   suggesting = new AbortController();
   try {
-    const terms = await api.complete(text, "entity", 6, suggesting.signal);
+    const terms = await api.complete(text, "entity", 6, suggesting.signal, over());
     if (!terms.length || byId("q").value.trim() !== text) { hideSuggestions(); return; }
     byId("suggestions").replaceChildren(...terms.map((term, number) => element("li",
       { role: "option", id: `suggestion-${number}`, "aria-selected": "false", "data-iri": term.iri,
@@ -404,7 +430,7 @@ function move(by) {
 
 async function showClasses() {
   try {
-    const terms = (await api.complete("", "class", 30)).filter((t) => !/\/(ontology|prov|void|owl|rdf-schema)#|w3\.org/.test(t.iri));
+    const terms = (await api.complete("", "class", 30, undefined, over())).filter((t) => !/\/(ontology|prov|void|owl|rdf-schema)#|w3\.org/.test(t.iri));
     byId("classes").replaceChildren(...terms.slice(0, 12).map((term) => element("li", {},
       element("button", { type: "button", class: "chip", onclick: () => showEntity(term.iri) }, `${term.name} `,
         element("small", {}, term.uses.toLocaleString("en"))))));
@@ -446,8 +472,10 @@ byId("fit").addEventListener("click", () => graphView().fit());
 
 function start() {
   const parameters = new URLSearchParams(location.search);
-  const [question, entity] = [parameters.get("q"), parameters.get("entity")];
-  if (question) search(question, parameters.get("c"));
+  const [question, entity, query] = ["q", "entity", "query"].map((name) => parameters.get(name));
+  api.choosePart(byId("over"), parameters.get("over") ?? "");
+  if (query) showQuery(query);
+  else if (question) search(question, parameters.get("c"));
   else if (entity) showEntity(entity);
   else {
     document.body.classList.add("start");
@@ -457,5 +485,14 @@ function start() {
     byId("q").focus();
   }
 }
+byId("over").addEventListener("change", () => {
+  const parameters = new URLSearchParams(location.search);
+  const [question, entity, query] = ["q", "entity", "query"].map((name) => parameters.get(name));
+  if (query) showQuery(query);
+  else if (question) search(question);
+  else if (entity) showEntity(entity);
+  else { address({}); showClasses(); }
+});
 window.addEventListener("popstate", start);
 start();
+api.offerParts(byId("over"));
