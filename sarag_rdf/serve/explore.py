@@ -272,7 +272,7 @@ class GraphPart:
             path = Path(tempfile.gettempdir()) / f"names-{key[:32]}"
             if not path.exists():
                 rows = self._rows("nodes-named", None, _MOST_LABELS)
-                NameIndex.write(path, ((name.value, node.value) for node, name in rows))
+                NameIndex.write(path, ((name.value, node.value) for node, name in rows if _is_iri(node)))
             _name_indexes[key] = NameIndex(path)
         return _name_indexes[key]
 
