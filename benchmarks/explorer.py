@@ -59,17 +59,16 @@ FRAMES = """
     }
   }
   view.sigma.refresh();
+  view.sigma.setSetting("hideEdgesOnMove", graph.size > 700); // as GraphView.add does
   const camera = view.sigma.getCamera();
+  camera.setState({ x: 0.4, y: 0.5, ratio: 0.6 });
   const times = [];
   const begin = performance.now();
+  camera.animate({ x: 0.6, ratio: 1.2 }, { duration: 5200, easing: "linear" });
   await new Promise((done) => {
     const step = (now) => {
       times.push(now);
-      if (now - begin > 5000) { done(); return; }
-      const angle = (now - begin) / 700;
-      const [x, y] = [Math.cos(angle), Math.sin(angle)].map((part) => 0.5 + 0.1 * part);
-      camera.setState({ x, y, ratio: 0.9 });
-      requestAnimationFrame(step);
+      if (now - begin > 5000) done(); else requestAnimationFrame(step);
     };
     requestAnimationFrame(step);
   });
@@ -242,7 +241,7 @@ def frames(url: str) -> list[tuple[str, ...]]:
     kept = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # the browser may still write
     with kept as scratch, open_browser(Path(scratch)) as page:
         page.visit(f"{url}/?entity=https://w3id.org/sarag/ontology%23MiscEntity")
-        page.until("Boolean(window.explorer)")
+        page.until("window.explorer?.graph.order > 1")
         page.run(script)
         time.sleep(5)
         page.until("Boolean(window.frames_found)")

@@ -46,8 +46,10 @@ MAX_TERMS: Final = 30
 """Completions of an answer at most."""
 MAX_PREFIX: Final = 200
 KINDS: Final[tuple[CompletionKind, ...]] = get_args(CompletionKind)
-_MAX_ROWS = 5000
-"""Statements that are read around a node; more are left out, and the number is a lower bound."""
+_LEAST_ROWS = 500
+"""Statements that are read around a node, or three for each neighbour that is asked for, if those
+are more. Further ones are left out, and their number is a lower bound: a node with tens of
+thousands would else take seconds."""
 _MAX_BODY = 1 << 20
 _NAME_LENGTH = 120
 _LOCAL = re.compile(r"[^/#]+(?=[/#]?$)")
@@ -188,10 +190,11 @@ class GraphPart:
     def neighbours(self, iri: str, limit: int) -> _Json:
         """Up to `limit` neighbours: those of sentences first, documents last."""
         node = ox.NamedNode(iri)
-        edges = self._spoken(node)
+        most = max(_LEAST_ROWS, 3 * limit)
+        edges = self._spoken(node, most)
         spoken = {(edge["source"], edge["target"]) for edge in edges}
         plain: list[_Json] = []
-        linked = self._rows("linked-nodes", [node])
+        linked = self._rows("linked-nodes", [node], most)
         for _, property_, other, outgoing in linked:
             source, target = (iri, other.value) if _is_true(outgoing) else (other.value, iri)
             ends = source, target
@@ -203,22 +206,24 @@ class GraphPart:
             plain.append(_edge(source, target, property_.value))
         described = {SARAG.describes.value, SARAG.about.value}
         edges += sorted(plain, key=lambda edge: edge["property"] in described)
-        instances = self._rows("instances-of", [node]) if not edges else []
+        instances = self._rows("instances-of", [node], most) if not edges else []
         edges += [_edge(one.value, iri, RDF_TYPE) for _, one in instances]
         others = list(dict.fromkeys(end for e in edges for end in _ends(e) if end != iri))
         shown = {iri, *others[:limit]}
         kept = [edge for edge in edges if shown.issuperset(_ends(edge))]
-        is_cut = max(len(linked), len(instances)) >= _MAX_ROWS
+        is_cut = max(len(edges), len(linked), len(instances)) >= most
         return {
             "nodes": self.nodes([iri, *others[:limit]]),
             "edges": kept,
             "left_out": {"nodes": max(0, len(others) - limit), "at_least": is_cut},
         }
 
-    def _spoken(self, node: ox.NamedNode) -> list[_Json]:
+    def _spoken(self, node: ox.NamedNode, most: int) -> list[_Json]:
         """Relationships as edges, with their sentences."""
         edges = []
-        for _, iri, other, outgoing, phrase, text, property_ in self._rows("sentences-of", [node]):
+        for _, iri, other, outgoing, phrase, text, property_ in self._rows(
+            "sentences-of", [node], most
+        ):
             ends = (node, other) if _is_true(outgoing) else (other, node)
             edge = _edge(ends[0].value, ends[1].value, property_.value if property_ else "")
             edge |= {"relationship": iri.value, "phrase": phrase.value, "text": text.value}
@@ -272,7 +277,9 @@ class GraphPart:
             path = Path(tempfile.gettempdir()) / f"names-{key[:32]}"
             if not path.exists():
                 rows = self._rows("nodes-named", None, _MOST_LABELS)
-                NameIndex.write(path, ((name.value, node.value) for node, name in rows if _is_iri(node)))
+                NameIndex.write(
+                    path, ((name.value, node.value) for node, name in rows if _is_iri(node))
+                )
             _name_indexes[key] = NameIndex(path)
         return _name_indexes[key]
 
@@ -289,7 +296,7 @@ class GraphPart:
         return _terms_cache[key]
 
     def _rows(
-        self, name: str, values: Sequence[Term] | None, limit: int = _MAX_ROWS
+        self, name: str, values: Sequence[Term] | None, limit: int = _MOST_LABELS
     ) -> list[tuple[Any, ...]]:
         """Rows of a query over the default graph that was asked for."""
         text = query_file("explorer", name).fill(values, {"all": ""})
