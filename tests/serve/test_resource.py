@@ -140,7 +140,7 @@ def test_an_iri_leads_to_its_description(server: Running) -> None:
     assert f'<{got.headers["location"]}>; rel="describedby"' in got.headers["link"]
     found = server.ask("GET", got.headers["location"], Accept="text/turtle")
     assert (found.status, found.media_type) == (200, "text/turtle")
-    assert found.headers["vary"] == "Accept"
+    assert found.headers["vary"] == "Accept, Authorization"
     location = got.headers["location"]
     assert (
         found.headers["content-location"]
