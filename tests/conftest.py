@@ -29,3 +29,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         mark = MARKED_FOLDERS.get(item.path.parent)
         if mark is not None:
             item.add_marker(mark)
+        if "llm_server" in getattr(item, "fixturenames", ()):  # a real model, loaded once a process
+            item.add_marker(pytest.mark.llm)

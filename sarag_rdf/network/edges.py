@@ -223,13 +223,24 @@ class Network:
             self._indexes[kind, end] = CsrIndex(values, self.size(nodes))
         return self._indexes[kind, end]
 
+    def joins_entities(self, relationships: Rows) -> NDArray[np.bool_]:
+        """For each relationship whether it joins two entities; the object of others is a value."""
+        joining = self[RELATED_TO].statement  # ascending
+        if not len(joining):
+            return np.zeros(len(relationships), dtype=np.bool_)
+        at = np.searchsorted(joining, relationships)
+        same: NDArray[np.bool_] = joining.take(at, mode="clip") == relationships
+        return same
+
     def relationship_ends(self, relationships: Rows) -> Rows:
-        """(subject, object) of some relationships, shape (n, 2); raises KeyError without them."""
+        """(subject, object) of relationships that join two entities, shape (n, 2).
+
+        Raises `KeyError` for one whose object is a value.
+        """
         edges = self[RELATED_TO]
-        at = np.searchsorted(edges.statement, relationships)
-        if (edges.statement.take(at, mode="clip") != relationships).any():
-            raise KeyError("a relationship without subject and object")
-        return edges.take(at).pairs()
+        if not self.joins_entities(relationships).all():
+            raise KeyError("the object of a relationship is a value")
+        return edges.take(np.searchsorted(edges.statement, relationships)).pairs()
 
     @cached_property
     def frequencies(self) -> Rows:

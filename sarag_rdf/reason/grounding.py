@@ -132,6 +132,7 @@ class PatternMatch:
         rows = np.arange(len(network.relationships))
         for end in names or known:
             rows = np.intersect1d(rows, self._touching(self._known[end]))
+        rows = rows[network.joins_entities(rows)]
         vector = view.vectors.embedder.embed([_said(pattern)])[0]
         cosines = view.relationship_cosines(vector, rows)
         best = np.lexsort((rows, -cosines.round(5)))[:RELATIONSHIPS]

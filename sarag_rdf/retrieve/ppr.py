@@ -98,7 +98,7 @@ class Ppr:
     def _entities(self, question: Vector) -> Floats:
         """The share of each entity in the restart."""
         network, k = self._view.network, self._options.k
-        rows, nearest = self._view.vectors.index("relationship").nearest_rows(question, k)
+        rows, nearest = self._nearest(question)
         cosines = np.repeat(np.maximum(0.0, nearest.astype(np.float64)), 2)
         ends, size = network.relationship_ends(rows).ravel(), len(network.entities)
         counts = np.maximum(1, np.bincount(ends, minlength=size))
@@ -106,6 +106,17 @@ class Ppr:
         means = sums / counts
         means[np.argsort(-means, kind="stable")[k:]] = 0.0
         return means / network.frequencies
+
+    def _nearest(self, question: Vector) -> tuple[Rows, Vector]:
+        """The k nearest relationships between entities, and their cosines."""
+        index, k = self._view.vectors.index("relationship"), self._options.k
+        count = k
+        while True:
+            rows, cosines = index.nearest_rows(question, count)
+            joining = self._view.network.joins_entities(rows)
+            if joining.sum() >= k or len(rows) < count:
+                return rows[joining][:k], cosines[joining][:k]
+            count *= 2
 
 
 def walk_of(view: GraphView, synonyms: float) -> Walk:

@@ -177,6 +177,7 @@ class Shared(OxigraphStore):
     is_shared = True
 
 
+@pytest.mark.history
 @pytest.mark.parametrize("bound", [1, 3, 200])
 def test_a_refreshed_graph_is_the_rebuilt_one(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a low bound there is always more than is read at once."""

@@ -129,6 +129,7 @@ commits = st.tuples(
 runs = st.lists(st.lists(commits, min_size=1, max_size=3), min_size=1, max_size=4)
 
 
+@pytest.mark.history
 @settings(deadline=None, max_examples=40)
 @given(runs)
 def test_any_history_of_runs_ends_as_one_made_afresh(

@@ -402,6 +402,38 @@ def test_imported_graphs_come_back_if_they_were_exported(
     assert ("Vane" in titles) == imported
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (
+            "rdf",
+            't:boat rdfs:label t:x, "boat" ; t:on t:pond . t:pond rdfs:label t:y ; t:in t:boat .',
+        ),
+        (
+            "skos",
+            't:boat a s:Concept ; s:prefLabel "boat"@en, t:x ; s:note [ rdf:value "It floats." ] .',
+        ),
+    ],
+)
+def test_names_and_descriptions_that_are_no_literals_are_passed_over(
+    tmp_path: Path, kind: str, text: str
+) -> None:
+    prefixes = {
+        "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+        "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+        "s": "http://www.w3.org/2004/02/skos/core#",
+        "t": "https://terms.example.org/",
+    }
+    head = "".join(f"@prefix {prefix}: <{iri}> .\n" for prefix, iri in prefixes.items())
+    path = written(tmp_path / "x.ttl", head + text)
+    with sarag_rdf.open(tmp_path / "x", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.import_graph(path, kind, name="x")
+    with sarag_rdf.open(tmp_path / "x", embedder=HashEmbedder(), endpoint=None, over=["x"]) as kg:
+        result = kg.search("Where is the boat?")
+        assert [ranked.document.title for ranked in result.documents] == ["boat"]
+        assert [entity.name for entity in result.entities] == ["boat"]
+
+
 BASE = '<a:g> <https://w3id.org/sarag/ontology#baseIRI> "https://example.org/kg/" <a:g> .'
 
 

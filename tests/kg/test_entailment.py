@@ -84,6 +84,7 @@ def test_it_follows_documents_ontologies_and_decisions(kg: KnowledgeGraph) -> No
     assert kg.fsck().in_order
 
 
+@pytest.mark.history
 def test_after_any_history_it_is_a_fresh_closure(kg: KnowledgeGraph) -> None:
     kg.entailment.enable()
     choose, extractor = random.Random(7), TypedExtractor()

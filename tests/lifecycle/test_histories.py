@@ -211,6 +211,7 @@ def openie_extractor(tmp_path_factory: pytest.TempPathFactory) -> Extractor:
     return Remembered(OpenIEExtractor(path))
 
 
+@pytest.mark.history
 @many(60)
 @given(histories(POOL), st.permutations(sorted(POOL)), st.sampled_from(COMMITS))
 def test_histories_read_by_spacy(
@@ -219,6 +220,7 @@ def test_histories_read_by_spacy(
     play(POOL, spacy_extractor, folder / "docs", steps, order, size)
 
 
+@pytest.mark.history
 @many(60)
 @given(histories(POOL), st.permutations(sorted(POOL)), st.sampled_from(COMMITS))
 def test_histories_read_from_openie(
@@ -227,6 +229,7 @@ def test_histories_read_from_openie(
     play(POOL, openie_extractor, folder / "docs", steps, order, size)
 
 
+@pytest.mark.history
 @many(100)
 @given(histories(NAMED), st.permutations(sorted(NAMED)), st.sampled_from(COMMITS))
 def test_histories_of_names(folder: Path, steps: list[Step], order: list[str], size: int) -> None:
@@ -234,6 +237,7 @@ def test_histories_of_names(folder: Path, steps: list[Step], order: list[str], s
     play(NAMED, NamesExtractor(), folder / "docs", steps, order, size)
 
 
+@pytest.mark.history
 @many(25)
 @given(histories(NAMED))
 def test_after_each_step_everything_is_in_order(folder: Path, steps: list[Step]) -> None:

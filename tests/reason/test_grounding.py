@@ -9,6 +9,7 @@ from sarag_rdf.reason.grounding import Grounder, Grounding
 from sarag_rdf.reason.patterns import parse_patterns
 from sarag_rdf.types import Extraction, Mention, Relation
 from tests.retrieve.graphs import MINTER, indexed, view_of
+from tests.typed_graph import typed_graph
 
 
 def extraction(*facts: tuple[str, str, str]) -> Extraction:
@@ -104,3 +105,10 @@ def test_a_name_cannot_break_out_of_the_query(grounder: Grounder) -> None:
     found = ground(grounder, '"Halden> } DROP ALL" "founded by" ?answer')
     assert found.is_linked
     assert "DROP" not in found.sparql
+
+
+def test_statements_whose_object_is_a_value_are_passed_over() -> None:
+    with typed_graph(None) as kg, kg.session.read() as snapshot:
+        found = ground(Grounder(snapshot.view), '?answer "was" "Ilse Brandt"')
+    assert {binding.value for binding in found.bindings} <= {"Linz", "Emil Sand", "7 May 1901"}
+    assert found.bindings

@@ -31,6 +31,7 @@ from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Extraction, Mention, Query, Relation, Retrieved
 from tests.retrieve.graphs import MINTER, QUESTIONS, indexed, larger_graph, view_of
+from tests.typed_graph import typed_graph
 
 QUESTION = "who?"
 NAMES = ("Ada", "Bea", "Cid", "Dan", "Eve")
@@ -342,3 +343,14 @@ def test_a_report_is_json(name: str) -> None:
     found = make_retriever(name, view_of(larger_graph(3)), {}).retrieve(Query(QUESTIONS[0]))
     report = retrieved_to_dict(found)
     assert json.loads(json.dumps(report, allow_nan=False)) == report
+
+
+@pytest.mark.parametrize("name", sorted(RETRIEVERS))
+def test_a_statement_whose_object_is_a_value_may_be_the_nearest(name: str) -> None:
+    with typed_graph(None) as kg:
+        found = kg.search("Ilse Brandt, a chemist, was 169 cm tall.", retriever=name)
+        assert {ranked.document.text for ranked in found.documents} or name == "sarag-paper"
+        with kg.session.read() as snapshot:
+            network = snapshot.view.network
+            joining = network.joins_entities(np.arange(len(network.relationships)))
+            assert 0 < joining.sum() < len(joining)
