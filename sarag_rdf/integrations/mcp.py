@@ -13,8 +13,6 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sarag_rdf import __version__
 from sarag_rdf.errors import SaragError, one_line
@@ -32,17 +30,16 @@ from sarag_rdf.integrations.mcp_values import (
 )
 from sarag_rdf.kg.query import prologue_for
 from sarag_rdf.resources import render_prompt
-from sarag_rdf.serve.access import ANONYMOUS, Access, AccessRules, RateLimiter
+from sarag_rdf.serve.access import Access
 from sarag_rdf.serve.answering import OpenGraph
-from sarag_rdf.serve.jobs import ExploreJob, JobReply, LimitedJob, QueryJob, RequestError
+from sarag_rdf.serve.guarded import ACCESS, serve_to_clients
+from sarag_rdf.serve.jobs import ExploreJob, JobReply, LimitedJob, QueryJob
 from sarag_rdf.serve.pool import WorkerPool
 from sarag_rdf.serve.questions import body_of
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.spool import scratch_folder
 from sarag_rdf.serve.worker import run_sparql_jobs
 
-ACCESS: Final = "sarag.access"
-"""Key of the `Access` in the scope of a request."""
 _LOCAL: Final = Access("local")
 MAX_PASSAGES = 50
 """Passages of a search."""
@@ -182,31 +179,6 @@ def _query_result(reply: JobReply, max_rows: int) -> QueryResult:
     return QueryResult(turtle=data.decode(), is_truncated=cut, max_rows=max_rows)
 
 
-class AccessMiddleware:
-    """Lets in who has a token that may read, or whom the rules let in without, and counts."""
-
-    def __init__(self, app: ASGIApp, rules: AccessRules) -> None:
-        self._app, self._rules = app, rules
-        self._limiter = RateLimiter()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            headers = dict(scope["headers"])
-            try:
-                authorization = headers.get(b"authorization", b"").decode("latin-1")
-                access = scope[ACCESS] = self._rules.access(authorization)
-                who = access.name
-                if who == ANONYMOUS and scope.get("client"):
-                    who = f"{who} {scope['client'][0]}"
-                self._limiter.admit(who, access.per_minute)
-                access.require("read")
-            except RequestError as error:
-                text = f"{one_line(str(error))}\n"
-                await PlainTextResponse(text, error.status, error.headers)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-
 def make_server(open_graph: OpenGraph, settings: ServeSettings) -> MCPServer[None]:
     """The server of a graph, for the transports of the SDK and for its client in tests."""
     tools = GraphTools(open_graph, settings)
@@ -337,18 +309,10 @@ def _add_prompts(server: MCPServer[None]) -> None:
         return render_prompt("mcp/connection", first=first, second=second)
 
 
-def http_app(server: MCPServer[None], settings: ServeSettings) -> ASGIApp:
-    """The application that serves ``/mcp`` to whom the rules of `settings` let in."""
-    return AccessMiddleware(server.streamable_http_app(host=settings.host), settings.access)
-
-
 def run(open_graph: OpenGraph, settings: ServeSettings, *, http: bool = False) -> None:
     """Serve over standard input and output, or over HTTP at ``/mcp``, until interrupted."""
     server = make_server(open_graph, settings)
     if not http:
         server.run("stdio")
         return
-    import uvicorn
-
-    app = http_app(server, settings)
-    uvicorn.run(app, host=settings.host, port=settings.port, log_level="error")
+    serve_to_clients(server.streamable_http_app(host=settings.host), settings)

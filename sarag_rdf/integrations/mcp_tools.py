@@ -14,8 +14,6 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from sarag_rdf.graph.parts import imported_graphs
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.integrations.mcp_values import (
     AnswerResult,
     ClassFound,
@@ -28,9 +26,8 @@ from sarag_rdf.integrations.mcp_values import (
     SearchResult,
     TermUse,
 )
-from sarag_rdf.iris import DEFAULT_BASE, Minter
+from sarag_rdf.iris import DEFAULT_BASE
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.serve.answering import JSON, ClientGraphs, OpenGraph
 from sarag_rdf.serve.describe import describe
 from sarag_rdf.serve.explore import GraphPart, known_prefixes
@@ -85,11 +82,7 @@ class ToolExecutor:
             readable = self._graphs.snapshot.accessible(graphs) or frozenset()
             return _WHOLE[job.tool](self._graphs.snapshot, self._settings, readable)
         result = _TOOLS[job.tool](self._graphs.of(graphs), **job.arguments)
-        if (
-            isinstance(result, EntityResult)
-            and graphs.is_limited
-            and DOCUMENTS not in self._graphs.readable_parts(graphs)
-        ):
+        if isinstance(result, EntityResult) and not self._graphs.reads_documents(graphs):
             return result.model_copy(update={"classes": []})  # those are in the documents' graph
         return result
 
@@ -187,10 +180,8 @@ def _readable_schema(
         for node in part.nodes([iri for iri, _ in (*classes, *properties)])
     }
     meta = snapshot.meta()
-    base = meta.base if meta else DEFAULT_BASE
-    reader = GraphReader(OxigraphStore(snapshot.store(), writable=False), Minter(base))
     return SchemaResult(
-        base=base,
+        base=meta.base if meta else DEFAULT_BASE,
         classes=[
             ClassFound(iri=iri, label=labels.get(iri, ""), instances=uses) for iri, uses in classes
         ],
@@ -202,7 +193,7 @@ def _readable_schema(
         ],
         counts={"graphs": len(readable), "statements": sum(uses for _, uses in properties)},
         prefixes=known_prefixes(snapshot, readable),
-        imports=[each.name for each in imported_graphs(reader) if each.graph in readable],
+        imports=snapshot.imports(readable),
         void=_readable_void(snapshot, settings, readable).decode(),
     )
 

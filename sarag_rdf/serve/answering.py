@@ -22,6 +22,7 @@ from sarag_rdf.errors import (
     one_line,
 )
 from sarag_rdf.graph.parts import ALL
+from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
 from sarag_rdf.serve.frames import activation_frames
@@ -95,6 +96,10 @@ class ClientGraphs:
         if not names:
             raise RequestError(403, "this token may not read any graph that is searched here")
         return names
+
+    def reads_documents(self, graphs: AccessibleGraphs) -> bool:
+        """Whether a client may read the whole knowledge graph of the documents."""
+        return not graphs.is_limited or DOCUMENTS in self.readable_parts(graphs)
 
     def _current(self, over: tuple[str, ...] | None) -> KnowledgeGraph:
         """The graph, or its parts in `over`, of which the last used stay open."""
