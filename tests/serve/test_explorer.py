@@ -111,7 +111,7 @@ def test_a_question_leads_to_an_entity_a_sentence_and_a_document(
     page.call(
         "Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r", windowsVirtualKeyCode=13
     )
-    page.until("document.querySelectorAll('#passages li').length === 3")
+    page.until("document.querySelectorAll('#passages li').length === 5")
     assert page.run("location.search") == "?q=Who+founded+Orbis%3F"
     assert text(page, "#passages h3")
     press(page, "#passages .why button.step:not(.document)")
