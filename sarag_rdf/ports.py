@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -339,6 +339,21 @@ class LLM(Protocol):
 
         `name` is a short identifier of the call, ``[a-z_]+``. Raises an `EndpointError`.
         """
+        ...
+
+
+Seen = Callable[[str], None]
+"""Called with the text of a reply so far; it begins anew if the model is asked again."""
+
+
+@runtime_checkable
+class StreamingLLM(LLM, Protocol):
+    """A chat model whose reply can be read while it is written."""
+
+    def stream(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int, seen: Seen
+    ) -> Reply:
+        """The same as `complete`; `seen` is called with the text so far, if any is available."""
         ...
 
 

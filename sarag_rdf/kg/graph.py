@@ -70,8 +70,9 @@ from sarag_rdf.ports import (
 from sarag_rdf.rdf.child_parser import MAX_SECONDS
 from sarag_rdf.rdf.shacl.engines import Engine as ShaclEngine
 from sarag_rdf.rdf.shacl.report import ValidationReport
+from sarag_rdf.reason.following import FollowedLLM
 from sarag_rdf.retrieve.question import question_of
-from sarag_rdf.types import Answer, Retrieved
+from sarag_rdf.types import Answer, OnEvent, Retrieved
 from sarag_rdf.vocab import PREFIXES
 
 if TYPE_CHECKING:
@@ -364,6 +365,7 @@ class KnowledgeGraph:
         budget: int | None = None,
         tokenizer: str | None = None,
         weights: Mapping[str, float] | None = None,
+        on_event: OnEvent | None = None,
         **options: Unpack[RetrieverKeywords],
     ) -> Answer:
         """Answer from retrieved evidence; without a language model, return only the evidence.
@@ -372,7 +374,8 @@ class KnowledgeGraph:
         objects; keyword arguments are options of the retriever, too, and take precedence.
         `budget` is the maximum size of a context that names none, in tokens; `tokenizer` (a
         folder or the name of a model) counts them, by default approximately. `weights` are those
-        of `search`.
+        of `search`. `on_event` is called with what happens on the way: searches, calls, and the
+        words of the answer, which come one by one where the last call of the reasoner writes them.
         """
         query = with_weights(question_of(question), weights, retriever, self.phrases.schema)
         strategy = registry.options_of("reasoner", reasoner)
@@ -382,7 +385,12 @@ class KnowledgeGraph:
         if not self.session.models.has_llm:
             evidence = gather(query)
             return Answer("evidence", "", "", (), evidence.retrieved, evidence=(evidence,))
-        return self.reasoner(strategy, gather).answer(query)
+        if on_event is None:
+            return self.reasoner(strategy, gather).answer(query)
+        followed = FollowedLLM(self.llm(), on_event)
+        answer = self.reasoner(strategy, gather, followed).answer(query)
+        followed.show(answer.text if answer.outcome == "answered" else "")
+        return answer
 
     def gather(
         self,

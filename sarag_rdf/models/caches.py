@@ -27,7 +27,16 @@ from sarag_rdf.cache_errors import warn_unwritable
 from sarag_rdf.errors import place
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.models.prompts import Prompts
-from sarag_rdf.ports import LLM, Embedder, Matrix, Reply, Vector, embed_queries
+from sarag_rdf.ports import (
+    LLM,
+    Embedder,
+    Matrix,
+    Reply,
+    Seen,
+    StreamingLLM,
+    Vector,
+    embed_queries,
+)
 from sarag_rdf.redaction import redacted_data
 from sarag_rdf.types import Usage
 
@@ -224,12 +233,43 @@ class CachedLLM:
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
     ) -> Reply:
         """Answer from the file, or ask and keep the answer; raises what the model raises."""
+        return self._reply(
+            prompt,
+            schema,
+            name,
+            max_tokens,
+            lambda: self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens),
+        )
+
+    def stream(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int, seen: Seen
+    ) -> Reply:
+        """The same; what is not in the file is seen while it is written, if the model can."""
+        llm = self._llm
+        if not isinstance(llm, StreamingLLM):
+            return self.complete(prompt, schema, name=name, max_tokens=max_tokens)
+        return self._reply(
+            prompt,
+            schema,
+            name,
+            max_tokens,
+            lambda: llm.stream(prompt, schema, name=name, max_tokens=max_tokens, seen=seen),
+        )
+
+    def _reply(
+        self,
+        prompt: str,
+        schema: Mapping[str, Any],
+        name: str,
+        max_tokens: int,
+        ask: Callable[[], Reply],
+    ) -> Reply:
         shape = json.dumps(schema, ensure_ascii=False)
         key = sha256_hex(*self._identity, name, prompt, shape, str(max_tokens)).encode()
         data = self._look_up(key)
         if data is not None:
             return Reply(data, Usage(cached_calls=1))
-        reply = self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens)
+        reply = ask()
         reply = replace(reply, data=redacted_data(reply.data))
         self._cache.put_many({key: json.dumps(reply.data).encode()})
         return reply

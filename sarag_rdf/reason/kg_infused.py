@@ -221,6 +221,7 @@ class Infusion:
             object_of(final_answer=string(300)),
             question=question,
             max_tokens=200,
+            final={} if question is None else None,
             note=note,
         )
         return " ".join(str(reply["final_answer"]).split())
