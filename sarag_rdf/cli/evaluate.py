@@ -12,8 +12,8 @@ from sarag_rdf.cli import (
     evaluate_paths,
     evaluate_preferences,
     evaluate_qa,
-    evaluate_resolution,
     evaluate_questions,
+    evaluate_resolution,
     evaluate_retrieval,
 )
 

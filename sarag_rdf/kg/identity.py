@@ -145,9 +145,9 @@ class Identity:
     def proposals(self, rule: str, *, least: float = NEAR) -> list[Match]:
         """Merges that a rule proposes, for review: a row's subject would be merged into its object.
 
-        `rule` is ``same-words``, ``initials``, ``near``, ``cluster`` or ``shared-alias``; `least` is
-        the cosine for ``near`` and ``cluster``, in [-1, 1]. A rule compares entities by their own
-        names, not by those of entities that were merged into them. Raises `UsageError` for an
+        `rule` is ``same-words``, ``initials``, ``near``, ``cluster`` or ``shared-alias``; `least`
+        is the cosine for ``near`` and ``cluster``, in [-1, 1]. A rule compares entities by their
+        own names, not by those of entities that were merged into them. Raises `UsageError` for an
         unknown rule.
         """
         if rule not in RULES:

@@ -45,11 +45,12 @@ def endpoint(handler: BaseHTTPRequestHandler) -> None:
         embeddings(handler)
         return
     prompt = owner.bodies[-1]["messages"][-1]["content"]
-    options = {"held": 7} if "Who waits" in prompt else {}
     if "What breaks" in prompt:
         streamed(json.dumps(REPLY), pieces=7, error="out of memory")(handler)
+    elif "Who waits" in prompt:
+        streamed(json.dumps(REPLY), held=7)(handler)
     else:
-        streamed(json.dumps(REPLY), **options)(handler)
+        streamed(json.dumps(REPLY))(handler)
 
 
 @pytest.fixture(scope="module")
