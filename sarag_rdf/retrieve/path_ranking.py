@@ -110,13 +110,13 @@ class PathIndex:
         return self._model.templates["start"].format(kind=kind)
 
     def candidates(
-        self, ends: frozenset[str], question: Vector, hops: int, most: int
+        self, ends: frozenset[str], question: Vector, hops: int, most: int, beam: int
     ) -> Candidates:
-        """The paths that start at these ends, at most so many: those of the nearest hops."""
+        """The paths that start at these ends; of more than `most`, a beam of the nearest hops."""
         key = ends, hops, most
         if key in self._candidates:
             return self._candidates[key]
-        paths, is_whole = self._enumerated(ends, question, hops, most)
+        paths, is_whole = self._enumerated(ends, question, hops, most, beam)
         texts = [self._model.texts(self.schema, path) for path in paths]
         flat = [text for several in texts for text in several]
         hops_used = tuple(sorted({hop for path in paths for hop in path}))
@@ -136,19 +136,18 @@ class PathIndex:
         return found
 
     def _enumerated(
-        self, ends: frozenset[str], question: Vector, hops: int, most: int
+        self, ends: frozenset[str], question: Vector, hops: int, most: int, beam: int
     ) -> tuple[list[HopSequence], bool]:
         """Paths, and whether they are all; of too many, a beam of the nearest is extended."""
-        width = max(1, most // hops)
         last: list[HopSequence] = [(hop,) for hop in self.schema.starting(ends)]
         every: list[HopSequence] = []
         is_whole = True
         for length in range(1, hops + 1):
-            if len(last) > (most - len(every) if is_whole else width):
+            if len(last) > (most - len(every) if is_whole else beam):
                 is_whole = False
                 near = self._nearness({hop for path in last for hop in path}, question)
                 scores = [sum(near[hop] for hop in path) / len(path) for path in last]
-                kept = sorted(range(len(last)), key=lambda at: (-scores[at], at))[:width]
+                kept = sorted(range(len(last)), key=lambda at: (-scores[at], at))[:beam]
                 last = [last[at] for at in sorted(kept)]
             every += last
             if length < hops:
