@@ -17,8 +17,6 @@ from sarag_rdf.retrieve.path_schema import Hop, HopSequence, PathSchema, read_sc
 from sarag_rdf.retrieve.view import GraphView
 
 Floats = NDArray[np.float64]
-EMBEDDED: Final = 1000
-"""Paths whose phrases are embedded once for a revision of a graph; more are, when they are used."""
 MOST_HOPS: Final = 3
 """Hops of the longest paths."""
 _KEPT: Final = 20_000
@@ -46,7 +44,10 @@ class Candidates:
 
 
 class PathIndex:
-    """The schema of one revision of a graph, and the vectors of the phrases of its paths."""
+    """The schema of one revision of a graph, and the vectors of the phrases of its paths.
+
+    Those of single hops are embedded at once, those of longer paths when a topic has them.
+    """
 
     def __init__(self, view: GraphView, model: PathModel) -> None:
         self._view, self._model = view, model
@@ -66,8 +67,8 @@ class PathIndex:
         schema = read_schema(self._view.reader)
         texts = dict.fromkeys(
             text
-            for path in schema.sequences(MOST_HOPS, EMBEDDED)
-            for text in self._model.texts(schema, path)
+            for hop in schema.hops
+            for text in self._model.texts(schema, (hop,))
         )
         vectors = self._view.vectors.embedder.embed(list(texts)) if texts else np.zeros((0, 1))
         return {
