@@ -66,9 +66,7 @@ class PathIndex:
     def _arrays(self) -> Arrays:
         schema = read_schema(self._view.reader)
         texts = dict.fromkeys(
-            text
-            for hop in schema.hops
-            for text in self._model.texts(schema, (hop,))
+            text for hop in schema.hops for text in self._model.texts(schema, (hop,))
         )
         vectors = self._view.vectors.embedder.embed(list(texts)) if texts else np.zeros((0, 1))
         return {
