@@ -132,7 +132,7 @@ def open_corpus_graph(
 ) -> Iterator[tuple[KnowledgeGraph, int]]:
     """A graph of the corpus, and the number of documents missing from an extraction file."""
     with (
-        tempfile.TemporaryDirectory(prefix="sarag-") as folder,
+        tempfile.TemporaryDirectory(prefix="sarag-", ignore_cleanup_errors=True) as folder,
         open_graph({**options, "kg": options["kg"] or Path(folder) / "kg"}) as kg,
     ):
         known = kg.extractors()

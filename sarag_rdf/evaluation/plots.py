@@ -107,6 +107,23 @@ def write_answer_plot(
             text.set_parse_math(False)
 
 
+def write_sweep_plot(
+    option: str, curves: Mapping[str, Sequence[tuple[float, float]]], path: Path
+) -> None:
+    """Plot a line per label: (value of an option, measure in [0, 1]); see `png_axes`."""
+    with png_axes(path, "Recall of supporting passages", (0.08, 0.12, 0.88, 0.76)) as axes:
+        for place, (label, points) in enumerate(curves.items()):
+            axes.plot(
+                *zip(*points, strict=True), label=label, color=COLOURS[place % len(COLOURS)],
+                linewidth=2, markersize=5, marker=MARKS[place % len(MARKS)], clip_on=False,
+                zorder=3,
+            )  # fmt: skip
+        axes.set_ylim(0.0, 1.0)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
+        axes.set_xlabel(option, color=INK)
+        axes.legend(frameon=False, fontsize=11, ncols=3)
+
+
 _LABEL_GAP = 0.045
 """The minimum distance between two labels, as a fraction of the height."""
 

@@ -29,14 +29,14 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any], cutoffs: Cutoffs)
         ]
         for result in results
     ]
-    yield from table(["method", *map(_head, names), "docs", "ms"], rows)
+    yield from table(["method", *map(head, names), "docs", "ms"], rows)
     if counts["with_recall"]:
         yield from _differences(results, setting["baseline"], cutoffs)
     for hops, first in results[0]["by_hops"].items():
         yield ""
         yield f"Questions of {hops} hops: {first['questions']}"
         rows = [_row(r["method"], r["by_hops"][hops], [*found, *covered]) for r in results]
-        yield from table(["method", *map(_head, [*found, *covered])], rows)
+        yield from table(["method", *map(head, [*found, *covered])], rows)
     yield ""
     yield from _times(times)
     yield from problem_lines(setting["trouble"])
@@ -46,7 +46,7 @@ def _row(method: str, figures: Mapping[str, Any], names: Sequence[str]) -> list[
     return [method, *(percent(figures[name]) for name in names)]
 
 
-def _head(name: str) -> str:
+def head(name: str) -> str:
     """An abbreviated column heading: ``cov@4k`` for ``coverage@4000``."""
     measure, _, cutoff = name.partition("@")
     thousands = measure == "coverage" and cutoff.endswith("000")

@@ -1,0 +1,178 @@
+"""``sarag evaluate sweep`` and ``sarag evaluate table1``, from files to tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sarag_rdf.evaluation.paper import TABLE_1
+from sarag_rdf.evaluation.qa import SystemSpec
+from sarag_rdf.evaluation.sweep import read_variation, settings_of
+from sarag_rdf.kg import registry
+from sarag_rdf.kg.registry import options_of
+from tests.command import Result, Sarag
+from tests.evaluation.fixed import without_models
+from tests.evaluation.sample import CORPUS, QUESTIONS, musique, write
+from tests.evaluation.scripted import Scripted
+
+FILES = ("--corpus", "corpus.json", "--questions", "questions.json")
+PAPER_ROWS = "Naive RAG,CoT RAG,SA-RAG"
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    without_models(monkeypatch)
+    write(tmp_path / "corpus.json", CORPUS)
+    write(tmp_path / "questions.json", musique())
+    return tmp_path
+
+
+def read(file: Path) -> Any:
+    return json.loads(file.read_text("utf-8"))
+
+
+# ------------------------------------------------------------------------------- Sweep
+
+
+def sweep(sarag: Sarag, *arguments: str) -> Result:
+    return sarag("evaluate", "sweep", *FILES, "--k", "1,3", *arguments)
+
+
+def test_each_option_is_varied_by_itself(sarag: Sarag, files: Path) -> None:
+    done = sweep(
+        sarag, "--retriever", "sarag-paper:c=0.1", "--vary", "c=0.1,0.9", "--vary", "k=1,2",
+        "--json", "out.json",
+    )  # fmt: skip
+    assert done.code == 0, done
+    labels = [result["method"] for result in read(files / "out.json")["results"]]
+    assert labels == [
+        "sarag-paper:c=0.1", "sarag-paper:c=0.9", "sarag-paper:c=0.1:k=1", "sarag-paper:c=0.1:k=2",
+    ]  # fmt: skip
+    for text in ("c=0.9", "k=2", "R@3", "cov@1k", "promises more"):
+        assert text in done.out
+
+
+def test_recall_is_that_of_evaluate_retrieval(sarag: Sarag, files: Path) -> None:
+    assert sweep(sarag, "--retriever", "fixed", "--vary", "limit=1,3", "--json", "a.json").code == 0
+    done = sarag(
+        "evaluate", "retrieval", *FILES, "--k", "1,3", "--tokens", "1000,4000", "--json", "b.json",
+        "--methods", "fixed:limit=1,fixed:limit=3",
+    )  # fmt: skip
+    assert done.code == 0
+    mine, other = (read(files / name)["results"] for name in ("a.json", "b.json"))
+    names = ("R@1", "R@3", "coverage@1000", "returned")
+    assert [[r[n] for n in names] for r in mine] == [[r[n] for n in names] for r in other]
+
+
+def test_a_grid_is_drawn(sarag: Sarag, files: Path) -> None:
+    grid = ("--retriever", "khop", "--vary", "k=1,2,3", "--vary", "n=1,2", "--grid")
+    assert sweep(sarag, *grid, "--plot", "a.png", "--json", "out.json").code == 0
+    assert len(read(files / "out.json")["results"]) == 6
+    assert (files / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--vary", "q=1"), "unknown option 'q' of sarag-paper: choose from k, n, c"),
+        (("--vary", "c=1,2"), "c of sarag-paper must be a number in [0, 1)"),
+        (("--vary", "c"), "cannot read --vary c"),
+        (("--vary", "c=0.1", "--vary", "c=0.2"), "names an option twice"),
+        (("--vary", "c=0.1", "--retriever", "nonsense"), "nonsense"),
+        (("--vary", "c=0.1", "--vary", "k=1", "--plot", "a.png"), "two with --grid"),
+        (("--vary", "spreading=walk", "--plot", "a.png"), "needs numbers for spreading"),
+    ],
+)
+def test_what_cannot_be_varied(
+    sarag: Sarag, files: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    sweep(sarag, *arguments).fails(2, message)
+    assert not (files / "a.png").exists()
+
+
+def test_too_many_settings() -> None:
+    values = tuple(f"0.{number:02}" for number in range(30))
+    with pytest.raises(Exception, match="900 settings are too many"):
+        settings_of("sarag-paper", [("c", values), ("tau_a", values)], is_grid=True)
+    assert read_variation(" c = 0.1, 0.1 ,0.2") == ("c", ("0.1", "0.2"))
+
+
+# ----------------------------------------------------------------------------- Table 1
+
+
+def script(name: str, prompt: str) -> dict[str, Any]:
+    assert any(text in prompt for _, text, _, _ in QUESTIONS)
+    if name == "cot":
+        step = {"summary": "It is D1.", "answer_possible": True, "final_answer": "Danube"}
+        return {**step, "citations": [], "follow_up": ""}
+    return {"reasoning": "D1.", "sufficient": True, "final_answer": "Danube", "citations": []}
+
+
+def table1(sarag: Sarag, *arguments: str) -> Result:
+    return sarag("evaluate", "table1", *FILES, *arguments)
+
+
+def test_rows_have_the_names_of_the_paper(
+    sarag: Sarag, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llm = Scripted(script)
+    monkeypatch.setattr(registry, "make_llm", lambda *_: llm)
+    run = (
+        "--kg",
+        "kg",
+        "--concurrency",
+        "1",
+        "--rows",
+        "rows.jsonl",
+        "--thresholds",
+        "c=0:tau_a=0:tau_d=-1",
+    )
+    done = table1(sarag, "--only", PAPER_ROWS, *run, "--json", "out.json", "--markdown")
+    assert done.code == 0, done
+    lines = [line.split(" | ") for line in done.out.splitlines() if line.startswith("| ")]
+    assert [line[0] for line in lines[2:]] == [f"| {name}" for name in PAPER_ROWS.split(",")]
+    results = read(files / "out.json")["results"]
+    assert [result["calls"] for result in results] == [1, 1, 1]
+    exact = [line[1] for line in lines[2:]]
+    assert exact == [f"{100 * result['exact_match']:.1f}" for result in results]
+    assert lines[2][-2:] == ["25 36 46", "26 36 45 |"]
+    asked = len(llm.names)
+    again = table1(sarag, "--only", "hipporag 2," + PAPER_ROWS, *run)
+    assert len(llm.names) == asked
+    assert "HippoRAG 2: not run" in again.out
+
+
+def test_a_plan_asks_no_model(sarag: Sarag, files: Path) -> None:
+    done = table1(sarag, "--dry-run", "--dataset", "2wiki", "--thresholds", "c=0.2")
+    assert done.code == 0, done
+    assert "sarag-paper:preset=2wiki:c=0.2+whole:preset=paper+cot:preset=paper" in done.out
+    assert not list(files.glob("*.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--only", "Naive RAG,Best RAG"), "unknown row best rag: choose from Naive RAG"),
+        (("--only", "HippoRAG 2"), "none of these rows can be run"),
+        (("--thresholds", "c=2", "--dry-run"), "c of sarag-paper must be"),
+        ((), "no model endpoint is named"),
+    ],
+)
+def test_what_cannot_be_run(
+    sarag: Sarag, files: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    assert files.is_dir()
+    table1(sarag, *arguments).fails(2, message)
+
+
+def test_systems_of_the_table_are_valid_and_distinct() -> None:
+    labels = [row.label("musique", "") for row in TABLE_1 if row.system]
+    assert len(set(labels)) == len(labels) == 8
+    for label in labels:
+        system = SystemSpec.parse(label)
+        assert options_of("retriever", system.retriever)
+        assert options_of("context", system.context)
+        assert options_of("reasoner", system.reasoner)
