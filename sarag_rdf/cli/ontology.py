@@ -333,7 +333,7 @@ def check(files: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     else:
         for file in files:
             _show_findings(file, findings[file])
-    return int(any(f.severity == "error" for found in findings.values() for f in found))
+    return int(any(f.severity == "error" for of_file in findings.values() for f in of_file))
 
 
 def _show_findings(file: str, findings: Sequence[OntologyFinding]) -> None:
