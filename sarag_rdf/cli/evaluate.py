@@ -15,6 +15,7 @@ from sarag_rdf.cli import (
     evaluate_questions,
     evaluate_resolution,
     evaluate_retrieval,
+    evaluate_table1,
 )
 
 
@@ -33,6 +34,7 @@ def command(context: click.Context) -> None:
 for _part in (
     evaluate_retrieval,
     evaluate_qa,
+    evaluate_table1,
     evaluate_compare,
     evaluate_competency,
     evaluate_activation,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,6 +74,20 @@ def command(**options: Any) -> None:
     be resumed. The JSON file depends only on the replies; timings are printed, and written with
     --timings.
     """
+    from sarag_rdf.evaluation import qa_report
+
+    systems = _systems(options["systems"])
+    labels = [system.label for system in systems]
+    baseline = check_baseline(options["baseline"] or labels[0], labels, "--systems")
+    data, times = answer_questions(systems, baseline, options)
+    for line in qa_report.lines(data, times):
+        click.echo(line)
+
+
+def answer_questions(
+    systems: Sequence[SystemSpec], baseline: str, options: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The report and the timings of systems, written to the files that `options` name."""
     import sarag_rdf
     from sarag_rdf.evaluation import qa_report
     from sarag_rdf.evaluation.corpus import read_corpus
@@ -84,9 +98,6 @@ def command(**options: Any) -> None:
     from sarag_rdf.evaluation.runner import RowFile
     from sarag_rdf.kg import registry
 
-    systems = _systems(options["systems"])
-    labels = [system.label for system in systems]
-    baseline = check_baseline(options["baseline"] or labels[0], labels, "--systems")
     registry.options_of("context", options["full_context"])
     check_plot(options["plot"])
     check_outputs(options["rows"], options["json_file"], options["timings"], options["plot"])
@@ -119,7 +130,7 @@ def command(**options: Any) -> None:
                 verdicts = judge_all(cases, llm, row_file, threads=threads, progress=progress)
         setting = qa_report.setting(
             corpus, file, questions, problems,
-            systems=labels,
+            systems=[system.label for system in systems],
             baseline=baseline,
             limit=options["limit"],
             shuffled=options["seed"] is not None,
@@ -141,24 +152,26 @@ def command(**options: Any) -> None:
     write_json(options["timings"], times)
     if options["plot"]:
         _draw(data, options["plot"])
-    for line in qa_report.lines(data, times):
-        click.echo(line)
+    return data, times
 
 
 def _systems(text: str) -> list[SystemSpec]:
     """The distinct systems; raises `UsageError` for an unknown part or invalid options."""
+    systems = map(parse_system, text.split(","))
+    return list({system.label: system for system in systems}.values())
+
+
+def parse_system(label: str) -> SystemSpec:
+    """The system of a label; raises `UsageError` for an unknown part or invalid options."""
     from sarag_rdf.evaluation.qa import SystemSpec
     from sarag_rdf.kg.registry import options_of
 
-    systems = {}
-    for label in text.split(","):
-        system = SystemSpec.parse(label)
-        with _name_in_errors(system):
-            options_of("retriever", system.retriever)
-            options_of("context", system.context)
-            options_of("reasoner", system.reasoner)
-        systems[system.label] = system
-    return list(systems.values())
+    system = SystemSpec.parse(label)
+    with _name_in_errors(system):
+        options_of("retriever", system.retriever)
+        options_of("context", system.context)
+        options_of("reasoner", system.reasoner)
+    return system
 
 
 @contextmanager

@@ -43,6 +43,7 @@ class RetrieverKeywords(TypedDict, total=False):
     followed: int
     ranked: int
     candidates: int
+    beam: int
     answers: int
     walks: int
     model: str

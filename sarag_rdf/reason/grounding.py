@@ -91,6 +91,7 @@ class PatternMatch:
             term: {link.entity for link in links} for term, links in linked.items()
         }
         self._matched: dict[int, dict[str, float]] = {}
+        self._ends: dict[str, tuple[str, str]] = {}
         self._same: dict[PatternTerm, set[tuple[str, str]]] = {}
 
     @cached_property
@@ -114,6 +115,7 @@ class PatternMatch:
             if not found:
                 return f"nothing in the graph matches '{_said(patterns[number])}'"
             self._matched[number] = {iri: similarity for iri, (similarity, _) in found.items()}
+            self._ends |= {iri: ends for iri, (_, ends) in found.items()}
             reached = {end for _, ends in found.values() for end in ends}
             for end in _ends_of(patterns[number]):
                 if end.is_variable:
@@ -189,16 +191,27 @@ class PatternMatch:
                 "same": [[str(NamedNode(iri)) for iri in pair] for pair in same],
             }
 
+        minter = self._view.reader.minter
+
+        def relationships(pattern: int) -> dict[str, Any]:
+            matched = self._matched[pattern]
+            own = [iri for iri in matched if iri.startswith(f"{minter.base}relationship/")]
+            imported = [(iri, *self._ends[iri]) for iri in matched if iri not in own]
+            return {
+                "relationships": [str(NamedNode(iri)) for iri in own],
+                "imported": [[str(NamedNode(iri)) for iri in triple] for triple in imported],
+            }
+
         return render_query(
             "patterns/bindings",
-            graph=str(NamedNode(self._view.reader.minter.kg_graph)),
+            graph=str(NamedNode(minter.kg_graph)),
             limit=ROWS,
             patterns=[
                 {
                     "number": number,
                     "subject": end(pattern.subject, number),
                     "object": end(pattern.object, number),
-                    "relationships": [str(NamedNode(iri)) for iri in self._matched[number]],
+                    **relationships(number),
                 }
                 for number, pattern in enumerate(self._query.patterns)
             ],

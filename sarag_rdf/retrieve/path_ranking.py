@@ -17,8 +17,6 @@ from sarag_rdf.retrieve.path_schema import Hop, HopSequence, PathSchema, read_sc
 from sarag_rdf.retrieve.view import GraphView
 
 Floats = NDArray[np.float64]
-EMBEDDED: Final = 1000
-"""Paths whose phrases are embedded once for a revision of a graph; more are, when they are used."""
 MOST_HOPS: Final = 3
 """Hops of the longest paths."""
 _KEPT: Final = 20_000
@@ -46,7 +44,10 @@ class Candidates:
 
 
 class PathIndex:
-    """The schema of one revision of a graph, and the vectors of the phrases of its paths."""
+    """The schema of one revision of a graph, and the vectors of the phrases of its paths.
+
+    Those of single hops are embedded at once, those of longer paths when a topic has them.
+    """
 
     def __init__(self, view: GraphView, model: PathModel) -> None:
         self._view, self._model = view, model
@@ -65,9 +66,7 @@ class PathIndex:
     def _arrays(self) -> Arrays:
         schema = read_schema(self._view.reader)
         texts = dict.fromkeys(
-            text
-            for path in schema.sequences(MOST_HOPS, EMBEDDED)
-            for text in self._model.texts(schema, path)
+            text for hop in schema.hops for text in self._model.texts(schema, (hop,))
         )
         vectors = self._view.vectors.embedder.embed(list(texts)) if texts else np.zeros((0, 1))
         return {
@@ -110,13 +109,13 @@ class PathIndex:
         return self._model.templates["start"].format(kind=kind)
 
     def candidates(
-        self, ends: frozenset[str], question: Vector, hops: int, most: int
+        self, ends: frozenset[str], question: Vector, hops: int, most: int, beam: int
     ) -> Candidates:
-        """The paths that start at these ends, at most so many: those of the nearest hops."""
+        """The paths that start at these ends; of more than `most`, a beam of the nearest hops."""
         key = ends, hops, most
         if key in self._candidates:
             return self._candidates[key]
-        paths, is_whole = self._enumerated(ends, question, hops, most)
+        paths, is_whole = self._enumerated(ends, question, hops, most, beam)
         texts = [self._model.texts(self.schema, path) for path in paths]
         flat = [text for several in texts for text in several]
         hops_used = tuple(sorted({hop for path in paths for hop in path}))
@@ -136,19 +135,18 @@ class PathIndex:
         return found
 
     def _enumerated(
-        self, ends: frozenset[str], question: Vector, hops: int, most: int
+        self, ends: frozenset[str], question: Vector, hops: int, most: int, beam: int
     ) -> tuple[list[HopSequence], bool]:
         """Paths, and whether they are all; of too many, a beam of the nearest is extended."""
-        width = max(1, most // hops)
         last: list[HopSequence] = [(hop,) for hop in self.schema.starting(ends)]
         every: list[HopSequence] = []
         is_whole = True
         for length in range(1, hops + 1):
-            if len(last) > (most - len(every) if is_whole else width):
+            if len(last) > (most - len(every) if is_whole else beam):
                 is_whole = False
                 near = self._nearness({hop for path in last for hop in path}, question)
                 scores = [sum(near[hop] for hop in path) / len(path) for path in last]
-                kept = sorted(range(len(last)), key=lambda at: (-scores[at], at))[:width]
+                kept = sorted(range(len(last)), key=lambda at: (-scores[at], at))[:beam]
                 last = [last[at] for at in sorted(kept)]
             every += last
             if length < hops:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Final
@@ -102,21 +102,6 @@ class PathSchema:
     @cached_property
     def _after(self) -> dict[Hop, tuple[Hop, ...]]:
         return {hop: self.starting(self.joins.get(hop.end, ())) for hop in self.hops}
-
-    def sequences(self, hops: int, most: int) -> Iterator[HopSequence]:
-        """Sequences of up to so many hops, the short ones first.
-
-        Lengths end before the first with which there would be more than `most`.
-        """
-        every: list[HopSequence] = []
-        last: list[HopSequence] = [(hop,) for hop in self.hops]
-        for length in range(1, hops + 1):
-            if len(every) + len(last) > most:
-                return
-            every += last
-            yield from last
-            if length < hops:
-                last = [(*path, hop) for path in last for hop in self.after(path[-1])]
 
     def to_json(self) -> str:
         """The schema as text, which `from_json` reads."""

@@ -78,11 +78,17 @@ class PathsOptions(RetrieverOptions):
     )
     ranked: int = option(5, "Number of paths that are shown, followed or not.", ge=1, le=MAX_COUNT)
     candidates: int = option(
-        600,
-        "Maximum number of paths that are compared with the question; of more, those whose "
-        "properties are nearest to it.",
+        1000,
+        "Maximum number of paths from a topic that are all compared with the question.",
         ge=10,
         le=10_000,
+    )
+    beam: int = option(
+        60,
+        "Where there are more, number of paths of each length that are compared with the question "
+        "and extended: those whose properties are nearest to it.",
+        ge=1,
+        le=1000,
     )
     answers: int = option(
         1000, "Maximum number of answers of a path.", ge=1, le=100_000, recorded=False
@@ -228,7 +234,9 @@ class Paths:
         """The paths from a topic, and their features, shape (paths, features)."""
         index, options = self.index, self._options
         question = index.queries([topic.question])[0]
-        found = index.candidates(topic.ends, question, options.hops, options.candidates)
+        found = index.candidates(
+            topic.ends, question, options.hops, options.candidates, options.beam
+        )
         return found.paths, index.features(topic.question, found)
 
     def follow_hops(self, topic: Topic, hops: HopSequence) -> RelationPath:

@@ -544,7 +544,8 @@ def test_every_prompt_is_known_to_be_for_answers_or_not() -> None:
     """A new prompt of a reasoner belongs to what answers depend on."""
     prompts = {path.stem for path in (Path(sarag_rdf.__file__).parent / "prompts").glob("*.j2")}
     assert prompts - set(ANSWER_PROMPTS) == {
-        "entities", "relationships", "statements", "judge", "judge_notes", "judge_pair"
+        "entities", "relationships", "statements", "judge", "judge_notes", "judge_pair",
+        "curate_cluster", "write_article", "write_question",
     }  # fmt: skip
     assert set(ANSWER_PROMPTS) <= prompts
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import sarag_rdf
+from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Table
 from sarag_rdf.reason.grounding import Grounder, Grounding
 from sarag_rdf.reason.patterns import parse_patterns
@@ -112,3 +116,18 @@ def test_statements_whose_object_is_a_value_are_passed_over() -> None:
         found = ground(Grounder(snapshot.view), '?answer "was" "Ilse Brandt"')
     assert {binding.value for binding in found.bindings} <= {"Linz", "Emil Sand", "7 May 1901"}
     assert found.bindings
+
+
+def test_statements_of_an_imported_graph_bind() -> None:
+    """Two steps over triples that no relationship of the documents stands for."""
+    films = Path(__file__).parents[2] / "examples" / "films.ttl"
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["films"]) as kg:
+        kg.import_graph(films, "rdf", name="films")
+        with kg.session.read() as snapshot:
+            found = ground(
+                Grounder(snapshot.view),
+                '?film "director" "Ruben Soldevila" . ?film "language" ?answer',
+            )
+    assert found.bindings[0].value == "Catalan"
+    [support, _] = found.bindings[0].support
+    assert "director" in support.text

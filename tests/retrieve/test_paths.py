@@ -156,7 +156,7 @@ def test_documents_follow_from_answers(kg: KnowledgeGraph) -> None:
 
 
 def test_many_paths_are_searched_by_a_beam(kg: KnowledgeGraph) -> None:
-    paths = paths_of(kg, candidates=10)
+    paths = paths_of(kg, candidates=10, beam=3)
     [topic] = paths.topics("who directed [Winter Harbour]?")
     some, features = paths.compared(topic)
     assert len(some) < len(paths_of(kg).compared(topic)[0])
