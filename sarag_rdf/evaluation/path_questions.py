@@ -336,7 +336,7 @@ class QuestionWriter:
             if not documents & chosen.keys():
                 chosen[min(documents)] = None
         by_iri = full_documents(self._reader, chosen)
-        return tuple((by_iri[iri].title, texts[iri].text) for iri in chosen)
+        return tuple((by_iri[iri].title, by_iri[iri].text) for iri in chosen)
 
     def _documents(self, statement: Statement) -> set[str]:
         """The documents that state it: of the graph of documents, or the page of its subject."""
