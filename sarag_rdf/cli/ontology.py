@@ -233,7 +233,7 @@ def _show_use(use: SchemaUse, schema: Schema, prefixes: Mapping[str, str]) -> No
             f"{property_.statements:,}",
             f"{property_.subjects:,}",
             f"{property_.objects:,}",
-            f"{_found(property_.domains, name)} -> {_found(property_.ranges, name)}",
+            f"{_top_terms(property_.domains, name)} -> {_top_terms(property_.ranges, name)}",
         )
         for property_ in properties
     ]
@@ -245,7 +245,7 @@ def _show_use(use: SchemaUse, schema: Schema, prefixes: Mapping[str, str]) -> No
         click.echo(f"\nnever used: {one_line(', '.join(unused))}")
 
 
-def _found(terms: Sequence[TermCount], name: Callable[[str], str]) -> str:
+def _top_terms(terms: Sequence[TermCount], name: Callable[[str], str]) -> str:
     """The most frequent classes or datatypes with their counts."""
     shown = [f"{name(term.iri)} {term.count:,}" for term in terms[:_MOST_FOUND]]
     return ", ".join([*shown, "..."] if len(terms) > _MOST_FOUND else shown) or "?"

@@ -100,7 +100,7 @@ class CachedEmbedder:
         progress: OnEmbedded | None = None,
     ) -> Matrix:
         keys = [self._key(text, prompt) for text in texts]
-        values = self._found(dict.fromkeys(keys))
+        values = self._cached_values(dict.fromkeys(keys))
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in values}
         if progress:
             progress(len(texts) - len(missing))
@@ -120,10 +120,10 @@ class CachedEmbedder:
     def cached(self, text: str, prompt: str | None = None) -> Vector | None:
         """The vector of a text with that prompt if it is cached; nothing is embedded."""
         key = self._key(text, prompt)
-        values = self._found([key])
+        values = self._cached_values([key])
         return np.frombuffer(values[key], dtype=np.float32) if values else None
 
-    def _found(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+    def _cached_values(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         latest = {} if self._latest is None else self._latest
         recent = {key: latest[key] for key in keys if key in latest}
         return recent | self._cache.get_many(key for key in keys if key not in recent)
