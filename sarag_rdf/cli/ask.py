@@ -62,7 +62,7 @@ def command(question: str, **options: Any) -> int:
         click.echo(json.dumps(answer_to_dict(answer), ensure_ascii=False, indent=2))
     else:
         show_answer(answer, explain=options["explain"])
-    found = answer.outcome == "answered" or (
+    answered = answer.outcome == "answered" or (
         answer.outcome == "evidence" and bool(answer.retrieved.documents)
     )
-    return 0 if found else NO_ANSWER
+    return 0 if answered else NO_ANSWER

@@ -56,8 +56,8 @@ def command(**options: Any) -> None:
         )
     check_outputs(options["json_file"])
     with RowFile(options["rows"]) as row_file:
-        found = pair_answers(row_file, *labels)
-        pairs = found.pairs[: options["limit"]]
+        answer_pairs = pair_answers(row_file, *labels)
+        pairs = answer_pairs.pairs[: options["limit"]]
         if not pairs:
             raise InputError(f"no question was answered by both {labels[0]} and {labels[1]}")
         llm = registry.make_llm(endpoint_of(options), None)
@@ -74,7 +74,7 @@ def command(**options: Any) -> None:
         "prices": {"in": options["price_in"], "out": options["price_out"]},
         "version": sarag_rdf.__version__,
     }
-    data = report(AnswerPairs(pairs, found.failed, found.unpaired), records, setting)
+    data = report(AnswerPairs(pairs, answer_pairs.failed, answer_pairs.unpaired), records, setting)
     write_json(options["json_file"], data)
     for line in compare.lines(data):
         click.echo(line)

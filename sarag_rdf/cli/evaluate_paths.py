@@ -69,15 +69,15 @@ def command(**options: Any) -> None:
     )
 
     files = {path: read_questions(path) for path in options["questions"]}
-    found: dict[Path, list[PathResult]] = {}
+    results_of: dict[Path, list[PathResult]] = {}
     if options["articles"] is not None:
         other = {**options, "kg": options["articles"], "over": ("documents",)}
         with open_graph(options) as kg, open_graph(other) as articles:
             view = _paths(kg, {"retriever": "paths"}).view
             retriever = articles.retriever(options["retriever"])
             for path, questions in files.items():
-                found[path] = evaluate_articles(retriever, view, questions)
-        _show([_row(p, r, ARTICLE_ACCOUNTINGS) for p, r in found.items()], options)
+                results_of[path] = evaluate_articles(retriever, view, questions)
+        _show([_row(p, r, ARTICLE_ACCOUNTINGS) for p, r in results_of.items()], options)
         return
     with open_graph(options) as kg:
         paths = _paths(kg, options)
@@ -85,8 +85,8 @@ def command(**options: Any) -> None:
             for question in questions:
                 paths.find(question.plain if options["plain"] else question.text)
         for path, questions in files.items():
-            found[path] = evaluate_paths(paths, paths.view, questions, plain=options["plain"])
-    _show([_row(path, results, ACCOUNTINGS) for path, results in found.items()], options)
+            results_of[path] = evaluate_paths(paths, paths.view, questions, plain=options["plain"])
+    _show([_row(path, results, ACCOUNTINGS) for path, results in results_of.items()], options)
 
 
 def _show(rows: list[dict[str, Any]], options: dict[str, Any]) -> None:

@@ -89,14 +89,14 @@ def command(**options: Any) -> None:
                     inputs += inputs_of(reasoner.answer(question.query))
                 advance(1)
         inputs = list(dict.fromkeys(inputs))
-        found = preferences(
+        judged = preferences(
             inputs, decoders, judge,
             threads=options["concurrency"], progress=progress,
         )  # fmt: skip
-    kept = [preference for preference in found if preference is not None]
-    lines = [json.dumps(preference.record, ensure_ascii=False) for preference in kept]
+    usable = [preference for preference in judged if preference is not None]
+    lines = [json.dumps(preference.record, ensure_ascii=False) for preference in usable]
     options["output"].write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     click.echo(
-        f"{options['output']}: {counted(len(kept), 'preference')} of "
-        f"{counted(len(found), 'note')} with facts"
+        f"{options['output']}: {counted(len(usable), 'preference')} of "
+        f"{counted(len(judged), 'note')} with facts"
     )

@@ -59,8 +59,8 @@ def command(**options: Any) -> None:
             if rule != DEFAULT:
                 proposals = kg.identity.proposals(rule, least=options["least"])
                 merged = len(kg.identity.merge_rows(proposals)) if proposals else 0
-            found = groups(mentions, _entities(kg))
-            scores = {"pairs": pairwise(gold, found), "b_cubed": b_cubed(gold, found)}
+            predicted = groups(mentions, _entities(kg))
+            scores = {"pairs": pairwise(gold, predicted), "b_cubed": b_cubed(gold, predicted)}
             if merged:
                 kg.identity.undo(rule)
             figures = {
@@ -90,5 +90,5 @@ def command(**options: Any) -> None:
 
 def _entities(kg: KnowledgeGraph) -> dict[str, str]:
     """Normalised name -> entity."""
-    found = cast("Table", kg.query(_ENTITIES))
-    return {text_of(name): text_of(entity) for name, entity in found.rows}
+    table = cast("Table", kg.query(_ENTITIES))
+    return {text_of(name): text_of(entity) for name, entity in table.rows}

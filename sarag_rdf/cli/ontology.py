@@ -233,7 +233,7 @@ def _show_use(use: SchemaUse, schema: Schema, prefixes: Mapping[str, str]) -> No
             f"{property_.statements:,}",
             f"{property_.subjects:,}",
             f"{property_.objects:,}",
-            f"{_found(property_.domains, name)} -> {_found(property_.ranges, name)}",
+            f"{_top_terms(property_.domains, name)} -> {_top_terms(property_.ranges, name)}",
         )
         for property_ in properties
     ]
@@ -245,7 +245,7 @@ def _show_use(use: SchemaUse, schema: Schema, prefixes: Mapping[str, str]) -> No
         click.echo(f"\nnever used: {one_line(', '.join(unused))}")
 
 
-def _found(terms: Sequence[TermCount], name: Callable[[str], str]) -> str:
+def _top_terms(terms: Sequence[TermCount], name: Callable[[str], str]) -> str:
     """The most frequent classes or datatypes with their counts."""
     shown = [f"{name(term.iri)} {term.count:,}" for term in terms[:_MOST_FOUND]]
     return ", ".join([*shown, "..."] if len(terms) > _MOST_FOUND else shown) or "?"
@@ -333,7 +333,7 @@ def check(files: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     else:
         for file in files:
             _show_findings(file, findings[file])
-    return int(any(f.severity == "error" for found in findings.values() for f in found))
+    return int(any(f.severity == "error" for of_file in findings.values() for f in of_file))
 
 
 def _show_findings(file: str, findings: Sequence[OntologyFinding]) -> None:

@@ -99,13 +99,13 @@ def _max_reply(function: Callable[..., Any]) -> Callable[..., Any]:
     """--max-reply, once for endpoints of both kinds."""
     if any(option.name == "max_reply" for option in getattr(function, "__click_params__", ())):
         return function
-    made: Callable[..., Any] = setting(
+    decorated: Callable[..., Any] = setting(
         "--max-reply",
         default=64,
         type=click.IntRange(1),
         help="MiB of an answer of an endpoint at most.",
     )(function)
-    return made
+    return decorated
 
 
 def shapes_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -298,7 +298,7 @@ def number_sources(answer: Answer) -> tuple[str, list[Citation]]:
     for evidence in answer.evidence:
         for label, excerpt in evidence.context.excerpts.items():
             meanings.setdefault(label, set()).add(excerpt.citation)
-    by_label = {label: next(iter(found)) for label, found in meanings.items() if len(found) == 1}
+    by_label = {label: next(iter(cited)) for label, cited in meanings.items() if len(cited) == 1}
     mentioned = [by_label[label] for label in _LABEL.findall(answer.reasoning) if label in by_label]
     sources = list(dict.fromkeys((*answer.citations, *mentioned)))
 

@@ -48,17 +48,17 @@ def command(question: str, **options: Any) -> int:
 
     check_activation(options["activation"])
     with open_graph(options) as kg:
-        found = kg.search(question, **retriever_arguments(options))
-        write_activation(kg, found, options["activation"])
+        retrieved = kg.search(question, **retriever_arguments(options))
+        write_activation(kg, retrieved, options["activation"])
     if options["picture"]:
-        write_picture(found, options["picture"])
+        write_picture(retrieved, options["picture"])
     if options["as_json"]:
         from sarag_rdf.kg.report import retrieved_to_dict
 
-        click.echo(json.dumps(retrieved_to_dict(found), ensure_ascii=False, indent=2))
+        click.echo(json.dumps(retrieved_to_dict(retrieved), ensure_ascii=False, indent=2))
     else:
-        show_retrieved(found, explain=options["explain"])
-    return 0 if found.documents else NO_EVIDENCE
+        show_retrieved(retrieved, explain=options["explain"])
+    return 0 if retrieved.documents else NO_EVIDENCE
 
 
 def check_activation(path: Path | None) -> None:
@@ -75,26 +75,26 @@ def check_activation(path: Path | None) -> None:
         raise UsageError(f"cannot write {path}: name a file in an existing folder")
 
 
-def write_activation(kg: Any, found: Any, path: Path | None) -> None:
+def write_activation(kg: Any, retrieved: Any, path: Path | None) -> None:
     """Write how activation found documents or an answer, as TriG."""
     if path is None:
         return
-    path.write_bytes(kg.activation(found))
+    path.write_bytes(kg.activation(retrieved))
     click.echo(f"sarag: activation written to {path}", err=True)
 
 
-def write_picture(found: Any, path: Path) -> None:
+def write_picture(retrieved: Any, path: Path) -> None:
     """Draw what was retrieved as a page or an image, by the file's suffix."""
     from sarag_rdf.errors import UsageError
 
     if path.suffix.lower() == ".html":
         from sarag_rdf.picture.drawing import activation_html
 
-        path.write_text(activation_html(found), encoding="utf-8")
+        path.write_text(activation_html(retrieved), encoding="utf-8")
     elif path.suffix.lower() == ".png":
         from sarag_rdf.picture.drawing import write_activation_png
 
-        write_activation_png(found, path)
+        write_activation_png(retrieved, path)
     else:
         raise UsageError(f"{path}: a picture's name ends in .html or .png")
     click.echo(f"sarag: picture written to {path}", err=True)

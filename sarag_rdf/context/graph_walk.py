@@ -149,25 +149,27 @@ class GraphWalk:
     ) -> Context:
         limit, most_hops = self._options.budget, self._options.hops
         share = Budget(self._count, max(1, int(limit * self._options.share)))
-        told: dict[bool, defaultdict[int, list[str]]] = {
+        texts_by_kind: dict[bool, defaultdict[int, list[str]]] = {
             is_fact: defaultdict(list) for is_fact in (False, True)
         }
         for text, (hop, is_fact) in _nearest(contents, hops).items():
             if share.take(text):
-                told[is_fact][hop].append(text)
-        descriptions, facts = told.values()
+                texts_by_kind[is_fact][hop].append(text)
+        descriptions, facts = texts_by_kind.values()
         budget = Budget(self._count, limit, used=share.used)
         first, second = tiers(question, documents, contents, hops)
-        kept: defaultdict[int, list[Document]] = defaultdict(list)
+        documents_by_hop: defaultdict[int, list[Document]] = defaultdict(list)
         for document in (*first, *second):
             if budget.take(document.titled_text):
-                near = [hops[e] for e in contents.entities.get(document.iri, ()) if e in hops]
-                kept[min(near, default=most_hops + 1)].append(document)
+                hops_of_entities = [
+                    hops[e] for e in contents.entities.get(document.iri, ()) if e in hops
+                ]
+                documents_by_hop[min(hops_of_entities, default=most_hops + 1)].append(document)
         sections = []
         number = 0
-        for hop in sorted({*descriptions, *facts, *kept}):
+        for hop in sorted({*descriptions, *facts, *documents_by_hop}):
             excerpts = {}
-            for document in kept[hop]:
+            for document in documents_by_hop[hop]:
                 number += 1
                 excerpts[f"D{number}"] = Excerpt.whole(document)
             sections.append(
@@ -193,14 +195,14 @@ def read_contents(
         ),
         key=lambda fact: (fact.text, fact.subject, fact.object),
     )
-    every = {e for found in entities.values() for e in found}
+    every = {e for members in entities.values() for e in members}
     every |= {end for fact in facts for end in (fact.subject, fact.object)}
     names: defaultdict[str, set[str]] = defaultdict(set)
     for entity, name in reader.rows_for("entity-names", every):
         names[entity.value].add(normalize_name(name.value))
     return Contents(
-        {document: frozenset(found) for document, found in entities.items()},
-        {entity: sorted(found) for entity, found in names.items()},
+        {document: frozenset(members) for document, members in entities.items()},
+        {entity: sorted(members) for entity, members in names.items()},
         facts,
         _descriptions(reader, iris, names) if descriptions else (),
     )
@@ -210,15 +212,15 @@ def _descriptions(
     reader: GraphReader, documents: Sequence[str], names: Mapping[str, Iterable[str]]
 ) -> list[Description]:
     """Descriptions that come from documents, with the entity's name where they do not tell it."""
-    found = {
+    pairs = {
         (entity.value, text.value)
         for _, entity, text in reader.rows_for("descriptions-in-documents", documents)
     }
     labels: dict[str, str] = {}
-    for entity, name, _ in reader.rows_for("entity-labels", {entity for entity, _ in found}):
+    for entity, name, _ in reader.rows_for("entity-labels", {entity for entity, _ in pairs}):
         labels.setdefault(entity.value, name.value)
     described = []
-    for entity, text in sorted(found):
+    for entity, text in sorted(pairs):
         normal = f" {normalize_name(text)} "
         if any(f" {name} " in normal for name in names.get(entity, ())):
             described.append(Description(entity, text))
@@ -270,11 +272,11 @@ def co_occurring(
 ) -> dict[str, int]:
     """Adds what a document describes beside something that was reached, one hop further."""
     expanded = dict(reached)
-    for found in entities.values():
-        near = [reached[entity] for entity in found if entity in reached]
-        if near:
-            for entity in found - reached.keys():
-                expanded[entity] = min(expanded.get(entity, min(near) + 1), min(near) + 1)
+    for members in entities.values():
+        hops = [reached[entity] for entity in members if entity in reached]
+        if hops:
+            for entity in members - reached.keys():
+                expanded[entity] = min(expanded.get(entity, min(hops) + 1), min(hops) + 1)
     return expanded
 
 
@@ -312,10 +314,10 @@ def _nearest(contents: Contents, hops: Mapping[str, int]) -> dict[str, tuple[int
         for fact in contents.facts
         if fact.subject in hops and fact.object in hops
     ]
-    found: dict[str, tuple[int, bool]] = {}
+    nearest: dict[str, tuple[int, bool]] = {}
     for hop, is_fact, text in sorted(near):
-        found.setdefault(text, (hop, is_fact))
-    return found
+        nearest.setdefault(text, (hop, is_fact))
+    return nearest
 
 
 def _heading(hop: int, most: int) -> str:

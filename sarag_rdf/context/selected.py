@@ -58,16 +58,16 @@ class Selected:
         self._options = options or SelectedOptions()
 
     def build(self, retrieved: Retrieved) -> Context:
-        found = retrieved.documents[: self._options.documents]
+        documents = retrieved.documents[: self._options.documents]
         places = [
             (rank, span)
-            for rank, ranked in enumerate(found)
+            for rank, ranked in enumerate(documents)
             for span in sentence_spans(ranked.document.text)
         ]
         if not places:
             return Context((), 0, "selected")
-        texts = [_shown(found[rank].document, span) for rank, span in places]
-        scores = np.array([found[rank].score for rank, _ in places])
+        texts = [_shown(documents[rank].document, span) for rank, span in places]
+        scores = np.array([documents[rank].score for rank, _ in places])
         total = (
             _z(self._cosines(retrieved.query.text, texts))
             + _z(scores)
@@ -75,14 +75,17 @@ class Selected:
             + WORDS * _z(self._word_index(texts).scores(retrieved.query.text).astype(np.float64))
         )
         budget = Budget(self._count, self._options.budget)
-        kept: dict[int, Excerpt] = {}
+        excerpt_at: dict[int, Excerpt] = {}
         for place in np.argsort(-total, kind="stable"):
             rank, span = places[place]
-            before = kept.get(rank, Excerpt(found[rank].document, ()))
+            before = excerpt_at.get(rank, Excerpt(documents[rank].document, ()))
             more = replace(before, spans=tuple(sorted((*before.spans, span))))
             if budget.take(more.titled_text, instead_of=before.titled_text if before.spans else ""):
-                kept[rank] = more
-        excerpts = {f"D{number}": kept[rank] for number, rank in enumerate(sorted(kept), start=1)}
+                excerpt_at[rank] = more
+        excerpts = {
+            f"D{number}": excerpt_at[rank]
+            for number, rank in enumerate(sorted(excerpt_at), start=1)
+        }
         sections = (Section("", excerpts),) if excerpts else ()
         return Context(sections, budget.used, "selected")
 

@@ -42,12 +42,12 @@ class Whole:
         options = self._options
         budget = Budget(self._count, options.budget)
         excerpts: dict[str, Excerpt] = {}
-        for found in retrieved.documents[: options.documents]:
-            excerpt = Excerpt.whole(found.document)
+        for ranked in retrieved.documents[: options.documents]:
+            excerpt = Excerpt.whole(ranked.document)
             if not budget.take(excerpt.titled_text):
                 break
             excerpts[f"D{len(excerpts) + 1}"] = excerpt
         texts = dict.fromkeys(link.text for link in retrieved.relationships if link.text)
-        kept = [text for text in list(texts)[: options.relationships] if budget.take(text)]
-        section = Section("", excerpts, tuple(kept))
-        return Context((section,) if excerpts or kept else (), budget.used, "whole")
+        relationships = [text for text in list(texts)[: options.relationships] if budget.take(text)]
+        section = Section("", excerpts, tuple(relationships))
+        return Context((section,) if excerpts or relationships else (), budget.used, "whole")

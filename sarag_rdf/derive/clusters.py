@@ -65,7 +65,7 @@ def curated(centre: Member, members: Sequence[Member], llm: LLM) -> dict[str, bo
 
     A reply may name only members that it was shown.
     """
-    found: dict[str, bool | None] = {}
+    verdicts: dict[str, bool | None] = {}
     for begin in range(0, len(members), SHOWN):
         some = members[begin : begin + SHOWN]
         numbers = [str(number) for number in range(1, len(some) + 1)]
@@ -80,14 +80,14 @@ def curated(centre: Member, members: Sequence[Member], llm: LLM) -> dict[str, bo
         try:
             reply = llm.complete(prompt, schema, name="curate_cluster", max_tokens=_MAX_TOKENS)
         except (TruncatedReplyError, UnparsableReplyError):
-            found |= {member.iri: None for member in some}
+            verdicts |= {member.iri: None for member in some}
             continue
         same = set(reply.data["same"])
-        found |= {m.iri: number in same for number, m in zip(numbers, some, strict=True)}
-    return found
+        verdicts |= {m.iri: number in same for number, m in zip(numbers, some, strict=True)}
+    return verdicts
 
 
-def remarks(found: Mapping[str, bool | None], model: str) -> dict[str, str]:
+def remarks(verdicts: Mapping[str, bool | None], model: str) -> dict[str, str]:
     """What a model found about each member, as a remark for review."""
     words = {True: "the same", False: "something else", None: "no usable reply"}
-    return {iri: f"{model}: {words[verdict]}" for iri, verdict in found.items()}
+    return {iri: f"{model}: {words[verdict]}" for iri, verdict in verdicts.items()}

@@ -85,13 +85,13 @@ class Axioms:
                 literals[object_] = triple.object
             elif triple.predicate != RDF.type:
                 nodes.add(object_)
-        found: set[Triple] = set()
+        triples: set[Triple] = set()
         for subject, property_, object_ in _closure(sorted(rows)):
             is_type = property_ == RDF.type.value
             if subject in nodes and not (is_type and NamedNode(object_) in _TRIVIAL):
                 value = literals.get(object_) or NamedNode(object_)
-                found.add(Triple(NamedNode(subject), NamedNode(property_), value))
-        return found - given
+                triples.add(Triple(NamedNode(subject), NamedNode(property_), value))
+        return triples - given
 
 
 def _closure(rows: list[tuple[str, str, str]]) -> Iterable[tuple[str, str, str]]:

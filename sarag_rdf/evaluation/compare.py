@@ -71,25 +71,25 @@ class AnswerPairs:
 
 def pair_answers(row_file: RowFile, ours: str, theirs: str) -> AnswerPairs:
     """Pairs of the last rows of two systems; raises `InputError` for a system without rows."""
-    found: dict[str, dict[str, tuple[SystemResult, Any]]] = {}
+    rows: dict[str, dict[str, tuple[SystemResult, Any]]] = {}
     for record in row_file:
         row = SystemResult.of(record)
         if row is not None:
-            found.setdefault(row.system, {})[row.id] = row, record.get("run")
+            rows.setdefault(row.system, {})[row.id] = row, record.get("run")
     for system in (ours, theirs):
-        if system not in found:
+        if system not in rows:
             raise InputError(
                 f"the rows contain no answers of {system}: they contain answers of "
-                f"{', '.join(found) or 'no system'}"
+                f"{', '.join(rows) or 'no system'}"
             )
-    both = [id_ for id_ in found[ours] if id_ in found[theirs]]
+    both = [id_ for id_ in rows[ours] if id_ in rows[theirs]]
     pairs = []
     for id_ in both:
-        (mine, run), (other, other_run) = found[ours][id_], found[theirs][id_]
+        (mine, run), (other, other_run) = rows[ours][id_], rows[theirs][id_]
         if "failed" not in (mine.outcome, other.outcome):
             order = Comparison(mine.question, PresentedAnswer.of(mine), PresentedAnswer.of(other))
             pairs.append(AnswerPair(id_, order, run == other_run))
-    unpaired = len(found[ours]) + len(found[theirs]) - 2 * len(both)
+    unpaired = len(rows[ours]) + len(rows[theirs]) - 2 * len(both)
     return AnswerPairs(tuple(pairs), len(both) - len(pairs), unpaired)
 
 
@@ -150,7 +150,9 @@ def verdict(criterion: str, forth: Mapping[str, str], back: Mapping[str, str]) -
 
 
 def report(
-    found: AnswerPairs, records: Mapping[Comparison, StoredRecord], setting: Mapping[str, Any]
+    answer_pairs: AnswerPairs,
+    records: Mapping[Comparison, StoredRecord],
+    setting: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The settings, rates by criterion as fractions in [0, 1], and a row for each question.
 
@@ -159,7 +161,7 @@ def report(
     """
     rows: list[dict[str, Any]] = [
         {"id": pair.id, "question": pair.order.question, **_verdicts(pair, records)}
-        for pair in found.pairs
+        for pair in answer_pairs.pairs
     ]
     judged = [row for row in rows if row["overall"] is not None]
     prices = setting["prices"]
@@ -174,11 +176,11 @@ def report(
         "setting": dict(setting),
         "pairs": {
             "count": len(judged),
-            "the_same": sum(p.order.first == p.order.second for p in found.pairs),
+            "the_same": sum(p.order.first == p.order.second for p in answer_pairs.pairs),
             "without_verdict": len(rows) - len(judged),
-            "failed": found.failed,
-            "answered_by_one_alone": found.unpaired,
-            "of_different_runs": sum(not pair.same_run for pair in found.pairs),
+            "failed": answer_pairs.failed,
+            "answered_by_one_alone": answer_pairs.unpaired,
+            "of_different_runs": sum(not pair.same_run for pair in answer_pairs.pairs),
         },
         "results": {
             name: _rates([row[name] for row in judged], setting["seed"]) for name in CRITERIA
@@ -238,10 +240,10 @@ def lines(report: Mapping[str, Any]) -> Iterator[str]:
     rows = [
         [
             name,
-            *(percent(found[what]) for what in ("win", "tie", "loss", "order")),
-            interval(found["difference"]),
+            *(percent(preference[what]) for what in ("win", "tie", "loss", "order")),
+            interval(preference["difference"]),
         ]
-        for name, found in report["results"].items()
+        for name, preference in report["results"].items()
     ]
     yield from table(["criterion", "win", "tie", "loss", "order", "win less loss"], rows)
     yield ""

@@ -242,15 +242,15 @@ def _compare(
     order = [result.variables.index(variable) for variable in expected.variables]
     # Terms are compared with texts if the expected answers are texts.
     is_text = all(isinstance(cell, str) for row in expected.rows for cell in row)
-    found = {
+    counts = {
         tuple(_key(row[column], is_text=is_text) for column in order): _row(row, order)
         for row in result.rows
     }
-    unexpected = dict(found)
+    unexpected = dict(counts)
     missing: dict[Row, None] = {}
     matched: set[Row] = set()
     for row in expected.rows:
-        keys = [key for key in product(*map(_keys, row)) if key in found]
+        keys = [key for key in product(*map(_keys, row)) if key in counts]
         for key in keys:
             unexpected.pop(key, None)
         shown = tuple(cell if isinstance(cell, str) else plain_text(cell) for cell in row)

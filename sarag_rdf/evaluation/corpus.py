@@ -40,18 +40,18 @@ class Corpus:
     def __init__(self, passages: list[Passage], sha256: str = "", file: str = "") -> None:
         self.file = file
         self.sha256 = sha256
-        kept: dict[tuple[str, str], Passage] = {}
+        distinct: dict[tuple[str, str], Passage] = {}
         filled = [passage for passage in passages if _bare(passage.text)]
         for passage in filled:
-            kept.setdefault((_bare(passage.title), _bare(passage.text)), passage)
-        self.passages = tuple(kept.values())
+            distinct.setdefault((_bare(passage.title), _bare(passage.text)), passage)
+        self.passages = tuple(distinct.values())
         self.empty = len(passages) - len(filled)
-        self.duplicates = len(filled) - len(kept)
-        self._exact = {key: number for number, key in enumerate(kept)}
+        self.duplicates = len(filled) - len(distinct)
+        self._exact = {key: number for number, key in enumerate(distinct)}
         self._texts: dict[str, int] = {}
         self._parts: dict[tuple[str, str], int | None] = {}
         self._titled: dict[str, list[tuple[str, int]]] = {}
-        for number, (title, text) in enumerate(kept):
+        for number, (title, text) in enumerate(distinct):
             self._texts.setdefault(text, number)
             self._titled.setdefault(title, []).append((text, number))
 

@@ -212,8 +212,8 @@ def evaluate_extraction(
         style = style_of(ontology, chosen)
         documents = list(_titled(sentences) if titled else _untitled(sentences))
         predictions: dict[str, list[Triple]] = {}
-        found = extractor.relations([document for document, _ in documents])
-        for (_, members), relations in zip(documents, found, strict=True):
+        extracted = extractor.relations([document for document, _ in documents])
+        for (_, members), relations in zip(documents, extracted, strict=True):
             for id_, relation in _located(relations, members):
                 predictions.setdefault(id_, []).append(triple_of(ontology, relation, style))
             advance(len(members))

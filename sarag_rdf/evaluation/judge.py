@@ -120,9 +120,9 @@ def run_judge(
 
 
 def _verdict(record: StoredRecord) -> Verdict:
-    said = record["said"]
+    reply = record["said"]
     costs = (record[name] for name in _FIELDS[1:])
-    return Verdict(None if said is None else said["correct"], *costs)
+    return Verdict(None if reply is None else reply["correct"], *costs)
 
 
 SAMPLE = 20

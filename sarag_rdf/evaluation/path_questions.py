@@ -190,11 +190,11 @@ class QuestionWriter:
     def _question(
         self, start: str, rng: random.Random, texts: set[str], report: WritingReport
     ) -> WrittenQuestion | None:
-        found = self._walk(start, rng)
-        if found is None:
+        drawn = self._walk(start, rng)
+        if drawn is None:
             report.rejected["ends"] += 1
             return None
-        hops, walk, nodes = found
+        hops, walk, nodes = drawn
         if (start, hops) in self._tried:
             report.rejected["repeated"] += 1
             return None
@@ -335,20 +335,20 @@ class QuestionWriter:
                 return ()
             if not documents & chosen.keys():
                 chosen[min(documents)] = None
-        found = full_documents(self._reader, chosen)
-        return tuple((found[iri].title, found[iri].text) for iri in chosen)
+        by_iri = full_documents(self._reader, chosen)
+        return tuple((by_iri[iri].title, by_iri[iri].text) for iri in chosen)
 
     def _documents(self, statement: Statement) -> set[str]:
         """The documents that state it: of the graph of documents, or the page of its subject."""
-        found = set()
+        iris = set()
         for part in path_parts(self._reader):
             only = GraphReader(self._reader.store, self._reader.minter, (part,))
             if part.name == DOCUMENTS and statement.property == SARAG.relatedTo.value:
                 rows = only.rows_for("statements", [statement.subject])
-                found |= {row[7].value for row in rows if row[2].value == statement.object}
+                iris |= {row[7].value for row in rows if row[2].value == statement.object}
             elif part.name == DOCUMENTS:
                 rows = self._reader.select_provenance_for("typed-statements", [statement.subject])
-                found |= {
+                iris |= {
                     row[7].value
                     for row in rows
                     if (row[2].value, row[3].value) == (statement.property, statement.object)
@@ -356,8 +356,8 @@ class QuestionWriter:
             else:
                 ends = only.rows_for("entity-documents", [statement.subject])
                 if any(document.value == statement.subject for _, document in ends):
-                    found.add(statement.subject)
-        return found
+                    iris.add(statement.subject)
+        return iris
 
 
 def read_articles(path: Path) -> dict[str, tuple[str, str]]:

@@ -134,12 +134,12 @@ def relation_paths(retriever: object) -> Paths:
     return retriever
 
 
-def score(found: Collection[str], wanted: Collection[str]) -> Score:
+def score(retrieved: Collection[str], relevant: Collection[str]) -> Score:
     """Precision, recall and F1 of a set; all 0 if nothing was found."""
-    common = len(set(found) & set(wanted))
+    common = len(set(retrieved) & set(relevant))
     if not common:
         return Score(0.0, 0.0, 0.0)
-    precision, recall = common / len(found), common / len(wanted)
+    precision, recall = common / len(retrieved), common / len(relevant)
     return Score(precision, recall, 2 * precision * recall / (precision + recall))
 
 
@@ -151,9 +151,9 @@ def evaluate_paths(
     for question in questions:
         text = question.plain if plain else question.text
         begin = perf_counter()
-        _, found = paths.find(text)
+        _, followed = paths.find(text)
         seconds = perf_counter() - begin
-        best = found[0] if found and found[0].answers else None
+        best = followed[0] if followed and followed[0].answers else None
         results.append(
             PathResult(
                 text,
@@ -245,9 +245,9 @@ def _best_of_five(paths: Paths, text: str, answers: frozenset[str]) -> float:
     """The F1 of the best of the first five paths that lead anywhere."""
     scores: list[float] = []
     for ranked in paths.ranked(paths.topics(text))[:COMPARED]:
-        found = paths.follow(ranked)
-        if found.answers:
-            scores.append(score({a.name for a in found.answers}, answers).f1)
+        followed = paths.follow(ranked)
+        if followed.answers:
+            scores.append(score({a.name for a in followed.answers}, answers).f1)
         if len(scores) == 5:
             break
     return max(scores, default=0.0)
@@ -263,7 +263,7 @@ class Example:
 
 def examples(paths: Paths, questions: Sequence[PathQuestion]) -> list[Example]:
     """What weights are fitted on: the first paths of each question by the present weights."""
-    found = []
+    rows_of_questions = []
     for question in questions:
         rows, values = [], []
         for topic in paths.topics(question.text):
@@ -276,8 +276,10 @@ def examples(paths: Paths, questions: Sequence[PathQuestion]) -> list[Example]:
                     names = {answer.name for answer in followed.answers}
                     values.append(score(names, question.answers).f1)
         size = len(rows)
-        found.append(Example(np.array(rows).reshape(size, len(FEATURES)), np.array(values)))
-    return found
+        rows_of_questions.append(
+            Example(np.array(rows).reshape(size, len(FEATURES)), np.array(values))
+        )
+    return rows_of_questions
 
 
 def fitted(some: Sequence[Example]) -> Floats:
@@ -317,8 +319,8 @@ def fitted(some: Sequence[Example]) -> Floats:
         weights += _RATE * (first / (1 - 0.9**step)) / (
             np.sqrt(second / (1 - 0.999**step)) + 1e-8
         )  # fmt: skip
-    found: Floats = weights / scale
-    return found
+    unscaled: Floats = weights / scale
+    return unscaled
 
 
 def mean_f1(some: Sequence[Example], weights: Floats) -> float:

@@ -82,16 +82,16 @@ def preferences(
 
     `decoders` is a model for each of `DECODINGS`. Raises errors that end a run.
     """
-    found: dict[Input, Preference | None] = {}
+    by_input: dict[Input, Preference | None] = {}
     advance = progress("comparing", len(inputs))
 
     def compare(given: Input) -> Preference | None:
         return _preference(given, decoders, judge)
 
     for given, preference in map_as_completed(compare, inputs, threads):
-        found[given] = preference
+        by_input[given] = preference
         advance(1)
-    return [found[given] for given in inputs]
+    return [by_input[given] for given in inputs]
 
 
 def _preference(given: Input, decoders: Sequence[LLM], judge: LLM) -> Preference | None:
@@ -105,7 +105,7 @@ def _preference(given: Input, decoders: Sequence[LLM], judge: LLM) -> Preference
         if len(results) < 2:
             return None
         number = {"type": "integer", "enum": list(range(1, len(results) + 1))}
-        said = judge.complete(
+        choice = judge.complete(
             judge_prompt(given, results),
             object_of(best=number, worst=number),
             name="judge_notes",
@@ -113,9 +113,9 @@ def _preference(given: Input, decoders: Sequence[LLM], judge: LLM) -> Preference
         ).data
     except QUESTION_ERRORS:
         return None
-    if said["best"] == said["worst"]:
+    if choice["best"] == choice["worst"]:
         return None
-    return Preference(given.prompt, results[said["best"] - 1], results[said["worst"] - 1])
+    return Preference(given.prompt, results[choice["best"] - 1], results[choice["worst"] - 1])
 
 
 def judge_prompt(given: Input, results: Sequence[str]) -> str:

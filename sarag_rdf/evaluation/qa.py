@@ -162,19 +162,19 @@ def ask_all(
         for question in questions
         for system in systems
     }
-    found: dict[tuple[str, str], SystemResult | None] = {}
+    results: dict[tuple[str, str], SystemResult | None] = {}
     for question in questions:
         for system in systems:
             record = row_file.get(keys[system.label, question.id], FIELDS)
             stored = SystemResult.of(record)
             if record and stored and record.get(_JUDGED_ON) != _label(system):
                 stored = replace(stored, covered=coverage.judge(system, question))
-            found[system.label, question.id] = stored
+            results[system.label, question.id] = stored
     jobs = [
         (system, question)
         for question in questions
         for system in systems
-        if found[system.label, question.id] is None
+        if results[system.label, question.id] is None
     ]
 
     def work(job: tuple[System, Question]) -> SystemResult:
@@ -186,9 +186,9 @@ def ask_all(
     for (system, question), row in map_as_completed(work, jobs, threads):
         pair = system.label, question.id
         row_file.put(keys[pair], {**asdict(row), "run": run, _JUDGED_ON: _label(system)})
-        found[pair] = row
+        results[pair] = row
         advance(1)
-    rows = {pair: row for pair, row in found.items() if row is not None}
+    rows = {pair: row for pair, row in results.items() if row is not None}
     return {
         system.label: [rows[system.label, question.id] for question in questions]
         for system in systems

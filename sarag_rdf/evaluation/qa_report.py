@@ -63,7 +63,7 @@ def report(
     `verdicts` is None without a judge.
     """
     marks = {
-        label: grade_answers(questions, found, verdicts or {}) for label, found in rows.items()
+        label: grade_answers(questions, results, verdicts or {}) for label, results in rows.items()
     }
     prices, base = setting["prices"], marks[setting["baseline"]]
     return {
@@ -71,22 +71,22 @@ def report(
         "results": [
             {
                 "system": label,
-                **_group(found),
-                "calls": _mean([mark.row.calls for mark in found]),
-                "tokens_in": _mean([mark.row.tokens_in for mark in found]),
-                "tokens_out": _mean([mark.row.tokens_out for mark in found]),
-                "dollars": _mean([_dollars(mark, prices) for mark in found], 9),
-                "retrievals": _mean([mark.row.retrievals for mark in found]),
-                "context_tokens": _mean([mark.row.context_tokens for mark in found]),
-                "notes": _notes(found),
-                "on_covered": _group([mark for mark in found if mark.row.covered]),
+                **_group(graded),
+                "calls": _mean([mark.row.calls for mark in graded]),
+                "tokens_in": _mean([mark.row.tokens_in for mark in graded]),
+                "tokens_out": _mean([mark.row.tokens_out for mark in graded]),
+                "dollars": _mean([_dollars(mark, prices) for mark in graded], 9),
+                "retrievals": _mean([mark.row.retrievals for mark in graded]),
+                "context_tokens": _mean([mark.row.context_tokens for mark in graded]),
+                "notes": _notes(graded),
+                "on_covered": _group([mark for mark in graded if mark.row.covered]),
                 "difference": None
-                if found is base
-                else _difference(found, base, setting["baseline"], setting["seed"]),
-                "by_type": _by([question.type or None for question in questions], found),
-                "by_hops": _by([question.hops for question in questions], found),
+                if graded is base
+                else _difference(graded, base, setting["baseline"], setting["seed"]),
+                "by_type": _by([question.type or None for question in questions], graded),
+                "by_hops": _by([question.hops for question in questions], graded),
             }
-            for label, found in marks.items()
+            for label, graded in marks.items()
         ],
         "judge": None if verdicts is None else _judge(verdicts, prices),
         "questions": [
@@ -96,7 +96,7 @@ def report(
                 "answers": list(question.answers),
                 "type": question.type or None,
                 "hops": question.hops,
-                "systems": {label: _row(found[place]) for label, found in marks.items()},
+                "systems": {label: _row(graded[place]) for label, graded in marks.items()},
             }
             for place, question in enumerate(questions)
         ],
@@ -105,12 +105,12 @@ def report(
 
 def timings(rows: ResultsBySystem, at_a_time: int) -> dict[str, Any]:
     """Seconds per question by system, median and mean, and the number of concurrent questions."""
-    times = {label: [row.seconds for row in found] for label, found in rows.items()}
+    times = {label: [row.seconds for row in answers] for label, answers in rows.items()}
     return {
         "questions_at_a_time": at_a_time,
         "seconds": {
-            label: {"median": round(median(found), 3), "mean": round(fmean(found), 3)}
-            for label, found in times.items()
+            label: {"median": round(median(seconds), 3), "mean": round(fmean(seconds), 3)}
+            for label, seconds in times.items()
         },
     }
 
@@ -150,37 +150,37 @@ def _group(marks: Sequence[GradedAnswer]) -> dict[str, Any]:
 def _by(
     groups: Sequence[str | int | None], marks: Sequence[GradedAnswer]
 ) -> dict[str, dict[str, Any]]:
-    found: dict[Any, list[GradedAnswer]] = {}
+    by_group: dict[Any, list[GradedAnswer]] = {}
     for group, mark in zip(groups, marks, strict=True):
         if group is not None:
-            found.setdefault(group, []).append(mark)
-    return {str(group): _group(found[group]) for group in sorted(found)}
+            by_group.setdefault(group, []).append(mark)
+    return {str(group): _group(by_group[group]) for group in sorted(by_group)}
 
 
 def _difference(
     ours: Sequence[GradedAnswer], base: Sequence[GradedAnswer], baseline: str, seed: int
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {"baseline": baseline}
+    differences: dict[str, Any] = {"baseline": baseline}
     for name in MEASURES:
         left, right = ([_figures(mark)[name] for mark in marks] for marks in (ours, base))
         middle, low, high = (round(v, _DIGITS) for v in paired_interval(left, right, seed))
-        found[name] = {"difference": middle, "low": low, "high": high}
-    return found
+        differences[name] = {"difference": middle, "low": low, "high": high}
+    return differences
 
 
 def _judge(verdicts: Mapping[Case, Verdict], prices: Mapping[str, float]) -> dict[str, Any]:
     """Counts of the judge's verdicts on distinct answers, and their cost."""
-    said: dict[bool, list[bool | None]] = {False: [], True: []}
+    by_match: dict[bool, list[bool | None]] = {False: [], True: []}
     for case, verdict in verdicts.items():
-        said[matches(case.answer, case.known)].append(verdict.correct)
+        by_match[matches(case.answer, case.known)].append(verdict.correct)
     tokens_in = sum(verdict.tokens_in for verdict in verdicts.values())
     tokens_out = sum(verdict.tokens_out for verdict in verdicts.values())
     return {
-        "unmatched": len(said[False]),
-        "unmatched_accepted": said[False].count(True),
-        "matched": len(said[True]),
-        "matched_accepted": said[True].count(True),
-        "without_verdict": [*said[False], *said[True]].count(None),
+        "unmatched": len(by_match[False]),
+        "unmatched_accepted": by_match[False].count(True),
+        "matched": len(by_match[True]),
+        "matched_accepted": by_match[True].count(True),
+        "without_verdict": [*by_match[False], *by_match[True]].count(None),
         "calls": sum(verdict.calls for verdict in verdicts.values()),
         "tokens_in": tokens_in,
         "tokens_out": tokens_out,
@@ -273,12 +273,12 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[str]:
     yield "Questions whose answer was retrieved"
     covered = [{"system": r["system"], **r["on_covered"]} for r in results]
     yield from _scores(covered, _SCORES, counted=True)
-    for kind, said in (("by_type", "of type {}"), ("by_hops", "of {} hops")):
+    for kind, wording in (("by_type", "of type {}"), ("by_hops", "of {} hops")):
         for group in results[0][kind]:
             yield ""
-            found = [{"system": r["system"], **r[kind][group]} for r in results]
-            yield f"Questions {said.format(group)}: {found[0]['questions']}"
-            yield from _scores(found, (*_SCORES, "coverage", "context_coverage", "abstention"))
+            of_group = [{"system": r["system"], **r[kind][group]} for r in results]
+            yield f"Questions {wording.format(group)}: {of_group[0]['questions']}"
+            yield from _scores(of_group, (*_SCORES, "coverage", "context_coverage", "abstention"))
     yield from _judge_lines(report["judge"])
     yield from problem_lines(setting["trouble"], PROBLEMS)
 
@@ -316,14 +316,14 @@ def _costs(results: Sequence[Mapping[str, Any]], times: Mapping[str, Any]) -> It
     return table(heads, rows)
 
 
-def _judge_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
+def _judge_lines(judged: Mapping[str, Any] | None) -> Iterator[str]:
     yield ""
-    if found is None:
+    if judged is None:
         yield "no judge: answers that match no known answer word for word count as wrong"
         return
     yield (
-        f"the judge accepted {found['unmatched_accepted']} of {found['unmatched']} answers that "
-        f"match no known answer, and {found['matched_accepted']} of {found['matched']} that do"
+        f"the judge accepted {judged['unmatched_accepted']} of {judged['unmatched']} answers that "
+        f"match no known answer, and {judged['matched_accepted']} of {judged['matched']} that do"
     )
-    if found["without_verdict"]:
-        yield f"answers without a valid reply of the judge: {found['without_verdict']}"
+    if judged["without_verdict"]:
+        yield f"answers without a valid reply of the judge: {judged['without_verdict']}"

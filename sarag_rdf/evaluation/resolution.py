@@ -112,18 +112,18 @@ class Scores:
         return 2 * self.precision * self.recall / total if total else 0.0
 
 
-def pairwise(gold: Sequence[str], found: Sequence[str]) -> Scores:
+def pairwise(gold: Sequence[str], predicted: Sequence[str]) -> Scores:
     """Of all pairs of mentions that are called one entity, those that are, and the reverse."""
-    both = _pairs(Counter(zip(gold, found, strict=True)).values())
-    said, true = _pairs(Counter(found).values()), _pairs(Counter(gold).values())
-    return Scores(both / said if said else 1.0, both / true if true else 1.0)
+    both = _pairs(Counter(zip(gold, predicted, strict=True)).values())
+    proposed, true = _pairs(Counter(predicted).values()), _pairs(Counter(gold).values())
+    return Scores(both / proposed if proposed else 1.0, both / true if true else 1.0)
 
 
 def _pairs(sizes: Iterable[int]) -> int:
     return sum(size * (size - 1) // 2 for size in sizes)
 
 
-def b_cubed(gold: Sequence[str], found: Sequence[str]) -> Scores:
+def b_cubed(gold: Sequence[str], predicted: Sequence[str]) -> Scores:
     """Means over mentions (Bagga and Baldwin, "Algorithms for Scoring Coreference Chains", 1998).
 
     The precision of a mention is the share of those in its found group that are of its entity, its
@@ -131,8 +131,8 @@ def b_cubed(gold: Sequence[str], found: Sequence[str]) -> Scores:
     """
     if not gold:
         return Scores(1.0, 1.0)
-    both = Counter(zip(gold, found, strict=True))
-    of_entity, of_group = Counter(gold), Counter(found)
+    both = Counter(zip(gold, predicted, strict=True))
+    of_entity, of_group = Counter(gold), Counter(predicted)
     total = len(gold)
     return Scores(
         sum(count * count / of_group[group] for (_, group), count in both.items()) / total,

@@ -146,8 +146,8 @@ def _ask(
         begin = perf_counter()
         timed.retrieve(judged.question.query)
         times.append(1000 * (perf_counter() - begin))
-        found = deep.retrieve(judged.question.query).documents
-        documents = [ranked.document for ranked in found]
+        ranked_documents = deep.retrieve(judged.question.query).documents
+        documents = [ranked.document for ranked in ranked_documents]
         returned.append(len(documents))
         rankings.append([corpus.index_of_part(d.title, d.text) for d in documents])
         covered.append(_coverage(kg, method, judged.question, documents, cutoffs))
@@ -155,8 +155,8 @@ def _ask(
     supporting = [judged.supporting for judged in questions]
     found_figures = figures(supporting, rankings, cutoffs.ks)
     rows = [
-        RetrievalResult(support_ranks(passages, ranking), count, {**found, **covers}, time)
-        for passages, ranking, count, found, covers, time in zip(
+        RetrievalResult(support_ranks(passages, ranking), count, {**shares, **covers}, time)
+        for passages, ranking, count, shares, covers, time in zip(
             supporting, rankings, returned, found_figures, covered, times, strict=True
         )
     ]

@@ -97,12 +97,12 @@ def timings(encoding: Sequence[float], outcomes: Sequence[MethodResults]) -> dic
 
     `ratio` is the median retrieval time divided by the median encoding time.
     """
-    found: dict[str, Any] = {"encoding": _times(encoding), "retrieval": {}}
+    seconds: dict[str, Any] = {"encoding": _times(encoding), "retrieval": {}}
     for outcome in outcomes:
         times = _times([row.milliseconds for row in outcome.rows])
-        ratio = round(times["median"] / max(found["encoding"]["median"], 0.001), 3)
-        found["retrieval"][outcome.method] = {**times, "ratio": ratio}
-    return found
+        ratio = round(times["median"] / max(seconds["encoding"]["median"], 0.001), 3)
+        seconds["retrieval"][outcome.method] = {**times, "ratio": ratio}
+    return seconds
 
 
 def _times(values: Sequence[float]) -> dict[str, float]:
@@ -117,7 +117,7 @@ def _means(rows: Sequence[RetrievalResult], cutoffs: Cutoffs) -> dict[str, float
 def _difference(
     ours: MethodResults, base: MethodResults, cutoffs: Cutoffs, seed: int
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {"baseline": base.method}
+    differences: dict[str, Any] = {"baseline": base.method}
     for name in compared_measures(cutoffs):
         pairs = [
             (a.figures[name], b.figures[name])
@@ -125,12 +125,12 @@ def _difference(
             if name in a.figures
         ]
         if not pairs:
-            found[name] = None
+            differences[name] = None
             continue
         left, right = zip(*pairs, strict=True)
         middle, low, high = map(_rounded, paired_interval(left, right, seed))
-        found[name] = {"difference": middle, "low": low, "high": high}
-    return found
+        differences[name] = {"difference": middle, "low": low, "high": high}
+    return differences
 
 
 def _by_hops(

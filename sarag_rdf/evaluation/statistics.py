@@ -42,7 +42,7 @@ def figures(
     `MissingDependencyError` without ir-measures.
     """
     ir_measures = ranking_measures()
-    found: list[dict[str, float]] = [{} for _ in supporting]
+    scores: list[dict[str, float]] = [{} for _ in supporting]
     measures = [measure @ k for k in ks for measure in (ir_measures.R, ir_measures.P)]
     judged = [
         ir_measures.Qrel(str(i), str(p), 1)
@@ -51,14 +51,14 @@ def figures(
     ]
     for i, passages in enumerate(supporting):
         if passages:
-            found[i] |= {str(measure): 0.0 for measure in measures}
+            scores[i] |= {str(measure): 0.0 for measure in measures}
             ranks = support_ranks(passages, rankings[i])
-            found[i] |= {f"all@{k}": float(all(r and r <= k for r in ranks)) for k in ks}
+            scores[i] |= {f"all@{k}": float(all(r and r <= k for r in ranks)) for k in ks}
     run = [scored for i, ranking in enumerate(rankings) for scored in _run(str(i), ranking)]
     if judged and run:
         for metric in ir_measures.iter_calc(measures, judged, run):
-            found[int(metric.query_id)][str(metric.measure)] = metric.value
-    return found
+            scores[int(metric.query_id)][str(metric.measure)] = metric.value
+    return scores
 
 
 def _run(question: str, ranking: Passages) -> Iterator[Any]:

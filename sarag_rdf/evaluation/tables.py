@@ -18,9 +18,9 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any], cutoffs: Cutoffs)
     counts = setting["questions"]
     yield f"Questions: {counts['count']}; with recall: {counts['with_recall']}; figures in percent"
     yield ""
-    found = [f"{measure}@{k}" for measure in ("R", "all") for k in cutoffs.ks]
+    recalls = [f"{measure}@{k}" for measure in ("R", "all") for k in cutoffs.ks]
     covered = [f"coverage@{tokens}" for tokens in cutoffs.tokens]
-    names = [*found, f"P@{cutoffs.ks[-1]}", *covered]
+    names = [*recalls, f"P@{cutoffs.ks[-1]}", *covered]
     rows = [
         [
             *_row(result["method"], result, names),
@@ -35,8 +35,8 @@ def lines(report: Mapping[str, Any], times: Mapping[str, Any], cutoffs: Cutoffs)
     for hops, first in results[0]["by_hops"].items():
         yield ""
         yield f"Questions of {hops} hops: {first['questions']}"
-        rows = [_row(r["method"], r["by_hops"][hops], [*found, *covered]) for r in results]
-        yield from table(["method", *map(head, [*found, *covered])], rows)
+        rows = [_row(r["method"], r["by_hops"][hops], [*recalls, *covered]) for r in results]
+        yield from table(["method", *map(head, [*recalls, *covered])], rows)
     yield ""
     yield from _times(times)
     yield from problem_lines(setting["trouble"])
@@ -71,10 +71,10 @@ def _times(times: Mapping[str, Any]) -> Iterator[str]:
         f"encoding a question: {encoding['median']:.1f} ms (median; mean {encoding['mean']:.1f}), "
         "not included in retrieval times"
     )
-    for method, found in times["retrieval"].items():
+    for method, times_of in times["retrieval"].items():
         yield (
-            f"retrieval by {method}: {found['median']:.1f} ms (median; mean {found['mean']:.1f}), "
-            f"{found['ratio']:.2f} times the encoding"
+            f"retrieval by {method}: {times_of['median']:.1f} ms "
+            f"(median; mean {times_of['mean']:.1f}), {times_of['ratio']:.2f} times the encoding"
         )
 
 
@@ -99,8 +99,8 @@ def percent(value: float | None) -> str:
     return _NOTHING if value is None else f"{100 * value:.1f}"
 
 
-def interval(found: Mapping[str, float] | None) -> str:
-    if found is None:
+def interval(difference: Mapping[str, float] | None) -> str:
+    if difference is None:
         return _NOTHING
-    middle, low, high = (100 * found[name] for name in ("difference", "low", "high"))
+    middle, low, high = (100 * difference[name] for name in ("difference", "low", "high"))
     return f"{middle:+.1f} [{low:+.1f}, {high:+.1f}]"

@@ -28,16 +28,16 @@ StepKey = tuple[int, str, str, str]
 """Round, origin, target and relationship of a step."""
 
 
-def activation_trig(found: Retrieved | Answer, minter: Minter) -> bytes:
+def activation_trig(result: Retrieved | Answer, minter: Minter) -> bytes:
     """A search, or all that led to an answer, as TriG: one named graph, in a fixed order."""
-    digest = _digest(found)
+    digest = _digest(result)
     graph = NamedNode(minter.activation_graph(digest))
     writer = _Writer()
     node = minter.search(digest)
-    if isinstance(found, Answer):
-        writer.answering(node, found)
+    if isinstance(result, Answer):
+        writer.answering(node, result)
     else:
-        writer.search(node, found)
+        writer.search(node, result)
     quads = [Quad(*triple, graph) for triple in sorted(writer.triples, key=_order)]
     iris = {term.value for triple in writer.triples for term in triple if _is_iri(term)}
     known = {**prefixes_under(minter.base), "search": f"{minter.base}search/"}
@@ -47,10 +47,10 @@ def activation_trig(found: Retrieved | Answer, minter: Minter) -> bytes:
     return ox.serialize(quads, format=ox.RdfFormat.TRIG, prefixes=prefixes) or b""
 
 
-def _digest(found: Retrieved | Answer) -> str:
+def _digest(result: Retrieved | Answer) -> str:
     """A digest of everything that is written; whether replies were cached does not matter."""
-    found = replace(found, usage=Usage()) if isinstance(found, Answer) else found
-    return sha256_hex(json.dumps(asdict(found), sort_keys=True, ensure_ascii=True, default=str))
+    result = replace(result, usage=Usage()) if isinstance(result, Answer) else result
+    return sha256_hex(json.dumps(asdict(result), sort_keys=True, ensure_ascii=True, default=str))
 
 
 def _is_iri(term: Term) -> TypeGuard[NamedNode]:
@@ -76,20 +76,20 @@ class _Writer:
             if names.get(iri):
                 self._add(NamedNode(iri), (RDFS.label, Literal(" ".join(names[iri].split()))))
 
-    def search(self, iri: str, found: Retrieved) -> None:
+    def search(self, iri: str, retrieved: Retrieved) -> None:
         """One search: its seeds, the steps of all chains, and the documents in order."""
         node = NamedNode(iri)
-        settings = " ".join(f"{name}={value}" for name, value in found.settings.items())
+        settings = " ".join(f"{name}={value}" for name, value in retrieved.settings.items())
         self._add(
             node,
             (RDF.type, SARAG.Search),
-            (SARAG.question, Literal(found.query.text)),
-            (SARAG.retriever, Literal(found.retriever)),
+            (SARAG.question, Literal(retrieved.query.text)),
+            (SARAG.retriever, Literal(retrieved.retriever)),
             *([(SARAG.settings, Literal(settings))] if settings else ()),
         )
-        seeds = self._seeds(node, f"{iri}#seed-", found.seeds)
-        chains = [entity.chain for entity in found.entities]
-        chains += [document.chain for document in found.documents]
+        seeds = self._seeds(node, f"{iri}#seed-", retrieved.seeds)
+        chains = [entity.chain for entity in retrieved.entities]
+        chains += [document.chain for document in retrieved.documents]
         steps = {_key(step): step for chain in chains for step in chain}
         places = {
             key: NamedNode(f"{iri}#step-{number}")
@@ -113,7 +113,7 @@ class _Writer:
                 if before is not None:
                     self._add(places[_key(step)], (PROV.wasDerivedFrom, before))
                 before = places[_key(step)]
-        for ranked in found.documents:
+        for ranked in retrieved.documents:
             place = NamedNode(f"{iri}#result-{ranked.rank}")
             document = NamedNode(ranked.document.iri)
             start = seeds.get(ranked.entity) or seeds.get(ranked.document.iri)
@@ -130,9 +130,9 @@ class _Writer:
             )
             title = ranked.document.title or " ".join(ranked.document.text[:60].split())
             self._label({ranked.document.iri: title}, [ranked.document.iri])
-        names = {entity.iri: entity.name for entity in found.entities}
-        names |= {seed.node: seed.name for seed in found.seeds}
-        names = {**found.names, **names}
+        names = {entity.iri: entity.name for entity in retrieved.entities}
+        names |= {seed.node: seed.name for seed in retrieved.seeds}
+        names = {**retrieved.names, **names}
         ends = {end for step in steps.values() for end in (step.origin, step.target)}
         spoken = {s.relationship for s in steps.values() if s.kind == "related_to"}
         self._label(names, {*ends, *spoken, *seeds})

@@ -92,7 +92,7 @@ class _Topic:
 
     name: str
     descriptions: list[str] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
     values: defaultdict[tuple[str, bool], dict[str, str]] = field(
         default_factory=lambda: defaultdict(dict)
     )
@@ -114,7 +114,7 @@ def write_articles(
     for some in _batches(entities, BATCH):
         for iri, topic in _read(reader, some, wording, report).items():
             sentences = list(_sentences(topic, wording))
-            if topic.values or topic.descriptions or topic.said:
+            if topic.values or topic.descriptions or topic.sentences:
                 text = _text(topic.name, sentences, llm, report)
                 _check(iri, topic, text, report)
                 record = {"id": iri, "title": topic.name, "text": text}
@@ -180,13 +180,13 @@ def _describe(reader: GraphReader, part: Part, topics: Mapping[str, _Topic]) -> 
         topics[iri].descriptions += ordered if part.name == DOCUMENTS else ordered[:1]
     if part.name != DOCUMENTS:
         return
-    told: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str]] = set()
     for relationship, entity, _, _, _, text, _, _ in reader.rows_for("statements", topics):
-        said = _clean(text.value)
-        if (entity.value, relationship.value) not in told:
-            told.add((entity.value, relationship.value))
-            topics[entity.value].said.append(said)
-            topics[entity.value].outgoing.append(("", relationship.value, said))
+        sentence = _clean(text.value)
+        if (entity.value, relationship.value) not in seen:
+            seen.add((entity.value, relationship.value))
+            topics[entity.value].sentences.append(sentence)
+            topics[entity.value].outgoing.append(("", relationship.value, sentence))
 
 
 def _sentences(topic: _Topic, wording: Wording) -> Iterator[Sentence]:
@@ -203,7 +203,7 @@ def _sentences(topic: _Topic, wording: Wording) -> Iterator[Sentence]:
         for some in _batches(sorted(set(values.values())), NAMES):
             text = f"{phrase[:1].upper()}{phrase[1:]} {topic.name}: {', '.join(some)}."
             yield Sentence(text, some)
-    for text in dict.fromkeys(topic.said):
+    for text in dict.fromkeys(topic.sentences):
         yield Sentence(_ended(text), (text,))
 
 

@@ -75,7 +75,7 @@ def used_prefixes(
             continue
         for iri in (term.value, graph.value) if with_names else (term.value,):
             if iri.startswith(tuple(unused.values())) and iri not in _UNWRITTEN:
-                found = {name for name, space in unused.items() if iri.startswith(space)}
-                used |= found
-                unused = {name: space for name, space in unused.items() if name not in found}
+                matching = {name for name, space in unused.items() if iri.startswith(space)}
+                used |= matching
+                unused = {name: space for name, space in unused.items() if name not in matching}
     return {name: space for name, space in prefixes.items() if name in used}

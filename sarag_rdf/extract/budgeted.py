@@ -194,15 +194,15 @@ def keyword_weights(documents: Sequence[Document]) -> list[dict[str, float]]:
 def _terms(document: Document, lower: set[str]) -> Counter[str]:
     """The names and words of a document, with how often they occur."""
     text = document.titled_text
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for match in _NAME.finditer(text):
         name = clean_name(match.group())
         if is_name(name) and name.casefold() not in lower:
-            found[name] += 1
+            counts[name] += 1
     for word in _WORD.findall(text):
         if word.islower() and len(word) >= _MIN_WORD:
-            found[word] += 1
-    return found
+            counts[word] += 1
+    return counts
 
 
 def keyword_extraction(document: Document, weights: _Weights, limit: int) -> Extraction:
@@ -213,11 +213,11 @@ def keyword_extraction(document: Document, weights: _Weights, limit: int) -> Ext
     mentions: dict[str, Mention] = {}
     for name in filter(None, (title, *best)):
         key = normalize_name(name)
-        found = sentences_with_name([name], sentences)
-        if not found and name == title:
-            found = sentences[:1]
-        if key and key not in mentions and found:
-            mentions[key] = Mention(name, descriptions=build_descriptions(name, found))
+        naming = sentences_with_name([name], sentences)
+        if not naming and name == title:
+            naming = sentences[:1]
+        if key and key not in mentions and naming:
+            mentions[key] = Mention(name, descriptions=build_descriptions(name, naming))
     return Extraction(tuple(mentions.values()), ())
 
 

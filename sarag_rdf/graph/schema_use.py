@@ -85,14 +85,14 @@ def _term_counts(
     source: GraphReader, iris: Collection[str], *queries: str
 ) -> dict[str, tuple[TermCount, ...]]:
     """Classes or datatypes by property, most frequent first; that of all entities is left out."""
-    found: defaultdict[str, list[TermCount]] = defaultdict(list)
+    counts: defaultdict[str, list[TermCount]] = defaultdict(list)
     for query in queries:
         for property_, term, count in source.rows_for(query, iris):
             if term is not None and term != SARAG.Entity:
-                found[property_.value].append(TermCount(term.value, int(count.value)))
+                counts[property_.value].append(TermCount(term.value, int(count.value)))
     return {
         property_: tuple(sorted(terms, key=lambda term: (-term.count, term.iri)))
-        for property_, terms in found.items()
+        for property_, terms in counts.items()
     }
 
 

@@ -151,13 +151,13 @@ class _Reader:
             document = json.loads(content)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{self._file} is not JSON: {one_line(str(error))}") from error
-        found = self._object(document, "the document")
-        context = found.get("@context")
+        root = self._object(document, "the document")
+        context = root.get("@context")
         if _CONTEXT not in (context if isinstance(context, list) else [context]):
             raise InputError(
                 f'{self._file} is no metadata of CSV on the Web: it has no "@context": "{_CONTEXT}"'
             )
-        return found
+        return root
 
     def _object(self, value: Any, place: str) -> dict[str, Any]:
         if isinstance(value, str):
@@ -191,13 +191,13 @@ class _Reader:
             inherited = self._own(document)
         names = []
         for described in tables if isinstance(tables, list) else [tables]:
-            found = self._object(described, "tables")
-            url = self._text(found, "url", "the table")
+            described_table = self._object(described, "tables")
+            url = self._text(described_table, "url", "the table")
             name = unquote(Path(url.partition("?")[0].partition("#")[0]).name)
             if table in (name, name.removesuffix(Path(name).suffix) if _packed(name) else name):
-                if document.get("tableSchema") and "tableSchema" not in found:
-                    found = {**found, "tableSchema": document["tableSchema"]}
-                return found, inherited
+                if document.get("tableSchema") and "tableSchema" not in described_table:
+                    described_table = {**described_table, "tableSchema": document["tableSchema"]}
+                return described_table, inherited
             names.append(url)
         raise self._error(
             "url", f"describes {', '.join(map(repr, names)) or 'no table'}, and not '{table}'"
@@ -221,12 +221,12 @@ class _Reader:
             raise self._error("tableSchema", "columns is no list")
         real = 0
         for number, described in enumerate(columns, 1):
-            held = self._object(described, f"column {number}")
-            titles = _titles(held.get("titles"))
-            name = self._text(held, "name", f"column {number}") or (titles or [""])[0]
+            column = self._object(described, f"column {number}")
+            titles = _titles(column.get("titles"))
+            name = self._text(column, "name", f"column {number}") or (titles or [""])[0]
             name = name or f"_col.{number}"
-            properties = {**inherited, **held}
-            if held.get("virtual") is True:
+            properties = {**inherited, **column}
+            if column.get("virtual") is True:
                 yield _Column(number, name, "", properties)
                 continue
             real += 1
@@ -422,12 +422,16 @@ class _Reader:
         return lexical
 
     def _number_format(self, column: _Column, format_: Any) -> Callable[[str], str]:
-        held = {"pattern": format_, "groupChar": ","} if isinstance(format_, str) else format_
-        if not isinstance(held, dict):
+        number_format = (
+            {"pattern": format_, "groupChar": ","} if isinstance(format_, str) else format_
+        )
+        if not isinstance(number_format, dict):
             raise self._error(column.place, "format is no text or object")
-        group = self._text(held, "groupChar", column.place)
-        point = self._text(held, "decimalChar", column.place) or "."
-        if "%" in str(held.get("pattern", "")) or "\u2030" in str(held.get("pattern", "")):
+        group = self._text(number_format, "groupChar", column.place)
+        point = self._text(number_format, "decimalChar", column.place) or "."
+        if "%" in str(number_format.get("pattern", "")) or "\u2030" in str(
+            number_format.get("pattern", "")
+        ):
             raise self._error(column.place, "numbers in percent are not supported: divide them")
 
         def lexical(text: str) -> str:
@@ -461,7 +465,7 @@ _TOKENS: Final = {
 def _titles(value: Any) -> list[str]:
     """Titles of a column: a text, a list, or texts by language."""
     if isinstance(value, dict):
-        return [title for held in value.values() for title in _titles(held)]
+        return [title for titles in value.values() for title in _titles(titles)]
     return [str(title) for title in (value if isinstance(value, list) else [value]) if title]
 
 

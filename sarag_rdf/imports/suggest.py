@@ -112,8 +112,8 @@ def content_words(text: str) -> frozenset[str]:
     (['birth', 'place'], ['height'])
     """
     words = [word.casefold() for word in _WORD.findall(text)]
-    kept = [w for n, w in enumerate(words) if w not in _STOP and not (n and _is_unit(w))]
-    return frozenset(_SAME.get(w, w) for w in map(_singular, kept or words))
+    content = [w for n, w in enumerate(words) if w not in _STOP and not (n and _is_unit(w))]
+    return frozenset(_SAME.get(w, w) for w in map(_singular, content or words))
 
 
 def _is_unit(word: str) -> bool:

@@ -53,8 +53,8 @@ class Wikidata5MFiles:
         triples = tuple(path for path in files if path not in (*texts, *names))
         missing = [
             what
-            for what, found in (("triples", triples), ("names of entities", names))
-            if not found
+            for what, paths in (("triples", triples), ("names of entities", names))
+            if not paths
         ]
         if missing:
             raise InputError(

@@ -169,8 +169,8 @@ class _Reader:
                     for term in self._object(value, where)
                 ]
             for predicate in predicates:
-                made = self._term(predicate, where, "iri")
-                pairs += [(made, object_) for object_ in objects]
+                property_ = self._term(predicate, where, "iri")
+                pairs += [(property_, object_) for object_ in objects]
         return tuple(pairs)
 
     def _shortcut(self, entry: list[Any], place: str) -> tuple[list[Any], list[TermMap]]:

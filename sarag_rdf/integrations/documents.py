@@ -8,23 +8,23 @@ from sarag_rdf.kg.report import key_sentences_of, names_of, path_in_words
 from sarag_rdf.types import RankedDocument, Retrieved
 
 
-def metadata_of(found: Retrieved) -> list[tuple[RankedDocument, dict[str, Any]]]:
+def metadata_of(retrieved: Retrieved) -> list[tuple[RankedDocument, dict[str, Any]]]:
     """The retrieved documents, each with its metadata: plain values that JSON can hold.
 
     ``iri`` and ``source`` are IRIs, ``begin`` and ``end`` offsets of the text in the source.
     ``sentence`` best shows why the document was found, ``why`` is the chain in words, and ``chain``
     has its steps.
     """
-    names = names_of(found)
-    sentences = key_sentences_of(found)
+    names = names_of(retrieved)
+    sentences = key_sentences_of(retrieved)
     return [
-        (ranked, _metadata(ranked, found, names, sentence))
-        for ranked, sentence in zip(found.documents, sentences, strict=True)
+        (ranked, _metadata(ranked, retrieved, names, sentence))
+        for ranked, sentence in zip(retrieved.documents, sentences, strict=True)
     ]
 
 
 def _metadata(
-    ranked: RankedDocument, found: Retrieved, names: dict[str, str], sentence: str
+    ranked: RankedDocument, retrieved: Retrieved, names: dict[str, str], sentence: str
 ) -> dict[str, Any]:
     document = ranked.document
     return {
@@ -38,9 +38,9 @@ def _metadata(
         "score": float(ranked.score),
         "similarity": float(ranked.similarity),
         "activation": float(ranked.activation),
-        "retriever": found.retriever,
+        "retriever": retrieved.retriever,
         "sentence": sentence,
-        "why": path_in_words(ranked, found, names),
+        "why": path_in_words(ranked, retrieved, names),
         "chain": [
             {
                 "origin": step.origin,

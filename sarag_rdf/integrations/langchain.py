@@ -71,8 +71,8 @@ class SaragRetriever(BaseRetriever):
     def _documents(self, query: str, options: dict[str, Any]) -> list[Document]:
         given = {**self.options, **options}
         limit = given.pop("k", self.k)
-        found = self.kg.search(query, retriever=self.retriever, limit=limit, **given)
+        retrieved = self.kg.search(query, retriever=self.retriever, limit=limit, **given)
         return [
             Document(id=ranked.document.iri, page_content=ranked.document.text, metadata=metadata)
-            for ranked, metadata in metadata_of(found)
+            for ranked, metadata in metadata_of(retrieved)
         ]

@@ -58,11 +58,11 @@ class SaragRetriever(BaseRetriever):
         self._kg, self._retriever, self._k, self._options = kg, retriever, k, options
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = self._kg.search(
+        retrieved = self._kg.search(
             query_bundle.query_str, retriever=self._retriever, limit=self._k, **self._options
         )
         nodes = []
-        for ranked, metadata in metadata_of(found):
+        for ranked, metadata in metadata_of(retrieved):
             document = ranked.document
             hidden = [name for name in metadata if name not in _FOR_MODELS]
             node = TextNode(

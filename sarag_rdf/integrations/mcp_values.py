@@ -50,13 +50,13 @@ class SearchResult(_Value):
     relationships: list[RelationshipFound]
 
     @classmethod
-    def of(cls, found: Retrieved, *, relationships: int = 10) -> SearchResult:
+    def of(cls, retrieved: Retrieved, *, relationships: int = 10) -> SearchResult:
         """The part of a retrieval that a model reads."""
-        names = names_of(found)
-        sentences = key_sentences_of(found)
+        names = names_of(retrieved)
+        sentences = key_sentences_of(retrieved)
         return cls(
-            question=found.query.text,
-            retriever=found.retriever,
+            question=retrieved.query.text,
+            retriever=retrieved.retriever,
             passages=[
                 Passage(
                     rank=each.rank,
@@ -68,12 +68,12 @@ class SearchResult(_Value):
                     end=each.document.end,
                     score=each.score,
                     sentence=sentence,
-                    why=path_in_words(each, found, names),
+                    why=path_in_words(each, retrieved, names),
                 )
-                for each, sentence in zip(found.documents, sentences, strict=True)
+                for each, sentence in zip(retrieved.documents, sentences, strict=True)
             ],
             relationships=[
-                _relationship(link, names) for link in found.relationships[:relationships]
+                _relationship(link, names) for link in retrieved.relationships[:relationships]
             ],
         )
 
@@ -280,20 +280,20 @@ class ExplanationResult(_Value):
     passages: list[PassageExplained]
 
     @classmethod
-    def of(cls, found: Retrieved) -> ExplanationResult:
+    def of(cls, retrieved: Retrieved) -> ExplanationResult:
         """The explanation of a retrieval."""
-        names = names_of(found)
+        names = names_of(retrieved)
         return cls(
-            question=found.query.text,
-            retriever=found.retriever,
-            settings=dict(found.settings),
+            question=retrieved.query.text,
+            retriever=retrieved.retriever,
+            settings=dict(retrieved.settings),
             seeds=[
                 SeedExplained(
                     iri=seed.node, name=seed.name, activation=seed.activation, reason=seed.reason
                 )
-                for seed in found.seeds
+                for seed in retrieved.seeds
             ],
-            passages=[_explained(each, found, names) for each in found.documents],
+            passages=[_explained(each, retrieved, names) for each in retrieved.documents],
         )
 
 
@@ -306,7 +306,9 @@ class SeedExplained(_Value):
     reason: str
 
 
-def _explained(ranked: RankedDocument, found: Retrieved, names: dict[str, str]) -> PassageExplained:
+def _explained(
+    ranked: RankedDocument, retrieved: Retrieved, names: dict[str, str]
+) -> PassageExplained:
     return PassageExplained(
         rank=ranked.rank,
         iri=ranked.document.iri,
@@ -316,7 +318,7 @@ def _explained(ranked: RankedDocument, found: Retrieved, names: dict[str, str]) 
         measures=dict(ranked.measures),
         activation=ranked.activation,
         similarity=ranked.similarity,
-        why=path_in_words(ranked, found, names),
+        why=path_in_words(ranked, retrieved, names),
         steps=[
             StepExplained(
                 round=step.round,

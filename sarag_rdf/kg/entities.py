@@ -89,14 +89,16 @@ def find_entity(reader: GraphReader, name: str) -> str:
         return name
     languages = ("en", "mul", "de", "fr", "es", "it", "nl", "pl", "pt", "ru", "zh", "ja")
     spelled = [Literal(name), *(Literal(name, language=language) for language in languages)]
-    found: set[str] = {entity.value for _, entity in reader.rows_named(spelled)}
-    found |= entity_labels(reader, [reader.minter.entity(normalize_name(name))]).keys()
-    if not found:
+    entities: set[str] = {entity.value for _, entity in reader.rows_named(spelled)}
+    entities |= entity_labels(reader, [reader.minter.entity(normalize_name(name))]).keys()
+    if not entities:
         raise UsageError(f"no entity is named '{name}': search for it, or give its IRI")
-    if len(found) > 1:
-        iris = ", ".join(sorted(found)[:5])
-        raise UsageError(f"{len(found)} entities are named '{name}': give the IRI of one: {iris}")
-    return found.pop()
+    if len(entities) > 1:
+        iris = ", ".join(sorted(entities)[:5])
+        raise UsageError(
+            f"{len(entities)} entities are named '{name}': give the IRI of one: {iris}"
+        )
+    return entities.pop()
 
 
 def describe_entity(

@@ -187,8 +187,8 @@ class Identity:
         advance = progress("curating clusters", len(by_centre))
         comments: dict[tuple[str, str], str] = {}
         for centre, several in by_centre.items():
-            found = curated(members[centre], [members[row.subject] for row in several], llm)
-            for member, remark in remarks(found, llm.model).items():
+            verdicts = curated(members[centre], [members[row.subject] for row in several], llm)
+            for member, remark in remarks(verdicts, llm.model).items():
                 comments[member, centre] = remark
             advance(1)
         return [replace(row, comment=comments[row.pair]) for row in rows]

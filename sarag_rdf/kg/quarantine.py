@@ -91,11 +91,11 @@ def quarantine_statements(
     """Put the statements that violate shapes into quarantine."""
     first = report = validate_statements(reader, shapes, engine)
     quarantined: list[Decision] = []
-    while found := violating_statements(
+    while violating := violating_statements(
         reader.store.quads(reader.minter.kg_graph), report.violations
     ):
-        record_decisions(reader, found)
-        quarantined += found
+        record_decisions(reader, violating)
+        quarantined += violating
         report = validate_statements(reader, shapes, engine)
     return GateReport(first, tuple(quarantined), report.violations)
 

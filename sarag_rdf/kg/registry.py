@@ -268,8 +268,8 @@ def make_retriever(
     Raises `UsageError` for an unknown name or option, or a bad value.
     """
     options = options_of("retriever", chosen, values)
-    made: Retriever = RETRIEVERS[options.name](view, options)
-    return made
+    retriever: Retriever = RETRIEVERS[options.name](view, options)
+    return retriever
 
 
 def ranking_options(chosen: str) -> RetrieverOptions:

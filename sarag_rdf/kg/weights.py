@@ -37,8 +37,8 @@ def with_weights(
     known = schema()
     terms: dict[str, OntologyClass | OntologyProperty] = {**known.classes, **known.properties}
     names = TermNames("property or class", terms)
-    found = {names.resolve(name): check_weight(name, weight) for name, weight in weights.items()}
-    return replace(query, weights=tuple(sorted(found.items())))
+    by_iri = {names.resolve(name): check_weight(name, weight) for name, weight in weights.items()}
+    return replace(query, weights=tuple(sorted(by_iri.items())))
 
 
 _AFTER_WEIGHT = re.compile(r"=\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*(,)")

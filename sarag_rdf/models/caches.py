@@ -100,8 +100,8 @@ class CachedEmbedder:
         progress: OnEmbedded | None = None,
     ) -> Matrix:
         keys = [self._key(text, prompt) for text in texts]
-        found = self._found(dict.fromkeys(keys))
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        values = self._cached_values(dict.fromkeys(keys))
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in values}
         if progress:
             progress(len(texts) - len(missing))
         # Texts of like length in one slice: less padding, several times faster.
@@ -110,23 +110,23 @@ class CachedEmbedder:
             vectors = embed([text for _, text in batch])
             new = {key: row.tobytes() for (key, _), row in zip(batch, vectors, strict=True)}
             self._put(new)
-            found |= new
+            values |= new
             if progress:
                 progress(len(batch))
         if not keys:
             return embed([])
-        return np.stack([np.frombuffer(found[key], dtype=np.float32) for key in keys])
+        return np.stack([np.frombuffer(values[key], dtype=np.float32) for key in keys])
 
     def cached(self, text: str, prompt: str | None = None) -> Vector | None:
         """The vector of a text with that prompt if it is cached; nothing is embedded."""
         key = self._key(text, prompt)
-        found = self._found([key])
-        return np.frombuffer(found[key], dtype=np.float32) if found else None
+        values = self._cached_values([key])
+        return np.frombuffer(values[key], dtype=np.float32) if values else None
 
-    def _found(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+    def _cached_values(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         latest = {} if self._latest is None else self._latest
-        found = {key: latest[key] for key in keys if key in latest}
-        return found | self._cache.get_many(key for key in keys if key not in found)
+        recent = {key: latest[key] for key in keys if key in latest}
+        return recent | self._cache.get_many(key for key in keys if key not in recent)
 
     def _put(self, new: dict[bytes, bytes]) -> None:
         if self._latest is None:
@@ -279,9 +279,9 @@ class CachedLLM:
         self._cache.close()
 
     def _look_up(self, key: bytes) -> dict[str, Any] | None:
-        found = self._cache.get_many([key]).get(key)
+        value = self._cache.get_many([key]).get(key)
         try:
-            data = json.loads(found) if found is not None else None
+            data = json.loads(value) if value is not None else None
         except (ValueError, TypeError):
             return None
         return redacted_data(data) if isinstance(data, dict) else None
@@ -311,14 +311,14 @@ def fault_of(path: Path) -> str:
         return "is not a file" if os.path.exists(path) else ""  # noqa: PTH110
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True)) as database:
-            found = database.execute("PRAGMA integrity_check(1)").fetchone()
-            if found == ("ok",) and database.execute(_KEPT).fetchone():
+            row = database.execute("PRAGMA integrity_check(1)").fetchone()
+            if row == ("ok",) and database.execute(_KEPT).fetchone():
                 rows = database.execute("SELECT key, value FROM kept")
                 spoiled = sum(not _is_whole(key, value) for key, value in rows)
-                found = (f"{spoiled} values are not what was written" if spoiled else "ok",)
+                row = (f"{spoiled} values are not what was written" if spoiled else "ok",)
     except sqlite3.DatabaseError as error:
         return str(error) if (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _DAMAGED else ""
-    return "" if found == ("ok",) else str(found[0]).replace("\n", " ")
+    return "" if row == ("ok",) else str(row[0]).replace("\n", " ")
 
 
 class SqliteCache:
@@ -345,9 +345,9 @@ class SqliteCache:
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """The entries there are for the keys."""
-        found: dict[bytes, bytes] = {}
+        values: dict[bytes, bytes] = {}
         if not self._writable and not self._path.is_file():
-            return found
+            return values
         pending = iter(keys)
         with self._lock:
             while batch := list(islice(pending, _BATCH)):
@@ -355,8 +355,8 @@ class SqliteCache:
                 text = f"SELECT key, value FROM kept WHERE key IN ({marks})"  # noqa: S608
                 for key, value in self._run(text, [batch]):
                     if _is_whole(key, value):
-                        found[key] = value[:-_SUM]
-        return found
+                        values[key] = value[:-_SUM]
+        return values
 
     def put_many(self, entries: Mapping[bytes, bytes]) -> None:
         """Keep entries; those of the same key are replaced."""

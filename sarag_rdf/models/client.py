@@ -296,7 +296,7 @@ def typed_error(error: Exception, base_url: str) -> EndpointError:
 
 def _of_status(error: openai.APIStatusError, where: str) -> EndpointError:
     status = error.status_code
-    said = f". It said: {redacted_remark(_words(error))[:_TOLD]}"
+    remark = f". It said: {redacted_remark(_words(error))[:_TOLD]}"
     if status in (401, 403):
         return EndpointAuthError(
             f"{where} refused the API key ({status}): set SARAG_API_KEY to a key that is valid "
@@ -305,22 +305,22 @@ def _of_status(error: openai.APIStatusError, where: str) -> EndpointError:
     if status == 429:
         return RateLimitError(
             f"{where} still limits the rate after all retries (429): lower the concurrency, or "
-            f"wait or raise the quota, and run the same again{said}"
+            f"wait or raise the quota, and run the same again{remark}"
         )
     if is_context_error(error):
         return ContextTooLongError(
             f"the prompt does not fit the context of the model at {where}: use smaller chunks or "
-            f"fewer documents, or serve the model with a larger context{said}"
+            f"fewer documents, or serve the model with a larger context{remark}"
         )
     if status == 400 and _FILTER.search(f"{error.code} {_words(error)}"):
         return UnparsableReplyError(
             f"the content filter of {where} stopped this prompt: leave the document out, or use "
-            f"another endpoint{said}"
+            f"another endpoint{remark}"
         )
     if status == 404:
         return EndpointError(
             f"{where} knows no such model or path (404): check the model's name and the base URL, "
-            f"which mostly ends in /v1{said}"
+            f"which mostly ends in /v1{remark}"
         )
     if 300 <= status < 400:
         target = public_url(error.response.headers.get("location", "another place"))
@@ -331,21 +331,21 @@ def _of_status(error: openai.APIStatusError, where: str) -> EndpointError:
     if status in (408, 504):
         return EndpointTimeoutError(
             f"{where} gave up waiting for its model ({status}) after all retries: lower the "
-            f"concurrency, or run the same again later{said}"
+            f"concurrency, or run the same again later{remark}"
         )
     if is_loading(status, _words(error)):
         return EndpointDownError(
             f"{where} is still loading its model: run the same again when it is ready, or wait "
-            f"longer with --loading-wait{said}"
+            f"longer with --loading-wait{remark}"
         )
     if status >= 500:
         return EndpointDownError(
             f"{where} failed with status {status} after all retries: look at the server's log, "
-            f"and run the same again when it is well{said}"
+            f"and run the same again when it is well{remark}"
         )
     return EndpointError(
         f"{where} refused the request ({status}): check that the model takes chat messages and "
-        f"JSON output{said}"
+        f"JSON output{remark}"
     )
 
 
@@ -354,9 +354,9 @@ def _words(error: openai.APIStatusError) -> str:
     body = error.body
     if isinstance(body, Mapping):
         inner = body.get("error", body)
-        told = inner.get("message") if isinstance(inner, Mapping) else inner
-        details = body.get("detail") or told or body
-        return " ".join(str(told or details).split())
+        message = inner.get("message") if isinstance(inner, Mapping) else inner
+        details = body.get("detail") or message or body
+        return " ".join(str(message or details).split())
     return " ".join(str(body or error.message).split())
 
 

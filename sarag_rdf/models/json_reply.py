@@ -49,12 +49,12 @@ def _object(text: str) -> dict[str, Any]:
     if begin < 0:
         raise ValueError("there is no JSON object in it")
     try:
-        found, _ = json.JSONDecoder().raw_decode(text, begin)
+        value, _ = json.JSONDecoder().raw_decode(text, begin)
     except (ValueError, RecursionError):
-        found = _repaired(text[begin : text.rfind("}") + 1])
-    if not isinstance(found, dict):
+        value = _repaired(text[begin : text.rfind("}") + 1])
+    if not isinstance(value, dict):
         raise ValueError("there is no single JSON object in it")  # noqa: TRY004 - bad reply
-    return found
+    return value
 
 
 def _repaired(text: str) -> object:
@@ -63,10 +63,10 @@ def _repaired(text: str) -> object:
     if not text or is_open or '"' in bare:
         raise ValueError("the JSON object ends before it is closed")
     try:
-        found = json_repair.loads(text)
+        value = json_repair.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError("it is not JSON") from error
-    return found
+    return value
 
 
 def _without_surrogates(data: dict[str, Any]) -> dict[str, Any]:

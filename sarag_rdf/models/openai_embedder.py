@@ -94,9 +94,9 @@ class OpenAIEmbedder:
         """The vectors of a reply in the order of the texts; raises `ModelError`."""
         data = getattr(reply, "data", None)
         if not isinstance(data, list) or len(data) != count:
-            found = len(data) if isinstance(data, list) else "no"
+            number = len(data) if isinstance(data, list) else "no"
             raise ModelError(
-                f"the endpoint gave {found} embeddings for {count} texts: "
+                f"the endpoint gave {number} embeddings for {count} texts: "
                 f"is '{self._model}' an embedding model?"
             )
         places = [getattr(item, "index", None) for item in data]

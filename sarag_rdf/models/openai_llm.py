@@ -252,10 +252,10 @@ class OpenAILLM:
         choices = getattr(completion, "choices", None)
         if isinstance(completion, ChatCompletion) and choices and choices[0].message:
             return completion
-        told = getattr(completion, "error", None) or completion
+        error = getattr(completion, "error", None) or completion
         raise EndpointError(
             f"{self.base_url} did not answer like an OpenAI-compatible endpoint: check the base "
-            f"URL, which mostly ends in /v1. It said: {redacted_remark(str(told))[:160]!r}"
+            f"URL, which mostly ends in /v1. It said: {redacted_remark(str(error))[:160]!r}"
         )
 
     def _request(

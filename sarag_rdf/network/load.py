@@ -43,22 +43,23 @@ def load_network(reader: GraphReader, iris: Iris | None = None) -> Network:
         iris = _nodes(rows)
     predicates = _Predicates()
     edges = {
-        kind: _edges(kind, kind.query, found, iris, predicates) for kind, found in rows.items()
+        kind: _edges(kind, kind.query, kind_rows, iris, predicates)
+        for kind, kind_rows in rows.items()
     }
     return _with_sorted_predicates(iris, edges, predicates.iris)
 
 
 def _nodes(rows: dict[EdgeKind, list[tuple[Any, ...]]]) -> Iris:
     """All documents, relationships, and entities that edges other than identities join."""
-    found: dict[str, set[str]] = {"document": set(), "entity": set(), "statement": set()}
+    iris: dict[str, set[str]] = {"document": set(), "entity": set(), "statement": set()}
     for kind, some in rows.items():
         if kind.is_identity:
             continue
         nodes = {"source": kind.source, "target": kind.target, "statement": "statement"}
         for place, column in enumerate(kind.query.columns):
             if column in nodes:
-                found[nodes[column]].update(row[place].value for row in some if row[place])
-    return Iris(*(IriList.of(found[name]) for name in ("document", "entity", "statement")))
+                iris[nodes[column]].update(row[place].value for row in some if row[place])
+    return Iris(*(IriList.of(iris[name]) for name in ("document", "entity", "statement")))
 
 
 def _edges(

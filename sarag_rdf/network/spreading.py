@@ -450,8 +450,8 @@ def spread(
 
 def _most_activated(round_: Round, documents: Rows, beam: int) -> Activation:
     best = np.argsort(-round_.documents, kind="stable")[:beam]
-    found = [(int(documents[row]), float(round_.documents[row])) for row in best]
-    return {document: min(1.0, activation) for document, activation in found if activation}
+    activations = [(int(documents[row]), float(round_.documents[row])) for row in best]
+    return {document: min(1.0, activation) for document, activation in activations if activation}
 
 
 def _renamed(activation: Activation, rows: Rows) -> Activation:

@@ -90,15 +90,15 @@ class Steering:
 
     def _of_relationships(self, reader: GraphReader, iris: Iris) -> tuple[Rows, Floats]:
         """The relationships that state a property with a rule, by row, and their factors."""
-        found: dict[str, tuple[float, float, float]] = {}
+        by_relationship: dict[str, tuple[float, float, float]] = {}
         for property_, relationship, direction in reader.select_provenance_for(
             "typed-relationships", self._rules
         ):
             forward, backward, decay = self._by_predicate[property_.value]
             is_inverse = direction == SARAG.inverseProperty
             values = (backward, forward, decay) if is_inverse else (forward, backward, decay)
-            found[relationship.value] = values
-        return _by_row(iris.relationships, found, 3)
+            by_relationship[relationship.value] = values
+        return _by_row(iris.relationships, by_relationship, 3)
 
     def _of_instances(self, reader: GraphReader, iris: Iris) -> tuple[Rows, Floats]:
         """The entities of classes with a rule, by row, with their weights and decays."""
@@ -106,13 +106,13 @@ class Steering:
         for class_, entity, _ in reader.select_provenance_for("instances", self._rules):
             classes[entity.value].add(class_.value)
         values: dict[frozenset[str], tuple[float, float]] = {}
-        found = {}
+        by_entity = {}
         for entity, several in classes.items():
             key = frozenset(several)
             if key not in values:
                 values[key] = self._of_classes(key)
-            found[entity] = values[key]
-        return _by_row(iris.entities, found, 2)
+            by_entity[entity] = values[key]
+        return _by_row(iris.entities, by_entity, 2)
 
     def _of_classes(self, classes: frozenset[str]) -> tuple[float, float]:
         """The product of the weights of the most specific classes, and their lowest decay."""
@@ -128,13 +128,13 @@ def _row(rule: ActivationRule) -> tuple[float, float, float]:
 
 
 def _by_row(
-    iris: Sequence[str], found: Mapping[str, tuple[float, ...]], width: int
+    iris: Sequence[str], weights: Mapping[str, tuple[float, ...]], width: int
 ) -> tuple[Rows, Floats]:
     """The rows of the IRIs that are in the list, ascending, and their values in this order."""
-    names = sorted(found)
+    names = sorted(weights)
     rows = find_all(iris, names)
     known = rows >= 0
-    values = np.array([found[name] for name in names]).reshape(len(names), width)
+    values = np.array([weights[name] for name in names]).reshape(len(names), width)
     return rows[known], values[known]
 
 
@@ -148,14 +148,14 @@ def _broader_terms(reader: GraphReader) -> Mapping[str, Sequence[str]]:
 
 def _closure(term: str, broader: Mapping[str, Sequence[str]]) -> set[str]:
     """All terms that are broader than one, without itself."""
-    found: set[str] = set()
+    terms: set[str] = set()
     pending = list(broader.get(term, ()))
     while pending:
         other = pending.pop()
-        if other not in found and other != term:
-            found.add(other)
+        if other not in terms and other != term:
+            terms.add(other)
             pending += broader.get(other, ())
-    return found
+    return terms
 
 
 def _inherited(rules: Rules, broader: Mapping[str, Sequence[str]]) -> dict[str, ActivationRule]:

@@ -202,16 +202,16 @@ class _SchemaReader:
 
     def _declared_datatypes(self) -> set[str]:
         """Declared datatypes, with those derived from them, as in schema.org."""
-        found = self._index.instances(DATATYPE_TYPES)
+        datatypes = self._index.instances(DATATYPE_TYPES)
         derived = defaultdict(list)
         for child, parent in self._index.pairs(RDFS.subClassOf.value):
             derived[parent].append(child)
-        todo = list(found)
+        todo = list(datatypes)
         while todo:
-            new = [child for child in derived[todo.pop()] if child not in found]
-            found.update(new)
+            new = [child for child in derived[todo.pop()] if child not in datatypes]
+            datatypes.update(new)
             todo += new
-        return found.union(schema_org("DataType"))
+        return datatypes.union(schema_org("DataType"))
 
     def _is_datatype(self, range_: str) -> bool:
         return is_datatype(range_) or range_ in self._datatypes

@@ -121,22 +121,22 @@ class TripleIndex:
 
     def named(self, node: str) -> list[str]:
         """The IRI of a class or datatype; for an anonymous union or restriction, those in it."""
-        found: list[str] = []
+        iris: list[str] = []
         todo, seen = [node], {node}
         while todo:
             node = todo.pop()
             if not is_skolem_iri(node):
-                found.append(node)
+                iris.append(node)
                 continue
-            found += self.iris(node, OWL.onDatatype.value)
+            iris += self.iris(node, OWL.onDatatype.value)
             for list_ in self.iris(node, OWL.unionOf.value, OWL.intersectionOf.value):
                 new = [member for member in self.members(list_) if member not in seen]
                 seen.update(new)
                 todo += new
             for list_ in self.iris(node, OWL.oneOf.value):
                 first = self.objects(list_, RDF.first.value)
-                found += [item.datatype.value for item in first if isinstance(item, Literal)]
-        return found
+                iris += [item.datatype.value for item in first if isinstance(item, Literal)]
+        return iris
 
 
 def texts(index: TripleIndex, node: str, properties: Iterable[str]) -> list[str]:

@@ -238,16 +238,16 @@ _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u20
 
 def clean(text: str) -> str:
     """Make a text printable: one line, without controls and characters that XML lacks."""
-    kept = []
+    characters = []
     for character in text:
         category = unicodedata.category(character)
         if category == "Cs" or character in _NOT_XML:
-            kept.append("\ufffd")
+            characters.append("\ufffd")
         elif category == "Cc":
-            kept.append(" ")
+            characters.append(" ")
         elif character not in _BIDI_CONTROLS:
-            kept.append(character)
-    return " ".join("".join(kept).split())
+            characters.append(character)
+    return " ".join("".join(characters).split())
 
 
 def text_width(text: str, size: float) -> float:

@@ -173,9 +173,9 @@ def _positions(picked: Picked, radii: Sequence[float], size: tuple[float, float]
     width, height = size
     if loose:
         height -= 2 * SQUARE
-    found = spring_positions(len(placed), lengths)
+    positions = spring_positions(len(placed), lengths)
     points = np.zeros((len(radii), 2))
-    points[placed] = fit(found, np.array(radii)[placed], list(lengths), width, height, _MARGIN)
+    points[placed] = fit(positions, np.array(radii)[placed], list(lengths), width, height, _MARGIN)
     for column, i in enumerate(loose, start=1):
         points[i] = 2.4 * column * SQUARE, size[1] - 1.6 * SQUARE
     return points.round(1)

@@ -152,8 +152,8 @@ def _pairs(
         role: Role = "path" if pair in paths else "carried" if pair in carried else "plain"
         arrows = paths.get(pair) or carried.get(pair) or {(min(pair), max(pair)): None}
         (origin, target), *back = arrows
-        found = sorted(relations.get(pair, ()), key=lambda k: (-k.weight, k.relationship))
-        pairs.append(Pair(origin, target, tuple(found), role, bool(back)))
+        strongest_first = sorted(relations.get(pair, ()), key=lambda k: (-k.weight, k.relationship))
+        pairs.append(Pair(origin, target, tuple(strongest_first), role, bool(back)))
     return pairs
 
 

@@ -148,14 +148,14 @@ class QueryOutline:
     @property
     def terms(self) -> tuple[QueryTerm, ...]:
         """Classes, properties, entities and literals of patterns and VALUES, in their order."""
-        found: dict[str, QueryTerm] = {}
+        by_text: dict[str, QueryTerm] = {}
         for pattern in self.patterns:
             if not pattern.service:
                 for term in _terms_of(pattern):
-                    found.setdefault(term.text, term)
+                    by_text.setdefault(term.text, term)
         for iri in self.values:
-            found.setdefault(f"<{iri}>", QueryTerm("entity", f"<{iri}>"))
-        return tuple(found.values())
+            by_text.setdefault(f"<{iri}>", QueryTerm("entity", f"<{iri}>"))
+        return tuple(by_text.values())
 
 
 def _terms_of(pattern: TriplePattern) -> Iterator[QueryTerm]:
@@ -543,8 +543,8 @@ def nearest(iri: str, kind: str, known: Vocabulary) -> list[str]:
         if other_kind == kind:
             for name in {_plain_name(other), *map(str.casefold, labels)}:
                 names.setdefault(name, []).append(other)
-    found = get_close_matches(_plain_name(iri), sorted(names), 1)
-    return names[found[0]][:MOST_SUGGESTED] if found else []
+    closest = get_close_matches(_plain_name(iri), sorted(names), 1)
+    return names[closest[0]][:MOST_SUGGESTED] if closest else []
 
 
 def _plain_name(iri: str) -> str:

@@ -103,8 +103,8 @@ class Decompose:
         questions = self._split(talk)
         facts: list[dict[str, str]] = []
         citations: list[Citation] = []
-        kept = questions[:-1] if options.merge else questions
-        for question in kept if len(questions) > 1 or self._in_words else ():
+        remaining = questions[:-1] if options.merge else questions
+        for question in remaining if len(questions) > 1 or self._in_words else ():
             answer, cited = self._part(talk, self._asked(question, facts), facts)
             facts.append({"question": self._asked(question, facts), "answer": answer})
             citations += cited
@@ -142,8 +142,8 @@ class Decompose:
         """A sub-question as it is put to the model."""
         if self._in_words:
             return question
-        found = ("" if abstains(fact["answer"]) else fact["answer"] for fact in facts)
-        return substituted(question, list(found))
+        answers = ("" if abstains(fact["answer"]) else fact["answer"] for fact in facts)
+        return substituted(question, list(answers))
 
     def _searched(self, question: str, facts: Sequence[Mapping[str, str]]) -> str:
         """The text that is searched for with a sub-question."""

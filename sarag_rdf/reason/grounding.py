@@ -58,9 +58,9 @@ class Grounder:
         near = dict(view.vectors.index("entity").nearest(vector, NEAREST))
         labels = entity_labels(view.reader, {*exact, *near})
         words = _words(name)
-        found = {e: s for e, s in near.items() if words & _words(labels[e][0])}
-        found |= dict.fromkeys(exact, 1.0)
-        ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        similarities = {e: s for e, s in near.items() if words & _words(labels[e][0])}
+        similarities |= dict.fromkeys(exact, 1.0)
+        ordered = sorted(similarities.items(), key=lambda item: (-item[1], item[0]))
         return tuple(
             Linked(name, entity, labels[entity][0], similarity)
             for entity, similarity in ordered
@@ -111,12 +111,12 @@ class PatternMatch:
                 (n for n in range(len(patterns)) if n not in self._matched),
                 key=lambda n: (sum(e in self._known for e in _ends_of(patterns[n])), -n),
             )
-            found = self._near(patterns[number])
-            if not found:
+            nearest = self._near(patterns[number])
+            if not nearest:
                 return f"nothing in the graph matches '{_said(patterns[number])}'"
-            self._matched[number] = {iri: similarity for iri, (similarity, _) in found.items()}
-            self._ends |= {iri: ends for iri, (_, ends) in found.items()}
-            reached = {end for _, ends in found.values() for end in ends}
+            self._matched[number] = {iri: similarity for iri, (similarity, _) in nearest.items()}
+            self._ends |= {iri: ends for iri, (_, ends) in nearest.items()}
+            reached = {end for _, ends in nearest.values() for end in ends}
             for end in _ends_of(patterns[number]):
                 if end.is_variable:
                     self._known.setdefault(end, set()).update(reached)
@@ -165,7 +165,7 @@ class PatternMatch:
         wanted = sorted(set(entities))
         labels = entity_labels(self._view.reader, wanted)
         parts = {e: [p.strip() for p in labels[e][0].split(",")] for e in wanted}
-        several = {part for found in parts.values() if len(found) > 1 for part in found}
+        several = {part for members in parts.values() if len(members) > 1 for part in members}
         named = self._view.names.entities(map(normalize_name, several))
         pairs = [(entity, entity) for entity in wanted]
         pairs += [

@@ -255,10 +255,10 @@ class Infusion:
         A sample is in the order of entities.
         """
         options, seen = self._options, set(known)
-        found = statements_from(self._facts.reader, entities, inverse=options.inverse)
+        by_entity = statements_from(self._facts.reader, entities, inverse=options.inverse)
         offered: list[tuple[str, Statement]] = []
         for entity in entities:
-            statements = [s for s in found[entity] if s.iri not in seen]
+            statements = [s for s in by_entity[entity] if s.iri not in seen]
             if options.sample:
                 statements = self._sample(question, entity, statements)
             seen |= {statement.iri for statement in statements}

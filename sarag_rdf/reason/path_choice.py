@@ -64,8 +64,8 @@ class PathChoice:
                 model=options.model,
             ),
         )
-        topics, found = retriever.find(query.text)
-        paths = [path for path in found if path.answers]
+        topics, relation_paths = retriever.find(query.text)
+        paths = [path for path in relation_paths if path.answers]
         if not paths:
             talk.say("note", "paths", {"paths": [], "chosen": 0, "problem": "no path was found"})
             context = talk.gather().context

@@ -141,7 +141,7 @@ def _triple(terms: list[PatternTerm]) -> Pattern:
 
 
 def _terms(body: str) -> list[PatternTerm | str]:
-    found: list[PatternTerm | str] = []
+    terms: list[PatternTerm | str] = []
     place = 0
     while match := _TOKEN.match(body, place):
         if match.end() == place:
@@ -149,16 +149,16 @@ def _terms(body: str) -> list[PatternTerm | str]:
         place = match.end()
         kind, value = match.lastgroup, match[match.lastgroup or 0]
         if kind == "mark":
-            found.append(value)
+            terms.append(value)
         elif kind == "variable":
-            found.append(PatternTerm(value[1:], is_variable=True))
+            terms.append(PatternTerm(value[1:], is_variable=True))
         elif kind in ("double", "single"):
-            found.append(PatternTerm(" ".join(re.sub(r"\\(.)", r"\1", value).split())))
+            terms.append(PatternTerm(" ".join(re.sub(r"\\(.)", r"\1", value).split())))
         else:
-            found.append(PatternTerm(plain_words(value)))
+            terms.append(PatternTerm(plain_words(value)))
     if body[place:].strip():
         raise PatternError(f"it cannot be read from '{body[place:].strip()[:30]}' on")
-    return found
+    return terms
 
 
 def _selected(text: str, query: PatternQuery) -> str:

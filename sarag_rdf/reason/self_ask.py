@@ -93,9 +93,9 @@ class SelfAsk:
             repeated = any(fact["question"] == follow_up for fact in facts)
             if last or not reply["needs_follow_up"] or not follow_up or repeated:
                 break
-            found, cited = self._looked_up(talk, follow_up)
+            finding, cited = self._looked_up(talk, follow_up)
             citations += cited
-            facts.append({"question": follow_up, "answer": found})
+            facts.append({"question": follow_up, "answer": finding})
         return talk.answer(final, reasoning=format_facts(facts), citations=citations)
 
     def _looked_up(self, talk: Conversation, question: str) -> tuple[str, list[Citation]]:

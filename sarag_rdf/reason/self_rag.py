@@ -132,29 +132,31 @@ class SelfRag:
         excerpts = list(context.excerpts.items())[: options.passages]
         if not excerpts:
             return talk.answer("", reasoning=NO_DOCUMENT)
-        found = [
+        reflections = [
             (excerpt, self._reflection(talk, self._passage(talk, label, excerpt, summary)))
             for label, excerpt in excerpts
         ]
-        if not any(reflection.judged for _, reflection in found):
+        if not any(reflection.judged for _, reflection in reflections):
             raise UnparsableReplyError(
                 "the model writes no reflection tokens: use self-rag without tokens=true, or a "
                 "model that was trained with them"
             )
-        scores = [self._score(reflection) for _, reflection in found]
+        scores = [self._score(reflection) for _, reflection in reflections]
         talk.say(
             "note",
             "reflection",
             {
-                "documents": [excerpt.document.iri for excerpt, _ in found],
-                "answers": [reflection.answer for _, reflection in found],
+                "documents": [excerpt.document.iri for excerpt, _ in reflections],
+                "answers": [reflection.answer for _, reflection in reflections],
                 "scores": scores,
             },
         )
-        excerpt, best = found[scores.index(max(scores))]
+        excerpt, best = reflections[scores.index(max(scores))]
         reasoning = "\n".join(
             f"{label}: {reflection.answer} ({score:g})"
-            for (label, _), (_, reflection), score in zip(excerpts, found, scores, strict=True)
+            for (label, _), (_, reflection), score in zip(
+                excerpts, reflections, scores, strict=True
+            )
         )
         return talk.answer(best.answer, reasoning=reasoning, citations=[excerpt.citation])
 

@@ -141,5 +141,5 @@ def _holds(values: Sequence[str], answer: str) -> bool:
     wanted = f" {normalize_name(answer)} "
     if not wanted.strip():
         return False
-    found = [f" {normalize_name(value)} " for value in values]
-    return any(wanted in value or (value.strip() and value in wanted) for value in found)
+    padded = [f" {normalize_name(value)} " for value in values]
+    return any(wanted in value or (value.strip() and value in wanted) for value in padded)

@@ -194,8 +194,8 @@ class SparqlTyped:
                 findings = self._graph.findings(query, self._options.seconds)
             except TooLongError as error:
                 raise _NoAnswerError(str(error)) from error
-        told = [{"kind": finding.kind, "message": finding.message} for finding in findings]
-        talk.say("note", "check", {"parsed": True, "accepted": not findings, "findings": told})
+        records = [{"kind": finding.kind, "message": finding.message} for finding in findings]
+        talk.say("note", "check", {"parsed": True, "accepted": not findings, "findings": records})
         if not query.patterns:
             raise _NoAnswerError("the properties of the graph do not express the question")
         return query, findings
@@ -227,8 +227,8 @@ class SparqlTyped:
             if document := documents.get(statement.document):
                 spans.setdefault(document.iri, set()).add(_sentence(document.text, statement.text))
         excerpts = {
-            f"D{number}": Excerpt(documents[iri], tuple(sorted(found)))
-            for number, (iri, found) in enumerate(spans.items(), start=1)
+            f"D{number}": Excerpt(documents[iri], tuple(sorted(ranges)))
+            for number, (iri, ranges) in enumerate(spans.items(), start=1)
         }
         texts = tuple(statement.text for statement in statements)
         ranked = tuple(

@@ -119,11 +119,11 @@ class TypedGraph:
                 if wider == iri or wider in self._ontology.classes:
                     members[wider].add(iri)
         names = self._names(members)
-        found = [
+        classes = [
             UsedClass(iri, names[iri], sum(used[m] for m in own), tuple(sorted(own)))
             for iri, own in members.items()
         ]
-        return tuple(sorted(found, key=lambda own: (-own.instances, own.name)))
+        return tuple(sorted(classes, key=lambda own: (-own.instances, own.name)))
 
     def _properties(self, used: Mapping[str, int]) -> tuple[UsedProperty, ...]:
         names = self._names(used)
@@ -131,7 +131,7 @@ class TypedGraph:
         for iri in sorted(used):
             for wider in self._ontology.superproperties(iri):
                 below[wider].append((iri, False))
-        found = []
+        properties = []
         for iri, count in used.items():
             own = self._ontology.properties.get(iri)
             arcs = [(iri, False), *below[iri]]
@@ -140,8 +140,8 @@ class TypedGraph:
             if own and own.inverse in used:
                 arcs.append((own.inverse, True))
             phrases = (*own.alternatives, *own.phrases) if own else ()
-            found.append(UsedProperty(iri, names[iri], count, tuple(arcs), phrases=phrases))
-        return tuple(sorted(found, key=lambda own: (-own.statements, own.name)))
+            properties.append(UsedProperty(iri, names[iri], count, tuple(arcs), phrases=phrases))
+        return tuple(sorted(properties, key=lambda own: (-own.statements, own.name)))
 
     def _names(self, iris: Iterable[str]) -> dict[str, str]:
         """IRI -> label, or else the words of its local name; each name once."""
@@ -288,21 +288,21 @@ class TypedGraph:
         """
         entities = self.entities(query)
         missing = [name for name, iris in entities.items() if not iris]
-        found = [Finding("unresolved", self._unresolved(name)) for name in missing]
+        findings = [Finding("unresolved", self._unresolved(name)) for name in missing]
         for pattern in query.patterns:
             value = pattern.object
             if self._property(pattern).is_literal and not value.is_variable:
                 alone = TypedQuery((replace(pattern, subject=End("?s")),))
                 if not self._holds(alone, {}, seconds):
-                    found.append(Finding("unresolved", self._no_value(pattern)))
-        if found:
-            return found
-        found += [
+                    findings.append(Finding("unresolved", self._no_value(pattern)))
+        if findings:
+            return findings
+        findings += [
             Finding("direction", message)
             for pattern in query.patterns
             if (message := self._reversed(pattern, entities, seconds))
         ]
-        return [*found, *self._clashes(query, seconds)]
+        return [*findings, *self._clashes(query, seconds)]
 
     def _unresolved(self, name: str) -> str:
         vector = self._view.vectors.embed_query(name)
@@ -355,22 +355,22 @@ class TypedGraph:
 
         Ends of one kind of thing may not meet because statements are missing: that is no mistake.
         """
-        found = []
+        clashes = []
         for one, other, end in joins(query):
             if _share_kinds(self._kinds_at(one, end), self._kinds_at(other, end)):
                 continue
             pair = TypedQuery(tuple(_renamed(p, end, n) for n, p in enumerate((one, other))))
             if not self._holds(pair, {}, seconds):
                 message = f"nothing is both {self._role(one, end)} and {self._role(other, end)}"
-                found.append(Finding("clash", message))
+                clashes.append(Finding("clash", message))
         for end, name in query.classes:
             for pattern in query.patterns:
                 if end in pattern.ends:
                     alone = TypedQuery((_renamed(pattern, end, 0),), ((End("?m"), name),))
                     if not self._holds(alone, {}, seconds):
                         message = f"no '{name}' is {self._role(pattern, end)}: leave the class out"
-                        found.append(Finding("clash", message))
-        return list(dict.fromkeys(found))
+                        clashes.append(Finding("clash", message))
+        return list(dict.fromkeys(clashes))
 
     def _kinds_at(self, pattern: TypedPattern, end: End) -> tuple[str, ...]:
         own = self._property(pattern)
@@ -395,12 +395,12 @@ class TypedGraph:
         entities = self.entities(query)
         text = self._sparql(query, entities, "select", rows + 1)
         table = self._table(text, seconds)
-        found = [
+        solutions = [
             {f"?{n}": t for n, t in zip(table.variables, row, strict=True) if t is not None}
             for row in table.rows[:rows]
         ]
         first: dict[Any, dict[str, Any]] = {}
-        for row in sorted(found, key=lambda row: sorted((k, str(v)) for k, v in row.items())):
+        for row in sorted(solutions, key=lambda row: sorted((k, str(v)) for k, v in row.items())):
             first.setdefault(row[ANSWER], row)
         bindings = self._bindings(query, entities, list(first.values()))
         count = None
@@ -497,7 +497,7 @@ class TypedGraph:
         terms = {term for triples in stated for _, *ends in triples for term in ends}
         labels = self._labels(terms | {row[ANSWER] for row in rows})
         texts = self._texts(stated)
-        found = [
+        bound = [
             TypedBinding(
                 labels[row[ANSWER]],
                 row[ANSWER].value if isinstance(row[ANSWER], NamedNode) else "",
@@ -512,7 +512,7 @@ class TypedGraph:
             )
             for row, triples in zip(rows, stated, strict=True)
         ]
-        return tuple(sorted(found, key=lambda binding: (binding.value, binding.iri)))
+        return tuple(sorted(bound, key=lambda binding: (binding.value, binding.iri)))
 
     def _page(self, subject: Any) -> str:
         """The page of an imported statement; one of documents without a relationship has none."""
@@ -545,12 +545,12 @@ class TypedGraph:
             "stating-relationships", wanted
         ):
             texts[tuple(triple)].append((text.value, document.value))
-        found = {}
+        by_triple = {}
         for own, subject, object_ in {triple for triples in stated for triple in triples}:
             pairs = [pair for row in stating(own, subject, object_) for pair in texts[row]]
             if pairs:
-                found[own.iri, subject, object_] = Statement(*min(pairs))
-        return found
+                by_triple[own.iri, subject, object_] = Statement(*min(pairs))
+        return by_triple
 
 
 def as_number(result: object) -> int:
@@ -592,8 +592,8 @@ def _names_of(term: UsedClass | UsedProperty) -> tuple[str, ...]:
     return (term.name, *term.phrases) if isinstance(term, UsedProperty) else (term.name,)
 
 
-def _add(counts: Counter[str], found: Iterable[TermCount]) -> None:
-    for term in found:
+def _add(counts: Counter[str], terms: Iterable[TermCount]) -> None:
+    for term in terms:
         counts[term.iri] += term.count
 
 

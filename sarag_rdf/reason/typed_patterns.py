@@ -213,8 +213,8 @@ def findings_of(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
     """What is wrong with a query, as far as the schema alone tells."""
     if not query.patterns:
         return [Finding("no-pattern", "there is no pattern")]
-    found = [*_unknown_terms(query, schema), *_shape(query)]
-    found += [
+    findings = [*_unknown_terms(query, schema), *_shape(query)]
+    findings += [
         Finding("unresolved", f"an end of '{pattern}' is empty")
         for pattern in query.patterns
         if not all(end.text for end in pattern.ends)
@@ -223,7 +223,7 @@ def findings_of(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
         own = schema.property_named(pattern.predicate)
         if own and own.is_literal and pattern.object.is_variable:
             uses = [p for p in query.patterns if p.subject == pattern.object]
-            found += [
+            findings += [
                 Finding(
                     "clash",
                     f"{pattern.object.text} is a value of '{own.name}', so it cannot be the "
@@ -231,32 +231,34 @@ def findings_of(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
                 )
                 for other in uses
             ]
-    return [*found, *_comparisons(query, schema)]
+    return [*findings, *_comparisons(query, schema)]
 
 
 def _unknown_terms(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
-    found = []
+    findings = []
     for pattern in query.patterns:
         if schema.property_named(pattern.predicate) is None:
             near = _near(pattern.predicate, [own.name for own in schema.properties])
-            found.append(Finding("unknown-property", f"no property is '{pattern.predicate}'{near}"))
+            findings.append(
+                Finding("unknown-property", f"no property is '{pattern.predicate}'{near}")
+            )
     for _, name in query.classes:
         if schema.class_named(name) is None:
             near = _near(name, [own.name for own in schema.classes])
-            found.append(Finding("unknown-class", f"no class is '{name}'{near}"))
-    return list(dict.fromkeys(found))
+            findings.append(Finding("unknown-class", f"no class is '{name}'{near}"))
+    return list(dict.fromkeys(findings))
 
 
 def _near(name: str, names: Sequence[str]) -> str:
-    found = get_close_matches(_key(name), names, 2)
-    return f"; the nearest are {', '.join(found)}" if found else ""
+    nearest = get_close_matches(_key(name), names, 2)
+    return f"; the nearest are {', '.join(nearest)}" if nearest else ""
 
 
 def _shape(query: TypedQuery) -> list[Finding]:
     """Whether there is an answer variable, and the patterns are connected."""
-    found = []
+    findings = []
     if ANSWER not in query.variables:
-        found.append(Finding("no-answer", f"no pattern has the variable {ANSWER}"))
+        findings.append(Finding("no-answer", f"no pattern has the variable {ANSWER}"))
     groups: list[set[End]] = []
     for pattern in query.patterns:
         ends = set(pattern.ends)
@@ -264,14 +266,14 @@ def _shape(query: TypedQuery) -> list[Finding]:
         groups = [group for group in groups if not group & ends]
         groups.append(ends.union(*joined))
     if len(groups) > 1:
-        found.append(Finding("disconnected", "the patterns are not connected with one another"))
+        findings.append(Finding("disconnected", "the patterns are not connected with one another"))
     known = set(query.variables)
-    found += [
+    findings += [
         Finding("disconnected", f"{variable.text} has a class, but is in no pattern")
         for variable, _ in query.classes
         if variable.text not in known
     ]
-    return found
+    return findings
 
 
 def _comparisons(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
@@ -280,15 +282,15 @@ def _comparisons(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
         for pattern in query.patterns
         if (own := schema.property_named(pattern.predicate)) and own.is_literal
     }
-    found = []
+    findings = []
     for comparison in query.comparisons:
         if comparison.variable.text not in values:
             message = f"{comparison.variable.text} cannot be compared: it is no date or number"
-            found.append(Finding("comparison", message))
+            findings.append(Finding("comparison", message))
         elif not _COMPARABLE.fullmatch(comparison.value):
             message = f"'{comparison.value}' is no number, and no date such as 1850 or 1850-12-31"
-            found.append(Finding("comparison", message))
-    return found
+            findings.append(Finding("comparison", message))
+    return findings
 
 
 def joins(query: TypedQuery) -> list[tuple[TypedPattern, TypedPattern, End]]:

@@ -109,16 +109,16 @@ def _largest(contributions: Contributions, entity: int) -> _Contribution:
     return _Contribution(contributions, position, int(source), float(amount))
 
 
-def _step(round_: Round, last: int, found: _Contribution, activation: float) -> Step:
-    network, several, at = round_.network, found.contributions, found.position
+def _step(round_: Round, last: int, contribution: _Contribution, activation: float) -> Step:
+    network, several, at = round_.network, contribution.contributions, contribution.position
     kind, statement = several.kinds[several.kind[at]], int(several.statement[at])
     return Step(
         3 * last + 2,
-        network.entities[found.source],
+        network.entities[contribution.source],
         network.entities[int(several.target[at])],
         network.relationships[statement] if statement >= 0 else kind.predicate,
         float(several.weight[at]),
-        found.amount,
+        contribution.amount,
         activation,
         kind.name,
         "entity",

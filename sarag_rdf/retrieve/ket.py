@@ -124,8 +124,8 @@ class Ket:
         sums = np.zeros(len(cosines))
         positions = np.searchsorted(rows[order], edges.target)
         np.add.at(sums, edges.source, weights[order][positions])
-        found = np.unique(edges.source)
-        return found[np.lexsort((found, -cosines[found], -sums[found].round(6)))]
+        described = np.unique(edges.source)
+        return described[np.lexsort((described, -cosines[described], -sums[described].round(6)))]
 
 
 def in_shares(rankings: Sequence[Rows], shares: Sequence[float]) -> list[int]:

@@ -148,7 +148,7 @@ class KgInfusedSearch:
             edges = step(RELATED_TO, rows)
             cosines = facts.relationship_cosines(question, edges.statement)
             weights = calibrated(cosines, floor, ceiling)
-            inside, found = set(rows.tolist()), dict[int, tuple[float, Step]]()
+            inside, reached = set(rows.tolist()), dict[int, tuple[float, Step]]()
             for at in np.argsort(-weights, kind="stable").tolist():
                 weight, statement = float(weights[at]), int(edges.statement[at])
                 if weight <= 0.0:
@@ -161,15 +161,15 @@ class KgInfusedSearch:
                 for start, end in ((subject, object_), (object_, subject)):
                     is_step = start in inside and (start == subject or options.inverse)
                     amount = weight * activation[start] if is_step else 0.0
-                    if end not in activation and amount > found.get(end, (0.0,))[0]:
-                        found[end] = amount, Step(
+                    if end not in activation and amount > reached.get(end, (0.0,))[0]:
+                        reached[end] = amount, Step(
                             round_, iris.entities[start], iris.entities[end], ends[0], weight,
                             amount, amount, "related_to", "entity", "entity",
                         )  # fmt: skip
-            for end, (amount, passed) in found.items():
+            for end, (amount, passed) in reached.items():
                 activation[end] = amount
                 chains[end] = (*chains[find(iris.entities, passed.origin)], passed)
-            frontier = list(found)
+            frontier = list(reached)
             if not frontier:
                 break
         return Activated(activation, chains, links)
@@ -220,8 +220,8 @@ class KgInfusedSearch:
         here = np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
         best: dict[int, int] = {}
         for document, entity in view.traversal.incoming(DESCRIBES, here).pairs().tolist():
-            found, known = rows[entity], best.get(document)
-            amount = reached.activation[found]
+            place, known = rows[entity], best.get(document)
+            amount = reached.activation[place]
             if known is None or amount > reached.activation[known]:
-                best[document] = found
+                best[document] = place
         return best

@@ -111,8 +111,8 @@ class PathModel:
 
     def words(self, text: str) -> tuple[str, ...]:
         """The words of a text that matter, each once."""
-        found = _WORD.findall(text.lower())
-        return tuple(dict.fromkeys(word for word in found if word not in self.stop_words))
+        words = _WORD.findall(text.lower())
+        return tuple(dict.fromkeys(word for word in words if word not in self.stop_words))
 
     def asked(self, question: str) -> str:
         """The kind of thing that a question asks for, in a word; nothing if it does not say so."""

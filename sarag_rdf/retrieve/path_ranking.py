@@ -123,7 +123,7 @@ class PathIndex:
         places = np.full((len(paths), MOST_HOPS), -1, dtype=np.int64)
         for row, path in enumerate(paths):
             places[row, : len(path)] = [place[hop] for hop in path]
-        found = Candidates(
+        index = Candidates(
             tuple(paths),
             self.vectors(flat) if flat else np.zeros((0, len(question)), dtype=np.float32),
             np.cumsum([len(several) for several in texts], dtype=np.int64),
@@ -131,8 +131,8 @@ class PathIndex:
             places,
         )
         if is_whole:
-            self._candidates[key] = found
-        return found
+            self._candidates[key] = index
+        return index
 
     def _enumerated(
         self, ends: frozenset[str], question: Vector, hops: int, most: int, beam: int
@@ -146,8 +146,8 @@ class PathIndex:
                 is_whole = False
                 near = self._nearness({hop for path in last for hop in path}, question)
                 scores = [sum(near[hop] for hop in path) / len(path) for path in last]
-                kept = sorted(range(len(last)), key=lambda at: (-scores[at], at))[:beam]
-                last = [last[at] for at in sorted(kept)]
+                best = sorted(range(len(last)), key=lambda at: (-scores[at], at))[:beam]
+                last = [last[at] for at in sorted(best)]
             every += last
             if length < hops:
                 last = [(*path, hop) for path in last for hop in self.schema.after(path[-1])]
@@ -242,14 +242,14 @@ def _aligned(matrix: Floats, length: NDArray[np.int64]) -> Floats:
     """
     paths, hops, words = matrix.shape
     rows = np.arange(paths)
-    found = np.zeros((paths, hops))
+    aligned = np.zeros((paths, hops))
     for number in range(min(hops, words)):
         hop, word = np.divmod(matrix.reshape(paths, -1).argmax(axis=1), words)
         best = matrix[rows, hop, word]
-        found[:, number] = np.where(number < length, np.maximum(best, 0.0), 0.0)
+        aligned[:, number] = np.where(number < length, np.maximum(best, 0.0), 0.0)
         matrix[rows, hop, :] = -2.0
         matrix[rows, :, word] = -2.0
-    return found
+    return aligned
 
 
 def _bytes(text: str) -> NDArray[np.uint8]:

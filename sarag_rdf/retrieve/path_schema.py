@@ -203,14 +203,14 @@ def _kinds(
         declared = ontology.properties.get(iri)
         for sign in "+-":
             known = (declared.domains if sign == "+" else declared.ranges) if declared else ()
-            found: Counter[str] = Counter()
+            counts: Counter[str] = Counter()
             for use in several:
                 for term in use.domains if sign == "+" else use.ranges:
-                    found[term.iri] += term.count
+                    counts[term.iri] += term.count
             if known:
                 kinds[sign + iri] = known[0]
-            elif found:
-                kinds[sign + iri] = min(found, key=lambda class_: (-found[class_], class_))
+            elif counts:
+                kinds[sign + iri] = min(counts, key=lambda class_: (-counts[class_], class_))
     return kinds, set(kinds.values())
 
 
@@ -235,12 +235,12 @@ def term_names(
 
 def _annotated(reader: GraphReader) -> dict[Hop, tuple[str, ...]]:
     """The phrases that ontologies and graphs bring along, English ones if there are any."""
-    found: defaultdict[Hop, list[Any]] = defaultdict(list)
+    phrases_of: defaultdict[Hop, list[Any]] = defaultdict(list)
     for property_, annotation, phrase in reader.select_provenance("path-phrases"):
-        found[Hop(property_.value, annotation == SARAG.inversePhrase)].append(phrase)
+        phrases_of[Hop(property_.value, annotation == SARAG.inversePhrase)].append(phrase)
     return {
         hop: tuple(" ".join(p.value.split()) for p in sorted(phrases, key=by_language))
-        for hop, phrases in found.items()
+        for hop, phrases in phrases_of.items()
     }
 
 

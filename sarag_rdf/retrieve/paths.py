@@ -155,10 +155,10 @@ class Paths:
         followed: list[RelationPath] = []
         others: list[RelationPath] = []
         for number, path in enumerate(ranked[: max(TRIED, self._options.ranked)]):
-            found = self._described(path)
+            relation_path = self._described(path)
             if number < TRIED and len(followed) < self._options.followed:
-                found = self.follow(path)
-            (followed if found.answers else others).append(found)
+                relation_path = self.follow(path)
+            (followed if relation_path.answers else others).append(relation_path)
         return topics, (*followed, *others)[: max(self._options.ranked, len(followed))]
 
     # Topics
@@ -197,17 +197,17 @@ class Paths:
         return text, [*named_spans(self.view.names, text, Topics(self.view))]
 
     def _described_topics(
-        self, found: Sequence[tuple[Seed, str, tuple[int, int] | None]]
+        self, seeds: Sequence[tuple[Seed, str, tuple[int, int] | None]]
     ) -> list[Topic]:
         reader = self.view.reader
-        iris = [seed.node for seed, _, _ in found]
+        iris = [seed.node for seed, _, _ in seeds]
         ends: defaultdict[str, set[str]] = defaultdict(set)
         for part in path_parts(reader):
             for entity, end in term_reader(reader, part).rows_for("entity-ends", iris):
                 ends[entity.value].add(end.value)
         labels = entity_labels(reader, iris)
         topics = []
-        for seed, text, span in found:
+        for seed, text, span in seeds:
             own = frozenset(ends[seed.node] & self.index.schema.joins.keys())
             masked = text
             if span is not None:
@@ -234,10 +234,10 @@ class Paths:
         """The paths from a topic, and their features, shape (paths, features)."""
         index, options = self.index, self._options
         question = index.queries([topic.question])[0]
-        found = index.candidates(
+        compared = index.candidates(
             topic.ends, question, options.hops, options.candidates, options.beam
         )
-        return found.paths, index.features(topic.question, found)
+        return compared.paths, index.features(topic.question, compared)
 
     def follow_hops(self, topic: Topic, hops: HopSequence) -> RelationPath:
         """A path that was not ranked, with its query and what it leads to."""
@@ -278,9 +278,11 @@ class Paths:
             (PathAnswer(iri, labels[iri][0], nodes) for iri, nodes in via.items() if iri in labels),
             key=lambda answer: (answer.name, answer.iri),
         )
-        found = self._described(path)
+        relation_path = self._described(path)
         is_cut = len(result.rows) > options.answers
-        return replace(found, sparql=text, answers=tuple(answers[: options.answers]), is_cut=is_cut)
+        return replace(
+            relation_path, sparql=text, answers=tuple(answers[: options.answers]), is_cut=is_cut
+        )
 
     def _described(self, path: RankedPath) -> RelationPath:
         return RelationPath(
@@ -315,12 +317,12 @@ class Paths:
             return retrieved(view, query, "paths", self._options.settings(), [])
         question = view.vectors.embed_query(_MARKED.sub(r"\1", query.text))
         cosines = document_cosines(view, question)
-        told = self._telling(activation)
+        amounts = self._telling(activation)
         scores = cosines.copy()
-        for row, (amount, _) in told.items():
+        for row, (amount, _) in amounts.items():
             scores[row] += amount
         documents = [
-            self._with_chain(document, told, chains)
+            self._with_chain(document, amounts, chains)
             for document in best_documents(view, scores, self._options.limit, similarities=cosines)
         ]
         explanation = Explanation(
@@ -330,8 +332,8 @@ class Paths:
             {iri: chains.get(iri, ()) for iri in nodes},
             {iri: len(chains.get(iri, ())) for iri in nodes},
         )
-        found = retrieved(view, query, "paths", self._options.settings(), documents, explanation)
-        return replace(found, paths=paths, names={**found.names, **self._sentences(found)})
+        result = retrieved(view, query, "paths", self._options.settings(), documents, explanation)
+        return replace(result, paths=paths, names={**result.names, **self._sentences(result)})
 
     def _telling(self, activation: Mapping[str, float]) -> dict[int, tuple[float, str]]:
         """Document -> what it gets from the entities that it describes, and the most active one."""
@@ -354,21 +356,21 @@ class Paths:
     def _with_chain(
         self,
         document: ScoredDocument,
-        told: Mapping[int, tuple[float, str]],
+        amounts: Mapping[int, tuple[float, str]],
         chains: Mapping[str, Chain],
     ) -> ScoredDocument:
         row = find(self.view.iris.documents, document.iri)
-        if row not in told:
+        if row not in amounts:
             return replace(document, parts={"similarity": document.similarity})
-        amount, entity = told[row]
+        amount, entity = amounts[row]
         parts = {"similarity": document.similarity, "entities": amount}
         chain = chains.get(entity, ())
         return replace(document, activation=amount, entity=entity, chain=chain, parts=parts)
 
-    def _sentences(self, found: Retrieved) -> dict[str, str]:
+    def _sentences(self, result: Retrieved) -> dict[str, str]:
         """Statement -> its words, for those of chains that no relationship has a text for."""
-        steps = [step for entity in found.entities for step in entity.chain]
-        names, schema = found.names, self.index.schema
+        steps = [step for entity in result.entities for step in entity.chain]
+        names, schema = result.names, self.index.schema
         sentences = {}
         for step in steps:
             subject, object_ = step.origin, step.target

@@ -29,9 +29,9 @@ def nearest_seeds(
     wanted = k + 1
     while True:
         nearest = index.nearest(question, min(wanted, len(index)))
-        found = reader.rows_for("description-sources", [iri for iri, _ in nearest])
+        rows = reader.rows_for("description-sources", [iri for iri, _ in nearest])
         texts = {iri: iri for iri, _ in nearest}
-        texts |= {iri.value: text.value for iri, text, _ in sorted(found, key=str)}
+        texts |= {iri.value: text.value for iri, text, _ in sorted(rows, key=str)}
         if len(set(texts.values())) > k or wanted >= len(index):
             break
         wanted *= 2
@@ -123,10 +123,10 @@ def named_spans(
                 if is_common:
                     common.add(name)
     entities = names.entities(common, topics) | names.entities(set(spans.values()) - common)
-    found: list[tuple[tuple[int, int], dict[str, float]]] = []
+    matches: list[tuple[tuple[int, int], dict[str, float]]] = []
     covered: set[int] = set()
     for (begin, end), name in spans.items():
         if name in entities and covered.isdisjoint(range(begin, end)):
             covered |= set(range(begin, end))
-            found.append(((words[begin][0], words[end - 1][1]), entities[name]))
-    return found
+            matches.append(((words[begin][0], words[end - 1][1]), entities[name]))
+    return matches

@@ -173,14 +173,14 @@ class Names:
         Several entities of one name (up to `OWNERS`), of the documents or of the imported graphs,
         share it.
         """
-        found: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        shares: defaultdict[str, dict[str, float]] = defaultdict(dict)
         wanted = set(names)
         for part in (self._in_documents(wanted), self._in_others(wanted)):
             for name, every in part.items():
                 entities = [e for e in every if among is None or e in among]
                 if entities:
-                    found[name] |= dict.fromkeys(entities, 1.0 / len(entities))
-        return dict(found)
+                    shares[name] |= dict.fromkeys(entities, 1.0 / len(entities))
+        return dict(shares)
 
     def _in_documents(self, names: set[str]) -> dict[str, list[str]]:
         """An alias that no document uses by itself names the entities that it is an alias of.
@@ -194,7 +194,11 @@ class Names:
         owners: defaultdict[str, set[str]] = defaultdict(set)
         for owner, alias, _ in reader.select_provenance_for("alias-owners", mentions):
             owners[alias.value].add(owner.value)
-        few = {alias: found for alias, found in owners.items() if len(found) <= OWNERS}
+        few = {
+            alias: alias_owners
+            for alias, alias_owners in owners.items()
+            if len(alias_owners) <= OWNERS
+        }
         variants: defaultdict[str, set[str]] = defaultdict(set)
         for mention, variant in reader.select_provenance_for("name-variants", mentions):
             variants[mention.value].add(variant.value)
@@ -202,8 +206,8 @@ class Names:
         rows = reader.select_provenance_for("mention-targets", wanted)
         targets = {mention.value: entity.value for mention, entity in rows}
         named = {
-            alias: sorted({targets[owner] for owner in found if owner in targets})
-            for alias, found in few.items()
+            alias: sorted({targets[owner] for owner in alias_owners if owner in targets})
+            for alias, alias_owners in few.items()
         }
         for mention in mentions:
             own = {targets[name] for name in (mention, *variants[mention]) if name in targets}
@@ -223,7 +227,7 @@ class Names:
         columns = (unpacked_list(arrays, column) for column in ("names", "entities"))
         for name, entity in zip(*columns, strict=True):
             known[name].add(entity)
-        return {name: found for name, found in known.items() if len(found) <= OWNERS}
+        return {name: entities for name, entities in known.items() if len(entities) <= OWNERS}
 
     def _pairs(self) -> Arrays:
         rows = self._reader.imported.rows("names")

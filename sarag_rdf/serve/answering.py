@@ -150,9 +150,9 @@ class QuestionExecutor:
 
     def _run(self, job: QuestionJob, kg: KnowledgeGraph) -> dict[str, Any]:
         if job.method == "search":
-            found = kg.search(job.question, **job.options)
-            result = retrieved_to_dict(found)
-            return result | ({"trace": activation_frames(found)} if job.trace else {})
+            retrieved = kg.search(job.question, **job.options)
+            result = retrieved_to_dict(retrieved)
+            return result | ({"trace": activation_frames(retrieved)} if job.trace else {})
         on_event = self._tell if job.stream else None
         return answer_to_dict(kg.ask(job.question, on_event=on_event, **job.options))
 

@@ -138,8 +138,8 @@ class Resources:
     def below(self, iri: str) -> list[str]:
         """Sources whose IRIs are this one and a fragment: the records of a file."""
         sources = self._quads(None, RDF.type, SARAG.Source)
-        found = (getattr(quad.subject, "value", "") for quad in sources)
-        return sorted(islice((s for s in found if s.startswith(iri + "#")), MAX_STATEMENTS))
+        iris = (getattr(quad.subject, "value", "") for quad in sources)
+        return sorted(islice((s for s in iris if s.startswith(iri + "#")), MAX_STATEMENTS))
 
     def out(self, iri: str) -> dict[str, Group]:
         """The statements about a resource, by property; none for what is no IRI."""
@@ -165,13 +165,13 @@ class Resources:
         """The first subjects of statements with a property and this object, in a fixed order."""
         if not is_iri(iri):
             return []
-        found: dict[str, None] = {}
+        iris: dict[str, None] = {}
         for quad in self._quads(None, property_, ox.NamedNode(iri)):
             if isinstance(quad.subject, ox.NamedNode):
-                found[quad.subject.value] = None
-            if len(found) == limit:
+                iris[quad.subject.value] = None
+            if len(iris) == limit:
                 break
-        return sorted(found)
+        return sorted(iris)
 
     def uses(self, iri: str, page: int = 1) -> tuple[list[ox.Triple], int]:
         """A page of the statements with a property, and the number of all."""
@@ -190,10 +190,10 @@ class Resources:
             return None
         node = ox.NamedNode(iri)
         for property_ in map(ox.NamedNode, NAMES):
-            found = [quad.object for quad in self._quads(node, property_, None)]
-            for store in _vocabularies(iri) if not found else ():
-                found += [q.object for q in store.quads_for_pattern(node, property_, None, None)]
-            literals = [term for term in found if isinstance(term, ox.Literal)]
+            terms = [quad.object for quad in self._quads(node, property_, None)]
+            for store in _vocabularies(iri) if not terms else ():
+                terms += [q.object for q in store.quads_for_pattern(node, property_, None, None)]
+            literals = [term for term in terms if isinstance(term, ox.Literal)]
             if literals:
                 return property_.value, min(literals, key=by_language)
         return None
@@ -221,14 +221,14 @@ def _grouped(
     pairs: Iterable[tuple[ox.NamedNode, Any]], *, inverse: bool = False, page: int = 1
 ) -> dict[str, Group]:
     """Groups by property, in the order of their IRIs, with their first terms in a fixed order."""
-    found: dict[str, dict[Any, None]] = {}
+    by_property: dict[str, dict[Any, None]] = {}
     seen = 0
     for predicate, term in pairs:
-        found.setdefault(predicate.value, {})[term] = None
+        by_property.setdefault(predicate.value, {})[term] = None
         seen += 1
     groups = {}
-    for property_ in sorted(found)[:MAX_PROPERTIES]:
-        terms = found[property_]
+    for property_ in sorted(by_property)[:MAX_PROPERTIES]:
+        terms = by_property[property_]
         begin = (page - 1) * MAX_STATEMENTS if property_ == TYPE and inverse else 0
         chosen = islice(terms, begin, begin + MAX_STATEMENTS)
         ordered = tuple(sorted(chosen, key=str))

@@ -193,14 +193,14 @@ class Texts:
         """Spelling -> entity, as the document uses its names."""
         if document in self._names:
             return self._names[document]
-        found = self._names[document] = {}
+        entities = self._names[document] = {}
         read = self._resources
         for use in read.subjects(document, PROV.wasDerivedFrom, MAX_USES):
             mention = read.iri(use, SARAG.useOf)
             entity = read.iri(mention, SARAG.refersTo) if mention else ""
             for name in read.values(use, SARAG.name) if entity else ():
-                found[name.value] = entity
-        return found
+                entities[name.value] = entity
+        return entities
 
     def mark(self, text: str, spellings: Mapping[str, str]) -> tuple[Segment, ...]:
         """A text in pieces: names link to their entities, the longest first where they overlap."""
@@ -241,8 +241,8 @@ def best_sentence(
         sentence = text[begin:end]
         score = sum(weights[e] for e in {spellings[name] for name in names if name in sentence})
         score += 3.0 * bool(relationship.words and relationship.words in sentence)
-        found = set(_WORDS.findall(sentence.casefold()))
-        score += 2.0 * len(words & found) / max(1, len(words))
+        sentence_words = set(_WORDS.findall(sentence.casefold()))
+        score += 2.0 * len(words & sentence_words) / max(1, len(words))
         if score > best:
             best, chosen = score, (begin, end)
     return chosen

@@ -147,18 +147,18 @@ def run_explore_job(
     """The reply to a job over the `readable` graphs, by default all; raises `RequestError`."""
     view = GraphPart(snapshot, job.over, settings, readable)
     if job.action == "neighbours":
-        found = view.neighbours(job.iris[0], job.limit)
-        rows = len(found["edges"])
+        result = view.neighbours(job.iris[0], job.limit)
+        rows = len(result["edges"])
     elif job.action == "complete":
-        found = {"terms": view.complete(job.kind, job.prefix, job.limit)}
-        rows = len(found["terms"])
+        result = {"terms": view.complete(job.kind, job.prefix, job.limit)}
+        rows = len(result["terms"])
     elif job.action == "names":
-        found = {"nodes": view.nodes(job.iris)}
-        rows = len(found["nodes"])
+        result = {"nodes": view.nodes(job.iris)}
+        rows = len(result["nodes"])
     else:
-        found = {"prefixes": known_prefixes(snapshot, readable)}
-        rows = len(found["prefixes"])
-    data = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+        result = {"prefixes": known_prefixes(snapshot, readable)}
+        rows = len(result["prefixes"])
+    data = json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()
     return JobReply(200, "application/json", data, rows=rows)
 
 
@@ -167,11 +167,11 @@ def known_prefixes(snapshot: StoreSnapshot, readable: frozenset[str] | None) -> 
     meta = snapshot.meta()
     if meta is None:
         return dict(PREFIXES)
-    found = prefixes_under(meta.base)
+    known = prefixes_under(meta.base)
     if readable is None:
         store = OxigraphStore(snapshot.store(), writable=False)
-        found = ontology_prefixes(store, meta.base) | found
-    return found
+        known = ontology_prefixes(store, meta.base) | known
+    return known
 
 
 class GraphPart:
@@ -210,11 +210,11 @@ class GraphPart:
         edges += [_edge(one.value, iri, RDF_TYPE) for _, one in instances]
         others = list(dict.fromkeys(end for e in edges for end in _ends(e) if end != iri))
         shown = {iri, *others[:limit]}
-        kept = [edge for edge in edges if shown.issuperset(_ends(edge))]
+        inner = [edge for edge in edges if shown.issuperset(_ends(edge))]
         is_cut = max(len(edges), len(linked), len(instances)) >= most
         return {
             "nodes": self.nodes([iri, *others[:limit]]),
-            "edges": kept,
+            "edges": inner,
             "left_out": {"nodes": max(0, len(others) - limit), "at_least": is_cut},
         }
 
@@ -232,15 +232,15 @@ class GraphPart:
 
     def nodes(self, iris: Sequence[str]) -> list[_Json]:
         """Names and classes of nodes, in their order."""
-        found: dict[str, list[ox.Literal]] = defaultdict(list)
+        labels: dict[str, list[ox.Literal]] = defaultdict(list)
         classes: dict[str, list[str]] = defaultdict(list)
         rows = self._rows("labels-of", [ox.NamedNode(iri) for iri in iris], 100 * MAX_NODES)
         for node, name, class_ in rows:
             if isinstance(name, ox.Literal):
-                found[node.value].append(name)
+                labels[node.value].append(name)
             elif class_ is not None:
                 classes[node.value].append(class_.value)
-        return [_node(iri, found[iri], classes[iri]) for iri in iris]
+        return [_node(iri, labels[iri], classes[iri]) for iri in iris]
 
     def complete(self, kind: CompletionKind, prefix: str, limit: int) -> list[_Json]:
         """Terms whose name or local name begins with `prefix`; the most used come first."""
@@ -291,8 +291,8 @@ class GraphPart:
         if key not in _terms_cache:
             if len(_terms_cache) >= _CACHED:
                 _terms_cache.clear()
-            found = [(t.value, int(n.value)) for t, n in self._rows(name, None) if _is_iri(t)]
-            _terms_cache[key] = sorted(found, key=lambda item: (-item[1], item[0]))
+            counts = [(t.value, int(n.value)) for t, n in self._rows(name, None) if _is_iri(t)]
+            _terms_cache[key] = sorted(counts, key=lambda item: (-item[1], item[0]))
         return _terms_cache[key]
 
     def _rows(

@@ -31,16 +31,16 @@ class _Node:
         return max((a for r, a in self.levels.items() if r <= round_), default=0.0)
 
 
-def activation_frames(found: Retrieved, most: int = MAX_NODES) -> _Json:
+def activation_frames(retrieved: Retrieved, most: int = MAX_NODES) -> _Json:
     """Nodes, edges, and for each round what was active and which edges passed activation on."""
     nodes: dict[str, _Node] = {}
-    documents = {ranked.document.iri for ranked in found.documents}
-    known = {iri for step in _steps(found) for iri in _documents_of(step)} | documents
-    for seed in found.seeds:
+    documents = {ranked.document.iri for ranked in retrieved.documents}
+    known = {iri for step in _steps(retrieved) for iri in _documents_of(step)} | documents
+    for seed in retrieved.seeds:
         kind = "document" if seed.node in known or seed.reason == "document" else "entity"
         node = nodes.setdefault(seed.node, _Node(kind, is_kept=True))
         node.levels[0] = max(node.levels.get(0, 0.0), seed.activation)
-    steps = {(s.round, s.origin, s.target, s.relationship): s for s in _steps(found)}
+    steps = {(s.round, s.origin, s.target, s.relationship): s for s in _steps(retrieved)}
     for step in steps.values():
         nodes.setdefault(step.origin, _Node(step.origin_type))
         node = nodes.setdefault(step.target, _Node(step.target_type))
@@ -51,11 +51,11 @@ def activation_frames(found: Retrieved, most: int = MAX_NODES) -> _Json:
     last = rounds[-1]
     order = sorted(nodes, key=lambda iri: (not nodes[iri].is_kept, -nodes[iri].at(last), iri))
     shown = order[:most]
-    edges = _edges(steps.values(), found, set(shown))
+    edges = _edges(steps.values(), retrieved, set(shown))
     places = {(e["source"], e["target"], e["relationship"]): i for i, e in enumerate(edges)}
-    ranks = {ranked.document.iri: ranked.rank for ranked in found.documents}
-    seeds = {seed.node for seed in found.seeds}
-    names = _names(found)
+    ranks = {ranked.document.iri: ranked.rank for ranked in retrieved.documents}
+    seeds = {seed.node for seed in retrieved.seeds}
+    names = _names(retrieved)
     return {
         "nodes": [
             {
@@ -71,7 +71,7 @@ def activation_frames(found: Retrieved, most: int = MAX_NODES) -> _Json:
         "frames": [
             {
                 "round": number,
-                "label": _label(number, found.retriever),
+                "label": _label(number, retrieved.retriever),
                 "activation": {
                     iri: value for iri in shown if (value := nodes[iri].at(number)) > 0.0
                 },
@@ -89,10 +89,10 @@ def activation_frames(found: Retrieved, most: int = MAX_NODES) -> _Json:
     }
 
 
-def _steps(found: Retrieved) -> Iterable[Step]:
-    for ranked in found.documents:
+def _steps(retrieved: Retrieved) -> Iterable[Step]:
+    for ranked in retrieved.documents:
         yield from ranked.chain
-    for entity in found.entities:
+    for entity in retrieved.entities:
         yield from entity.chain
 
 
@@ -103,9 +103,9 @@ def _documents_of(step: Step) -> Iterable[str]:
         yield step.target
 
 
-def _edges(steps: Iterable[Step], found: Retrieved, shown: set[str]) -> list[_Json]:
+def _edges(steps: Iterable[Step], retrieved: Retrieved, shown: set[str]) -> list[_Json]:
     """The edges that passed activation, each once with its largest weight, then other links."""
-    names = names_of(found)
+    names = names_of(retrieved)
     edges: dict[tuple[str, str, str], _Json] = {}
     for step in steps:
         if not shown.issuperset((step.origin, step.target)):
@@ -126,7 +126,7 @@ def _edges(steps: Iterable[Step], found: Retrieved, shown: set[str]) -> list[_Js
         edge["weight"] = max(edge["weight"], step.weight)
         edge["amount"] = max(edge["amount"], step.amount)
     spoken = {edge["relationship"] for edge in edges.values()}
-    for link in found.subgraph.links:
+    for link in retrieved.subgraph.links:
         if link.relationship in spoken or not shown.issuperset((link.subject, link.object)):
             continue
         edges[link.subject, link.object, link.relationship] = {
@@ -141,12 +141,12 @@ def _edges(steps: Iterable[Step], found: Retrieved, shown: set[str]) -> list[_Js
     return list(edges.values())
 
 
-def _names(found: Retrieved) -> dict[str, str]:
+def _names(retrieved: Retrieved) -> dict[str, str]:
     titles = {
         ranked.document.iri: ranked.document.title or " ".join(ranked.document.text[:60].split())
-        for ranked in found.documents
+        for ranked in retrieved.documents
     }
-    return titles | {iri: name for iri, name in names_of(found).items() if name}
+    return titles | {iri: name for iri, name in names_of(retrieved).items() if name}
 
 
 def _label(round_: int, retriever: str) -> str:

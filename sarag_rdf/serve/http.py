@@ -304,7 +304,7 @@ async def job_events(
 def _what(job: Any) -> str:
     """What a job is about: its query, question, graph or resource."""
     names = ("text", "question", "graph", "resource")
-    return next((str(found) for name in names if (found := getattr(job, name, None))), "")
+    return next((str(value) for name in names if (value := getattr(job, name, None))), "")
 
 
 async def _wait_for_disconnect(request: Request) -> None:

@@ -116,13 +116,13 @@ _PART: Json = {"$ref": "#/components/schemas/Part"}
 
 
 def _read_graph(name: str, description: str, parameters: list[Json], schema: Json) -> Json:
-    found = content(["application/json"], schema)
+    media_types = content(["application/json"], schema)
     return {
         "operationId": name,
         "description": description,
         "parameters": [*parameters, _OVER],
         "responses": responses(
-            {200: {"description": "The result.", "content": found}}, "E400 E503 E504"
+            {200: {"description": "The result.", "content": media_types}}, "E400 E503 E504"
         ),
     }
 

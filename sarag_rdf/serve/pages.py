@@ -253,15 +253,15 @@ class _PageBuilder:
         }
 
     def _literals(self, *properties: str) -> tuple[Value, ...]:
-        found: dict[str, Value] = {}
+        by_text: dict[str, Value] = {}
         for property_ in properties:
             group = self._description.out.get(property_)
             for term in group.terms if group else ():
                 if isinstance(term, ox.Literal):
                     value = self.texts.end(term)
                     assert isinstance(value, Value)  # noqa: S101 - the term is a literal
-                    found.setdefault(value.text, value)
-        return tuple(found.values())
+                    by_text.setdefault(value.text, value)
+        return tuple(by_text.values())
 
     # ----------------------------------------------------------------------- Pages
 
@@ -271,10 +271,12 @@ class _PageBuilder:
             read.subjects(iri, property_, _MAX_RELATIONSHIPS)
             for property_ in (SARAG.subject, SARAG.object)
         ]
-        found = [self.texts.relationship(relationship) for end in ends for relationship in end]
-        shown.support(found)
+        relationships = [
+            self.texts.relationship(relationship) for end in ends for relationship in end
+        ]
+        shown.support(relationships)
         untyped: defaultdict[tuple[str, bool], dict[str, Relationship]] = defaultdict(dict)
-        for relationship in found:
+        for relationship in relationships:
             if not relationship.is_typed:
                 inverse = relationship.subject != iri
                 untyped[relationship.phrase, inverse][relationship.iri] = relationship
@@ -610,6 +612,8 @@ class _Shown:
     def _row(self, group: Group, term: Any) -> Row:
         builder = self._builder
         key = ("^" if group.inverse else "") + group.property
-        found = list({r.iri: r for r in self._support.get((builder._iri, key, term), ())}.values())
-        evidence = tuple(builder.texts.evidence(r) for r in found[:_MAX_EVIDENCE])
-        return Row(builder.texts.end(term), evidence, max(0, len(found) - _MAX_EVIDENCE))
+        supporting = list(
+            {r.iri: r for r in self._support.get((builder._iri, key, term), ())}.values()
+        )
+        evidence = tuple(builder.texts.evidence(r) for r in supporting[:_MAX_EVIDENCE])
+        return Row(builder.texts.end(term), evidence, max(0, len(supporting) - _MAX_EVIDENCE))

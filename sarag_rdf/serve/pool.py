@@ -58,14 +58,14 @@ class _WorkerProcess:
                 self._ready = True
             pipe.send((job, seconds))
             end = time.monotonic() + seconds
-            while isinstance(found := await _receive(pipe, end - time.monotonic()), Progress):
+            while isinstance(message := await _receive(pipe, end - time.monotonic()), Progress):
                 if on_progress is not None:
-                    on_progress(found)
+                    on_progress(message)
         except (EOFError, OSError) as error:
             if isinstance(error, TimeoutError):
                 raise
             return None
-        reply: JobReply | ErrorReply = found
+        reply: JobReply | ErrorReply = message
         return reply
 
     async def finishes_within(self, seconds: float) -> bool:

@@ -310,9 +310,9 @@ def _object(request: Request, body: bytes) -> dict[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise RequestError(415, "send the question as application/json")
     try:
-        found = json.loads(body)
+        value = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise RequestError(400, f"the body is not JSON: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise RequestError(400, "the body is no JSON object")
-    return found
+    return value

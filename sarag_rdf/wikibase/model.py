@@ -206,13 +206,13 @@ def texts(values: dict[str, str]) -> Texts:
 
 def aliases(labels: dict[str, str], names: Iterable[Literal]) -> dict[str, list[dict[str, str]]]:
     """Names by language, in order and without the labels."""
-    found: dict[str, dict[str, dict[str, str]]] = {}
+    by_language: dict[str, dict[str, dict[str, str]]] = {}
     for name in names:
         language = name.language or NO_LANGUAGE
         alias = text(name.value, language)
         if alias["value"] and alias["value"] != " ".join(labels.get(language, "").split()):
-            found.setdefault(language, {})[alias["value"]] = alias
-    return {language: list(found[language].values()) for language in sorted(found)}
+            by_language.setdefault(language, {})[alias["value"]] = alias
+    return {language: list(by_language[language].values()) for language in sorted(by_language)}
 
 
 def entity(id_: str, page: tuple[int, str], content: dict[str, Any]) -> dict[str, Any]:

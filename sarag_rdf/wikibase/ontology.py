@@ -150,11 +150,11 @@ class Ontologies:
         return [name for name in names if isinstance(name, Literal) and name.value.strip()]
 
     def _texts(self, term: str, properties: Iterable[str]) -> Texts:
-        found: Texts = {}
+        texts: Texts = {}
         for text in self._index.objects(term, *properties):
             if isinstance(text, Literal) and text.value.strip():
-                found.setdefault(text.language or "en", text.value)
-        return found
+                texts.setdefault(text.language or "en", text.value)
+        return texts
 
     def equal_properties(self, property_: str) -> list[str]:
         """Properties that are declared equal to a property, in either direction."""

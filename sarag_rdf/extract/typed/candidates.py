@@ -95,15 +95,15 @@ class Candidate:
 
 def find_candidates(sentence: Span) -> list[Candidate]:
     """All candidates of a sentence in the order of their first tokens, without duplicates."""
-    found: dict[tuple[int, int, bool], Candidate] = {}
+    by_span: dict[tuple[int, int, bool], Candidate] = {}
     for candidate in _all(sentence):
         key = candidate.begin, candidate.end, candidate.value is None
-        if (before := found.get(key)) is None or _evidence(candidate) > _evidence(before):
+        if (before := by_span.get(key)) is None or _evidence(candidate) > _evidence(before):
             is_lead = candidate.is_lead or (before is not None and before.is_lead)
-            found[key] = replace(candidate, is_lead=is_lead)
+            by_span[key] = replace(candidate, is_lead=is_lead)
         elif candidate.is_lead:
-            found[key] = replace(before, is_lead=True)
-    return sorted(found.values(), key=lambda c: (c.begin, c.end, c.value is None))
+            by_span[key] = replace(before, is_lead=True)
+    return sorted(by_span.values(), key=lambda c: (c.begin, c.end, c.value is None))
 
 
 def _lead_start(sentence: Span) -> int:

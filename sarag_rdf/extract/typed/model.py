@@ -332,7 +332,7 @@ class StatementModel:
 
         Their values are names.
         """
-        found = set()
+        iris = set()
         for example in self._examples:
             binder = TextBinder(example.text)
             for statement in example.statements:
@@ -341,8 +341,8 @@ class StatementModel:
                 if object_ is None or range_kind(property_) != "entity":
                     continue
                 if not literal_of(property_, object_, binder)[0]:
-                    found.add(property_.iri)
-        return frozenset(found)
+                    iris.add(property_.iri)
+        return frozenset(iris)
 
     @cached_property
     def _example_vectors(self) -> Matrix:
