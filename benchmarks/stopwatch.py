@@ -65,7 +65,7 @@ class Stopwatch:
                 timed = partial(self.timed, stage, getattr(target, name))
                 stack.enter_context(patch.object(target, name, timed))
 
-            watch(view.vectors.embedder, "embed", "encode")
+            watch(view.vectors, "embed_query", "encode")
             watch(sarag, "named_entities", "seeds")
             watch(sarag, "Relevance", "seeds")
             watch(sarag, "spread", "activation")

@@ -62,7 +62,8 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     with its details. base: what the IRIs of a new graph begin with, http(s), default
     ``https://example.org/kg/``. over: the parts that are searched, ``documents`` or names of
     imported graphs; none means all that there are, with the links between them. embedder: a
-    model's name or path (sentence-transformers), ``openai:MODEL``, or an object; default
+    model's name or path (sentence-transformers) or ``openai:MODEL``, either with prompts as
+    ``MODEL?query=TEXT&passage=TEXT``, or an object; default
     all-MiniLM-L6-v2, or what the graph was embedded with. endpoint: where a language model
     answers, for `ask` and for the ``llm`` extractor; by default what OPENAI_BASE_URL names, None
     for none. llm: an object instead of an endpoint. engine: what takes the steps of activation,

@@ -12,6 +12,7 @@ import os
 import socket
 import ssl
 import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -93,14 +94,23 @@ class BoundedClient(httpx.Client):
         self._deadline, self._max_reply, self._max_error = deadline, max_reply, max_error
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        """Send a request and read the whole reply.
+        """Send a request and read the whole reply; with `stream`, that of a success is read later.
 
-        Raises `DeadlineError`, `ReplySizeError`, and errors of httpx.
+        A body that is read later has the same limits, and is not redacted. Raises `DeadlineError`,
+        `ReplySizeError`, and errors of httpx.
         """
         with _Alarm(self._deadline) as alarm:
             request.extensions = {**request.extensions, "trace": alarm.trace}
             try:
                 response = super().send(request, **{**options, "stream": True})
+                if options.get("stream") and response.status_code < 300:
+                    alarm.keep()
+                    return httpx.Response(
+                        response.status_code,
+                        headers=_safe_headers(response),
+                        stream=_BoundedStream(response, alarm, self._max_reply),
+                        request=request,
+                    )
                 try:
                     body = self._read(response)
                 finally:
@@ -111,14 +121,9 @@ class BoundedClient(httpx.Client):
                 raise
             if alarm.has_expired:  # a reply of unknown length looks whole where it was cut
                 raise DeadlineError
-        headers = [
-            (name, redacted_remark(value))
-            for name, value in response.headers.multi_items()
-            if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
-        ]
         return httpx.Response(
             response.status_code,
-            headers=headers,
+            headers=_safe_headers(response),
             content=redacted_body(body, remark=response.status_code >= 300),
             request=request,
             extensions={"has_length": _is_framed(response)},
@@ -138,6 +143,41 @@ class BoundedClient(httpx.Client):
         return b"".join(parts)
 
 
+def _safe_headers(response: httpx.Response) -> list[tuple[str, str]]:
+    """The headers without secrets, and without those about the transfer."""
+    return [
+        (name, redacted_remark(value))
+        for name, value in response.headers.multi_items()
+        if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
+    ]
+
+
+class _BoundedStream(httpx.SyncByteStream):
+    """The body of a reply as it arrives, until the deadline and up to a size."""
+
+    def __init__(self, response: httpx.Response, alarm: _Alarm, limit: int) -> None:
+        self._response, self._alarm, self._limit = response, alarm, limit
+
+    def __iter__(self) -> Iterator[bytes]:
+        size = 0
+        try:
+            for part in self._response.iter_bytes():
+                size += len(part)
+                if size > self._limit:
+                    raise ReplySizeError(self._limit)
+                yield part
+        except httpx.HTTPError as error:
+            if self._alarm.has_expired:
+                raise DeadlineError from error
+            raise
+        if self._alarm.has_expired:  # a reply of unknown length looks whole where it was cut
+            raise DeadlineError
+
+    def close(self) -> None:
+        self._alarm.cancel()
+        self._response.close()
+
+
 def _is_framed(response: httpx.Response) -> bool:
     """Whether the length of the body was announced, so that a cut would have been noticed."""
     chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
@@ -152,12 +192,22 @@ class _Alarm:
         self._timer = threading.Timer(seconds, self._expire)
         self._timer.daemon = True
         self._socket: socket.socket | None = None
+        self._is_kept = False
 
     def __enter__(self) -> _Alarm:
         self._timer.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        if not self._is_kept:
+            self.cancel()
+
+    def keep(self) -> None:
+        """Go on after the block, until it is cancelled."""
+        self._is_kept = True
+
+    def cancel(self) -> None:
+        """Let the connection be."""
         self._timer.cancel()
 
     def trace(self, event: str, info: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,8 +189,23 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Embed texts: shape (len(texts), d), float32, unit rows."""
+        """Embed passages, the texts of a graph: shape (len(texts), d), float32, unit rows."""
         ...
+
+
+class QueryEmbedder(Embedder, Protocol):
+    """An `Embedder` that embeds queries otherwise than passages."""
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Embed what is searched for, such as questions: the same shape."""
+        ...
+
+
+def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Matrix:
+    """Embed queries, as passages if the model makes no difference."""
+    embed: Callable[[Sequence[str]], Matrix]
+    embed = getattr(embedder, "embed_queries", embedder.embed)
+    return embed(texts)
 
 
 class VectorIndex(Protocol):
@@ -324,6 +339,21 @@ class LLM(Protocol):
 
         `name` is a short identifier of the call, ``[a-z_]+``. Raises an `EndpointError`.
         """
+        ...
+
+
+Seen = Callable[[str], None]
+"""Called with the text of a reply so far; it begins anew if the model is asked again."""
+
+
+@runtime_checkable
+class StreamingLLM(LLM, Protocol):
+    """A chat model whose reply can be read while it is written."""
+
+    def stream(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int, seen: Seen
+    ) -> Reply:
+        """The same as `complete`; `seen` is called with the text so far, if any is available."""
         ...
 
 

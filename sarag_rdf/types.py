@@ -6,7 +6,7 @@ while answering.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
@@ -545,6 +545,25 @@ class Stage:
     name: str
     detail: Mapping[str, Any] = field(default_factory=dict)
     prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEvent:
+    """What happens while an answer is made.
+
+    ``call``: a call of the model begins, with the `name` of its prompt. ``step``: a stage is
+    complete. ``text``: the next part of the answer, in `text`. ``withdrawn``: what was sent of the
+    text does not count, because the model was asked again; it follows anew.
+    """
+
+    kind: Literal["call", "step", "text", "withdrawn"]
+    name: str = ""
+    text: str = ""
+    stage: Stage | None = None
+
+
+OnEvent = Callable[[AnswerEvent], None]
+"""Follows an answer while it is made; what it raises ends the work."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import struct
 import threading
@@ -23,13 +24,14 @@ class FaultServer:
     """Plays its acts in order, the last of them again and again.
 
     `requests` holds (time in seconds, body) of each, of JSON or of a form, `seen` its method, path
-    and headers; `releases` lets hanging acts end.
+    and headers; `releases` lets hanging acts end, `disconnects` counts clients that left a stream.
     """
 
     def __init__(self, *acts: Play) -> None:
         self.requests: list[tuple[float, dict[str, Any]]] = []
         self.seen: list[tuple[str, str, Message]] = []
         self.releases = threading.Event()
+        self.disconnects = 0
         lock = threading.Lock()
         outer = self
 
@@ -112,6 +114,57 @@ def completion(content: str | None, *, finish: str = "stop", refusal: str | None
         "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
     }
     return raw(200, json.dumps(body).encode())
+
+
+def streamed(
+    content: str,
+    *,
+    pieces: int | None = None,
+    error: str = "",
+    hang: bool = False,
+    held: int | None = None,
+    pause: float = 0.0,
+) -> Play:
+    """A completion of 10 tokens in and 5 out as a stream of words.
+
+    With `pieces`, it ends after so many words: with an `error`, silently, or not at all (`hang`).
+    After `held` words it goes on when the server `releases` it. It waits
+    for `pause` seconds before each word.
+    """
+    words = re.findall(r"\S+\s*", content)
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream")
+        handler.end_headers()
+
+        def write(choices: list[Any], **more: Any) -> None:
+            head = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "m"}
+            line = json.dumps({**head, "choices": choices, **more})
+            handler.wfile.write(f"data: {line}\n\n".encode())
+            handler.wfile.flush()
+
+        try:
+            for number, word in enumerate(words[:pieces]):
+                if number == held:
+                    owner.releases.wait(20)
+                time.sleep(pause)
+                write([{"index": 0, "delta": {"content": word}, "finish_reason": None}])
+            if hang:
+                owner.releases.wait(20)
+            if pieces is not None and error:
+                handler.wfile.write(f'data: {{"error": {{"message": "{error}"}}}}\n\n'.encode())
+            if pieces is not None:
+                return
+            write([{"index": 0, "delta": {}, "finish_reason": "stop"}])
+            usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+            write([], usage=usage)
+            handler.wfile.write(b"data: [DONE]\n\n")
+        except OSError:
+            owner.disconnects += 1
+
+    return play
 
 
 def data(value: Any) -> Play:

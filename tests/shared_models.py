@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,18 +25,21 @@ class SharedModel:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._vectors: dict[str, Matrix] = {}
+        self._vectors: dict[tuple[str, str], Matrix] = {}
         self._turn = threading.Lock()
 
     def get_embedding_dimension(self) -> int:
         return int(self._model.get_embedding_dimension())
 
     def encode(self, texts: Sequence[str], **options: Any) -> Matrix:
+        prompt = options.get("prompt", "")
         with self._turn:
-            new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+            new = [text for text in dict.fromkeys(texts) if (prompt, text) not in self._vectors]
             if new:
-                self._vectors.update(zip(new, self._model.encode(new, **options), strict=True))
-            return np.stack([self._vectors[text] for text in texts])
+                vectors = self._model.encode(new, **options)
+                keys = [(prompt, text) for text in new]
+                self._vectors.update(zip(keys, vectors, strict=True))
+            return np.stack([self._vectors[prompt, text] for text in texts])
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -51,7 +56,7 @@ def shared_models() -> Iterator[None]:
         return SharedModel(load_model(SentenceTransformerEmbedder()))
 
     def model_of(embedder: SentenceTransformerEmbedder) -> Any:
-        return default_model() if embedder.name == DEFAULT_MODEL else load_model(embedder)
+        return default_model() if embedder.model == DEFAULT_MODEL else load_model(embedder)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -59,3 +64,32 @@ def shared_models() -> Iterator[None]:
         )
         patch.setattr(SentenceTransformerEmbedder, "_load", model_of)
         yield
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT model of two layers with random weights, as sentence-transformers saves it."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from torch import manual_seed
+    from transformers import BertConfig, BertModel
+
+    default = SentenceTransformerEmbedder().folder
+    assert default is not None
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "bert").mkdir()
+    config = BertConfig(
+        hidden_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=96,
+        initializer_range=0.2,
+    )
+    manual_seed(7)
+    BertModel(config).save_pretrained(folder / "bert")
+    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
+        shutil.copy(default / name, folder / "bert" / name)
+    transformer = Transformer(str(folder / "bert"), max_seq_length=32)
+    pooling = Pooling(48, pooling_mode="cls")
+    SentenceTransformer(modules=[transformer, pooling], device="cpu").save(str(folder / "saved"))
+    return folder / "saved"

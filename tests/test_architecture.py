@@ -286,7 +286,7 @@ def classes_with(method: str, path: Path) -> list[str]:
             "reason",
             "answer",
             REASONERS,
-            {"conversation", "patterns", "grounding", "typed_patterns", "typed_graph"},
+            {"conversation", "following", "patterns", "grounding", "typed_patterns", "typed_graph"},
         ),
     ],
 )

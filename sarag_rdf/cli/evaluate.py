@@ -12,6 +12,8 @@ from sarag_rdf.cli import (
     evaluate_paths,
     evaluate_preferences,
     evaluate_qa,
+    evaluate_questions,
+    evaluate_resolution,
     evaluate_retrieval,
 )
 
@@ -36,6 +38,8 @@ for _part in (
     evaluate_activation,
     evaluate_extraction,
     evaluate_preferences,
+    evaluate_resolution,
+    evaluate_questions,
 ):
     command.add_command(_part.command)
 command.add_command(evaluate_paths.command)

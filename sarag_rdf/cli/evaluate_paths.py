@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _questions_option = click.option(
     "--questions", type=click.Path(path_type=Path), multiple=True, required=True,
     help="A table with the columns question and answers (separated by |), divided by tabs; the "
-    "topic may stand in square brackets. May be given several times.",
+    "topic may stand in square brackets. Or a .json file by evaluate questions. May be repeated.",
 )  # fmt: skip
 _retriever_option = click.option(
     "--retriever", default="paths", show_default=True,
@@ -42,6 +42,11 @@ _retriever_option = click.option(
 @_questions_option
 @_retriever_option
 @click.option("--plain", is_flag=True, help="Ask without the brackets around topics.")
+@click.option(
+    "--articles", type=click.Path(path_type=Path),
+    help="A graph of indexed articles about the entities of --kg: search these, with any "
+    "--retriever, in place of paths.",
+)  # fmt: skip
 @embedder_option
 @embedding_endpoint_options
 @json_option
@@ -51,11 +56,29 @@ def command(**options: Any) -> None:
     Terminals are the entities at the end of the path, against the answers. Path nodes are all
     entities of its walks, and chunk-resolved are those with all their neighbours, against the
     topic and the answers. Figures of different accountings cannot be compared.
+
+    With --articles, documents of that graph are found instead: article topics are the entities that
+    they are about, and chunk-resolved are those with the neighbours that their texts name.
     """
-    from sarag_rdf.evaluation.paths import evaluate_paths, read_questions
+    from sarag_rdf.evaluation.paths import (
+        ACCOUNTINGS,
+        ARTICLE_ACCOUNTINGS,
+        evaluate_articles,
+        evaluate_paths,
+        read_questions,
+    )
 
     files = {path: read_questions(path) for path in options["questions"]}
     found: dict[Path, list[PathResult]] = {}
+    if options["articles"] is not None:
+        other = {**options, "kg": options["articles"], "over": ("documents",)}
+        with open_graph(options) as kg, open_graph(other) as articles:
+            view = _paths(kg, {"retriever": "paths"}).view
+            retriever = articles.retriever(options["retriever"])
+            for path, questions in files.items():
+                found[path] = evaluate_articles(retriever, view, questions)
+        _show([_row(p, r, ARTICLE_ACCOUNTINGS) for p, r in found.items()], options)
+        return
     with open_graph(options) as kg:
         paths = _paths(kg, options)
         for questions in files.values():
@@ -63,7 +86,10 @@ def command(**options: Any) -> None:
                 paths.find(question.plain if options["plain"] else question.text)
         for path, questions in files.items():
             found[path] = evaluate_paths(paths, paths.view, questions, plain=options["plain"])
-    rows = [_row(path, results) for path, results in found.items()]
+    _show([_row(path, results, ACCOUNTINGS) for path, results in found.items()], options)
+
+
+def _show(rows: list[dict[str, Any]], options: dict[str, Any]) -> None:
     if options["as_json"]:
         echo_json({"retriever": options["retriever"], "plain": options["plain"], "files": rows})
         return
@@ -74,7 +100,8 @@ def command(**options: Any) -> None:
                 f"  {name:<15} precision {scores['precision']:5.1f}  recall "
                 f"{scores['recall']:5.1f}  F1 {scores['f1']:5.1f}"
             )
-        click.echo(f"  best of five    F1 {row['best_of_five']:.1f} (terminals)")
+        if row["best_of_five"] is not None:
+            click.echo(f"  best of five    F1 {row['best_of_five']:.1f} (terminals)")
         click.echo(
             f"  milliseconds    median {row['milliseconds']['median']:.0f}, "
             f"p95 {row['milliseconds']['p95']:.0f}"
@@ -133,14 +160,13 @@ def _paths(kg: Any, options: dict[str, Any], **values: Any) -> Any:
     return relation_paths(kg.retriever(options["retriever"], **values))
 
 
-def _row(path: Path, results: list[PathResult]) -> dict[str, Any]:
+def _row(path: Path, results: list[PathResult], accountings: tuple[str, ...]) -> dict[str, Any]:
     import numpy as np
-
-    from sarag_rdf.evaluation.paths import ACCOUNTINGS
 
     def average(values: list[float]) -> float:
         return round(100 * float(np.mean(values)), 1) if values else 0.0
 
+    best = [result.best_of_five for result in results if result.best_of_five is not None]
     times = [1000 * result.seconds for result in results]
     return {
         "file": path.name,
@@ -150,9 +176,9 @@ def _row(path: Path, results: list[PathResult]) -> dict[str, Any]:
                 measure: average([getattr(result.scores[at], measure) for result in results])
                 for measure in ("precision", "recall", "f1")
             }
-            for at, name in enumerate(ACCOUNTINGS)
+            for at, name in enumerate(accountings)
         },
-        "best_of_five": average([result.best_of_five for result in results]),
+        "best_of_five": average(best) if best else None,
         "milliseconds": {
             "median": round(float(np.median(times)), 1) if times else 0.0,
             "p95": round(float(np.percentile(times, 95)), 1) if times else 0.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
@@ -35,9 +36,16 @@ _SECONDS = click.FloatRange(0.0, min_open=True)
     help="Port to listen on with --http.",
 )
 @click.option(
+    "--tokens",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML file that says which token may do what with --http (see  sarag token --help). The "
+    "token in SARAG_SERVE_TOKEN may do everything.",
+)
+@click.option(
     "--anonymous",
     is_flag=True,
-    help="Let everybody who can reach --host read and ask, from other machines, too.",
+    help="Let everybody read and ask with --http; on this machine that is so without --tokens, "
+    "too.",
 )
 @click.option(
     "--timeout",
@@ -45,6 +53,13 @@ _SECONDS = click.FloatRange(0.0, min_open=True)
     show_default=True,
     type=_SECONDS,
     help="Time limit of a query, in seconds.",
+)
+@click.option(
+    "--question-timeout",
+    default=120.0,
+    show_default=True,
+    type=_SECONDS,
+    help="Time limit of every other tool, in seconds.",
 )
 @click.option(
     "--max-rows",
@@ -64,7 +79,8 @@ def command(**options: Any) -> int:
     explain_query. Without --http the client starts this command and talks to it over standard
     input and output. Needs the extra mcp.
     """
-    from sarag_rdf.serve.settings import ServeSettings
+    from sarag_rdf.serve.access import access_rules
+    from sarag_rdf.serve.settings import ServeSettings, is_loopback
 
     try:
         from sarag_rdf.integrations.mcp import run
@@ -74,19 +90,26 @@ def command(**options: Any) -> int:
         raise MissingDependencyError(
             "the MCP SDK is not installed: pip install 'sarag-rdf[mcp]'"
         ) from error
+    if not options["http"] and (options["tokens"] or options["anonymous"]):
+        raise UsageError(
+            "--tokens and --anonymous are for --http: over standard input and output the client "
+            "starts the server itself"
+        )
+    access = access_rules(
+        options["tokens"],
+        is_local=not options["http"] or is_loopback(options["host"]),
+        anonymous=options["anonymous"],
+    )
     settings = ServeSettings(
         folder=folder_of(options["kg"]),
         host=options["host"],
         port=options["port"],
         timeout=options["timeout"],
+        question_timeout=options["question_timeout"],
+        access=access,
         max_rows=options["max_rows"],
         over=options["over"],
     )
-    if options["http"] and not settings.is_loopback and not options["anonymous"]:
-        raise UsageError(
-            f"other machines can reach --host {settings.host}: add --anonymous to let all of them "
-            "read and ask, or leave --host out and put a web server with passwords in front"
-        )
     open_graph = graph_opener(settings, options)
     with open_graph() as kg:
         kg.reload()  # says now, and not to an agent, that there is no graph

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.cli.options import embedder_option, json_option, kg_option, open_graph
-from sarag_rdf.cli.output import counted, echo_json, open_output
+from sarag_rdf.cli.options import (
+    embedder_option,
+    endpoint_options,
+    json_option,
+    kg_option,
+    open_graph,
+)
+from sarag_rdf.cli.output import counted, echo_json, open_output, progress_bars
 from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,13 +27,26 @@ if TYPE_CHECKING:
 @click.argument("entities", nargs=-1, metavar="[KEPT OTHER]")
 @kg_option
 @embedder_option
-@click.option("--rule", metavar="NAME", help="Find pairs by a rule: same-words, initials or near.")
 @click.option(
-    "--least", default=0.9, type=click.FloatRange(0, 1), help="Minimum cosine, for the rule near."
+    "--rule",
+    metavar="NAME",
+    help="Find pairs by a rule: same-words, initials, near, cluster or shared-alias.",
 )
+@click.option(
+    "--least",
+    default=0.9,
+    type=click.FloatRange(0, 1),
+    help="Minimum cosine, for the rules near and cluster.",
+)
+@click.option("--unreviewed", is_flag=True, help="With --rule: merge all pairs, without review.")
 @click.option("--dry-run", is_flag=True, help="With --rule: list the pairs without merging.")
 @click.option(
     "--review", type=click.Path(path_type=Path), help="With --rule: write the pairs to this table."
+)
+@click.option(
+    "--curate",
+    is_flag=True,
+    help="With --rule: a language model remarks in the table which pairs it finds the same.",
 )
 @click.option(
     "--accept", type=click.Path(path_type=Path), help="Merge the accepted rows of this table."
@@ -38,6 +57,7 @@ if TYPE_CHECKING:
     "--undo", metavar="WHAT", help="Undo by a name, a rule, or an IRI of a decision or run."
 )
 @click.option("--undo-all", is_flag=True, help="Undo all merges and splits.")
+@endpoint_options
 @json_option
 def command(entities: tuple[str, ...], **options: Any) -> int:
     """Declare two entities the same: OTHER becomes KEPT. Each is an IRI or a name.
@@ -48,7 +68,7 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
 
     With --rule, pairs are found by a rule: --dry-run lists them, and --review writes them to a
     table of tab-separated values. Write accept in the column decision, then merge these rows with
-    --accept.
+    --accept. --unreviewed merges them all; --undo takes the rule's name.
     """
     selected = {
         "entities": bool(entities),
@@ -61,10 +81,14 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
     if len(actions) != 1 or len(entities) not in (0, 2):
         raise UsageError("give KEPT and OTHER, or one of --rule, --accept, --list, --undo")
     action = actions[0]
-    for option in ("dry_run", "review"):
+    for option in ("dry_run", "review", "unreviewed", "curate"):
         if options[option] and action != "rule":
             raise UsageError(f"--{option.replace('_', '-')} requires --rule")
-    if action == "rule" and not (options["dry_run"] or options["review"]):
+    if options["unreviewed"] and options["rule"] == "cluster":
+        raise UsageError("clusters are merged only after review: use --review FILE")
+    if action == "rule" and not any(
+        options[option] for option in ("dry_run", "review", "unreviewed")
+    ):
         raise UsageError(
             "--rule does not merge: write the pairs to a table with --review FILE, accept rows "
             "there, and merge them with --accept FILE; or list them with --dry-run"
@@ -94,16 +118,27 @@ def undo(kg: KnowledgeGraph, options: dict[str, Any], about: Any = "identity") -
 
 def _propose(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
     rows = kg.identity.proposals(options["rule"], least=options["least"])
+    if options["curate"]:
+        with progress_bars() as progress:
+            rows = kg.identity.curated(rows, progress)
     if options["review"] is not None:
         with open_output(options["review"]) as stream:
             stream.write(kg.identity.review(rows).encode())
+    if options["unreviewed"] and not options["dry_run"]:
+        decisions = kg.identity.merge_rows(rows)
+        if options["as_json"]:
+            echo_json({"merged": len(decisions), "rows_skipped": 0})
+        else:
+            click.echo(f"{len(decisions)} merged by {options['rule']}")
+        return
     if options["as_json"]:
-        names = ("subject", "subject_label", "object", "object_label", "confidence")
+        names = ("subject", "subject_label", "object", "object_label", "confidence", "comment")
         echo_json([{name: getattr(row, name) for name in names} for row in rows])
         return
     if options["dry_run"]:
         for row in rows:
-            click.echo(f"{row.subject_label}  ->  {row.object_label}  ({row.confidence:g})")
+            remark = f"  {row.comment}" if row.comment else ""
+            click.echo(f"{row.subject_label}  ->  {row.object_label}  ({row.confidence:g}){remark}")
     click.echo(f"{len(rows)} would be merged by {options['rule']}")
 
 

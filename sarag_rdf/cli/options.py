@@ -44,7 +44,8 @@ kg_option = setting(
 embedder_option = setting(
     "--embedder",
     help="Embedding model: a name or path (sentence-transformers), or openai:MODEL at the "
-    "endpoint. Default: what the graph was embedded with, else all-MiniLM-L6-v2.",
+    "endpoint; with prompts as MODEL?query=TEXT&passage=TEXT. Default: what the graph was embedded "
+    "with, else all-MiniLM-L6-v2.",
 )
 over_option = setting(
     "--over",

@@ -109,6 +109,10 @@ def show_retrieved(retrieved: Retrieved, *, explain: bool) -> None:
 
 def _show_answers(retrieved: Retrieved) -> None:
     """The path that was followed, and the entities that it leads to."""
+    if retrieved.retriever == "paths" and not any(path.answers for path in retrieved.paths):
+        names = ", ".join(dict.fromkeys(_name(seed.name) for seed in retrieved.seeds[:_SEEDS]))
+        start = f" from {names}" if names else ": no entity was found to start from"
+        click.echo(f"no relation path leads anywhere{start}; documents follow by similarity")
     for path in retrieved.paths:
         if path.answers:
             shown = "; ".join(answer.name for answer in path.answers[:_ANSWERS])

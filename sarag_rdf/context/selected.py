@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sarag_rdf.context.budget import Budget
 from sarag_rdf.options import MAX_COUNT, Options, budget_option, option
-from sarag_rdf.ports import CountTokens, Embedder, WordIndex
+from sarag_rdf.ports import CountTokens, Embedder, WordIndex, embed_queries
 from sarag_rdf.retrieve.relevance import Scale
 from sarag_rdf.sentences import sentence_spans
 from sarag_rdf.types import Context, Document, Excerpt, Retrieved, Section
@@ -87,8 +87,9 @@ class Selected:
         return Context(sections, budget.used, "selected")
 
     def _cosines(self, question: str, texts: Sequence[str]) -> Floats:
-        vectors = self._embedder.embed([question, *texts]).astype(np.float64)
-        return np.asarray(vectors[1:] @ vectors[0], dtype=np.float64)
+        query = embed_queries(self._embedder, [question])[0].astype(np.float64)
+        vectors = self._embedder.embed(texts).astype(np.float64)
+        return np.asarray(vectors @ query, dtype=np.float64)
 
 
 def _shown(document: Document, span: tuple[int, int]) -> str:

@@ -13,6 +13,7 @@ from itertools import combinations
 
 from pyoxigraph import Quad
 
+from sarag_rdf.derive.clusters import Nearest, clusters
 from sarag_rdf.derive.decisions import Decisions, read_decisions
 from sarag_rdf.derive.incremental import traversed_graph
 from sarag_rdf.graph.reader import GraphReader
@@ -20,14 +21,13 @@ from sarag_rdf.iris import normalize_name
 from sarag_rdf.terms import iri, text_of
 from sarag_rdf.vocab import RDF, SARAG, SEMAPV, SKOS
 
-RULES = ("same-words", "initials", "near")
+RULES = ("same-words", "initials", "near", "cluster", "shared-alias")
 NEAR = 0.9
-"""Minimum cosine of the names of two entities for the rule ``near``."""
+"""Minimum cosine of the names of two entities for the rules ``near`` and ``cluster``."""
+SHARED, CHAINED = 0.7, 0.4
+"""Confidence in a shared alias, and in a chain of them."""
 _MAX_GROUP = 50
 """Groups with more entities than this are skipped: their names are too common."""
-
-Nearest = Callable[[str, float], list[tuple[str, float]]]
-"""(entity, minimum cosine) -> entities with similar names and their cosines; none if unknown."""
 
 
 @dataclass(slots=True)
@@ -36,6 +36,8 @@ class EntityFeatures:
 
     names: dict[str, str] = field(default_factory=dict)
     """Entity -> its preferred name, normalised."""
+    every_name: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Entity -> all its names and aliases, normalised."""
     persons: set[str] = field(default_factory=set)
     texts: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     neighbours: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -50,6 +52,9 @@ class EntityFeatures:
             if quad.predicate == SKOS.prefLabel:
                 name = normalize_name(text_of(value))
                 features.names[subject] = min(features.names.get(subject, name), name)
+                features.every_name[subject].add(name)
+            elif quad.predicate == SKOS.altLabel:
+                features.every_name[subject].add(normalize_name(text_of(value)))
             elif quad.predicate == RDF.type and value == SARAG.Person:
                 features.persons.add(subject)
             elif quad.predicate == SARAG.refersTo and subject in mentions:
@@ -111,6 +116,8 @@ def propose(
         "same-words": lambda: _propose_same_words(features),
         "initials": lambda: _propose_initials(features),
         "near": lambda: _propose_near(features, nearest, minimum_cosine),
+        "shared-alias": lambda: _propose_shared_alias(features, targets, merged),
+        "cluster": lambda: _propose_cluster(features, nearest, minimum_cosine),
     }
     accepted = []
     for proposal in sorted(pairs[rule](), key=lambda p: (-p.confidence, p.target, p.duplicate)):
@@ -194,3 +201,62 @@ def _propose_near(
                 target, duplicate = features.merge_order(entity, other)
                 justification = SEMAPV.SemanticSimilarityThresholdMatching.value
                 yield MergeProposal(target, duplicate, justification, min(1.0, round(cosine, 4)))
+
+
+def _propose_shared_alias(
+    features: EntityFeatures, targets: Set[str], merged: Set[str]
+) -> Iterator[MergeProposal]:
+    """Entities of which one has a name or alias of the other, and those of which this leads on.
+
+    With N(e) the names and aliases of an entity, e and f are one if N(e) and N(f) overlap, or if a
+    chain of overlaps leads from e to f: what comes of adding entities one by one to those with
+    which their names overlap (SA-RAG paper, section 5.3), whatever their order. Each group has one
+    target, so that it is merged as a whole.
+    """
+    owners: defaultdict[str, list[str]] = defaultdict(list)
+    for entity in sorted(features.names):
+        for name in features.every_name[entity] - {""}:
+            owners[name].append(entity)
+    group = {entity: [entity] for entity in features.names}
+    for sharing in owners.values():
+        for other in sharing[1:]:
+            one, two = group[sharing[0]], group[other]
+            if one is not two:
+                large, small = (one, two) if len(one) >= len(two) else (two, one)
+                large += small
+                group |= dict.fromkeys(small, large)
+    for members in {id(members): members for members in group.values()}.values():
+        target = min(
+            members,
+            key=lambda e: (
+                *(e not in targets, e in merged),
+                *(-len(features.texts[e]), -len(features.names[e]), e),
+            ),
+        )
+        for duplicate in sorted(set(members) - {target}):
+            overlap = features.every_name[target] & features.every_name[duplicate]
+            confidence = SHARED if overlap else CHAINED
+            yield MergeProposal(target, duplicate, SEMAPV.LexicalMatching.value, confidence)
+
+
+def _propose_cluster(
+    features: EntityFeatures, nearest: Nearest, minimum_cosine: float
+) -> Iterator[MergeProposal]:
+    """The members of each cluster with its centre, the one that most texts describe.
+
+    Names with other numbers ("1921", "1922") are left out, however near they are.
+    """
+    order = sorted(
+        features.names, key=lambda e: (-len(features.texts[e]), -len(features.names[e]), e)
+    )
+    for centre, members in clusters(order, nearest, minimum_cosine):
+        numbers = _numbers(features.names[centre])
+        for member, cosine in members:
+            if _numbers(features.names[member]) != numbers:
+                continue
+            justification = SEMAPV.SemanticSimilarityThresholdMatching.value
+            yield MergeProposal(centre, member, justification, min(1.0, round(cosine, 4)))
+
+
+def _numbers(name: str) -> list[str]:
+    return sorted(word for word in name.split() if any(map(str.isdigit, word)))

@@ -16,20 +16,26 @@ from pathlib import Path
 from statistics import mean
 from time import perf_counter
 from typing import Final
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.arrays import find
 from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.evaluation.corpus import read_json
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.network.kinds import RELATED_TO
+from sarag_rdf.ports import Retriever
 from sarag_rdf.retrieve.path_model import FEATURES, PathModel
 from sarag_rdf.retrieve.paths import Paths
+from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import RelationPath
 
 ACCOUNTINGS: Final = ("terminals", "path nodes", "chunk-resolved")
+ARTICLE_ACCOUNTINGS: Final = ("article topics", "chunk-resolved")
+"""What counts as retrieved by articles: what they are about, and that with what they mention."""
 COMPARED: Final = 20
 """Paths of a question that are followed to fit weights."""
 _STEPS: Final = 3000
@@ -64,20 +70,26 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class PathResult:
-    """One question: scores in the order of `ACCOUNTINGS`, its path in words, and seconds."""
+    """One question: scores in the order of the accountings, its path in words, and seconds.
+
+    `best_of_five` is None without paths.
+    """
 
     question: str
     scores: tuple[Score, ...]
-    best_of_five: float
+    best_of_five: float | None
     path: str
     seconds: float
 
 
 def read_questions(path: Path) -> list[PathQuestion]:
-    """Questions of a file with the columns ``question`` and ``answers`` (separated by bars).
+    """Questions of a table with the columns ``question`` and ``answers`` (separated by bars).
 
-    Raises `InputError` for a file without them.
+    Or those of a file by ``sarag evaluate questions``, whose name ends in .json. Raises
+    `InputError` for a file of another form.
     """
+    if path.suffix.lower() in (".json", ".jsonl"):
+        return _written_questions(path)
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
@@ -93,6 +105,25 @@ def read_questions(path: Path) -> list[PathQuestion]:
         answers = frozenset(name for name in (row["answers"] or "").split("|") if name)
         topic = marked[1] if marked else ""
         questions.append(PathQuestion(row["question"] or "", topic, answers))
+    return questions
+
+
+def _written_questions(path: Path) -> list[PathQuestion]:
+    """Questions with paths; the name of the topic gets brackets."""
+    questions = []
+    for record in read_json(path).records("path"):
+        try:
+            topic, text = str(record["path"]["topic_name"]), str(record["question"])
+            answers = frozenset(map(str, record["answer"]))
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"{path}: no questions with paths: write them with  sarag evaluate questions"
+            ) from error
+        begin = text.casefold().find(topic.casefold())
+        if begin >= 0 and not _MARKED.search(text):
+            end = begin + len(topic)
+            text = f"{text[:begin]}[{text[begin:end]}]{text[end:]}"
+        questions.append(PathQuestion(text, topic, answers))
     return questions
 
 
@@ -161,6 +192,53 @@ def _neighbours(view: GraphView, iris: Iterable[str]) -> set[str]:
     edges = view.traversal.incident(RELATED_TO, rows[rows >= 0])
     ends = np.unique(np.concatenate((edges.source, edges.target)))
     return {entities[row] for row in ends.tolist()}
+
+
+def evaluate_articles(
+    retriever: Retriever, view: GraphView, questions: Sequence[PathQuestion]
+) -> list[PathResult]:
+    """Search articles about the entities of `view` for all questions, without their brackets.
+
+    Both accountings are against the topic of a question and its answers. Article topics are the
+    entities that the documents found are about; chunk-resolved adds the neighbours of each that
+    its document names (DotRAG, section A.4). Raises `InputError` if no document is an article
+    about an entity of the graph.
+    """
+    results, is_article = [], False
+    for question in questions:
+        begin = perf_counter()
+        documents = retriever.retrieve(question_of(question.plain)).documents
+        seconds = perf_counter() - begin
+        topics: set[str] = set()
+        mentioned: set[str] = set()
+        for ranked in documents:
+            topic = _topic_of(ranked.document.source_iri)
+            if find(view.iris.entities, topic) >= 0:
+                topics.add(topic)
+                mentioned |= _mentioned(view, topic, ranked.document.titled_text)
+        is_article |= bool(topics)
+        names = _names(view, topics)
+        wanted = question.answers | ({question.topic} if question.topic else set())
+        scores = score(names, wanted), score(names | mentioned, wanted)
+        results.append(PathResult(question.plain, scores, None, "", seconds))
+    if questions and not is_article:
+        raise InputError(
+            "no document is an article about an entity of the graph: index a file by  sarag export "
+            "--format articles  of the same graph, and name its graph with --articles"
+        )
+    return results
+
+
+def _topic_of(source: str) -> str:
+    """What an article is about: the identifier of its record, in the IRI of its source."""
+    return unquote(source.partition("/source/")[2].partition("#")[2])
+
+
+def _mentioned(view: GraphView, topic: str, text: str) -> set[str]:
+    """The names of the neighbours of an entity that occur in a text."""
+    plain = " ".join(text.split()).casefold()
+    names = _names(view, _neighbours(view, [topic]) - {topic})
+    return {name for name in names if " ".join(name.split()).casefold() in plain}
 
 
 def _best_of_five(paths: Paths, text: str, answers: frozenset[str]) -> float:

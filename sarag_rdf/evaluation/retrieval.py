@@ -13,7 +13,7 @@ from sarag_rdf.evaluation.questions import Question
 from sarag_rdf.evaluation.scores import count_words, fits_budget, words_to_answer
 from sarag_rdf.evaluation.statistics import figures, support_ranks
 from sarag_rdf.options import RetrieverOptions
-from sarag_rdf.ports import Embedder, Progress, Retriever
+from sarag_rdf.ports import Embedder, Progress, Retriever, embed_queries
 from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.types import Document
 
@@ -110,15 +110,15 @@ def _encoding_times(
     the encoding.
     """
     model, cached = kg.embedder(cached=False), kg.embedder()
-    model.embed([_WARM_UP.text])
-    cached.embed([_WARM_UP.text])
+    embed_queries(model, [_WARM_UP.text])
+    embed_queries(cached, [_WARM_UP.text])
     advance = progress("encoding questions", len(questions))
     times = []
     for judged in questions:
         begin = perf_counter()
-        model.embed([judged.question.query.text])
+        embed_queries(model, [judged.question.query.text])
         times.append(1000 * (perf_counter() - begin))
-        cached.embed([judged.question.query.text])
+        embed_queries(cached, [judged.question.query.text])
         advance(1)
     return times
 

@@ -13,7 +13,16 @@ from sarag_rdf.graph.delta import KINDS, Delta, Kind
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import Items, texts_for, texts_of
 from sarag_rdf.iris import sha256_hex
-from sarag_rdf.ports import Arrays, Embedder, Matrix, Progress, VectorIndex, VectorStore
+from sarag_rdf.ports import (
+    Arrays,
+    Embedder,
+    Matrix,
+    Progress,
+    Vector,
+    VectorIndex,
+    VectorStore,
+    embed_queries,
+)
 from sarag_rdf.vectors.bm25 import Bm25Index
 
 __all__ = ["KINDS", "EmbedTexts", "GraphVectors", "Kind", "UpdateArrays", "in_blocks"]
@@ -92,8 +101,13 @@ class GraphVectors:
 
     @property
     def embedder(self) -> Embedder:
-        """The model with which questions must be embedded."""
+        """The model for texts that come with a question; `embed_query` for the question itself."""
         return self._questions
+
+    def embed_query(self, text: str) -> Vector:
+        """The vector of what is searched for: a question, a part of one, or a name in it."""
+        vector: Vector = embed_queries(self._questions, [text])[0]
+        return vector
 
     def cached_arrays(
         self, name: str, make: Callable[[], Arrays], update: UpdateArrays | None = None

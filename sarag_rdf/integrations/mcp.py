@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
-import inspect
 import json
-import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Annotated, ParamSpec, TypeVar
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from typing import Annotated, Any, Final
 
 from mcp.server import MCPServer
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from sarag_rdf import __version__
 from sarag_rdf.errors import SaragError, one_line
+from sarag_rdf.integrations.mcp_tools import ToolJob, run_tools
 from sarag_rdf.integrations.mcp_values import (
     AnswerResult,
-    ClassFound,
     EntityResult,
     ExplanationResult,
     NeighboursResult,
-    PropertyFound,
     QueryExplanationResult,
     QueryResult,
     SchemaResult,
     SearchResult,
-    TermUse,
     query_result,
 )
-from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.query import prologue_for
 from sarag_rdf.resources import render_prompt
-from sarag_rdf.serve.jobs import JobReply, QueryJob
+from sarag_rdf.serve.access import Access
+from sarag_rdf.serve.answering import OpenGraph
+from sarag_rdf.serve.guarded import ACCESS, serve_to_clients
+from sarag_rdf.serve.jobs import ExploreJob, JobReply, LimitedJob, QueryJob
 from sarag_rdf.serve.pool import WorkerPool
+from sarag_rdf.serve.questions import body_of
 from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import Fingerprint, fingerprint
 from sarag_rdf.serve.spool import scratch_folder
 from sarag_rdf.serve.worker import run_sparql_jobs
 
-MAX_TERMS = 200
-"""Classes and properties of the schema tool; more are left out, the least frequent first."""
+_LOCAL: Final = Access("local")
 MAX_PASSAGES = 50
 """Passages of a search."""
 _INSTRUCTIONS = (
@@ -57,9 +54,11 @@ _READS = ToolAnnotations(
 _CALLS_A_MODEL = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=False, open_world_hint=True
 )
+_ASK = (
+    "Answer a question with the language model of the server, with citations. It may cost money: "
+    "prefer 'search', and answer from its passages."
+)
 _ACCEPT = "application/sparql-results+json, text/turtle;q=0.9"
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 
 Question = Annotated[str, Field(description="A question in natural language.", min_length=1)]
 Sparql = Annotated[
@@ -78,123 +77,109 @@ Over = Annotated[
 
 
 class GraphTools:
-    """The tools; each reads the graph as it is now.
+    """The tools; each reads the graph as it is now, in worker processes with time limits.
 
-    Questions are answered in this process, one at a time. Queries run in worker processes, with the
-    limits of `sarag serve`: time, rows, no SERVICE.
+    Queries have the limits of `sarag serve`: time, rows, no SERVICE. A client that may read some
+    graphs only gets nothing of the others.
     """
 
-    def __init__(self, open_graph: Callable[[], KnowledgeGraph], settings: ServeSettings) -> None:
+    def __init__(self, open_graph: OpenGraph, settings: ServeSettings) -> None:
         self._open_graph = open_graph
         self._settings = settings
-        self._lock = threading.Lock()
-        self._kg: KnowledgeGraph | None = None
-        self._fingerprint: Fingerprint | None = None
-        self._pool: WorkerPool | None = None
+        self._queries: WorkerPool
+        self._tools: WorkerPool
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """A block in which queries can be run; the graph is closed at its end."""
-        with scratch_folder() as folder:
-            pool = WorkerPool(
+        """A block in which tools can be run."""
+        settings = self._settings
+        with scratch_folder() as folder, ExitStack() as pools:
+            self._tools = WorkerPool(
+                run_tools,
+                folder,
+                settings,
+                self._open_graph,
+                size=settings.question_workers,
+                queue=settings.queue,
+                seconds=settings.question_timeout,
+                option="--question-timeout",
+                lazy=True,
+                grace=1.0,
+            )
+            pools.callback(self._tools.close)
+            self._queries = WorkerPool(
                 run_sparql_jobs,
                 folder,
-                self._settings,
-                size=self._settings.workers,
-                queue=self._settings.queue,
-                seconds=self._settings.timeout,
+                settings,
+                size=settings.workers,
+                queue=settings.queue,
+                seconds=settings.timeout,
                 option="--timeout",
                 lazy=True,
             )
-            self._pool = pool
-            try:
-                yield
-            finally:
-                self._pool = None
-                pool.close()
-                if self._kg is not None:
-                    self._kg.close()
+            pools.callback(self._queries.close)
+            yield
 
-    def read(self, use: Callable[[KnowledgeGraph], _T]) -> _T:
-        """The result of a function of the graph in its current state."""
-        with self._lock:
-            current = fingerprint(self._settings.store)
-            if self._kg is None:
-                self._kg = self._open_graph()
-            if current != self._fingerprint:
-                self._kg.reload()
-                self._fingerprint = current
-            return use(self._kg)
-
-    def schema(self) -> SchemaResult:
-        """The terms that the graph uses."""
-        return self.read(schema_of_graph)
+    async def run(self, tool: str, **arguments: Any) -> bytes:
+        """The result of a tool as JSON; raises `ToolError`."""
+        with errors_told():
+            access = _access.get()
+            if tool == "ask":
+                access.require("ask")
+            job = _limited(ToolJob(tool, arguments), access)
+            return body_of(await self._tools.run(job, access.name))
 
     async def query(self, text: str, over: tuple[str, ...]) -> QueryResult:
-        """The result of a query; raises `RequestError`."""
-        assert self._pool is not None, "queries run in a block of `running`"  # noqa: S101
-        prologue = await asyncio.to_thread(self.read, lambda kg: kg.prologue(text))
-        job = QueryJob(prologue + text, _ACCEPT, "urn:sarag:mcp", over=over)
-        return _query_result(await self._pool.run(job), self._settings.max_rows)
+        """The result of a query; raises `ToolError`."""
+        with errors_told():
+            access = _access.get()
+            known = await self._queries.run(_limited(ExploreJob("prefixes"), access), access.name)
+            prefixes = json.loads(body_of(known))["prefixes"]
+            prologue = prologue_for(text, lambda: prefixes)
+            job = QueryJob(prologue + text, _ACCEPT, "urn:sarag:mcp", over=over)
+            reply = await self._queries.run(_limited(job, access), access.name)
+            return _query_result(reply, self._settings.max_rows)
+
+
+def _limited(job: Any, access: Access) -> Any:
+    return LimitedJob(job, access.graphs) if access.graphs.is_limited else job
+
+
+_access: ContextVar[Access] = ContextVar("access")
+"""What the client may do whose request is being answered."""
+
+
+async def with_access(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Answer a request with the access of its client.
+
+    It is that of the HTTP request; over standard input and output, all that the tools offer.
+    """
+    request = ctx.request
+    token = _access.set(_LOCAL if request is None else request.scope[ACCESS])
+    try:
+        return await call_next(ctx)
+    finally:
+        _access.reset(token)
+
+
+@contextmanager
+def errors_told() -> Iterator[None]:
+    """A block in which errors of the library become errors of the tool."""
+    try:
+        yield
+    except SaragError as error:
+        raise ToolError(one_line(str(error))) from error
 
 
 def _query_result(reply: JobReply, max_rows: int) -> QueryResult:
-    data = reply.head
-    if reply.path:
-        data += Path(reply.path).read_bytes()
-        Path(reply.path).unlink()
+    data = body_of(reply)
     cut = reply.headers.get("X-SPARQL-Truncated") == "true"
     if "json" in reply.media_type:
         return query_result(json.loads(data), is_truncated=cut, max_rows=max_rows)
     return QueryResult(turtle=data.decode(), is_truncated=cut, max_rows=max_rows)
 
 
-def schema_of_graph(kg: KnowledgeGraph) -> SchemaResult:
-    """The classes and properties of a graph with their labels and counts, prefixes, and VoID."""
-    use = kg.ontologies.use()
-    labels = {iri: names[0] for iri, (_, names) in kg.ontologies.vocabulary().items()}
-    classes = [each for each in use.classes if each.instances][:MAX_TERMS]
-    properties = [each for each in use.properties if each.statements][:MAX_TERMS]
-    return SchemaResult(
-        base=kg.meta().base,
-        classes=[
-            ClassFound(iri=each.iri, label=labels.get(each.iri, ""), instances=each.instances)
-            for each in classes
-        ],
-        properties=[
-            PropertyFound(
-                iri=each.iri,
-                label=labels.get(each.iri, ""),
-                statements=each.statements,
-                domains=[TermUse.model_validate(term) for term in each.domains],
-                ranges=[TermUse.model_validate(term) for term in each.ranges],
-            )
-            for each in properties
-        ],
-        counts=kg.stats(),
-        prefixes=kg.prefixes(),
-        imports=[each.name for each in kg.imports()],
-        void=kg.describe().decode(),
-    )
-
-
-def _errors_told(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """The function of a tool with errors of the library as errors of the tool."""
-
-    @functools.wraps(function)
-    def told(*arguments: _P.args, **options: _P.kwargs) -> _T:
-        try:
-            return function(*arguments, **options)
-        except SaragError as error:
-            raise ToolError(one_line(str(error))) from error
-
-    told.__doc__ = inspect.getdoc(function)  # the SDK shows it with its indentation
-    return told
-
-
-def make_server(
-    open_graph: Callable[[], KnowledgeGraph], settings: ServeSettings
-) -> MCPServer[None]:
+def make_server(open_graph: OpenGraph, settings: ServeSettings) -> MCPServer[None]:
     """The server of a graph, for the transports of the SDK and for its client in tests."""
     tools = GraphTools(open_graph, settings)
 
@@ -209,6 +194,7 @@ def make_server(
         instructions=_INSTRUCTIONS,
         version=__version__,
         lifespan=lifespan,
+        middleware=[with_access],
         log_level="ERROR",
     )
     _add_tools(server, tools)
@@ -219,80 +205,70 @@ def make_server(
 
 def _add_tools(server: MCPServer[None], tools: GraphTools) -> None:
     @server.tool(title="Search", annotations=_READS)
-    @_errors_told
-    def search(
-        question: Question, retriever: RetrieverName = "sarag", limit: Passages = 5
+    async def search(
+        question: Question,
+        retriever: RetrieverName = "sarag",
+        limit: Passages = 5,
     ) -> SearchResult:
         """Find passages and relationships for a question, by spreading activation."""
-        return SearchResult.of(
-            tools.read(lambda kg: kg.search(question, retriever=retriever, limit=limit))
+        return SearchResult.model_validate_json(
+            await tools.run("search", question=question, retriever=retriever, limit=limit)
         )
 
-    @server.tool(title="Ask", annotations=_CALLS_A_MODEL)
-    @_errors_told
-    def ask(
+    @server.tool(title="Ask", annotations=_CALLS_A_MODEL, description=_ASK)
+    async def ask(
         question: Question,
         retriever: RetrieverName = "sarag",
         reasoner: Annotated[
             str, Field(description="How to answer: single, cot, decompose, ...")
         ] = "single",
     ) -> AnswerResult:
-        """Answer a question with the language model of the server, with citations.
-
-        It may cost money. Prefer 'search', and answer from its passages.
-        """
-        return AnswerResult.of(
-            tools.read(lambda kg: kg.ask(question, retriever=retriever, reasoner=reasoner))
+        return AnswerResult.model_validate_json(
+            await tools.run("ask", question=question, retriever=retriever, reasoner=reasoner)
         )
 
     @server.tool(title="Explain a search", annotations=_READS)
-    @_errors_told
-    def explain(
-        question: Question, retriever: RetrieverName = "sarag", limit: Passages = 5
+    async def explain(
+        question: Question,
+        retriever: RetrieverName = "sarag",
+        limit: Passages = 5,
     ) -> ExplanationResult:
         """Explain how passages are found: seeds, steps of activation, parts of each score."""
-        return ExplanationResult.of(
-            tools.read(lambda kg: kg.search(question, retriever=retriever, limit=limit))
+        return ExplanationResult.model_validate_json(
+            await tools.run("explain", question=question, retriever=retriever, limit=limit)
         )
 
     @server.tool(title="Entity", annotations=_READS)
-    @_errors_told
-    def entity(name: Name) -> EntityResult:
+    async def entity(name: Name) -> EntityResult:
         """Look up an entity: classes, descriptions, documents, and statements in and out."""
-        return EntityResult.of(tools.read(lambda kg: kg.entity(name)))
+        return EntityResult.model_validate_json(await tools.run("entity", name=name))
 
     @server.tool(title="Neighbours", annotations=_READS)
-    @_errors_told
-    def neighbours(
+    async def neighbours(
         name: Name,
         hops: Annotated[int, Field(description="Greatest distance.", ge=1, le=3)] = 1,
         limit: Annotated[int, Field(description="Most entities.", ge=1, le=500)] = 50,
     ) -> NeighboursResult:
         """List the entities near an entity, and the statements between them."""
-        return NeighboursResult.of(
-            tools.read(lambda kg: kg.neighbours(name, hops=hops, limit=limit))
+        return NeighboursResult.model_validate_json(
+            await tools.run("neighbours", name=name, hops=hops, limit=limit)
         )
 
     @server.tool(title="Schema", annotations=_READS)
-    @_errors_told
-    def schema() -> SchemaResult:
+    async def schema() -> SchemaResult:
         """List classes and properties with counts, prefixes, imported graphs, and VoID."""
-        return tools.schema()
+        return SchemaResult.model_validate_json(await tools.run("schema"))
 
     @server.tool(title="Query", annotations=_READS)
     async def query(sparql: Sparql, over: Over | None = None) -> QueryResult:
         """Run a read-only SPARQL query, with limits on time and rows; no SERVICE, no updates."""
-        try:
-            return await tools.query(sparql, tuple(over or ()))
-        except SaragError as error:
-            raise ToolError(one_line(str(error))) from error
+        return await tools.query(sparql, tuple(over or ()))
 
     @server.tool(title="Explain a query", annotations=_READS)
-    @_errors_told
-    def explain_query(sparql: Sparql, over: Over | None = None) -> QueryExplanationResult:
+    async def explain_query(sparql: Sparql, over: Over | None = None) -> QueryExplanationResult:
         """Say what a query would read, without running it: patterns with counts, unused terms."""
-        return QueryExplanationResult.of(
-            tools.read(lambda kg: kg.explain_query(sparql, over=tuple(over or ())))
+        return QueryExplanationResult.model_validate_json(
+            await tools.run("explain_query", sparql=sparql, over=tuple(over or ()))
         )
 
 
@@ -303,8 +279,8 @@ def _add_resources(server: MCPServer[None], tools: GraphTools) -> None:
         description="Classes and properties with counts, prefixes, imported graphs, and VoID.",
         mime_type="application/json",
     )
-    def schema() -> str:
-        return tools.schema().model_dump_json()
+    async def schema() -> str:
+        return (await tools.run("schema")).decode()
 
     @server.resource(
         "sarag://void",
@@ -312,8 +288,8 @@ def _add_resources(server: MCPServer[None], tools: GraphTools) -> None:
         description="VoID, DCAT and PROV as Turtle.",
         mime_type="text/turtle",
     )
-    def void() -> str:
-        return tools.read(lambda kg: kg.describe()).decode()
+    async def void() -> str:
+        return (await tools.run("void")).decode()
 
 
 def _add_prompts(server: MCPServer[None]) -> None:
@@ -333,12 +309,10 @@ def _add_prompts(server: MCPServer[None]) -> None:
         return render_prompt("mcp/connection", first=first, second=second)
 
 
-def run(
-    open_graph: Callable[[], KnowledgeGraph], settings: ServeSettings, *, http: bool = False
-) -> None:
+def run(open_graph: OpenGraph, settings: ServeSettings, *, http: bool = False) -> None:
     """Serve over standard input and output, or over HTTP at ``/mcp``, until interrupted."""
     server = make_server(open_graph, settings)
-    if http:
-        server.run("streamable-http", host=settings.host, port=settings.port)
-    else:
+    if not http:
         server.run("stdio")
+        return
+    serve_to_clients(server.streamable_http_app(host=settings.host), settings)

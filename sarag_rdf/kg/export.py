@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 from sarag_rdf.export import description as void
+from sarag_rdf.export.articles import ArticleReport, Wording, write_articles
 from sarag_rdf.export.rdf import ExportParts, write_parts
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.session import Session
+from sarag_rdf.ports import LLM, Progress
+from sarag_rdf.retrieve.path_model import packaged_model
+from sarag_rdf.retrieve.path_schema import (
+    Hop,
+    followed_ontology,
+    path_parts,
+    read_schema,
+    term_names,
+    used_properties,
+)
 
 
 def export(
@@ -42,6 +54,31 @@ def export_wikibase(
     chosen = wikibase.WikibaseOptions(targets=targets, **settings)
     export = wikibase.open_export(read, session.write, typed=typed)
     wikibase.write_wikibase(export, format_, output, chosen)
+
+
+def export_articles(
+    session: Session, output: IO[bytes], over: Sequence[str], llm: LLM | None, progress: Progress
+) -> ArticleReport:
+    """Write an article for each entity; see `KnowledgeGraph.export_articles`."""
+    with session.read() as snapshot:
+        reader = snapshot.own if snapshot.reader.over is None else snapshot.reader
+        reader = select_parts(reader, over) if reader.over is None else reader
+        return write_articles(reader, output, _wording(reader), llm, progress)
+
+
+def _wording(reader: GraphReader) -> Wording:
+    """The phrases and kinds of relation paths, for values too."""
+    ontology, schema, model = followed_ontology(reader), read_schema(reader), packaged_model()
+    parts = path_parts(reader)
+    used = {
+        part.name: frozenset(use.iri for use in used_properties(reader, part, ontology))
+        for part in parts
+    }
+    names = term_names(reader, parts, ontology, frozenset().union(*used.values()))
+    schema = replace(schema, names=names)
+    return Wording(
+        used, lambda iri, is_inverse: model.noun_phrase(schema, Hop(iri, is_inverse)), schema.kind
+    )
 
 
 def describe(

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, Unpack
 from sarag_rdf.compression import MAX_EXPANSION
 from sarag_rdf.errors import EmptyGraphError
 from sarag_rdf.export.activation import activation_trig
+from sarag_rdf.export.articles import ArticleReport
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
@@ -69,8 +70,9 @@ from sarag_rdf.ports import (
 from sarag_rdf.rdf.child_parser import MAX_SECONDS
 from sarag_rdf.rdf.shacl.engines import Engine as ShaclEngine
 from sarag_rdf.rdf.shacl.report import ValidationReport
+from sarag_rdf.reason.following import FollowedLLM
 from sarag_rdf.retrieve.question import question_of
-from sarag_rdf.types import Answer, Retrieved
+from sarag_rdf.types import Answer, OnEvent, Retrieved
 from sarag_rdf.vocab import PREFIXES
 
 if TYPE_CHECKING:
@@ -363,6 +365,7 @@ class KnowledgeGraph:
         budget: int | None = None,
         tokenizer: str | None = None,
         weights: Mapping[str, float] | None = None,
+        on_event: OnEvent | None = None,
         **options: Unpack[RetrieverKeywords],
     ) -> Answer:
         """Answer from retrieved evidence; without a language model, return only the evidence.
@@ -371,7 +374,8 @@ class KnowledgeGraph:
         objects; keyword arguments are options of the retriever, too, and take precedence.
         `budget` is the maximum size of a context that names none, in tokens; `tokenizer` (a
         folder or the name of a model) counts them, by default approximately. `weights` are those
-        of `search`.
+        of `search`. `on_event` is called with what happens on the way: searches, calls, and the
+        words of the answer, which come one by one where the last call of the reasoner writes them.
         """
         query = with_weights(question_of(question), weights, retriever, self.phrases.schema)
         strategy = registry.options_of("reasoner", reasoner)
@@ -381,7 +385,12 @@ class KnowledgeGraph:
         if not self.session.models.has_llm:
             evidence = gather(query)
             return Answer("evidence", "", "", (), evidence.retrieved, evidence=(evidence,))
-        return self.reasoner(strategy, gather).answer(query)
+        if on_event is None:
+            return self.reasoner(strategy, gather).answer(query)
+        followed = FollowedLLM(self.llm(), on_event)
+        answer = self.reasoner(strategy, gather, followed).answer(query)
+        followed.show(answer.text if answer.outcome == "answered" else "")
+        return answer
 
     def gather(
         self,
@@ -540,6 +549,21 @@ class KnowledgeGraph:
         export.export_wikibase(
             self.session, format_, output, over=over, typed=typed, table=table, **settings
         )
+
+    def export_articles(
+        self,
+        output: IO[bytes],
+        *,
+        over: Sequence[str] = (DOCUMENTS,),
+        rewrite: bool = False,
+        progress: Progress = silent,
+    ) -> ArticleReport:
+        """Write an article about each entity of the parts in `over`, as JSON Lines to be indexed.
+
+        With `rewrite`, the language model writes them. The report counts statements in articles.
+        """
+        llm = self.llm() if rewrite else None
+        return export.export_articles(self.session, output, over, llm, progress)
 
     def activation(self, found: Retrieved | Answer) -> bytes:
         """How activation found documents, or an answer, as TriG: a named graph of its own.

@@ -15,6 +15,7 @@ from pathlib import Path
 from pyoxigraph import NamedNode
 
 from sarag_rdf.arrays import find, rows_of
+from sarag_rdf.derive.clusters import Member, curated, remarks
 from sarag_rdf.derive.decisions import SUBJECTS, Decision, Decisions, Subject, read_decisions
 from sarag_rdf.derive.incremental import refresh
 from sarag_rdf.derive.merge_rules import NEAR, RULES, propose
@@ -33,6 +34,7 @@ from sarag_rdf.link.sssom import read_table, review_table
 from sarag_rdf.ontology.read import schema_of
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ontology.terms import TermNames
+from sarag_rdf.ports import Progress, silent
 from sarag_rdf.tables import DECISION, TableRow, raise_for_rows, write_table
 from sarag_rdf.tables import read_table as read_review_table
 from sarag_rdf.terms import iri, text_of
@@ -105,11 +107,16 @@ def class_table(proposals: Sequence[ClassProposal], schema: Schema, delimiter: s
 
 
 _NEAREST = 50
-"""Nearest entities that the rule ``near`` looks at first."""
+"""Nearest entities that the rules ``near`` and ``cluster`` look at first."""
+_TEXT = 300
+"""Characters of the description of an entity that a model is shown."""
 
 
 class Identity:
     """Decisions about entities: merges, splits and classes, which can be undone."""
+
+    rules = RULES
+    """Names of the merge rules."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -138,9 +145,10 @@ class Identity:
     def proposals(self, rule: str, *, least: float = NEAR) -> list[Match]:
         """Merges that a rule proposes, for review: a row's subject would be merged into its object.
 
-        `rule` is ``same-words``, ``initials`` or ``near``; `least` is the cosine for ``near``, in
-        [-1, 1]. A rule compares entities by their own names, not by those of entities that were
-        merged into them. Raises `UsageError` for an unknown rule.
+        `rule` is ``same-words``, ``initials``, ``near``, ``cluster`` or ``shared-alias``; `least`
+        is the cosine for ``near`` and ``cluster``, in [-1, 1]. A rule compares entities by their
+        own names, not by those of entities that were merged into them. Raises `UsageError` for an
+        unknown rule.
         """
         if rule not in RULES:
             raise UsageError(f"unknown rule '{rule}': choose one of {', '.join(RULES)}")
@@ -163,6 +171,27 @@ class Identity:
             replace(row, subject_label=labels[row.subject], object_label=labels[row.object])
             for row in rows
         ]
+
+    def curated(self, rows: Sequence[Match], progress: Progress = silent) -> list[Match]:
+        """Proposals with a remark by the language model: whether it finds the two the same.
+
+        Rows with one object are put to it together. Nothing is decided: the remark is for review.
+        """
+        llm = self._session.models.llm()
+        with self._session.read() as snapshot:
+            reader = snapshot.own
+        members = _members(reader, {iri for row in rows for iri in row.pair})
+        by_centre: defaultdict[str, list[Match]] = defaultdict(list)
+        for row in rows:
+            by_centre[row.object].append(row)
+        advance = progress("curating clusters", len(by_centre))
+        comments: dict[tuple[str, str], str] = {}
+        for centre, several in by_centre.items():
+            found = curated(members[centre], [members[row.subject] for row in several], llm)
+            for member, remark in remarks(found, llm.model).items():
+                comments[member, centre] = remark
+            advance(1)
+        return [replace(row, comment=comments[row.pair]) for row in rows]
 
     def review(self, rows: Sequence[Match]) -> str:
         """Proposals as tab-separated values, with a column `decision` for ``accept``."""
@@ -483,6 +512,19 @@ def _nearest(snapshot: Snapshot, entity: str, least: float) -> list[tuple[str, f
     while len(nearest := index.nearest(vector, k)) == k and nearest[-1][1] >= least:
         k *= 4
     return [(other, cosine) for other, cosine in nearest if other != entity and cosine >= least]
+
+
+def _members(reader: GraphReader, entities: Collection[str]) -> dict[str, Member]:
+    """Entities with names, types, and the longest of their descriptions that are short."""
+    texts: defaultdict[str, set[str]] = defaultdict(set)
+    for entity, text in select_parts(reader).rows_for("entity-descriptions", entities):
+        texts[entity.value].add(" ".join(text.value.split()))
+    return {
+        iri: Member(
+            iri, name, type_, max(texts[iri], key=lambda t: (len(t), t), default="")[:_TEXT]
+        )
+        for iri, (name, type_) in entity_labels(reader, entities).items()
+    }
 
 
 def _entity(reader: GraphReader, named: str) -> str:

@@ -9,8 +9,9 @@ from pathlib import Path
 from sarag_rdf.endpoints import ModelEndpoint
 from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import CachedEmbedder
+from sarag_rdf.models.prompts import ModelName
 from sarag_rdf.models.questions import QuestionEmbedder
-from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
+from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ports import LLM, Embedder, Extractor
 
@@ -18,6 +19,13 @@ EMBEDDING_CACHE = "embeddings.sqlite"
 REPLY_CACHE = "replies.sqlite"
 DATABASES = (EMBEDDING_CACHE, REPLY_CACHE)
 """Caches whose keys are digests of their content: valid for any revision of a graph."""
+
+
+def _is_same_model(named: str, recorded: str) -> bool:
+    """Whether a model was named without prompts that is recorded with them."""
+    given, known = ModelName.parse(named), ModelName.parse(recorded)
+    model = given.model.removeprefix("sentence-transformers/")
+    return model == known.model and known.prompts.are_given and not given.prompts.are_given
 
 
 class Models:
@@ -89,9 +97,9 @@ class Models:
     def _load(self, recorded: str) -> Embedder:
         if self._named is not None and not isinstance(self._named, str):
             return self._named
-        # The default model may be installed as a package; a name that was given may be downloaded.
-        name = self._named or (recorded if recorded != DEFAULT_MODEL else None)
-        return registry.make_embedder(name, self._endpoint)
+        if self._named and not _is_same_model(self._named, recorded):
+            return registry.make_embedder(self._named, self._endpoint)
+        return registry.make_embedder(recorded or None, self._endpoint, bool(recorded))
 
     def llm(self) -> LLM:
         """The language model, with a cache of its replies; raises `UsageError` without one."""

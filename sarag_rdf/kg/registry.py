@@ -25,6 +25,7 @@ from sarag_rdf.extract.typed.examples import read_examples
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
 from sarag_rdf.models.caches import CachedLLM
+from sarag_rdf.models.prompts import ModelName, effective_prompts
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import Options, RetrieverOptions, Spec, declared_options
@@ -174,21 +175,35 @@ def make_llm(endpoint: ModelEndpoint | None, cache: Path | None) -> LLM:
     return CachedLLM(llm, cache or ":memory:")
 
 
-def make_embedder(name: str | None, endpoint: ModelEndpoint | None) -> Embedder:
-    """An embedder by name: a path or model of sentence-transformers, or ``openai:MODEL``."""
-    if name and name.startswith("openai:"):
+def make_embedder(
+    name: str | None, endpoint: ModelEndpoint | None, is_recorded: bool = False
+) -> Embedder:
+    """An embedder by name: a path or model of sentence-transformers, or ``openai:MODEL``.
+
+    Behind the name may be its prompts (`ModelName`). If it `is_recorded` in a graph these are all
+    that there are, else those that a model brings along are used too. Raises `UsageError`.
+    """
+    given = ModelName.parse(name or DEFAULT_MODEL)
+    if given.model.startswith("openai:"):
         from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 
         if endpoint is None:
-            raise UsageError(f"--embedder {name} needs an endpoint: set OPENAI_BASE_URL")
+            raise UsageError(f"--embedder {given.model} needs an endpoint: set OPENAI_BASE_URL")
         return OpenAIEmbedder(
             endpoint.base_url,
-            name.removeprefix("openai:"),
+            given.model.removeprefix("openai:"),
             endpoint.timeout,
             max_reply=endpoint.max_reply,
             loading_wait=endpoint.loading_wait,
+            prompts=effective_prompts(given.prompts, {}),
         )
-    return SentenceTransformerEmbedder(name or DEFAULT_MODEL, may_download=bool(name))
+    return SentenceTransformerEmbedder(
+        given.model,
+        # The default may be installed as a package; a name that was given may be downloaded.
+        may_download=bool(name) and not (is_recorded and given.model == DEFAULT_MODEL),
+        prompts=given.prompts,
+        own_prompts=not is_recorded,
+    )
 
 
 def make_extractor(

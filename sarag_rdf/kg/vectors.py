@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -77,7 +78,7 @@ class Vectors:
                 raise ModelMismatchError(
                     f"the graph was embedded with '{meta.embedding_model}', not with "
                     f"'{embedder.name}': omit --embedder, or re-embed the graph with "
-                    f"sarag index --embedder {embedder.name}"
+                    f"sarag index --embedder {shlex.quote(embedder.name)}"
                 )
             questions = self._models.question_embedder(meta.embedding_model)
             store = self.store(reader)

@@ -22,6 +22,7 @@ from threadpoolctl import ThreadpoolController
 from tokenizers import Tokenizer
 
 from sarag_rdf.errors import ModelError
+from sarag_rdf.models.prompts import Prompts
 from sarag_rdf.ports import CountTokens, Matrix, Vector
 
 _LOG = logging.getLogger(__name__)
@@ -69,10 +70,11 @@ class BertEncoder:
     Each text is encoded by itself, on one core: its vector does not depend on other texts.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, prompts: Prompts = Prompts()) -> None:  # noqa: B008 - frozen
         """Raises `ModelError` for another architecture, and for files that cannot be read."""
         try:
-            self._pooling, self._epsilon, self._heads = _architecture(folder)
+            self._prompts = prompts
+            self._pooling, self._epsilon, self._heads = _architecture(folder, prompts)
             self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
             self._tokenizer.no_padding()
             self._tokenizer.enable_truncation(_longest(folder))
@@ -97,12 +99,19 @@ class BertEncoder:
             raise ModelError(f"{folder} cannot be read as a BERT model: {error!r}") from error
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Embed texts: shape (len(texts), hidden size), float32, unit rows."""
+        """Embed passages: shape (len(texts), hidden size), float32, unit rows."""
+        return self._embed(texts, self._prompts.passage or "")
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """The same for queries."""
+        return self._embed(texts, self._prompts.query or "")
+
+    def _embed(self, texts: Sequence[str], prompt: str) -> Matrix:
         width = self._weights["embeddings.LayerNorm.bias"].shape[0]
         # Several threads gain nothing on products this small, and on a busy machine they wait
         # for each other longer than they compute.
         with self._one_at_a_time, self._threads.limit(limits=1, user_api="blas"):
-            rows = [self._vector(text) for text in texts]
+            rows = [self._vector(prompt + text) for text in texts]
         return np.asarray(rows, dtype=np.float32).reshape(len(rows), width)
 
     def _vector(self, text: str) -> Vector:
@@ -168,7 +177,7 @@ def _gelu(x: Floats) -> Floats:
     return gelu
 
 
-def _architecture(folder: Path) -> tuple[str, np.float32, int]:
+def _architecture(folder: Path, prompts: Prompts) -> tuple[str, np.float32, int]:
     """Pooling ("mean" or "cls"), epsilon of layer normalisation, heads of attention."""
     config = _json(folder / "config.json")
     modules = _json(folder / "modules.json")
@@ -183,10 +192,14 @@ def _architecture(folder: Path) -> tuple[str, np.float32, int]:
     task = transformer.get("transformer_task", "feature-extraction")
     if transformer.get("do_lower_case") or task != "feature-extraction":
         raise ModelError(f"{folder} lower-cases texts itself, or is made for {task}")
-    prompts = folder / "config_sentence_transformers.json"
-    if prompts.is_file() and _json(prompts).get("default_prompt_name"):
+    own = folder / "config_sentence_transformers.json"
+    is_open = None in (prompts.query, prompts.passage) and own.is_file()
+    if is_open and _json(own).get("default_prompt_name"):
         raise ModelError(f"{folder} puts a prompt before each text")
-    pooling = _pooling(_json(folder / str(modules[1]["path"]) / "config.json"))
+    pooling_config = _json(folder / str(modules[1]["path"]) / "config.json")
+    if prompts.are_given and not pooling_config.get("include_prompt", True):
+        raise ModelError(f"{folder} does not pool the words of a prompt")
+    pooling = _pooling(pooling_config)
     if pooling not in ("mean", "cls"):
         raise ModelError(f"{folder} pools by {pooling}")
     return pooling, np.float32(config["layer_norm_eps"]), int(config["num_attention_heads"])

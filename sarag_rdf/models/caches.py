@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -25,7 +26,17 @@ import numpy as np
 from sarag_rdf.cache_errors import warn_unwritable
 from sarag_rdf.errors import place
 from sarag_rdf.iris import sha256_hex
-from sarag_rdf.ports import LLM, Embedder, Matrix, Reply, Vector
+from sarag_rdf.models.prompts import Prompts
+from sarag_rdf.ports import (
+    LLM,
+    Embedder,
+    Matrix,
+    Reply,
+    Seen,
+    StreamingLLM,
+    Vector,
+    embed_queries,
+)
 from sarag_rdf.redaction import redacted_data
 from sarag_rdf.types import Usage
 
@@ -39,7 +50,11 @@ LATEST = 4096
 
 
 class CachedEmbedder:
-    """An Embedder in front of another; its cache can be deleted at any time."""
+    """A QueryEmbedder in front of an Embedder; its cache can be deleted at any time.
+
+    A vector is found again under the SHA-256 of the model's name and the text; with a prompt also
+    of the prompt, so that the vectors of a text as query and as passage are two.
+    """
 
     def __init__(
         self,
@@ -62,9 +77,29 @@ class CachedEmbedder:
     def name(self) -> str:
         return self._embedder.name
 
+    @property
+    def prompts(self) -> Prompts:
+        """What is put before queries and passages."""
+        differs = hasattr(self._embedder, "embed_queries")
+        prompts: Prompts = getattr(self._embedder, "prompts", Prompts("" if differs else None))
+        return prompts
+
     def embed(self, texts: Sequence[str], progress: OnEmbedded | None = None) -> Matrix:
         """Embed texts, each distinct one once; what is done is kept if the rest is interrupted."""
-        keys = [self._key(text) for text in texts]
+        return self._embed(texts, self.prompts.passage, self._embedder.embed, progress)
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """The same for queries."""
+        return self._embed(texts, self.prompts.query, partial(embed_queries, self._embedder))
+
+    def _embed(
+        self,
+        texts: Sequence[str],
+        prompt: str | None,
+        embed: Callable[[Sequence[str]], Matrix],
+        progress: OnEmbedded | None = None,
+    ) -> Matrix:
+        keys = [self._key(text, prompt) for text in texts]
         found = self._found(dict.fromkeys(keys))
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         if progress:
@@ -72,19 +107,19 @@ class CachedEmbedder:
         # Texts of like length in one slice: less padding, several times faster.
         pending = iter(sorted(missing.items(), key=lambda item: (-len(item[1]), item[0])))
         while batch := list(islice(pending, self._slice_size)):
-            vectors = self._embedder.embed([text for _, text in batch])
+            vectors = embed([text for _, text in batch])
             new = {key: row.tobytes() for (key, _), row in zip(batch, vectors, strict=True)}
             self._put(new)
             found |= new
             if progress:
                 progress(len(batch))
         if not keys:
-            return self._embedder.embed([])
+            return embed([])
         return np.stack([np.frombuffer(found[key], dtype=np.float32) for key in keys])
 
-    def cached(self, text: str) -> Vector | None:
-        """The vector of a text if it is cached; nothing is embedded."""
-        key = self._key(text)
+    def cached(self, text: str, prompt: str | None = None) -> Vector | None:
+        """The vector of a text with that prompt if it is cached; nothing is embedded."""
+        key = self._key(text, prompt)
         found = self._found([key])
         return np.frombuffer(found[key], dtype=np.float32) if found else None
 
@@ -101,9 +136,13 @@ class CachedEmbedder:
         while len(self._latest) > LATEST:
             self._latest.popitem(last=False)
 
-    def _key(self, text: str) -> bytes:
-        framed = f"{self.name}\0{text}".encode("utf-8", "surrogatepass")
-        return sha256(framed).digest()
+    def _key(self, text: str, prompt: str | None) -> bytes:
+        """Without a prompt the digest of name and text; with one, name and prompt are one too."""
+        model = str(getattr(self._embedder, "model", self.name))
+        if prompt is None:
+            return sha256(f"{model}\0{text}".encode("utf-8", "surrogatepass")).digest()
+        role = sha256(f"{model}\0{prompt}".encode("utf-8", "surrogatepass")).digest()
+        return sha256(role + text.encode("utf-8", "surrogatepass")).digest()
 
     def close(self) -> None:
         """Close the cache's file."""
@@ -194,12 +233,43 @@ class CachedLLM:
         self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
     ) -> Reply:
         """Answer from the file, or ask and keep the answer; raises what the model raises."""
+        return self._reply(
+            prompt,
+            schema,
+            name,
+            max_tokens,
+            lambda: self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens),
+        )
+
+    def stream(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int, seen: Seen
+    ) -> Reply:
+        """The same; what is not in the file is seen while it is written, if the model can."""
+        llm = self._llm
+        if not isinstance(llm, StreamingLLM):
+            return self.complete(prompt, schema, name=name, max_tokens=max_tokens)
+        return self._reply(
+            prompt,
+            schema,
+            name,
+            max_tokens,
+            lambda: llm.stream(prompt, schema, name=name, max_tokens=max_tokens, seen=seen),
+        )
+
+    def _reply(
+        self,
+        prompt: str,
+        schema: Mapping[str, Any],
+        name: str,
+        max_tokens: int,
+        ask: Callable[[], Reply],
+    ) -> Reply:
         shape = json.dumps(schema, ensure_ascii=False)
         key = sha256_hex(*self._identity, name, prompt, shape, str(max_tokens)).encode()
         data = self._look_up(key)
         if data is not None:
             return Reply(data, Usage(cached_calls=1))
-        reply = self._llm.complete(prompt, schema, name=name, max_tokens=max_tokens)
+        reply = ask()
         reply = replace(reply, data=redacted_data(reply.data))
         self._cache.put_many({key: json.dumps(reply.data).encode()})
         return reply

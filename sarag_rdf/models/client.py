@@ -216,6 +216,10 @@ class ModelReplySizeError(openai.OpenAIError):
     """A reply of more bytes than the limit."""
 
 
+class CutReplyError(openai.OpenAIError):
+    """A stream that ended before the reply did."""
+
+
 def public_url(url: str) -> str:
     """The URL without user, password, query and fragment."""
     parts = urlsplit(url)
@@ -239,7 +243,8 @@ def is_context_error(error: openai.APIStatusError) -> bool:
 def is_refusal(error: openai.APIStatusError, request: Mapping[str, Any]) -> str:
     """Name the optional part of `request` that the endpoint does not know, or return "".
 
-    One of ``max_tokens``, ``temperature``, ``seed``, ``schema bounds``, ``json_schema``.
+    One of ``max_tokens``, ``temperature``, ``seed``, ``stream``, ``stream_options``, ``schema
+    bounds``, ``json_schema``.
     """
     if error.status_code not in _REFUSED:
         return ""
@@ -249,6 +254,10 @@ def is_refusal(error: openai.APIStatusError, request: Mapping[str, Any]) -> str:
     for option in ("temperature", "seed"):
         if option in request and (error.param == option or re.search(rf"['\"`]{option}\b", words)):
             return option
+    if "stream" in request and re.search(r"\bstream_options\b", words):
+        return "stream_options"
+    if "stream" in request and re.search(r"\bstream(?:ing)?\b", words):
+        return "stream"
     schema = request["response_format"].get("json_schema")
     if schema and _BOUND.search(words) and _BOUND.search(str(schema["schema"])):
         return "schema bounds"
@@ -274,6 +283,11 @@ def typed_error(error: Exception, base_url: str) -> EndpointError:
         )
     if isinstance(error, openai.APIStatusError):
         return _of_status(error, where)
+    if isinstance(error, CutReplyError | openai.APIError):
+        return EndpointDownError(
+            f"{where} broke its reply off ({_reason(error)}): look at the server's log, and ask "
+            "again"
+        )
     return EndpointError(
         f"{where} did not answer like an OpenAI-compatible endpoint "
         f"({type(error).__name__}): check the base URL, which mostly ends in /v1"

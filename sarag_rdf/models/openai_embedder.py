@@ -11,11 +11,15 @@ import openai
 from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY
 from sarag_rdf.errors import ModelError
 from sarag_rdf.models.client import check_model, endpoint_client, endpoint_key, typed_error
+from sarag_rdf.models.prompts import ModelName, Prompts
 from sarag_rdf.ports import Matrix
 
 
 class OpenAIEmbedder:
-    """Embeds with ``POST /embeddings``; the arguments are those of `OpenAILLM`."""
+    """Embeds with ``POST /embeddings``; the arguments are those of `OpenAILLM`.
+
+    The endpoint knows no prompts: they are put before the texts that it is sent.
+    """
 
     def __init__(
         self,
@@ -27,9 +31,11 @@ class OpenAIEmbedder:
         max_retries: int = 4,
         max_reply: int = MAX_REPLY,
         loading_wait: float = LOADING_WAIT,
+        prompts: Prompts = Prompts(),  # noqa: B008 - frozen
     ) -> None:
         self._base_url = base_url
         self._model = model
+        self._prompts = prompts
         self._batch_size = batch_size
         self._client = endpoint_client(
             base_url, endpoint_key(), timeout, max_retries, max_reply, loading_wait
@@ -43,15 +49,31 @@ class OpenAIEmbedder:
 
     @property
     def name(self) -> str:
+        return str(ModelName(self.model, self._prompts))
+
+    @property
+    def model(self) -> str:
+        """The model's name without prompts."""
         return f"openai:{self._model}"
+
+    @property
+    def prompts(self) -> Prompts:
+        return self._prompts
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Raises an `EndpointError`, or `ModelError` for an answer of another shape."""
+        return self._embed(texts, self._prompts.passage or "")
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """The same for queries."""
+        return self._embed(texts, self._prompts.query or "")
+
+    def _embed(self, texts: Sequence[str], prompt: str) -> Matrix:
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
         rows: list[Sequence[float]] = []
         for start in range(0, len(texts), self._batch_size):
-            batch = list(texts[start : start + self._batch_size])
+            batch = [prompt + text for text in texts[start : start + self._batch_size]]
             try:
                 reply = self._client.embeddings.create(
                     model=self._model, input=batch, encoding_format="float"

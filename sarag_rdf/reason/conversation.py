@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from sarag_rdf.fence import fence_for, restored
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.json_schema import array_of, one_of, string
 from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.reason.following import FollowedLLM, partial_object
 from sarag_rdf.resources import render_prompt
 from sarag_rdf.types import (
     Activation,
     Answer,
+    AnswerEvent,
     Citation,
     Context,
     Evidence,
@@ -28,6 +31,8 @@ INSUFFICIENT: Final = "insufficient information"
 """The text of an `Answer` if the evidence is not sufficient."""
 NO_DOCUMENT: Final = "No document was found, or none fits the budget."
 NOTHING: Final = Context(())
+IF_SUFFICIENT: Final[Mapping[str, bool]] = {"sufficient": True}
+"""The condition under which ``final_answer`` of `final_properties` is the answer."""
 _FENCE = 8
 _ABSTENTIONS = {
     normalize_name(text)
@@ -50,6 +55,28 @@ def final_properties(context: Context) -> dict[str, Any]:
     }
 
 
+def answer_so_far(text: str, conditions: Mapping[str, bool]) -> str:
+    """The answer in a reply that is still being written, in whole words; empty if there is none.
+
+    There is none before its `conditions` are met, and while it may become an abstention.
+    """
+    members, pending = partial_object(text)
+    if any(members.get(name) is not value for name, value in conditions.items()):
+        return ""
+    complete = members.get("final_answer")
+    if isinstance(complete, str):
+        answer = " ".join(restored(complete).split())
+        return "" if abstains(answer) else answer
+    if pending is None or pending[0] != "final_answer":
+        return ""
+    words = restored(pending[1]).split()
+    if not pending[1][-1:].isspace():
+        words = words[:-1]
+    answer = " ".join(words)
+    begun = normalize_name(answer.strip(" .!\"'"))
+    return "" if any(text.startswith(begun) for text in _ABSTENTIONS) else answer
+
+
 def abstains(text: str) -> bool:
     """Whether the text of an answer states that there is no answer."""
     return normalize_name(text.strip(" .!\"'")) in _ABSTENTIONS
@@ -66,6 +93,7 @@ class Conversation:
         self._trace: list[Stage] = []
         self._usage = Usage()
         self._activations: list[Activation] = []
+        self._followed = llm if isinstance(llm, FollowedLLM) else None
 
     @property
     def question(self) -> str:
@@ -108,23 +136,37 @@ class Conversation:
         question: str | None = None,
         context: Context = NOTHING,
         max_tokens: int = 1024,
+        final: Mapping[str, bool] | None = None,
         **values: Any,
     ) -> dict[str, Any]:
         """Ask the model with ``prompts/<prompt>.j2``; raises an `EndpointError`.
 
         The template is given the question or a sub-question, the context's sections, a fence
-        that occurs in none of the texts, and `values`.
+        that occurs in none of the texts, and `values`. `final` says that the ``final_answer`` of
+        the reply is the answer to the question if these properties have these values: who follows
+        the answer then reads it while it is written.
         """
         text = prompt_text(prompt, question or self.question, context, **values)
-        reply = self._llm.complete(text, schema, name=prompt, max_tokens=max_tokens)
+        if self._followed is None:
+            reply = self._llm.complete(text, schema, name=prompt, max_tokens=max_tokens)
+        else:
+            words = None if final is None else partial(answer_so_far, conditions=final)
+            reply = self._followed.followed(
+                text, schema, name=prompt, max_tokens=max_tokens, words=words
+            )
         self._usage += reply.usage
         data: dict[str, Any] = restored(reply.data)
-        self._trace.append(Stage("call", prompt, data, text))
+        self._record(Stage("call", prompt, data, text))
         return data
 
     def say(self, kind: Any, name: str, detail: Mapping[str, Any]) -> None:
         """Add a retrieval or a note to the trace."""
-        self._trace.append(Stage(kind, name, detail))
+        self._record(Stage(kind, name, detail))
+
+    def _record(self, stage: Stage) -> None:
+        self._trace.append(stage)
+        if self._followed is not None:
+            self._followed.tell(AnswerEvent("step", stage.name, stage=stage))
 
     def answer(
         self,

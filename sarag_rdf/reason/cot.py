@@ -101,6 +101,7 @@ class Cot:
             schema,
             context=context,
             max_tokens=self._options.max_tokens,
+            final=None if self._options.closing == "always" else {"answer_possible": True},
             summary=summary,
             labels=list(excerpts),
             last=last,

@@ -13,6 +13,7 @@ from sarag_rdf.json_schema import array_of, object_of, string
 from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
+    IF_SUFFICIENT,
     Conversation,
     final_properties,
     format_facts,
@@ -49,5 +50,7 @@ def generic_cot_answer(talk: Conversation, context: Context, *, max_tokens: int 
     """The call, and what it gives."""
     step = object_of(question=string(200), answer=string(200))
     schema = object_of(steps=array_of(step, STEPS, min_items=1), **final_properties(context))
-    reply = talk.call("generic_cot", schema, context=context, max_tokens=max_tokens)
+    reply = talk.call(
+        "generic_cot", schema, context=context, max_tokens=max_tokens, final=IF_SUFFICIENT
+    )
     return talk.answer_from(reply, context, format_facts(reply["steps"]))

@@ -54,7 +54,7 @@ class Grounder:
         view = self._view
         key = normalize_name(name)
         exact = view.names.entities([key]).get(key, {})
-        vector = view.vectors.embedder.embed([name])[0]
+        vector = view.vectors.embed_query(name)
         near = dict(view.vectors.index("entity").nearest(vector, NEAREST))
         labels = entity_labels(view.reader, {*exact, *near})
         words = _words(name)
@@ -133,7 +133,7 @@ class PatternMatch:
         for end in names or known:
             rows = np.intersect1d(rows, self._touching(self._known[end]))
         rows = rows[network.joins_entities(rows)]
-        vector = view.vectors.embedder.embed([_said(pattern)])[0]
+        vector = view.vectors.embed_query(_said(pattern))
         cosines = view.relationship_cosines(vector, rows)
         best = np.lexsort((rows, -cosines.round(5)))[:RELATIONSHIPS]
         ends = network.relationship_ends(rows[best]).tolist()

@@ -180,7 +180,7 @@ class Infusion:
             E(i + 1) = the ends of the statements selected in round i, less E(1), ..., E(i)
         """
         view, options = self._facts, self._options
-        vector = view.vectors.embedder.embed([question])[0]
+        vector = view.vectors.embed_query(question)
         seeds = nearest_entities(view.reader, view.vectors, vector, options.seeds)
         selections: list[Selection] = []
         entities = [seed.node for seed in seeds][: options.entities]
@@ -221,6 +221,7 @@ class Infusion:
             object_of(final_answer=string(300)),
             question=question,
             max_tokens=200,
+            final={} if question is None else None,
             note=note,
         )
         return " ".join(str(reply["final_answer"]).split())

@@ -81,7 +81,12 @@ class SelfAsk:
         for step in range(self._options.steps + 1):
             last = step == self._options.steps
             reply = talk.call(
-                "self_ask", schema, max_tokens=self._options.max_tokens, facts=facts, last=last
+                "self_ask",
+                schema,
+                max_tokens=self._options.max_tokens,
+                final={} if last else {"needs_follow_up": False},
+                facts=facts,
+                last=last,
             )
             final = reply["final_answer"]
             follow_up = " ".join(reply["follow_up"].split())

@@ -14,6 +14,7 @@ from sarag_rdf.json_schema import object_of, string
 from sarag_rdf.options import Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
+    IF_SUFFICIENT,
     INSUFFICIENT,
     NOTHING,
     Conversation,
@@ -81,6 +82,7 @@ def reasoned_reply(
         question=question,
         context=context,
         max_tokens=max_tokens,
+        final=IF_SUFFICIENT if question is None else None,
         facts=facts,
         **({"summary": summary} if summary else {}),
     )
@@ -104,7 +106,13 @@ def brief_text(
     """The bare answer to the question, or to a sub-question, on one line."""
     schema = object_of(final_answer=string(120))
     reply = talk.call(
-        "answer_brief", schema, question=question, context=context, max_tokens=80, facts=facts
+        "answer_brief",
+        schema,
+        question=question,
+        context=context,
+        max_tokens=80,
+        final={} if question is None else None,
+        facts=facts,
     )
     return " ".join(reply["final_answer"].split())
 

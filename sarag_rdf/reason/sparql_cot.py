@@ -10,7 +10,12 @@ from typing import Any
 from sarag_rdf.json_schema import array_of, object_of, string
 from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import Conversation, final_properties, from_evidence
+from sarag_rdf.reason.conversation import (
+    IF_SUFFICIENT,
+    Conversation,
+    final_properties,
+    from_evidence,
+)
 from sarag_rdf.reason.patterns import MOST
 from sarag_rdf.types import Answer, Context, Query
 
@@ -39,12 +44,16 @@ class SparqlCot:
 
 def sparql_cot_answer(talk: Conversation, context: Context, *, max_tokens: int = 1024) -> Answer:
     """Call the model, and answer from its reply."""
-    reply = sparql_cot_reply(talk, context, max_tokens=max_tokens)
+    reply = sparql_cot_reply(talk, context, max_tokens=max_tokens, final=IF_SUFFICIENT)
     return talk.answer_from(reply, context, query_and_bindings(reply))
 
 
 def sparql_cot_reply(
-    talk: Conversation, context: Context, *, max_tokens: int = 1024
+    talk: Conversation,
+    context: Context,
+    *,
+    max_tokens: int = 1024,
+    final: Mapping[str, bool] | None = None,
 ) -> dict[str, Any]:
     """The model's query, bindings and answer."""
     binding = object_of(variable=string(40), value=string(200))
@@ -53,7 +62,9 @@ def sparql_cot_reply(
         bindings=array_of(binding, 2 * MOST),
         **final_properties(context),
     )
-    return talk.call("sparql_cot", schema, context=context, max_tokens=max_tokens, most=MOST)
+    return talk.call(
+        "sparql_cot", schema, context=context, max_tokens=max_tokens, final=final, most=MOST
+    )
 
 
 def query_and_bindings(reply: Mapping[str, Any]) -> str:

@@ -15,7 +15,12 @@ from sarag_rdf.iris import normalize_name
 from sarag_rdf.json_schema import object_of, string
 from sarag_rdf.options import Options, max_tokens_option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import Conversation, final_properties, from_evidence
+from sarag_rdf.reason.conversation import (
+    IF_SUFFICIENT,
+    Conversation,
+    final_properties,
+    from_evidence,
+)
 from sarag_rdf.reason.grounding import Binding, Grounding
 from sarag_rdf.reason.patterns import PatternError, PatternQuery, parse_patterns
 from sarag_rdf.reason.sparql_cot import query_and_bindings, sparql_cot_reply
@@ -121,6 +126,7 @@ class SparqlGrounded:
             schema,
             context=context,
             max_tokens=self._options.max_tokens,
+            final=IF_SUFFICIENT,
             query=reply["query"],
             own=reply["final_answer"],
             bindings=rows,

@@ -194,8 +194,8 @@ class TypedGraph:
         if len(terms) <= most:
             return tuple(terms)
         names = [(row, name) for row, t in enumerate(terms) for name in _names_of(t)]
-        vectors = self._view.vectors.embedder.embed([question, *(name for _, name in names)])
-        cosines = vectors[1:] @ vectors[0]
+        vectors = self._view.vectors.embedder.embed([name for _, name in names])
+        cosines = vectors @ self._view.vectors.embed_query(question)
         best = np.full(len(terms), -1.0)
         np.maximum.at(best, [row for row, _ in names], cosines)
         rows = sorted(range(len(terms)), key=lambda row: (-round(float(best[row]), 5), row))[:most]
@@ -305,7 +305,7 @@ class TypedGraph:
         return [*found, *self._clashes(query, seconds)]
 
     def _unresolved(self, name: str) -> str:
-        vector = self._view.vectors.embedder.embed([name])[0]
+        vector = self._view.vectors.embed_query(name)
         near = dict(self._view.vectors.index("entity").nearest(vector, SUGGESTED))
         labels = entity_labels(self._view.reader, near)
         words = set(normalize_name(name).split())

@@ -32,7 +32,7 @@ class Dense:
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        question = self._view.vectors.embedder.embed([query.text])[0]
+        question = self._view.vectors.embed_query(query.text)
         cosines = document_cosines(self._view, question)
         documents = best_documents(self._view, cosines, self._options.limit, similarities=cosines)
         return retrieved(self._view, query, "dense", {}, documents)

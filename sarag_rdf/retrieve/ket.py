@@ -66,7 +66,7 @@ class Ket:
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         view, options = self._view, self._options
-        question = view.vectors.embedder.embed([query.text])[0]
+        question = view.vectors.embed_query(query.text)
         cosines = document_cosines(view, question)
         names = view.vectors.index("entity")
         rows, similarities = names.nearest_rows(question, _READ * options.k)

@@ -99,8 +99,7 @@ class KgInfusedSearch:
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if a question cannot be embedded, `StoreError` from the store."""
         view, facts, options = self._view, self._facts, self._options
-        embedder = view.vectors.embedder
-        question = embedder.embed([query.text])[0]
+        question = view.vectors.embed_query(query.text)
         seeds = nearest_entities(facts.reader, facts.vectors, question, options.k)
         floor, ceiling = facts.vectors.index("relationship").quantile(question, options.c)
         rows = rows_of(facts.iris.entities, [seed.node for seed in seeds])
@@ -108,7 +107,7 @@ class KgInfusedSearch:
         nearest = sorted(reached.links, key=lambda link: -round(link.similarity, 5))
         expanded = question
         if best := self._texts(nearest):
-            expanded = embedder.embed([" ".join([query.text, *best])])[0]
+            expanded = view.vectors.embed_query(" ".join([query.text, *best]))
         iris = facts.iris.entities
         return retrieved(
             view,

@@ -46,7 +46,7 @@ class Khop:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         view, options = self._view, self._options
         entities = view.iris.entities
-        question = view.vectors.embedder.embed([query.text])[0]
+        question = view.vectors.embed_query(query.text)
         seeds = nearest_seeds(view.reader, view.vectors, question, options.k)
         rows = rows_of(entities, [seed.node for seed in seeds])
         hops = neighbourhood(view.traversal, rows, options.n)

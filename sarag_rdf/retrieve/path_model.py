@@ -136,6 +136,25 @@ class PathModel:
         phrase = self._of_label(schema.names[hop.predicate], kinds, is_inverse=hop.is_inverse)
         return tuple(dict.fromkeys([phrase, *stated]))[:PHRASES]
 
+    def noun_phrase(self, schema: PathSchema, hop: Hop) -> str:
+        """The first phrase of a hop that asks nothing: ``directors of``, not ``who directed``."""
+        phrases = self.phrases(schema, hop)
+        return next((phrase for phrase in phrases if not self._asks(phrase)), phrases[0])
+
+    def is_plural(self, schema: PathSchema, hop: Hop) -> bool:
+        """Whether the noun phrase of a hop names several things: ``directors of``."""
+        words = self.noun_phrase(schema, hop).split()
+        role = words[:-1] if words[-1] in self.prepositions and len(words) > 1 else words
+        kinds = _plural(schema.kinds.get(hop.end, THING)).split()
+        is_several = (
+            word.endswith("s") and not word.endswith("ss") for word in (role[0], role[-1])
+        )
+        return role[: len(kinds)] == kinds or any(is_several)
+
+    def _asks(self, phrase: str) -> bool:
+        first = phrase.split(maxsplit=1)[0].lower()
+        return first in self.question_words or first in self.asking_words
+
     def _of_label(self, label: str, kinds: str, *, is_inverse: bool) -> str:
         bare = label.removeprefix("has ").removeprefix("is ") or label
         *role, last = bare.split()
@@ -167,11 +186,13 @@ class PathModel:
             )
         )
 
+    def text_from(self, schema: PathSchema, path: HopSequence, name: str) -> str:
+        """A path in words, from an entity with that name."""
+        return self._composed([self.noun_phrase(schema, hop) for hop in path], name)
+
     def _composed(self, phrases: Sequence[str], text: str) -> str:
         for phrase in phrases:
-            first = phrase.split(maxsplit=1)[0].lower()
-            is_question = first in self.question_words or first in self.asking_words
-            template = self.templates["question" if is_question else "hop"]
+            template = self.templates["question" if self._asks(phrase) else "hop"]
             text = template.format(phrase=phrase, rest=text)
         return text
 

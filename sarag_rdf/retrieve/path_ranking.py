@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.ports import Arrays, Matrix, Vector
+from sarag_rdf.ports import Arrays, Matrix, Vector, embed_queries
 from sarag_rdf.retrieve.path_model import FEATURES, PathModel
 from sarag_rdf.retrieve.path_schema import Hop, HopSequence, PathSchema, read_schema
 from sarag_rdf.retrieve.view import GraphView
@@ -51,6 +51,7 @@ class PathIndex:
     def __init__(self, view: GraphView, model: PathModel) -> None:
         self._view, self._model = view, model
         self._known: dict[str, Vector] = {}
+        self._asked: dict[str, Vector] = {}
         self._texts: dict[HopSequence, str] = {}
         self._candidates: dict[tuple[frozenset[str], int, int], Candidates] = {}
         self._load()
@@ -86,6 +87,17 @@ class PathIndex:
             new = self._view.vectors.embedder.embed(missing)
             self._known |= dict(zip(missing, new, strict=True))
         return np.array([self._known[text] for text in texts], dtype=np.float32)
+
+    def queries(self, texts: Sequence[str]) -> Matrix:
+        """Vectors of texts of a question, each embedded once."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._asked]
+        if len(self._asked) + len(missing) > _KEPT:
+            self._asked.clear()
+            missing = list(dict.fromkeys(texts))
+        if missing:
+            new = embed_queries(self._view.vectors.embedder, missing)
+            self._asked |= dict(zip(missing, new, strict=True))
+        return np.array([self._asked[text] for text in texts], dtype=np.float32)
 
     def text(self, path: HopSequence) -> str:
         """A path in words, from the kind of thing at its start."""
@@ -162,7 +174,7 @@ class PathIndex:
             return np.zeros((0, len(FEATURES)))
         asked = model.asked(question)
         words = model.words(question) or (question,)
-        vectors = self.vectors([question, *words, *([asked] if asked else [])])
+        vectors = self.queries([question, *words, *([asked] if asked else [])])
         cosines = paths.vectors @ vectors[0]
         nearest = np.maximum.reduceat(cosines, paths.begins)
         counts = np.diff(np.concatenate(([0], paths.ends)))

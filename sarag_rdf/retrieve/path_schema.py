@@ -10,8 +10,10 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
+
+import pyoxigraph as ox
 
 from sarag_rdf.graph.ontologies import ontology_triples, stored_ontologies
 from sarag_rdf.graph.parts import LINKS
@@ -20,11 +22,15 @@ from sarag_rdf.graph.schema_use import local_words, schema_use, term_reader, use
 from sarag_rdf.graph.texts import by_language
 from sarag_rdf.ontology.read import common_schema, schema_of
 from sarag_rdf.ontology.schema import Schema
+from sarag_rdf.resources import ontology_path
+from sarag_rdf.terms import iri as iri_of
+from sarag_rdf.terms import text_of
 from sarag_rdf.types import PropertyUse
 from sarag_rdf.vocab import SARAG
 
 MOST_PROPERTIES: Final = 300
 """Properties that paths consist of, those with the most statements."""
+_WORDING: Final = frozenset((SARAG.forwardPhrase.value, SARAG.inversePhrase.value))
 THING: Final = "thing"
 """What stands at an end of which no class is known."""
 
@@ -76,6 +82,13 @@ class PathSchema:
     def hops(self) -> tuple[Hop, ...]:
         """All hops, in order."""
         return tuple(sorted(self.fan_out))
+
+    def kind(self, ends: Iterable[str]) -> str:
+        """What stands at these ends, in a word: that of most ends, subjects first; or nothing."""
+        known = sorted(end for end in set(ends) if end in self.kinds)
+        subject = [self.kinds[end] for end in known if end[0] == "+"]
+        either = subject or [self.kinds[end] for end in known]
+        return max(either, key=either.count) if either else ""
 
     def starting(self, ends: Iterable[str]) -> tuple[Hop, ...]:
         """The hops that start at one of these ends."""
@@ -142,11 +155,16 @@ def path_parts(reader: GraphReader) -> tuple[Part, ...]:
     return tuple(p for p in reader.parts if p.name != LINKS and p.store is reader.store)
 
 
+def followed_ontology(reader: GraphReader) -> Schema:
+    """The schema of the stored ontologies, or else of the packaged one."""
+    stored = stored_ontologies(reader)
+    return schema_of(ontology_triples(reader)) if stored else common_schema()
+
+
 def read_schema(reader: GraphReader) -> PathSchema:
     """The schema of the parts of a graph; raises a `StoreError`."""
     parts = path_parts(reader)
-    stored = stored_ontologies(reader)
-    ontology = schema_of(ontology_triples(reader)) if stored else common_schema()
+    ontology = followed_ontology(reader)
     uses: defaultdict[str, list[PropertyUse]] = defaultdict(list)
     joins: defaultdict[str, set[str]] = defaultdict(set)
     for part in parts:
@@ -163,21 +181,28 @@ def read_schema(reader: GraphReader) -> PathSchema:
             fan_out[Hop(iri)] = statements / max(1, sum(use.subjects for use in several))
             fan_out[Hop(iri, True)] = statements / max(1, sum(use.objects for use in several))
     kinds, classes = _kinds(uses, ontology)
-    names = _names(reader, parts, ontology, {hop.predicate for hop in fan_out} | classes)
+    names = term_names(reader, parts, ontology, {hop.predicate for hop in fan_out} | classes)
+    annotated = {**_packaged_phrases(), **_annotated(reader)}
     return PathSchema(
         {hop.predicate: names[hop.predicate] for hop in fan_out},
         {end: names[class_].lower() for end, class_ in kinds.items() if end in joins},
         fan_out,
-        {hop: texts for hop, texts in _annotated(reader).items() if hop in fan_out},
+        {hop: texts for hop, texts in annotated.items() if hop in fan_out},
         {hop: texts for hop, texts in _stated(ontology).items() if texts and hop in fan_out},
         {end: frozenset(others) for end, others in joins.items()},
     )
 
 
+def used_properties(reader: GraphReader, part: Part, ontology: Schema) -> list[PropertyUse]:
+    """The properties of the statements of a part, the most frequent ones first."""
+    terms = used_terms(reader, part, ontology.classes, ontology.properties)
+    used = (use for _, use in terms if use and use.iri not in _WORDING)
+    return sorted(used, key=lambda use: (-use.statements, use.iri))
+
+
 def _properties(reader: GraphReader, part: Part, ontology: Schema) -> tuple[PropertyUse, ...]:
     """The properties of a part with the classes at their ends, the most frequent ones."""
-    terms = used_terms(reader, part, ontology.classes, ontology.properties)
-    used = sorted((use for _, use in terms if use), key=lambda use: (-use.statements, use.iri))
+    used = used_properties(reader, part, ontology)
     iris = [use.iri for use in used[:MOST_PROPERTIES]]
     if not iris and part.name == DOCUMENTS:
         iris = [SARAG.relatedTo.value]
@@ -204,7 +229,7 @@ def _kinds(
     return kinds, set(kinds.values())
 
 
-def _names(
+def term_names(
     reader: GraphReader, parts: Sequence[Part], ontology: Schema, iris: Iterable[str]
 ) -> dict[str, str]:
     """IRI -> its label in the ontologies or the graph, or else the words of its local name."""
@@ -231,6 +256,16 @@ def _annotated(reader: GraphReader) -> dict[Hop, tuple[str, ...]]:
     return {
         hop: tuple(" ".join(p.value.split()) for p in sorted(phrases, key=by_language))
         for hop, phrases in found.items()
+    }
+
+
+@cache
+def _packaged_phrases() -> dict[Hop, tuple[str, ...]]:
+    """The phrases of SKOS, for graphs that bring none."""
+    path = ontology_path("skos-phrases.ttl")
+    return {
+        Hop(iri_of(quad.subject), quad.predicate == SARAG.inversePhrase): (text_of(quad.object),)
+        for quad in ox.parse(path=str(path), format=ox.RdfFormat.TURTLE)
     }
 
 

@@ -164,7 +164,7 @@ class Paths:
         """
         text, spans = self._spans(question)
         if not spans:
-            vector = self.view.vectors.embedder.embed([text])[0]
+            vector = self.view.vectors.embed_query(text)
             seeds = nearest_entities(self.view.reader, self.view.vectors, vector, _NEAREST)
             return self._described_topics([(seed, text, None) for seed in seeds])
         (begin, end), entities = max(spans, key=lambda span: span[0][1] - span[0][0])
@@ -205,17 +205,10 @@ class Paths:
             own = frozenset(ends[seed.node] & self.index.schema.joins.keys())
             masked = text
             if span is not None:
-                noun = self.index.start(self._kind(own))
+                noun = self.index.start(self.index.schema.kind(own) or THING)
                 masked = f"{text[: span[0]]}{noun}{text[span[1] :]}"
             topics.append(Topic(seed, labels.get(seed.node, (seed.node,))[0], own, masked))
         return topics
-
-    def _kind(self, ends: frozenset[str]) -> str:
-        """What an entity at these ends is, in a word: that of most ends, subjects first."""
-        kinds = self.index.schema.kinds
-        subject = [kinds[end] for end in sorted(ends) if end[0] == "+" and end in kinds]
-        either = subject or [kinds[end] for end in sorted(ends) if end in kinds]
-        return max(either, key=either.count) if either else THING
 
     # Paths
 
@@ -234,7 +227,7 @@ class Paths:
     def compared(self, topic: Topic) -> tuple[tuple[HopSequence, ...], Floats]:
         """The paths from a topic, and their features, shape (paths, features)."""
         index, options = self.index, self._options
-        question = index.vectors([topic.question])[0]
+        question = index.queries([topic.question])[0]
         found = index.candidates(topic.ends, question, options.hops, options.candidates)
         return found.paths, index.features(topic.question, found)
 
@@ -312,7 +305,7 @@ class Paths:
         }
         if not len(view.iris.documents):
             return retrieved(view, query, "paths", self._options.settings(), [])
-        question = view.vectors.embedder.embed([_MARKED.sub(r"\1", query.text)])[0]
+        question = view.vectors.embed_query(_MARKED.sub(r"\1", query.text))
         cosines = document_cosines(view, question)
         told = self._telling(activation)
         scores = cosines.copy()

@@ -83,7 +83,7 @@ class Ppr:
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         options = self._options
-        question = self._view.vectors.embedder.embed([query.text])[0]
+        question = self._view.vectors.embed_query(query.text)
         cosines = document_cosines(self._view, question)
         scores, order = cosines, "similarity"
         if self._view.network.relationships:

@@ -46,7 +46,7 @@ class Rrf:
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
-        question = self._view.vectors.embedder.embed([query.text])[0]
+        question = self._view.vectors.embed_query(query.text)
         cosines = document_cosines(self._view, question)
         words = self._view.words.scores(query.text)
         k, limit, settings = self._options.k, self._options.limit, self._options.settings()

@@ -103,7 +103,7 @@ class Sarag:
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         view, options = self._view, self._options
-        question = view.vectors.embedder.embed([query.text])[0]
+        question = view.vectors.embed_query(query.text)
         named = named_entities(view.names, query.text, Topics(view))
         relevance = Relevance(view, query.text, question, list(named))
         near = relevance.candidates

@@ -88,7 +88,7 @@ class SaragPaper:
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if the question cannot be embedded, `StoreError` from the store."""
         options = self._options
-        question = self._vectors.embedder.embed([query.text])[0]
+        question = self._vectors.embed_query(query.text)
         seeds = nearest_seeds(self._reader, self._vectors, question, options.k)
         step, iris = self._view.traversal, self._view.iris
         start = rows_of(iris.entities, [seed.node for seed in seeds])

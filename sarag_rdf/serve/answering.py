@@ -21,6 +21,8 @@ from sarag_rdf.errors import (
     UsageError,
     one_line,
 )
+from sarag_rdf.graph.parts import ALL
+from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
 from sarag_rdf.serve.frames import activation_frames
@@ -29,6 +31,7 @@ from sarag_rdf.serve.jobs import (
     ErrorReply,
     JobReply,
     LimitedJob,
+    Progress,
     QuestionJob,
     RequestError,
 )
@@ -36,6 +39,7 @@ from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import Fingerprint, StoreSnapshot, fingerprint
 from sarag_rdf.serve.spool import Spool
 from sarag_rdf.serve.worker import catch_errors, run_jobs
+from sarag_rdf.types import AnswerEvent
 
 OpenGraph = Callable[..., KnowledgeGraph]
 """Opens the graph; ``over`` and ``facts`` replace the server's."""
@@ -54,57 +58,50 @@ class _OpenGraph:
     fingerprint: Fingerprint | None = None
 
 
-class QuestionExecutor:
-    """Answers one question at a time; the graph is reloaded when its files have changed.
+class ClientGraphs:
+    """The graph as clients may read it, reloaded when its files have changed.
 
-    A client that may read some graphs only searches the parts of which it may read everything.
+    A client that may read some graphs only gets the parts of which it may read everything.
     """
 
-    def __init__(self, folder: Path, settings: ServeSettings, open_graph: OpenGraph) -> None:
-        self._folder = folder
+    def __init__(self, settings: ServeSettings, open_graph: OpenGraph) -> None:
         self._store = settings.store
         self._open_graph = open_graph
         self._over = settings.over
-        self._snapshot = StoreSnapshot(settings.store)
+        self.snapshot = StoreSnapshot(settings.store)
         self._graphs: OrderedDict[tuple[str, ...] | None, _OpenGraph] = OrderedDict()
         with suppress(SaragError, OSError):  # reported by the first question
-            self._current_graph(None)
+            self._current(None)
 
-    def answer(self, job: QuestionJob | LimitedJob) -> JobReply | ErrorReply:
-        """The result as JSON, or the error as JSON with its status."""
-        return catch_errors(lambda: self._reply(job))
+    def of(self, graphs: AccessibleGraphs, over: tuple[str, ...] = ()) -> KnowledgeGraph:
+        """The graph for a client, or its parts in `over`.
 
-    def _reply(self, job: QuestionJob | LimitedJob) -> JobReply:
-        try:
-            if isinstance(job, LimitedJob):
-                result = self._run(job.job, self._readable_parts(job.graphs))
-            else:
-                result = self._run(job, None)
-        except SaragError as error:
-            return error_reply(error)
-        with Spool(self._folder) as spool:
-            spool.write(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode())
-            head, path = spool.finish()
-            return JobReply(200, JSON, head, path, rows=len(result.get("documents", ())) or None)
+        Raises `RequestError`: 403 if it may read no part, 400 for a part that is not served.
+        """
+        if not graphs.is_limited and not over:
+            return self._current(None)
+        parts = self.readable_parts(graphs)
+        unknown = [name for name in over if name not in parts and name != ALL]
+        if unknown:
+            raise RequestError(
+                400, f"no such graph is searched here: '{unknown[0]}': use all, {', '.join(parts)}"
+            )
+        return self._current(parts if not over or ALL in over else over)
 
-    def _readable_parts(self, graphs: AccessibleGraphs) -> tuple[str, ...]:
+    def readable_parts(self, graphs: AccessibleGraphs) -> tuple[str, ...]:
         """The served parts that a client may read as a whole; raises `RequestError` (403)."""
-        readable = self._snapshot.accessible(graphs)
-        parts = self._snapshot.parts(self._over)
+        readable = self.snapshot.accessible(graphs)
+        parts = self.snapshot.parts(self._over)
         names = tuple(name for name, own in parts.items() if readable is None or own <= readable)
         if not names:
             raise RequestError(403, "this token may not read any graph that is searched here")
         return names
 
-    def _run(self, job: QuestionJob, over: tuple[str, ...] | None) -> dict[str, Any]:
-        kg = self._current_graph(over)
-        if job.method == "search":
-            found = kg.search(job.question, **job.options)
-            result = retrieved_to_dict(found)
-            return result | ({"trace": activation_frames(found)} if job.trace else {})
-        return answer_to_dict(kg.ask(job.question, **job.options))
+    def reads_documents(self, graphs: AccessibleGraphs) -> bool:
+        """Whether a client may read the whole knowledge graph of the documents."""
+        return not graphs.is_limited or DOCUMENTS in self.readable_parts(graphs)
 
-    def _current_graph(self, over: tuple[str, ...] | None) -> KnowledgeGraph:
+    def _current(self, over: tuple[str, ...] | None) -> KnowledgeGraph:
         """The graph, or its parts in `over`, of which the last used stay open."""
         current = fingerprint(self._store)
         opened = self._graphs.pop(over, None)
@@ -121,11 +118,65 @@ class QuestionExecutor:
         return opened.kg
 
 
+class QuestionExecutor:
+    """Answers one question at a time."""
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: ServeSettings,
+        open_graph: OpenGraph,
+        report: Callable[[Progress], None] = lambda _: None,
+    ) -> None:
+        """`report` is called with the progress of streamed answers; what it raises ends them."""
+        self._folder, self._report = folder, report
+        self._graphs = ClientGraphs(settings, open_graph)
+
+    def answer(self, job: QuestionJob | LimitedJob) -> JobReply | ErrorReply:
+        """The result as JSON, or the error as JSON with its status."""
+        return catch_errors(lambda: self._reply(job))
+
+    def _reply(self, job: QuestionJob | LimitedJob) -> JobReply:
+        try:
+            graphs = job.graphs if isinstance(job, LimitedJob) else AccessibleGraphs()
+            asked = job.job if isinstance(job, LimitedJob) else job
+            result = self._run(asked, self._graphs.of(graphs, asked.over))
+        except SaragError as error:
+            return error_reply(error)
+        with Spool(self._folder) as spool:
+            spool.write(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode())
+            head, path = spool.finish()
+            return JobReply(200, JSON, head, path, rows=len(result.get("documents", ())) or None)
+
+    def _run(self, job: QuestionJob, kg: KnowledgeGraph) -> dict[str, Any]:
+        if job.method == "search":
+            found = kg.search(job.question, **job.options)
+            result = retrieved_to_dict(found)
+            return result | ({"trace": activation_frames(found)} if job.trace else {})
+        on_event = self._tell if job.stream else None
+        return answer_to_dict(kg.ask(job.question, on_event=on_event, **job.options))
+
+    def _tell(self, event: AnswerEvent) -> None:
+        data: dict[str, Any] = {"name": event.name} if event.name else {}
+        if event.kind == "text":
+            data["text"] = event.text
+        if event.stage is not None:
+            data = {"kind": event.stage.kind, "name": event.name, "detail": event.stage.detail}
+        self._report(Progress(event.kind, data))
+
+
 def answer_questions(
     pipe: Connection, folder: str, settings: ServeSettings, open_graph: OpenGraph
 ) -> None:
     """Answer `QuestionJob`s until the pipe is closed; models are loaded by the first one."""
-    run_jobs(pipe, folder, QuestionExecutor(Path(folder), settings, open_graph).answer)
+
+    def report(progress: Progress) -> None:
+        pipe.send(progress)
+        if pipe.poll():  # nothing else is sent before the reply
+            pipe.recv()
+            raise RequestError(499, "the client disconnected")
+
+    run_jobs(pipe, folder, QuestionExecutor(Path(folder), settings, open_graph, report).answer)
 
 
 def error_reply(error: SaragError) -> JobReply:

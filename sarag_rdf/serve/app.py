@@ -345,7 +345,11 @@ async def editor(request: Request) -> Response:
 
 async def explorer(request: Request) -> Response:
     """``/``: the explorer."""
-    return _page_with_data("explorer.html", {"prefixes": PREFIXES | _own_prefixes(request)})
+    data = {
+        "prefixes": PREFIXES | _own_prefixes(request),
+        "answers": settings_of(request).has_model,
+    }
+    return _page_with_data("explorer.html", data)
 
 
 def _page_with_data(name: str, data: Mapping[str, Any]) -> Response:

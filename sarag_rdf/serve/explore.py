@@ -6,9 +6,14 @@ Every answer has at most `MAX_NODES` nodes and says how many it left out.
 from __future__ import annotations
 
 import json
+import mmap
+import os
 import re
+import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
 from typing import Any, Final, get_args
 
 import pyoxigraph as ox
@@ -16,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under
+from sarag_rdf.iris import sha256_hex
 from sarag_rdf.ports import Term
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.resources import query_file
@@ -40,12 +46,17 @@ MAX_TERMS: Final = 30
 """Completions of an answer at most."""
 MAX_PREFIX: Final = 200
 KINDS: Final[tuple[CompletionKind, ...]] = get_args(CompletionKind)
-_MAX_ROWS = 5000
-"""Statements that are read around a node; more are left out, and the number is a lower bound."""
+_LEAST_ROWS = 500
+"""Statements that are read around a node, or three for each neighbour that is asked for, if those
+are more. Further ones are left out, and their number is a lower bound: a node with tens of
+thousands would else take seconds."""
 _MAX_BODY = 1 << 20
 _NAME_LENGTH = 120
 _LOCAL = re.compile(r"[^/#]+(?=[/#]?$)")
 _CACHED = 16
+_MOST_NAMES = 2000
+"""Names that are compared for a completion."""
+_MOST_LABELS = 1 << 24
 _Json = dict[str, Any]
 _terms_cache: dict[tuple[Any, ...], list[tuple[str, int]]] = {}
 """Classes and properties in use, for a state of the store."""
@@ -134,7 +145,7 @@ def run_explore_job(
     readable: frozenset[str] | None = None,
 ) -> JobReply:
     """The reply to a job over the `readable` graphs, by default all; raises `RequestError`."""
-    view = _View(snapshot, job.over, settings, readable)
+    view = GraphPart(snapshot, job.over, settings, readable)
     if job.action == "neighbours":
         found = view.neighbours(job.iris[0], job.limit)
         rows = len(found["edges"])
@@ -145,13 +156,13 @@ def run_explore_job(
         found = {"nodes": view.nodes(job.iris)}
         rows = len(found["nodes"])
     else:
-        found = {"prefixes": _prefixes(snapshot, readable)}
+        found = {"prefixes": known_prefixes(snapshot, readable)}
         rows = len(found["prefixes"])
     data = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
     return JobReply(200, "application/json", data, rows=rows)
 
 
-def _prefixes(snapshot: StoreSnapshot, readable: frozenset[str] | None) -> dict[str, str]:
+def known_prefixes(snapshot: StoreSnapshot, readable: frozenset[str] | None) -> dict[str, str]:
     """Prefix -> namespace; those of ontologies only for clients that may read all graphs."""
     meta = snapshot.meta()
     if meta is None:
@@ -163,7 +174,7 @@ def _prefixes(snapshot: StoreSnapshot, readable: frozenset[str] | None) -> dict[
     return found
 
 
-class _View:
+class GraphPart:
     """The graphs that a client asks, and may read."""
 
     def __init__(
@@ -179,10 +190,11 @@ class _View:
     def neighbours(self, iri: str, limit: int) -> _Json:
         """Up to `limit` neighbours: those of sentences first, documents last."""
         node = ox.NamedNode(iri)
-        edges = self._spoken(node)
+        most = max(_LEAST_ROWS, 3 * limit)
+        edges = self._spoken(node, most)
         spoken = {(edge["source"], edge["target"]) for edge in edges}
         plain: list[_Json] = []
-        linked = self._rows("linked-nodes", [node])
+        linked = self._rows("linked-nodes", [node], most)
         for _, property_, other, outgoing in linked:
             source, target = (iri, other.value) if _is_true(outgoing) else (other.value, iri)
             ends = source, target
@@ -194,22 +206,24 @@ class _View:
             plain.append(_edge(source, target, property_.value))
         described = {SARAG.describes.value, SARAG.about.value}
         edges += sorted(plain, key=lambda edge: edge["property"] in described)
-        instances = self._rows("instances-of", [node]) if not edges else []
+        instances = self._rows("instances-of", [node], most) if not edges else []
         edges += [_edge(one.value, iri, RDF_TYPE) for _, one in instances]
         others = list(dict.fromkeys(end for e in edges for end in _ends(e) if end != iri))
         shown = {iri, *others[:limit]}
         kept = [edge for edge in edges if shown.issuperset(_ends(edge))]
-        is_cut = max(len(linked), len(instances)) >= _MAX_ROWS
+        is_cut = max(len(edges), len(linked), len(instances)) >= most
         return {
             "nodes": self.nodes([iri, *others[:limit]]),
             "edges": kept,
             "left_out": {"nodes": max(0, len(others) - limit), "at_least": is_cut},
         }
 
-    def _spoken(self, node: ox.NamedNode) -> list[_Json]:
+    def _spoken(self, node: ox.NamedNode, most: int) -> list[_Json]:
         """Relationships as edges, with their sentences."""
         edges = []
-        for _, iri, other, outgoing, phrase, text, property_ in self._rows("sentences-of", [node]):
+        for _, iri, other, outgoing, phrase, text, property_ in self._rows(
+            "sentences-of", [node], most
+        ):
             ends = (node, other) if _is_true(outgoing) else (other, node)
             edge = _edge(ends[0].value, ends[1].value, property_.value if property_ else "")
             edge |= {"relationship": iri.value, "phrase": phrase.value, "text": text.value}
@@ -236,7 +250,7 @@ class _View:
         wanted = prefix.casefold()
         matching = [
             (iri, uses)
-            for iri, uses in self._used(name)
+            for iri, uses in self.used(name)
             if local_name(iri).casefold().startswith(wanted)
         ]
         return [
@@ -244,14 +258,33 @@ class _View:
         ]
 
     def _named(self, prefix: str, limit: int) -> list[_Json]:
+        """The shortest of the first `_MOST_NAMES` names, in their order, that begin so."""
         if not prefix.strip():
             return []
-        rows = self._rows("nodes-named", [ox.Literal(prefix.lower())], 20 * limit)
-        named = {node.value: name.value for _, node, name in reversed(rows)}
+        named: dict[str, str] = {}
+        for name, iri in islice(self._names().starting_with(prefix), _MOST_NAMES):
+            named.setdefault(iri, name)
         ordered = sorted(named.items(), key=lambda item: (len(item[1]), item[1], item[0]))
         return [{"iri": iri, "name": name} for iri, name in ordered[:limit]]
 
-    def _used(self, name: str) -> list[tuple[str, int]]:
+    def _names(self) -> NameIndex:
+        self._snapshot.store()
+        state = sorted(self._snapshot.fingerprint or ()), self._over, sorted(self._readable or "*")
+        key = sha256_hex(repr(state))
+        if key not in _name_indexes:
+            if len(_name_indexes) >= _CACHED:
+                _name_indexes.clear()
+            path = Path(tempfile.gettempdir()) / f"names-{key[:32]}"
+            if not path.exists():
+                rows = self._rows("nodes-named", None, _MOST_LABELS)
+                NameIndex.write(
+                    path, ((name.value, node.value) for node, name in rows if _is_iri(node))
+                )
+            _name_indexes[key] = NameIndex(path)
+        return _name_indexes[key]
+
+    def used(self, name: str) -> list[tuple[str, int]]:
+        """Terms with the number of their uses, the most used first; `name` is that of a query."""
         self._snapshot.store()
         current: Fingerprint | None = self._snapshot.fingerprint
         key = (current, name, self._over, self._readable)
@@ -263,7 +296,7 @@ class _View:
         return _terms_cache[key]
 
     def _rows(
-        self, name: str, values: Sequence[Term] | None, limit: int = _MAX_ROWS
+        self, name: str, values: Sequence[Term] | None, limit: int = _MOST_LABELS
     ) -> list[tuple[Any, ...]]:
         """Rows of a query over the default graph that was asked for."""
         text = query_file("explorer", name).fill(values, {"all": ""})
@@ -272,6 +305,49 @@ class _View:
         return list(map(tuple, result))
 
 
+class NameIndex:
+    """Names in alphabetical order in a file, which all workers of a server map into memory.
+
+    A line has the name in lower case, the name, and the IRI.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._lines = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    @staticmethod
+    def write(path: Path, names: Iterable[tuple[str, str]]) -> None:
+        """Write the index; a reader sees all of it or nothing."""
+        lines = set()
+        for name, iri in names:
+            words = " ".join(name.split())
+            lines.add(f"{words.casefold()}\t{words}\t{iri}\n".encode())
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(b"\n")  # an empty file cannot be mapped
+            file.writelines(sorted(lines))
+        Path(temporary).replace(path)
+
+    def starting_with(self, prefix: str) -> Iterator[tuple[str, str]]:
+        """(name, IRI) of names that begin so, in alphabetical order."""
+        wanted = " ".join(prefix.casefold().split()).encode()
+        low, high = 0, len(self._lines)
+        while low < high:  # a line begins before `high`, and none that is sought before `low`
+            middle = self._lines.rfind(b"\n", low, (low + high) // 2) + 1 or low
+            end = self._lines.find(b"\n", middle) + 1
+            if self._lines[middle:end] < wanted:
+                low = end
+            else:
+                high = middle
+        while self._lines[low : low + len(wanted)] == wanted and low < len(self._lines):
+            end = self._lines.find(b"\n", low) + 1
+            _, name, iri = self._lines[low : end - 1].decode().split("\t")
+            yield name, iri
+            low = end
+
+
+_name_indexes: dict[str, NameIndex] = {}
+"""For a state of the store, and what a client may read."""
 RDF_TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _CLASSES = {OWL.Class.value, RDFS.Class.value}
 

@@ -8,7 +8,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from sarag_rdf.errors import one_line
 from sarag_rdf.serve.access import Access
-from sarag_rdf.serve.jobs import JobReply, LimitedJob, RequestError
+from sarag_rdf.serve.jobs import JobReply, LimitedJob, Progress, RequestError
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.spool import CHUNK
 
@@ -227,6 +227,10 @@ async def _chunks(head: bytes, stream: IO[bytes]) -> AsyncIterator[bytes]:
             yield chunk
 
 
+PAUSE = 15.0
+"""Seconds of silence after which a stream says that it goes on."""
+
+
 async def run(
     request: Request, job: Any, *, pool: Literal["readers", "writer", "questions"] = "readers"
 ) -> Response:
@@ -252,6 +256,46 @@ async def run_job(
         result: JobReply = await reply
         record.rows = result.rows
         return result
+    finally:
+        disconnect.cancel()
+        reply.cancel()
+
+
+async def job_events(
+    request: Request, job: Any, *, pool: Literal["readers", "writer", "questions"] = "readers"
+) -> AsyncGenerator[Progress | JobReply | None]:
+    """What happens while a job runs, and its reply last; None after each `PAUSE` of silence.
+
+    The job is stopped if the client disconnects, or if the generator is closed. Raises
+    `RequestError`.
+    """
+    client = request.client.host if request.client else ""
+    record = record_of(request)
+    record.what = _what(job)
+    if record.access.graphs.is_limited:
+        job = LimitedJob(job, record.access.graphs)
+    events: asyncio.Queue[Progress | None] = asyncio.Queue()
+    run = getattr(request.app.state, pool).run
+    reply = asyncio.ensure_future(run(job, client, events.put_nowait))
+    disconnect = asyncio.ensure_future(_wait_for_disconnect(request))
+    for task in (reply, disconnect):
+        task.add_done_callback(lambda _: events.put_nowait(None))
+    try:
+        while True:
+            try:
+                event = await asyncio.wait_for(events.get(), PAUSE)
+            except TimeoutError:
+                yield None
+                continue
+            if event is not None:
+                yield event
+            elif reply.done():
+                break
+            elif disconnect.done():
+                raise RequestError(499, "the client disconnected")
+        result: JobReply = await reply
+        record.rows = result.rows
+        yield result
     finally:
         disconnect.cancel()
         reply.cancel()

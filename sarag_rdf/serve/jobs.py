@@ -122,7 +122,8 @@ class ResourceJob:
     """Describe a resource as `media_type`, or with `redirect` lead to its description.
 
     `iris` are spellings of its IRI, of which the first that exists counts; `url` is that of the
-    descriptions, `store_url` that of the graph store; `page` counts instances from 1.
+    descriptions, `store_url` that of the graph store; `page` counts instances from 1. `known` are
+    entity tags of representations that the client has.
     """
 
     iris: tuple[str, ...]
@@ -131,6 +132,7 @@ class ResourceJob:
     store_url: str
     page: int = 1
     redirect: bool = False
+    known: frozenset[str] = frozenset()
 
     @property
     def resource(self) -> str:
@@ -142,13 +144,17 @@ class ResourceJob:
 class QuestionJob:
     """A question for the method `search` or `ask` of a graph, with keyword arguments.
 
-    With `trace`, the result of a search has the frames of its activation.
+    With `trace`, the result of a search has the frames of its activation; with `stream`, what
+    happens while an answer is made is reported as `Progress`. `over` names parts of the graph;
+    empty for those of the server.
     """
 
     method: Literal["search", "ask"]
     question: str
     options: dict[str, Any]
     trace: bool = False
+    stream: bool = False
+    over: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +182,19 @@ class JobReply:
     path: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What happens before the reply to a job, as an event with JSON data."""
+
+    event: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Tells a worker that nobody waits for its reply any more; it looks at each `Progress`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,10 @@ user is the question; the model is a reasoner.
 from __future__ import annotations
 
 import json
-import re
 import time
 import uuid
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -22,9 +21,9 @@ from sarag_rdf.errors import UsageError, one_line
 from sarag_rdf.kg.registry import REASONERS
 from sarag_rdf.kg.report import source_name
 from sarag_rdf.options import Spec
-from sarag_rdf.serve.http import read_body, run_job, settings_of
-from sarag_rdf.serve.jobs import JobReply, RequestError
-from sarag_rdf.serve.questions import job_of
+from sarag_rdf.serve.http import job_events, read_body, run_job, settings_of
+from sarag_rdf.serve.jobs import JobReply, Progress, QuestionJob, RequestError
+from sarag_rdf.serve.questions import EVENT_STREAM, body_of, first_event, following, job_of
 
 PREFIX: Final = "/v1"
 EXTRA: Final = "sarag"
@@ -38,11 +37,14 @@ _OFF: Final = (
 _MOST_BODY: Final = 4 << 20
 """Chats are sent with all earlier messages."""
 _UNSUPPORTED: Final = ("tools", "functions", "audio", "logprobs")
+FIXED: Final = frozenset({"q", "question", "reasoner", "stream"})
+"""Parameters of ``/ask`` that other fields of a request give."""
 _TYPES: Final = {
     401: "authentication_error", 403: "permission_error", 404: "not_found_error",
     429: "rate_limit_error",
 }  # fmt: skip
-_PIECE: Final = re.compile(r"\S+\s*|\s+")
+CORRECTION: Final = "\n\nCorrected: "
+"""Before an answer that takes the place of what was sent."""
 
 
 def is_openai_path(path: str) -> bool:
@@ -60,6 +62,11 @@ class OpenAIError(RequestError):
 
 def openai_error(error: RequestError) -> Response:
     """An error as OpenAI's clients expect it."""
+    return JSONResponse(error_object(error), error.status, error.headers)
+
+
+def error_object(error: RequestError) -> dict[str, Any]:
+    """The same as an object."""
     default = "server_error" if error.status >= 500 else "invalid_request_error"
     body = {
         "message": one_line(str(error)),
@@ -67,7 +74,7 @@ def openai_error(error: RequestError) -> Response:
         "param": None,
         "code": error.code if isinstance(error, OpenAIError) else None,
     }
-    return JSONResponse({"error": body}, error.status, error.headers)
+    return {"error": body}
 
 
 async def models(request: Request) -> Response:
@@ -92,21 +99,30 @@ async def chat_completions(request: Request) -> Response:
         body = _body(await read_body(request, _MOST_BODY))
         model = _model_name(body)
         values = {**_extra(body), "q": _question(body), "reasoner": model}
-        reply = await run_job(request, job_of(values, "ask"), pool="questions")
+        job = job_of(values, "ask")
+        if body.get("stream"):
+            return await _streamed(request, body, model, replace(job, stream=True))
+        reply = await run_job(request, job, pool="questions")
         answer = Completion(model, _result(reply))
     except UsageError as error:
         return openai_error(RequestError(400, str(error)))
     except RequestError as error:
         return openai_error(error)
-    if not body.get("stream"):
-        return JSONResponse(answer.whole())
+    return JSONResponse(answer.whole())
+
+
+async def _streamed(
+    request: Request, body: Mapping[str, Any], model: str, job: QuestionJob
+) -> Response:
+    """The answer as chunks; raises `RequestError` for what fails before the first of them."""
     options = body.get("stream_options")
     with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
-    return StreamingResponse(
-        answer.chunks(with_usage=with_usage),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
-    )
+    events = job_events(request, job, pool="questions")
+    first = await first_event(events)
+    if isinstance(first, JobReply) and first.status != 200:
+        _result(first)
+    chunks = Chunks(model, with_usage=with_usage)
+    return StreamingResponse(chunks.of(following(first, events)), headers=EVENT_STREAM)
 
 
 OPENAI_ROUTES: Final[list[BaseRoute]] = [
@@ -124,11 +140,7 @@ class Completion:
     """
 
     def __init__(self, model: str, result: Mapping[str, Any]) -> None:
-        self._head = {
-            "id": f"chatcmpl-{uuid.uuid4().hex}",
-            "created": int(time.time()),
-            "model": model,
-        }
+        self._head = _head(model)
         citations = list({c["document"]: c for c in result["citations"]}.values())
         text = result["answer"] if result["outcome"] == "answered" else NO_ANSWER
         self._annotations = []
@@ -174,25 +186,80 @@ class Completion:
             EXTRA: self._extra,
         }
 
-    def chunks(self, *, with_usage: bool) -> Iterator[str]:
+    @property
+    def text(self) -> str:
+        """The answer with the list of its sources."""
+        return self._text
+
+    @property
+    def end(self) -> dict[str, Any]:
+        """The last chunk that has a choice, without its head."""
+        return _choice({"annotations": self._annotations}, "stop") | {EXTRA: self._extra}
+
+    @property
+    def usage(self) -> dict[str, int]:
+        """The tokens of all calls."""
+        return self._usage
+
+
+class Chunks:
+    """A completion as chunks, sent while the answer is written.
+
+    What was sent cannot be withdrawn: an answer that turns out to be another one follows after
+    `CORRECTION`. An error ends the stream as an object ``{"error": ...}``.
+    """
+
+    def __init__(self, model: str, *, with_usage: bool) -> None:
+        self._head = _head(model)
+        self._model, self._with_usage = model, with_usage
+        self._sent = ""
+        self._is_withdrawn = False
+
+    async def of(self, events: AsyncGenerator[Progress | JobReply | None]) -> AsyncGenerator[str]:
         """Server-sent events: the role, the words, the end with the citations, and the usage."""
-        yield self._event({"role": "assistant", "content": ""})
-        for piece in _PIECE.findall(self._text):
-            yield self._event({"content": piece})
-        yield self._event({"annotations": self._annotations}, "stop", {EXTRA: self._extra})
-        if with_usage:
-            yield self._line({"choices": [], "usage": self._usage})
+        yield self._line(_choice({"role": "assistant", "content": ""}))
+        async for event in events:
+            if event is None:
+                yield ": the server is at work\n\n"
+            elif isinstance(event, Progress):
+                self._is_withdrawn |= event.event == "withdrawn"
+                if event.event == "text" and not self._is_withdrawn:
+                    yield self._content(event.data["text"])
+            else:
+                for line in self._last(event):
+                    yield line
+
+    def _last(self, reply: JobReply) -> Iterator[str]:
+        try:
+            answer = Completion(self._model, _result(reply))
+        except RequestError as error:
+            yield f"data: {json.dumps(error_object(error), ensure_ascii=False)}\n\n"
+            return
+        rest = answer.text.removeprefix(self._sent)
+        if not answer.text.startswith(self._sent):
+            rest = CORRECTION + answer.text
+        yield self._content(rest)
+        yield self._line(answer.end)
+        if self._with_usage:
+            yield self._line({"choices": [], "usage": answer.usage})
         yield "data: [DONE]\n\n"
 
-    def _event(
-        self, delta: Mapping[str, Any], finish: str | None = None, more: Mapping[str, Any] = {}
-    ) -> str:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
-        return self._line({"choices": [choice], **more})
+    def _content(self, text: str) -> str:
+        self._sent += text
+        return self._line(_choice({"content": text}))
 
     def _line(self, data: Mapping[str, Any]) -> str:
         chunk = {**self._head, "object": "chat.completion.chunk", **data}
         return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
+
+
+def _head(model: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": model}
+
+
+def _choice(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+    return {"choices": [choice]}
 
 
 def _check_enabled(request: Request) -> None:
@@ -237,9 +304,11 @@ def _model_name(body: Mapping[str, Any]) -> str:
 def _extra(body: Mapping[str, Any]) -> dict[str, Any]:
     """Further parameters of ``/ask``."""
     extra = body.get(EXTRA, {})
-    if not isinstance(extra, dict) or extra.keys() & {"q", "question", "reasoner"}:
+    if not isinstance(extra, dict) or extra.keys() & FIXED:
         raise RequestError(
-            400, f"'{EXTRA}' must be an object with parameters of /ask, without the question"
+            400,
+            f"'{EXTRA}' must be an object with parameters of /ask other than "
+            f"{', '.join(sorted(FIXED))}",
         )
     return extra
 
@@ -265,12 +334,7 @@ def _part(part: Any) -> str:
 
 def _result(reply: JobReply) -> dict[str, Any]:
     """The JSON of ``/ask``; raises `RequestError` for an error in it."""
-    data = reply.head
-    if reply.path:
-        path = Path(reply.path)
-        data += path.read_bytes()
-        path.unlink()
-    result: dict[str, Any] = json.loads(data)
+    result: dict[str, Any] = json.loads(body_of(reply))
     if reply.status != 200:
         raise RequestError(reply.status, result["error"]["message"], **reply.headers)
     return result

@@ -35,6 +35,7 @@ from sarag_rdf.serve.openapi_v1 import OPENAI_ERROR, openai_paths
 from sarag_rdf.serve.questions import (
     DEFAULT_LIMIT,
     MAX_LIMIT,
+    MAX_PARTS,
     MAX_TEXT,
     MAX_WEIGHTS,
     RETRIEVER_PARAMETERS,
@@ -351,6 +352,19 @@ def question_parameters(method: Literal["search", "ask"]) -> dict[str, Json]:
             "maximum": MAX_TOKENS,
             "description": "Maximum size of the context in tokens, unless context sets it.",
         },
+    }
+    schemas["over"] = {
+        "type": "array",
+        "items": {"type": "string", "maxLength": MAX_TEXT},
+        "maxItems": MAX_PARTS,
+        "description": "Parts to search: documents, names of imported graphs, or all; by default "
+        "those of the server.",
+    }
+    schemas["stream"] = {
+        "type": "boolean",
+        "default": False,
+        "description": "Answer as server-sent events: call, step, text, withdrawn, and at the end "
+        "result (the JSON without a stream) or error.",
     }
     schemas["limit"] |= {"maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
     return {name: schemas[name] for name in parameter_names(method)}

@@ -60,15 +60,22 @@ def _resource() -> Json:
             parameter(
                 "format", "The format, instead of Accept.", TEXT | {"enum": list(RESOURCE_FORMATS)}
             ),
+            {
+                "name": "If-None-Match",
+                "in": "header",
+                "description": "Entity tags of representations that the client has.",
+                "schema": TEXT,
+            },
             parameter("page", "Page of the instances of a class or property.", pages),
         ],
         "responses": responses(
             {
                 200: {
                     "description": "The description.",
-                    "headers": _LINK,
+                    "headers": {"ETag": {"schema": TEXT}, **_LINK},
                     "content": content((*RDF_MEDIA_TYPES, HTML)),
                 },
+                304: {"description": "The client has this representation already."},
                 303: {"description": "The resource was merged into another: see Location."},
             },
             "E400 E403 E404 E406 E503 E504",

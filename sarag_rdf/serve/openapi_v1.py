@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sarag_rdf.kg.registry import REASONERS
+from sarag_rdf.serve.openai_door import FIXED
 
 Json = dict[str, Any]
 
@@ -57,7 +58,7 @@ def _models(operation: str, description: str, parameters: list[Json]) -> Json:
 
 
 def _chat_completions(model: Json, parameters: Mapping[str, Json]) -> Json:
-    options = {key: each for key, each in parameters.items() if key not in ("q", "reasoner")}
+    options = {key: each for key, each in parameters.items() if key not in FIXED}
     message = {"type": "object", "properties": {"role": _TEXT, "content": {}}}
     properties = {
         "model": model,

@@ -543,7 +543,13 @@ class _PageBuilder:
 
     def _with_picture(self, page: Page) -> Page:
         neighbours: dict[str, Neighbour] = {}
+        for instance in page.instances:
+            if len(instance) == 1 and isinstance(one := instance[0], Ref):  # of a class
+                neighbours[one.iri] = Neighbour(one.text, "instance", one.href, inverse=True)
         for group in (*page.out, *page.into, *page.phrases):
+            property_ = group.property
+            if isinstance(property_, Ref) and property_.iri == SARAG.entityClass.value:
+                continue  # leads to mentions, the evidence of instances
             for row in group.rows:
                 end = row.end
                 if isinstance(end, Ref) and end.iri != self._iri and end.iri not in neighbours:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import sys
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from functools import partial
@@ -14,11 +15,13 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.serve.jobs import ErrorReply, JobReply, RequestError
+from sarag_rdf.serve.jobs import ErrorReply, JobReply, Progress, RequestError, Stop
 from sarag_rdf.serve.spool import remove_spools
 
 Target = Callable[..., None]
 """The main function of a process: takes its end of the pipe, the scratch folder, and arguments."""
+OnProgress = Callable[[Progress], None]
+"""Called with what happens before the reply to a job."""
 _STARTUP_TIMEOUT = 60.0
 """Seconds until a new process must be ready."""
 
@@ -44,7 +47,9 @@ class _WorkerProcess:
             self._pipe = pipe
         return self._pipe
 
-    async def run(self, job: object, seconds: float) -> JobReply | ErrorReply | None:
+    async def run(
+        self, job: object, seconds: float, on_progress: OnProgress | None = None
+    ) -> JobReply | ErrorReply | None:
         """The reply to a job; None if the process died. Raises `TimeoutError`."""
         pipe = self.start()
         try:
@@ -52,19 +57,26 @@ class _WorkerProcess:
                 await _receive(pipe, _STARTUP_TIMEOUT)
                 self._ready = True
             pipe.send((job, seconds))
-            reply: JobReply | ErrorReply = await _receive(pipe, seconds)
+            end = time.monotonic() + seconds
+            while isinstance(found := await _receive(pipe, end - time.monotonic()), Progress):
+                if on_progress is not None:
+                    on_progress(found)
         except (EOFError, OSError) as error:
             if isinstance(error, TimeoutError):
                 raise
             return None
+        reply: JobReply | ErrorReply = found
         return reply
 
     async def finishes_within(self, seconds: float) -> bool:
-        """Wait that long for a cancelled job to finish, and discard its reply."""
+        """Tell a cancelled job to stop, wait that long for its end, and discard its reply."""
         if self._pipe is None or not self._ready or not seconds:
             return False
+        end = time.monotonic() + seconds
         try:
-            reply = await _receive(self._pipe, seconds)
+            self._pipe.send(Stop())
+            while isinstance(reply := await _receive(self._pipe, end - time.monotonic()), Progress):
+                pass
         except (EOFError, OSError):
             return False
         if isinstance(reply, JobReply) and reply.path:
@@ -141,7 +153,9 @@ class WorkerPool:
         """The number of queued jobs."""
         return self._queue.waiting
 
-    async def run(self, job: object, client: str = "") -> JobReply:
+    async def run(
+        self, job: object, client: str = "", on_progress: OnProgress | None = None
+    ) -> JobReply:
         """The reply to a job. Raises `RequestError`: that of the job, 503 or 504.
 
         If the task is cancelled, the job is stopped as well.
@@ -158,7 +172,7 @@ class WorkerPool:
             ) from None
         worker = self._idle.pop()
         try:
-            reply = await worker.run(job, self._seconds)
+            reply = await worker.run(job, self._seconds, on_progress)
         except TimeoutError:
             self._release(worker, is_usable=False)
             raise RequestError(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.kg.registry import RETRIEVERS, context_options, options_of, strategy
@@ -23,18 +24,22 @@ from sarag_rdf.options import (
     read_values,
 )
 from sarag_rdf.serve.answering import error_reply
-from sarag_rdf.serve.http import query_string, read_body, run, to_response
-from sarag_rdf.serve.jobs import QuestionJob, RequestError
+from sarag_rdf.serve.http import job_events, query_string, read_body, run, to_response
+from sarag_rdf.serve.jobs import JobReply, Progress, QuestionJob, RequestError
 
 DEFAULT_LIMIT: Final = 10
 MAX_LIMIT: Final = MAX_COUNT
 """Documents that an answer has at most."""
 MAX_WEIGHTS: Final = 100
 """Activation weights of one question that are given one by one."""
+MAX_PARTS: Final = 50
+"""Parts of the graph that one question names."""
 MAX_TEXT: Final = 1000
 """Characters of a parameter other than the question."""
 
 
+REPEATED: Final = ("weights", "over")
+"""Parameters that may be given more than once."""
 FILE_OPTIONS: Final = frozenset({"model"})
 """Options of retrievers that name a file of this machine: no client chooses one."""
 
@@ -54,9 +59,8 @@ RETRIEVER_PARAMETERS: Final = _retriever_parameters()
 
 def parameter_names(method: Literal["search", "ask"]) -> tuple[str, ...]:
     """The parameters of a path; endpoints, models and paths of files are none of them."""
-    reasoning = ("reasoner", "context", "budget") if method == "ask" else ()
-    more = reasoning if method == "ask" else ("trace",)
-    return ("q", "retriever", "preset", *RETRIEVER_PARAMETERS, "weights", *more)
+    more = ("reasoner", "context", "budget", "stream") if method == "ask" else ("trace",)
+    return ("q", "retriever", "preset", *RETRIEVER_PARAMETERS, "weights", "over", *more)
 
 
 _MOST_BODY = 1 << 20
@@ -69,15 +73,91 @@ async def search(request: Request) -> Response:
 
 
 async def ask(request: Request) -> Response:
-    """``/ask?q=...``: an answer with its evidence, or without a model the evidence alone."""
+    """``/ask?q=...``: an answer with its evidence, or without a model the evidence alone.
+
+    With ``stream=true`` as events: steps, the words of the answer, and the same JSON as `result`.
+    """
     return await _answered(request, "ask")
 
 
 async def _answered(request: Request, method: Literal["search", "ask"]) -> Response:
     try:
-        return await run(request, job_of(await _values(request), method), pool="questions")
+        job = job_of(await _values(request), method)
+        if job.stream:
+            return await _streamed(request, job)
+        return await run(request, job, pool="questions")
     except (RequestError, UsageError) as error:
         return to_response(error_reply(error))
+
+
+EVENT_STREAM: Final = {
+    "Content-Type": "text/event-stream",
+    "Cache-Control": "no-cache",
+    "X-Accel-Buffering": "no",
+}
+"""Headers of server-sent events; the last one lets nginx pass them on at once."""
+
+
+async def _streamed(request: Request, job: QuestionJob) -> Response:
+    """An answer as server-sent events; what fails before the first of them has its own status."""
+    events = job_events(request, job, pool="questions")
+    first = await first_event(events)
+    if isinstance(first, JobReply) and first.status != 200:
+        return to_response(first)
+    return StreamingResponse(_sent(first, events), headers=EVENT_STREAM)
+
+
+async def first_event(
+    events: AsyncGenerator[Progress | JobReply | None],
+) -> Progress | JobReply:
+    """The first event of a job that is not silence; raises `RequestError`."""
+    async for event in events:
+        if event is not None:
+            return event
+    raise RequestError(500, "the server failed")
+
+
+async def following(
+    first: Progress | JobReply, events: AsyncGenerator[Progress | JobReply | None]
+) -> AsyncGenerator[Progress | JobReply | None]:
+    """All events, the first of which has been read; a failure is the reply."""
+    yield first
+    try:
+        async for event in events:
+            yield event
+    except RequestError as error:
+        yield error_reply(error)
+    finally:
+        await events.aclose()
+
+
+async def _sent(
+    first: Progress | JobReply, events: AsyncGenerator[Progress | JobReply | None]
+) -> AsyncGenerator[str]:
+    async for event in following(first, events):
+        if event is None:
+            yield ": the server is at work\n\n"
+        elif isinstance(event, Progress):
+            yield server_sent(event.event, event.data)
+        elif event.status == 200:
+            yield server_sent("result", json.loads(body_of(event)))
+        else:
+            yield server_sent("error", json.loads(body_of(event)))
+
+
+def server_sent(event: str, data: Any) -> str:
+    """An event with JSON data."""
+    return f"event: {event}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+
+
+def body_of(reply: JobReply) -> bytes:
+    """The body of a reply, whose file is deleted."""
+    if not reply.path:
+        return reply.head
+    path = Path(reply.path)
+    data = reply.head + path.read_bytes()
+    path.unlink()
+    return data
 
 
 def job_of(values: dict[str, Any], method: Literal["search", "ask"]) -> QuestionJob:
@@ -88,7 +168,14 @@ def job_of(values: dict[str, Any], method: Literal["search", "ask"]) -> Question
         arguments["weights"] = _weights(values["weights"])
     if method == "ask":
         arguments |= _reasoning(values)
-    return QuestionJob(method, values["q"], arguments, _trace(values))
+    return QuestionJob(
+        method,
+        values["q"],
+        arguments,
+        _truth(values, "trace"),
+        _truth(values, "stream"),
+        _parts(values),
+    )
 
 
 async def _values(request: Request) -> dict[str, Any]:
@@ -98,7 +185,7 @@ async def _values(request: Request) -> dict[str, Any]:
         values = _object(request, await read_body(request, _MOST_BODY))
     in_body = frozenset(values)
     for name, value in await query_string(request):
-        repeated = name == "weights" and name not in in_body
+        repeated = name in REPEATED and name not in in_body
         if name in values and not repeated:
             raise RequestError(400, f"'{name}' is given more than once")
         values[name] = [*values.get(name, ()), value] if repeated else value
@@ -119,6 +206,9 @@ def _check_values(values: dict[str, Any], method: Literal["search", "ask"]) -> N
     for name, value in values.items():
         if name == "weights":
             _check_weights(value)
+        elif name == "over":
+            for part in _texts(value):
+                _check("over", part)
         else:
             _check(name, value)
 
@@ -186,14 +276,27 @@ def _reasoning(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _trace(values: Mapping[str, Any]) -> bool:
-    """Whether the frames of the activation are asked for."""
-    value = values.get("trace", False)
+def _texts(value: Any) -> list[str]:
+    texts = [value] if isinstance(value, str) else value
+    is_list = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+    if not is_list or len(texts) > MAX_PARTS:
+        raise RequestError(400, f"'over' must be text, or a list of at most {MAX_PARTS} texts")
+    return list(texts)
+
+
+def _parts(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """The parts of the graph to search; empty for those of the server."""
+    return tuple(dict.fromkeys(_texts(values.get("over", []))))
+
+
+def _truth(values: Mapping[str, Any], name: str) -> bool:
+    """A parameter that is true or false; false if it is missing."""
+    value = values.get(name, False)
     if value in (True, "true"):
         return True
     if value in (False, "false"):
         return False
-    raise RequestError(400, "'trace' must be true or false")
+    raise RequestError(400, f"'{name}' must be true or false")
 
 
 def _spec(values: Mapping[str, Any], name: str, default: str) -> Spec:

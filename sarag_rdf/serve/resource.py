@@ -11,11 +11,12 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sarag_rdf import __version__
 from sarag_rdf.errors import UsageError
 from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under
 from sarag_rdf.export.rdf import check_rdfxml
 from sarag_rdf.graph.metadata import Meta
-from sarag_rdf.iris import DEFAULT_BASE, Minter, is_iri
+from sarag_rdf.iris import DEFAULT_BASE, Minter, is_iri, sha256_hex
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.serve.description import Description, Resources, describe_resource
 from sarag_rdf.serve.graph_store import PATH as GRAPH_STORE
@@ -63,6 +64,8 @@ _SINGLE = (
 MAX_PAGE = 1000
 _MAX_IRI = 8192
 _ESCAPED = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")
+_TAG = re.compile(r'"[^"]*"|\*')
+"""Entity tags of If-None-Match, which are compared without their mark of weakness."""
 _URI = "%:/?#[]@!$&'()*+,;=-._~"
 """Characters of URIs that are not percent-encoded again."""
 
@@ -91,7 +94,14 @@ async def resource(request: Request) -> Response:
     accept = ", ".join(request.headers.getlist("accept"))
     media_type = FORMATS[format_] if format_ else negotiate(accept, MEDIA_TYPES)
     url, store_url = (public_url(request, path) for path in (PATH, GRAPH_STORE))
-    return await run(request, ResourceJob((iri,), media_type, url, store_url, int(page)))
+    known = frozenset(_TAG.findall(", ".join(request.headers.getlist("if-none-match"))))
+    job = ResourceJob((iri,), media_type, url, store_url, int(page), known=known)
+    response = await run(request, job)
+    if "etag" in response.headers:
+        has_tokens = bool(settings_of(request).access.tokens)
+        response.headers["Cache-Control"] = "private, no-cache" if has_tokens else "no-cache"
+        response.headers["Vary"] = "Accept, Authorization" if has_tokens else "Accept"
+    return response
 
 
 async def resource_by_path(request: Request) -> Response:
@@ -162,9 +172,12 @@ def run_resource_job(
     if job.redirect:
         headers = {"Location": _description_url(iri, job.url)}
         return JobReply(303, headers=headers | _links(iri, job.url, described=True))
+    tag = _entity_tag(snapshot, job, iri, readable)
+    if job.known & {tag, "*"}:
+        return JobReply(304, headers={"ETag": tag})
     description = describe_resource(resources, iri, job.page)
     prefixes = _prefixes(snapshot, meta, description)
-    headers = _links(iri, job.url)
+    headers = _links(iri, job.url) | {"ETag": tag}
     format_ = next((name for name, type_ in FORMATS.items() if type_ == job.media_type), "")
     if format_:
         headers["Content-Location"] = f"{_description_url(iri, job.url)}&format={format_}"
@@ -173,6 +186,15 @@ def run_resource_job(
         return JobReply(200, content_type(HTML), page.encode(), headers=headers)
     data = serialize(description, job.media_type, prefixes)
     return JobReply(200, content_type(job.media_type), data, headers=headers)
+
+
+def _entity_tag(
+    snapshot: StoreSnapshot, job: ResourceJob, iri: str, readable: frozenset[str] | None
+) -> str:
+    """The tag of a representation: another for each state of the graph that a client reads."""
+    state = sorted(snapshot.fingerprint or ()), sorted(readable) if readable is not None else None
+    asked = iri, job.media_type, job.url, job.store_url, job.page, __version__
+    return f'"{sha256_hex(repr((state, asked)))[:32]}"'
 
 
 def _merged_into(resources: Resources, iris: Sequence[str], meta: Meta | None) -> str:

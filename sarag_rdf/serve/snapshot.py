@@ -10,7 +10,12 @@ from typing import Any
 import pyoxigraph as ox
 
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.parts import accessible_graphs, default_graphs, part_graphs
+from sarag_rdf.graph.parts import (
+    accessible_graphs,
+    default_graphs,
+    imported_graphs,
+    part_graphs,
+)
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import DEFAULT_BASE, Minter
 from sarag_rdf.rdf.dataset import DefaultGraphUnion
@@ -87,6 +92,13 @@ class StoreSnapshot:
         meta = read_meta(port)
         reader = GraphReader(port, Minter(meta.base if meta else DEFAULT_BASE))
         return part_graphs(reader, over)
+
+    def imports(self, readable: frozenset[str]) -> list[str]:
+        """The names of imported graphs that may be read."""
+        port = OxigraphStore(self.store(), writable=False)
+        meta = read_meta(port)
+        reader = GraphReader(port, Minter(meta.base if meta else DEFAULT_BASE))
+        return [each.name for each in imported_graphs(reader) if each.graph in readable]
 
     def resolve(
         self, text: str, over: Sequence[str], readable: frozenset[str] | None = None

@@ -30,6 +30,7 @@ from sarag_rdf.serve.jobs import (
     ReadJob,
     RequestError,
     ResourceJob,
+    Stop,
     UpdateJob,
     WriteGraphJob,
 )
@@ -75,9 +76,12 @@ def run_jobs(pipe: Connection, folder: str, handle: Handler) -> None:
     pipe.send(READY)
     while True:
         try:
-            job, seconds = pipe.recv()
+            message = pipe.recv()
         except (EOFError, OSError):
             return
+        if isinstance(message, Stop):
+            continue  # the job had ended when it was stopped
+        job, seconds = message
         _set_alarm(seconds + _GRACE)
         reply = handle(job)
         _set_alarm(0)

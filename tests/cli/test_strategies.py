@@ -122,6 +122,9 @@ MODEL_COMMANDS = {
     "compare",
     "extraction",
     "preferences",
+    "questions",
+    "export",
+    "merge",
 }
 """Commands that may call a language model."""
 

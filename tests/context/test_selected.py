@@ -105,7 +105,7 @@ def test_sentences_are_embedded_with_the_title_before_them() -> None:
     embedder = Flat()
     untitled = found("", "Ii jj.", 2)
     Selected(words, embedder, LastWins).build(found_for("What?", A, untitled))
-    assert embedder.texts == ["What?", "A: Aa bb.", "A: Cc dd.", "Ii jj."]
+    assert embedder.texts == ["A: Aa bb.", "A: Cc dd.", "Ii jj."]
 
 
 def test_documents_beyond_the_first_are_not_read() -> None:
@@ -113,7 +113,7 @@ def test_documents_beyond_the_first_are_not_read() -> None:
     Selected(words, embedder, LastWins, SelectedOptions(documents=1)).build(
         found_for("What?", A, B)
     )
-    assert embedder.texts == ["What?", "A: Aa bb.", "A: Cc dd."]
+    assert embedder.texts == ["A: Aa bb.", "A: Cc dd."]
     with pytest.raises(UsageError, match="documents of selected must be an integer between 1 and"):
         Selected(words, embedder, LastWins, SelectedOptions(documents=0))
 

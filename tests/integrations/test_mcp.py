@@ -8,19 +8,27 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
+import httpx2
 import jsonschema
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent, TextResourceContents
 
 import sarag_rdf
+from sarag_rdf.integrations import mcp
 from sarag_rdf.integrations.mcp import make_server
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
+from sarag_rdf.serve.access import Access, new_token
+from sarag_rdf.serve.jobs import AccessibleGraphs
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.types import Source
 from tests.command import Sarag, environment
@@ -66,18 +74,20 @@ class Asked:
         return content.text
 
 
-def asking(folder: Path, test: Callable[[Asked], Awaitable[None]], **settings: Any) -> None:
+def opened(folder: Path, replies: Sequence[Any] = (), **options: Any) -> KnowledgeGraph:
+    """The graph with a model that gives these replies, or none; in a worker process, too."""
+    llm = QueuedLLM(replies) if replies else None
+    return sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None, llm=llm, **options)
+
+
+def asking(
+    folder: Path, test: Callable[[Asked], Awaitable[None]], replies: Any = (), **limits: Any
+) -> None:
     """Run a test with a client that is connected in this process."""
 
-    def opened() -> sarag_rdf.kg.graph.KnowledgeGraph:
-        llm = QueuedLLM([settings.pop("reply")]) if "reply" in settings else None
-        return sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None, llm=llm)
-
-    limits = {key: value for key, value in settings.items() if key != "reply"}
-
     async def run() -> None:
-        server = make_server(opened, ServeSettings(folder, **{"workers": 1, **limits}))
-        async with Client(server) as client:
+        settings = ServeSettings(folder, **{"workers": 1, "question_workers": 1, **limits})
+        async with Client(make_server(partial(opened, folder, replies), settings)) as client:
             await test(Asked(client))
 
     asyncio.run(run())
@@ -135,7 +145,7 @@ def test_an_answer_has_citations_and_without_a_model_there_is_evidence(folder: P
         assert (answer["outcome"], answer["answer"], answer["calls"]) == ("evidence", "", 0)
         assert answer["evidence"]["passages"]
 
-    asking(folder, answered, reply=reply)
+    asking(folder, answered, [reply])
     asking(folder, evidence)
 
 
@@ -221,6 +231,116 @@ def test_the_schema_is_a_tool_and_a_resource_and_prompts_are_offered(folder: Pat
     asking(folder, test)
 
 
+SECRET = """
+@prefix ex: <http://a.example/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:plan a ex:Conspiracy ; rdfs:label "Zarkovia plan" ; ex:leads ex:spy .
+ex:spy a ex:Conspiracy ; rdfs:label "Zarkovia spy" .
+"""
+OPEN = SECRET.replace("Zarkovia", "Public").replace("ex:Conspiracy", "ex:Agreement")
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Documents, a graph that some may not read, and one that all may."""
+    root = tmp_path_factory.mktemp("shared")
+    folder = make_graph(root / "kg")
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        for name, data in (("secret", SECRET), ("public", OPEN.replace("/a.", "/b."))):
+            (root / f"{name}.ttl").write_text(data)
+            kg.import_graph(root / f"{name}.ttl", "rdf", name=name)
+    return folder
+
+
+QUERIES = (
+    "SELECT ?s { ?s a <http://a.example/Conspiracy> }",
+    "SELECT ?s { GRAPH ?g { ?s a <http://a.example/Conspiracy> } }",
+    "SELECT ?s FROM <GRAPH> { ?s a <http://a.example/Conspiracy> }",
+    "SELECT ?s FROM NAMED <GRAPH> { GRAPH <GRAPH> { ?s a <http://a.example/Conspiracy> } }",
+    "SELECT ?s { ?s (<http://a.example/leads>|!<http://x.example/>)* <http://a.example/spy> "
+    "FILTER(?s != <http://a.example/spy>) }",
+    "SELECT ?g { GRAPH ?g { ?s ?p 'Zarkovia plan' } }",
+)
+
+
+@pytest.mark.parametrize(
+    "graphs",
+    [
+        AccessibleGraphs(deny=("secret",)),
+        AccessibleGraphs(allow=("public",)),
+    ],
+)
+def test_no_tool_reaches_a_denied_graph(
+    shared: Path, graphs: AccessibleGraphs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each tool and resource is tried, and works all the same with what may be read."""
+    with sarag_rdf.open(shared, embedder=HashEmbedder(), endpoint=None) as kg:
+        [graph] = [each.graph for each in kg.imports() if each.name == "secret"]
+
+    async def reached(ask: Asked) -> None:
+        assert (await ask("entity", name="Zarkovia plan"))["name"] == "Zarkovia plan"
+        assert (await ask("query", sparql=QUERIES[1]))["rows"]
+
+    asking(shared, reached)
+    monkeypatch.setattr(mcp, "_LOCAL", Access("alice", graphs=graphs))
+    name, own = ("Public plan", "http://b.example/plan") if graphs.allow == ("public",) else (
+        "Ada", ADA
+    )  # fmt: skip
+
+    async def test(ask: Asked) -> None:
+        plan = "http://a.example/plan"
+        for tool in ("entity", "neighbours"):
+            for asked in (plan, "Zarkovia plan"):
+                assert "no entity" in await ask.error(tool, name=asked)
+        shown = [
+            await ask("entity", name=name),
+            await ask("neighbours", name=own, hops=3),
+            await ask("schema"),
+        ]
+        for tool in ("search", "explain", "ask"):
+            shown.append(await ask(tool, question="What is the Zarkovia plan?"))
+        for uri in ("sarag://schema", "sarag://void"):
+            [content] = (await ask.client.read_resource(uri)).contents
+            assert isinstance(content, TextResourceContents)
+            shown.append(content.text)
+        for text in map(str, shown):
+            bare = text.replace("What is the Zarkovia plan?", "")
+            assert not any(word in bare for word in ("Zarkovia", "a.example", "Conspiracy", graph))
+        assert "secret" not in shown[2]["imports"]
+        for sparql in QUERIES:
+            for over in ([], ["all"]):
+                found = await ask("query", sparql=sparql.replace("GRAPH>", f"{graph}>"), over=over)
+                assert found["rows"] == [], sparql
+        assert "for some only" in await ask.error("explain_query", sparql=QUERIES[0])
+        built = await ask("query", sparql=f"DESCRIBE <{plan}>", over=["all"])
+        assert built["turtle"].strip() == ""
+
+    asking(shared, test)
+
+
+def test_every_tool_has_a_time_limit_and_ask_a_scope(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slow(ask: Asked) -> None:
+        for tool, arguments in (
+            ("search", {"question": QUESTION}),
+            ("ask", {"question": QUESTION}),
+            ("neighbours", {"name": "Ada"}),
+            ("schema", {}),
+        ):
+            message = await ask.error(tool, **arguments)
+            assert "time limit of 0.0001 seconds" in message
+            assert "--question-timeout" in message
+
+    asking(folder, slow, question_timeout=0.0001)
+    monkeypatch.setattr(mcp, "_LOCAL", Access("alice", frozenset({"read"})))
+
+    async def refused(ask: Asked) -> None:
+        assert "'alice' lacks the scope 'ask'" in await ask.error("ask", question=QUESTION)
+
+    asking(folder, refused)
+
+
 def test_a_change_of_the_graph_is_seen(tmp_path: Path) -> None:
     folder = make_graph(tmp_path / "kg")
 
@@ -233,11 +353,25 @@ def test_a_change_of_the_graph_is_seen(tmp_path: Path) -> None:
     asking(folder, test)
 
 
+RULES = """
+tokens:
+  - name: alice
+    sha256: {}
+    scopes: [read]
+    graphs: {{allow: [documents]}}
+"""
+
+
 @asynccontextmanager
 async def over_http(folder: Path, env: dict[str, str]) -> AsyncIterator[Client]:
+    """With a token; a request without one, or with another one, is refused."""
+    token, digest = new_token()
+    rules = folder.parent / "tokens.yml"
+    rules.write_text(RULES.format(digest))
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "sarag_rdf", "mcp", "--http", "--port", str(port)]
+    command += ["--tokens", str(rules)]
     process = subprocess.Popen([*command, "--kg", str(folder)], env=env, stderr=subprocess.PIPE)
     try:
         for _ in range(300):
@@ -246,8 +380,19 @@ async def over_http(folder: Path, env: dict[str, str]) -> AsyncIterator[Client]:
                     break
             assert process.poll() is None
             await asyncio.sleep(0.1)
-        async with Client(f"http://127.0.0.1:{port}/mcp") as client:
-            yield client
+        url = f"http://127.0.0.1:{port}/mcp"
+        for header in ({}, {"Authorization": "Bearer of-no-one-at-all"}):
+            refused = httpx.post(url, json={}, headers=header)
+            assert (refused.status_code, refused.text.count("\n")) == (401, 1)
+            assert refused.headers["www-authenticate"].startswith("Bearer")
+        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http:
+            transport = streamable_http_client(url, http_client=http)
+            async with Client(transport) as client:
+                assert "lacks the scope" in await Asked(client).error("ask", question="Why?")
+                assert "for some only" in await Asked(client).error(
+                    "explain_query", sparql="ASK {}"
+                )
+                yield client
     finally:
         process.terminate()
         process.communicate()
@@ -290,7 +435,10 @@ def test_errors_before_the_server_starts(
     assert "none" in done.err
     done = sarag("mcp", "--kg", folder, "--http", "--host", "0.0.0.0")
     assert done.code == 2
-    assert "add --anonymous" in done.err
+    assert "with --tokens, or let everybody read and ask with --anonymous" in done.err
+    done = sarag("mcp", "--kg", folder, "--tokens", tmp_path / "tokens.yml")
+    assert done.code == 2
+    assert "are for --http" in done.err
     monkeypatch.delitem(sys.modules, "sarag_rdf.integrations.mcp")
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.setitem(sys.modules, "mcp.server", None)

@@ -377,3 +377,56 @@ def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -
     assert sarag("merge", "--undo", "Mercury", *where).out == "1 undone\n"
     assert sarag("split", "--undo-all", *where).out == "2 undone\n"
     assert sarag("merge", "Marie", *where).code == 2
+
+
+OWN_ALIASES = {
+    "bank": Extraction((Mention("Bank of Elm", "misc", ("BoE", "Elm Bank")), Mention("Ada Holt"))),
+    "oak": Extraction((Mention("Bank of Oak", "misc", ("BoE",)),)),
+    "club": Extraction((Mention("Elm Bank Rovers", "misc", ("Elm Bank",)), Mention("BoE"))),
+}
+
+
+def test_names_that_share_an_alias_are_merged_on_request() -> None:
+    """SA-RAG, section 5.3; two claim BoE, and a third is joined to one of them by Elm Bank."""
+    names = ("Bank of Elm", "Bank of Oak", "Elm Bank Rovers", "BoE")
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([Source(t, "", t) for t in OWN_ALIASES], extractor=Aliasing(OWN_ALIASES))
+        assert len(set(entities(kg, *names))) == 4
+        rows = kg.identity.proposals("shared-alias")
+        assert {row.subject_label: row.confidence for row in rows} == {
+            "Bank of Elm": 0.7, "Bank of Oak": 0.4, "BoE": 0.4,
+        }  # fmt: skip
+        kg.identity.merge_rows(rows)
+        assert len(set(entities(kg, *names))) == 1
+        assert entities(kg, "Ada Holt") != entities(kg, "BoE")
+        assert kg.identity.proposals("shared-alias") == []
+        kg.identity.undo("shared-alias")
+        assert len(set(entities(kg, *names))) == 4
+
+
+def test_a_chain_of_shared_aliases_is_less_sure() -> None:
+    said = {
+        "one": Extraction((Mention("A", "misc", ("Ann",)), Mention("B", "misc", ("Ann", "Bea")))),
+        "two": Extraction((Mention("Cee", "misc", ("Bea",)), Mention("Dee", "misc", ("Dot",)))),
+    }
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([Source(text, "", text) for text in said], extractor=Aliasing(said))
+        rows = kg.identity.proposals("shared-alias")
+        labels = {(row.subject_label, row.object_label): row.confidence for row in rows}
+        assert labels == {("A", "Cee"): 0.4, ("B", "Cee"): 0.7}
+        kg.identity.keep_apart("B", "Cee")
+        assert len(kg.identity.proposals("shared-alias")) == 1
+
+
+def test_a_rule_is_followed_without_review_only_if_that_is_said(
+    sarag: Sarag, tmp_path: Path
+) -> None:
+    where = ("--kg", tmp_path / "kg")
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([Source(t, "", t) for t in OWN_ALIASES], extractor=Aliasing(OWN_ALIASES))
+    sarag("merge", "--unreviewed", *where).fails(2, "give KEPT and OTHER")
+    sarag("merge", "A", "B", "--unreviewed", *where).fails(2, "requires --rule")
+    sarag("merge", "--rule", "cluster", "--unreviewed", *where).fails(2, "--review FILE")
+    out = sarag("merge", "--rule", "shared-alias", "--unreviewed", *where).out
+    assert "merged by shared-alias" in out
+    assert "undone" in sarag("merge", "--undo", "shared-alias", *where).out

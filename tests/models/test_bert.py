@@ -33,33 +33,10 @@ def strange_texts(count: int) -> list[str]:
 TEXTS = [*PROBES, WITNESS, *(SENTENCE * n for n in (1, 2, 8, 16, 32, 200)), *strange_texts(100)]
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A BERT model of two layers with random weights, as sentence-transformers saves it."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-    from transformers import BertConfig, BertModel
-
-    default = SentenceTransformerEmbedder().folder
-    assert default is not None
-    folder = tmp_path_factory.mktemp("models")
-    (folder / "bert").mkdir()
-    config = BertConfig(
-        hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96
-    )
-    BertModel(config).save_pretrained(folder / "bert")
-    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
-        shutil.copy(default / name, folder / "bert" / name)
-    transformer = Transformer(str(folder / "bert"), max_seq_length=32)
-    pooling = Pooling(48, pooling_mode="cls")
-    SentenceTransformer(modules=[transformer, pooling], device="cpu").save(str(folder / "saved"))
-    return folder / "saved"
-
-
 @pytest.fixture
-def model(tiny: Path, tmp_path: Path) -> Path:
+def model(tiny_model: Path, tmp_path: Path) -> Path:
     """A copy of the small model, to be changed."""
-    return Path(shutil.copytree(tiny, tmp_path / "model"))
+    return Path(shutil.copytree(tiny_model, tmp_path / "model"))
 
 
 def change(path: Path, **settings: Any) -> None:

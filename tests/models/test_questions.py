@@ -149,7 +149,7 @@ def test_a_model_without_a_folder_or_of_another_architecture(
     embedder.embed([QUESTION])
     assert model.texts == [QUESTION]
     assert not caplog.records
-    monkeypatch.setattr(questions, "BertEncoder", lambda _: _refused(tmp_path))
+    monkeypatch.setattr(questions, "BertEncoder", lambda *_: _refused(tmp_path))
     embedder, model = question_embedder(path)
     embedder.embed([QUESTION])
     assert model.texts == [QUESTION]

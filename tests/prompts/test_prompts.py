@@ -11,6 +11,7 @@ import jinja2
 import pytest
 
 import sarag_rdf
+from sarag_rdf.derive.clusters import Member
 from sarag_rdf.extract.llm import entities_prompt, grounded_mentions, relationships_prompt
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement
 from sarag_rdf.extract.typed.model import StatementModel
@@ -154,6 +155,24 @@ PROMPTS: dict[str, tuple[str, Context, dict[str, Any]]] = {
     ),
 }
 """Golden file -> template, context and values."""
+TASKS: dict[str, dict[str, Any]] = {
+    "write_article": {
+        "topic": "Ulm",
+        "facts": ["Ulm is a city.", "Rivers of Ulm: Danube.", "Inhabitants of Ulm: 128928."],
+    },
+    "write_question": {
+        "topic": "Einstein",
+        "question": "What are the rivers of the birth place of Einstein?",
+    },
+    "curate_cluster": {
+        "centre": Member("urn:1", "Ulm", "geopolitical", "Ulm lies on the Danube."),
+        "members": {
+            "1": Member("urn:2", "City of Ulm", "geopolitical", "It has a minster."),
+            "2": Member("urn:3", "Ulm Minster"),
+        },
+    },
+}
+"""Prompt, which is its golden file -> values, of tasks without a question."""
 WITH_EVIDENCE = sorted({name for name, context, _ in PROMPTS.values() if context is RICH})
 
 RIVERS = Schema.of(
@@ -183,6 +202,7 @@ def rendered() -> dict[str, str]:
         "entities": entities_prompt(ULM),
         "entities_untitled": entities_prompt(UNTITLED),
         "relationships": relationships_prompt(ULM, ["Ulm", "Danube", "Einstein"]),
+        **{f: render_prompt(f, fence="0123abcd", **v) for f, v in TASKS.items()},
         **{
             file: prompt_text(name, QUESTION, context, **values)
             for file, (name, context, values) in PROMPTS.items()
@@ -218,7 +238,10 @@ def test_a_document_is_not_a_template(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    sorted({"entities", "relationships", "statements", *(name for name, _, _ in PROMPTS.values())}),
+    sorted(
+        {"entities", "relationships", "statements", *TASKS}
+        | {name for name, _, _ in PROMPTS.values()}
+    ),
 )
 def test_missing_values_raise(name: str) -> None:
     with pytest.raises(jinja2.UndefinedError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -11,7 +12,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.serve.explore import MAX_NODES
+from sarag_rdf.serve.explore import MAX_NODES, NameIndex
 from sarag_rdf.serve.frames import activation_frames
 from tests.sample_graph import make_graph
 from tests.serve.running import Running, serving
@@ -68,6 +69,23 @@ def test_terms_are_completed_by_their_beginning(server: Running) -> None:
     assert complete("class", "mentio") == ["https://w3id.org/sarag/ontology#Mention"]
     assert "https://w3id.org/sarag/ontology#relatedTo" in complete("property", "rel")
     assert complete("entity", '" } SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } #') == []
+
+
+def test_names_are_found_by_their_beginning_however_they_are_spelled(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    names = [
+        ("".join(rng.choices("abÄß yz", k=rng.randrange(6))), f"http://x.example/{number}")
+        for number in range(300)
+    ]
+    NameIndex.write(tmp_path / "names", names)
+    index = NameIndex(tmp_path / "names")
+    spelled = [(" ".join(name.split()), iri) for name, iri in names]
+    for prefix in {name[:end].strip() for name, _ in names for end in (1, 2, 3)} | {"~", "zzzz"}:
+        wanted = prefix.casefold()
+        expected = sorted(s for s in spelled if s[0].casefold().startswith(wanted))
+        assert not prefix or sorted(index.starting_with(prefix)) == expected
+    NameIndex.write(tmp_path / "none", [])
+    assert list(NameIndex(tmp_path / "none").starting_with("a")) == []
 
 
 def test_names_are_given_for_many_iris(server: Running) -> None:

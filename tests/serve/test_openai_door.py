@@ -112,7 +112,6 @@ def test_a_stream_has_the_same_text_and_usage_if_it_is_asked_for(client: openai.
         assert deltas[0].delta.role == "assistant"
         text = "".join(choice.delta.content or "" for choice in deltas)
         assert text == whole.choices[0].message.content
-        assert len(deltas) > 4
         assert [choice.finish_reason for choice in deltas] == [None] * (len(deltas) - 1) + ["stop"]
         assert {chunk.object for chunk in chunks} == {"chat.completion.chunk"}
         assert len({chunk.id for chunk in chunks}) == 1

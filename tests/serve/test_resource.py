@@ -140,7 +140,7 @@ def test_an_iri_leads_to_its_description(server: Running) -> None:
     assert f'<{got.headers["location"]}>; rel="describedby"' in got.headers["link"]
     found = server.ask("GET", got.headers["location"], Accept="text/turtle")
     assert (found.status, found.media_type) == (200, "text/turtle")
-    assert found.headers["vary"] == "Accept"
+    assert found.headers["vary"] == "Accept, Authorization"
     location = got.headers["location"]
     assert (
         found.headers["content-location"]
@@ -543,3 +543,21 @@ def test_a_browser_reports_nothing(server: Running, tmp_path: Path) -> None:
             assert browser.run("document.querySelectorAll('[onerror], img').length") == 0
         assert browser.complaints == []
         assert [url for url in browser.requests if not url.startswith((server.url, "data:"))] == []
+
+
+def test_what_a_client_has_is_not_sent_again_until_the_graph_changes(
+    server: Running, kg: Path
+) -> None:
+    path = f"/resource?iri={quote(f'{BASE}entity/linz', safe='')}"
+    first = server.ask("GET", path, Accept="text/turtle")
+    tag = first.headers["etag"]
+    assert first.headers["cache-control"] == "private, no-cache"  # the server has a token
+    assert first.headers["vary"] == "Accept, Authorization"
+    for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+        again = server.ask("GET", path, Accept="text/turtle", If_None_Match=known)
+        assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
+        assert again.headers["vary"] == "Accept, Authorization"
+    page = server.ask("GET", path, Accept="text/html", If_None_Match=tag)
+    assert (page.status, page.headers["etag"] != tag) == (200, True)
+    insert(kg, ox.Quad(ox.NamedNode("urn:a"), ox.NamedNode("urn:b"), ox.NamedNode("urn:c")))
+    assert server.ask("GET", path, Accept="text/turtle", If_None_Match=tag).status == 200

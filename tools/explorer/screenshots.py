@@ -1,34 +1,87 @@
-"""Screenshots of the pages for the documentation, of a server that runs:
+"""Screenshots of the pages for the documentation, of a server with the example corpus that runs:
 
 sarag serve --kg demo/kg --port 7878
 python -m tools.explorer.screenshots http://127.0.0.1:7878 docs/images
+
+They have 256 colours, and less than 150 kB each.
 """
 
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
+from urllib.parse import quote
 
-from tests.picture.chromium import open_browser
+from PIL import Image
 
+from tests.picture.chromium import Page, open_browser
+
+BASE = "https://example.org/kg/"
 QUESTION = "Who+built+the+separate+condenser"
+ENTITY = f"{BASE}entity/marie_curie"
+CLASS = "https://w3id.org/sarag/common#Physicist"
 CALM = {"name": "prefers-reduced-motion", "value": "reduce"}
+COLOURS = 256
+LARGEST = 150_000
+"""Bytes of a picture."""
 
 
 def main(url: str, folder: str) -> None:
-    """Save a search and a query."""
+    """Save a picture of each page."""
     os.environ["SARAG_SCREENSHOTS"] = folder
     kept = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # the browser may still write
     with kept as scratch, open_browser(Path(scratch)) as page:
         page.call("Emulation.setEmulatedMedia", features=[CALM])
         page.visit(f"{url}/?q={QUESTION}")
         page.until("document.querySelectorAll('#rows tr').length")
-        page.screenshot("explorer-search")
+        save(page, "explorer-search")
+        page.run(
+            "(r => { r.value = '3'; r.dispatchEvent(new Event('input')); })"
+            "(document.getElementById('round'))"
+        )
+        page.run("document.querySelector('#passages .why button.step:not(.document)').click()")
+        save(page, "explorer-activation")
+        page.visit(f"{url}/?entity={quote(ENTITY, safe='')}")
+        page.until("window.explorer?.graph.order > 5")
+        save(page, "explorer-neighbours")
         page.visit(f"{url}/sparql-editor")
         page.until("Boolean(document.getElementById('query').editor)")
         page.run("document.getElementById('run').click()")
         page.until("Boolean(document.querySelector('#table small.name'))")
-        page.screenshot("explorer-sparql")
+        save(page, "explorer-sparql")
+        relationship = f"?x <https://w3id.org/sarag/ontology#subject> <{ENTITY}>"
+        document = f"?x <https://w3id.org/sarag/ontology#about> <{ENTITY}>"
+        for name, iri in (
+            ("entity", ENTITY),
+            ("document", first(page, document)),
+            ("relationship", first(page, relationship)),
+            ("class", CLASS),
+        ):
+            page.visit(f"{url}/resource?format=html&iri={quote(iri, safe='')}")
+            save(page, f"page-{name}")
+
+
+def first(page: Page, pattern: str) -> str:
+    """The first ?x of a pattern in the order of IRIs, by a query in the page."""
+    query = quote(f"SELECT ?x {{ {pattern} }} ORDER BY ?x LIMIT 1")
+    page.run(
+        "window.found = ''; fetch('/sparql?query=" + query + "', { headers: "
+        "{ Accept: 'application/sparql-results+json' } }).then(r => r.json())"
+        ".then(r => { window.found = r.results.bindings[0]?.x.value ?? 'none'; }); 0"
+    )
+    return str(page.until("window.found"))
+
+
+def save(page: Page, name: str) -> None:
+    """Save what the tab shows with few colours."""
+    time.sleep(0.5)  # the graph is drawn in the next frame
+    path = page.screenshot(name)
+    Image.open(path).convert("RGB").quantize(COLOURS).save(path, optimize=True)
+    size = path.stat().st_size
+    print(f"{path}: {size // 1000} kB")
+    if size > LARGEST:
+        sys.exit(f"{path} has more than {LARGEST // 1000} kB")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ const MAX_NAMES = 500;
 const MAX_HISTORY = 30;
 const NUMBER = /#(integer|decimal|double|float|int|long)$/;
 const HISTORY = "sarag-queries";
-const RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
-const LABELS = /[#/](prefLabel|label|name|title)$/;
 const KEYWORDS = `SELECT CONSTRUCT DESCRIBE ASK WHERE PREFIX DISTINCT FILTER OPTIONAL UNION GRAPH FROM MINUS BIND VALUES
   SERVICE LIMIT OFFSET COUNT SUM AVG MIN MAX SAMPLE GROUP_CONCAT STR LANG CONTAINS STRSTARTS REGEX EXISTS NOT IN AS`.split(/\s+/)
   .concat("GROUP BY", "ORDER BY", "HAVING", "NOT EXISTS", "FROM NAMED");
@@ -173,30 +171,20 @@ async function showNames() {
   } catch { /* the table is readable without names */ }
 }
 
-// The triples that link IRIs, drawn; names come from the triples themselves, or from the server.
-async function draw(text) {
-  const all = api.triples(text);
-  const labels = new Map();
-  for (const [subject, property, object] of all) {
-    if (object.text !== undefined && LABELS.test(property.iri)) labels.set(subject.iri, object.text);
-  }
-  const links = all.filter(([, property, object]) => object.iri && property.iri !== RDF_TYPE);
-  const iris = [...new Set(links.flatMap(([subject, , object]) => [subject.iri, object.iri]))];
-  byId("drawing").hidden = !links.length;
-  if (!links.length) return;
-  const shown = iris.slice(0, MAX_NAMES);
-  const unnamed = shown.filter((iri) => !labels.has(iri) && !iri.startsWith("_:"));
-  const found = unnamed.length ? await api.names(unnamed).catch(() => []) : [];
-  const known = new Map(found.map((node) => [node.iri, node]));
+// The triples that link IRIs, drawn.
+async function draw(text, query) {
+  const { nodes, edges, left } = await api.drawing(text);
+  byId("drawing").hidden = !nodes.length;
+  if (!nodes.length) return;
   view ??= new GraphView(byId("graph"), { onNode: (iri) => { location.href = api.resource(iri); }, onEdge: () => {} });
   view.clear();
-  view.add(shown.map((iri) => ({ kind: "entity", ...known.get(iri), iri, name: labels.get(iri) ?? known.get(iri)?.name ?? api.abbreviate(iri) })),
-    links.map(([subject, property, object]) => ({ source: subject.iri, target: object.iri, property: property.iri })));
+  view.add(nodes, edges);
   view.resize();
   view.fit();
   window.explorer = view;
-  const left = iris.length - shown.length;
-  byId("drawn").textContent = `${counted(shown.length, "node")}, ${counted(view.graph.size, "line")}${left ? `; ${counted(left, "node")} left out` : ""}. A node leads to its page.`;
+  const address = new URLSearchParams({ query, ...(byId("over").value ? { over: byId("over").value } : {}) });
+  byId("drawn").replaceChildren(`${counted(nodes.length, "node")}, ${counted(view.graph.size, "line")}${left ? `; ${counted(left, "node")} left out` : ""}. A node leads to its page. `,
+    element("a", { id: "open-explorer", href: `./?${address}` }, "Open in the explorer"));
 }
 
 function showNotice(parts) {
@@ -256,7 +244,7 @@ async function show(response, seconds, sent) {
     byId("text").hidden = false;
     showNotice([warning]);
     offerDownload("ttl", text, "text/turtle");
-    await draw(await (await send("application/n-triples", sent)).text());
+    await draw(await (await send("application/n-triples", sent)).text(), sent);
   }
   byId("json").hidden = !isTable;
   byId("ttl").hidden = isTable;
@@ -336,8 +324,7 @@ function restoreQuery() {
   try {
     host.value = decodeURIComponent(match[2]);
     const part = decodeURIComponent(match[1] ?? "");
-    if (part && ![...byId("over").options].some((o) => o.value === part)) byId("over").append(element("option", { value: part }, part));
-    byId("over").value = part;
+    api.choosePart(byId("over"), part);
   } catch { return false; }
   return true;
 }
@@ -372,18 +359,6 @@ async function copy(text, button) {
   setTimeout(() => { button.textContent = label; }, 2000);
 }
 
-// Imported graphs, which can be asked one by one.
-async function offerParts() {
-  try {
-    const found = await (await api.sparql("SELECT DISTINCT ?g { GRAPH ?g { } FILTER(CONTAINS(STR(?g), '/graph/external/')) } ORDER BY ?g",
-      "application/sparql-results+json")).json();
-    for (const { g } of found.results.bindings) {
-      const name = decodeURIComponent(g.value.split("/graph/external/")[1]);
-      if (![...byId("over").options].some((o) => o.value === name)) byId("over").append(element("option", { value: name }, name));
-    }
-  } catch { /* the other choices remain */ }
-}
-
 function take(text) {
   host.value = text;
   saveQuery();
@@ -408,6 +383,6 @@ examples.forEach((example, number) => {
   byId("examples").append(element("option", { value: String(number) }, example.title));
 });
 showHistory(remembered());
-offerParts();
+api.offerParts(byId("over"));
 api.prefixes().then((found) => Object.assign(prefixes, found), () => {}); // those of the page remain
 if (!restoreQuery()) host.value = examples.length ? examples[0].text : "SELECT * { ?s ?p ?o } LIMIT 10\n";

@@ -51,8 +51,10 @@ function open(title) {
   document.title = `${title} · sarag`;
 }
 
+const over = () => byId("over").value;
+
 function address(values) {
-  const parameters = new URLSearchParams(values);
+  const parameters = new URLSearchParams(over() ? { ...values, over: over() } : values);
   const url = parameters.size ? `?${parameters}` : "./";
   if (url !== (location.search || "./")) history.pushState(null, "", url);
 }
@@ -76,7 +78,7 @@ async function search(question, c = null) {
   const signal = busy(`Searching …`);
   byId("q").value = question;
   try {
-    const found = await api.search({ q: question, c }, signal);
+    const found = await api.search({ q: question, c, over: over() }, signal);
     const isSame = state.question === question && c !== null;
     state.found = found;
     state.question = question;
@@ -245,7 +247,7 @@ async function expand(iri, limit = NEIGHBOURS) {
   byId("status").textContent = "Expanding …";
   byId("error").hidden = true;
   try {
-    const found = await api.neighbours(iri, limit);
+    const found = await api.neighbours(iri, limit, over());
     const graph = graphView();
     const before = graph.graph.order;
     const left = graph.add(found.nodes, found.edges, iri);
@@ -285,36 +287,101 @@ async function showEntity(iri) {
   graph.fit();
 }
 
+// What a CONSTRUCT or DESCRIBE query returns, to walk on from there.
+async function showQuery(text) {
+  const signal = busy("Running the query …");
+  try {
+    const response = await api.sparql(text, "application/n-triples", { over: over() ? [over()] : [], signal });
+    const { nodes, edges, left } = await api.drawing(await response.text());
+    state.frames = [];
+    state.question = "";
+    open("Result of a query");
+    for (const id of ["rounds", "results", "answer-panel", "inspector"]) byId(id).hidden = true;
+    const graph = graphView();
+    graph.clear();
+    graph.resize();
+    const more = left + graph.add(nodes, edges);
+    address({ query: text });
+    byId("left-out").textContent = !nodes.length ? "The result has no triple that links two things."
+      : more ? `${counted(more, "node")} left out.` : "";
+    legendOfNodes();
+    showTable();
+    graph.fit();
+    done(`${counted(nodes.length, "node")}, ${counted(graph.graph.size, "line")}`);
+  } catch (error) { fail(error); }
+}
+
 // ---------------------------------------------------------------------------------- Answer
 
 async function answer(question) {
   if (!question) { byId("q").focus(); return; }
+  if (!api.data.answers) { noModel(); return; }
   if (state.question !== question) await search(question);
   if (!byId("error").hidden) return;
   const signal = busy("Answering …");
-  const panel = byId("answer-text");
+  byId("work").removeAttribute("aria-busy"); // the passages stay readable
   byId("answer-panel").hidden = false;
-  panel.replaceChildren(element("p", { class: "quiet" }, "The model is reading the passages …"));
+  const text = element("p", { class: "answer" });
+  const steps = element("ol", { class: "steps" });
+  const trace = element("details", { open: true }, element("summary", {}, "Steps"), steps);
+  const stop = element("button", { type: "button", id: "stop", onclick: () => state.running?.abort() }, "Stop");
+  byId("answer-text").replaceChildren(text, trace, stop);
+  const running = () => steps.querySelector(".running");
   try {
-    const given = await api.ask({ q: question }, signal);
-    showAnswer(given, panel);
-    done("");
-  } catch (error) { byId("answer-panel").hidden = true; fail(error); }
+    const given = await api.ask({ q: question, over: over() }, signal, {
+      call: ({ name }) => steps.append(element("li", { class: "running" }, `The model writes: ${name.replaceAll("_", " ")}`)),
+      step: (stage) => {
+        const item = stageItem(stage);
+        if (stage.kind === "call" && running()) running().replaceWith(item);
+        else steps.append(item);
+      },
+      text: (part) => { text.textContent += part.text; },
+      withdrawn: () => { text.textContent = ""; },
+    });
+    steps.replaceChildren(...given.trace.map(stageItem));
+    trace.open = false;
+    stop.remove();
+    showAnswer(given, text, trace);
+    done(given.outcome === "insufficient" ? "The passages do not say." : `Answer: ${given.answer}`);
+  } catch (error) {
+    stop.remove();
+    running()?.remove();
+    if (text.textContent) text.classList.add("broken");
+    else if (!steps.children.length) byId("answer-panel").hidden = true;
+    if (error.name === "AbortError") {
+      if (text.isConnected) trace.after(element("p", { class: "quiet" }, "Stopped."));
+      if (state.running?.signal === signal) done("");
+    } else fail(error);
+  }
 }
 
-function showAnswer(given, panel) {
-  if (given.outcome === "evidence") {
-    panel.replaceChildren(element("p", {}, "No model is configured, so there is no written answer: the passages below are the evidence."),
-      element("p", { class: "quiet" }, "Start the server with --base-url and --model to get answers."));
-    return;
+function noModel() {
+  open("Answer");
+  byId("answer-panel").hidden = false;
+  byId("answer-text").replaceChildren(
+    element("p", { id: "no-model" }, "This server has no language model, so that it writes no answers: Search shows the passages."),
+    element("p", { class: "quiet" }, "To get answers, start it with --base-url and --model."));
+}
+
+// A step of the trace: what was searched, what the model was asked, what was decided.
+function stageItem({ kind, name, detail }) {
+  if (kind === "retrieval") {
+    return element("li", {}, `Searched: ${detail.question} `, element("small", { class: "quiet" },
+      `${counted(detail.titles.length, "passage")}${detail.titles.length ? `: ${[...new Set(detail.titles)].slice(0, 4).join(", ")}` : ""}`));
   }
-  const text = given.outcome === "insufficient" ? given.answer || "The passages do not say." : given.answer;
-  panel.replaceChildren(element("p", { class: "answer" }, text),
-    given.citations.length ? element("ul", { class: "chips" }, ...given.citations.map((c) => element("li", {},
-      element("a", { class: "chip", href: api.resource(c.document) }, `${c.title || "Passage"}, ${c.begin}–${c.end}`)))) : "",
-    element("details", {}, element("summary", {}, "How it was found"), element("ol", {}, ...given.trace.map((stage) =>
-      element("li", {}, `${stage.kind}: ${stage.name}`)))),
-    element("p", { class: "quiet" }, `${given.model} · ${counted(given.usage.tokens_in + given.usage.tokens_out, "token")}`));
+  const said = kind === "call" ? "The model wrote" : "Determined";
+  const values = Object.entries(detail).filter(([, value]) => typeof value !== "object" && value !== "");
+  return element("li", {}, `${said}: ${name.replaceAll("_", " ")}`, values.length ? element("dl", {},
+    ...values.flatMap(([key, value]) => [element("dt", {}, key.replaceAll("_", " ")), element("dd", {}, String(value))])) : null);
+}
+
+function showAnswer(given, text, trace) {
+  text.textContent = given.outcome === "insufficient" ? "The passages do not say." : given.answer;
+  if (given.citations.length) {
+    text.after(element("ul", { class: "chips", "aria-label": "Citations" }, ...given.citations.map((c) => element("li", {},
+      element("a", { class: "chip", href: api.resource(c.document) }, `${c.title || "Passage"}, ${c.begin}–${c.end}`)))));
+  }
+  trace.after(element("p", { class: "quiet" }, `${given.model} · ${counted(given.usage.tokens_in + given.usage.tokens_out, "token")}`));
 }
 
 // ------------------------------------------------------------------------------ Suggestions
@@ -336,7 +403,7 @@ async function suggest() {
   if (text.length < 2) { hideSuggestions(); return; }
   suggesting = new AbortController();
   try {
-    const terms = await api.complete(text, "entity", 6, suggesting.signal);
+    const terms = await api.complete(text, "entity", 6, suggesting.signal, over());
     if (!terms.length || byId("q").value.trim() !== text) { hideSuggestions(); return; }
     byId("suggestions").replaceChildren(...terms.map((term, number) => element("li",
       { role: "option", id: `suggestion-${number}`, "aria-selected": "false", "data-iri": term.iri,
@@ -363,7 +430,7 @@ function move(by) {
 
 async function showClasses() {
   try {
-    const terms = (await api.complete("", "class", 30)).filter((t) => !/\/(ontology|prov|void|owl|rdf-schema)#|w3\.org/.test(t.iri));
+    const terms = (await api.complete("", "class", 30, undefined, over())).filter((t) => !/\/(ontology|prov|void|owl|rdf-schema)#|w3\.org/.test(t.iri));
     byId("classes").replaceChildren(...terms.slice(0, 12).map((term) => element("li", {},
       element("button", { type: "button", class: "chip", onclick: () => showEntity(term.iri) }, `${term.name} `,
         element("small", {}, term.uses.toLocaleString("en"))))));
@@ -405,8 +472,10 @@ byId("fit").addEventListener("click", () => graphView().fit());
 
 function start() {
   const parameters = new URLSearchParams(location.search);
-  const [question, entity] = [parameters.get("q"), parameters.get("entity")];
-  if (question) search(question, parameters.get("c"));
+  const [question, entity, query] = ["q", "entity", "query"].map((name) => parameters.get(name));
+  api.choosePart(byId("over"), parameters.get("over") ?? "");
+  if (query) showQuery(query);
+  else if (question) search(question, parameters.get("c"));
   else if (entity) showEntity(entity);
   else {
     document.body.classList.add("start");
@@ -416,5 +485,14 @@ function start() {
     byId("q").focus();
   }
 }
+byId("over").addEventListener("change", () => {
+  const parameters = new URLSearchParams(location.search);
+  const [question, entity, query] = ["q", "entity", "query"].map((name) => parameters.get(name));
+  if (query) showQuery(query);
+  else if (question) search(question);
+  else if (entity) showEntity(entity);
+  else { address({}); showClasses(); }
+});
 window.addEventListener("popstate", start);
 start();
+api.offerParts(byId("over"));

@@ -3,6 +3,7 @@ import { EdgeArrowProgram, forceAtlas2, Graph, Sigma } from "./vendor/graph.js";
 import { isCalm } from "./api.js";
 
 const MOST = 500;
+const MANY = 700;
 const MILLISECONDS = 450;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const PALETTES = {
@@ -88,6 +89,8 @@ export class GraphView {
     });
     for (const edge of edges) this.addEdge(edge);
     if (this.graph.order > before) this.layout(before > 0 && around !== null);
+    // Lines are most of the work of a frame, and not read while the view moves.
+    this.sigma?.setSetting("hideEdgesOnMove", this.graph.size > MANY);
     this.sigma?.refresh(); // new nodes and lines must be known before they are painted
     this.paint();
     return left;

@@ -1,0 +1,265 @@
+"""Articles: what a graph states about each entity, in sentences, so that any text search finds it.
+
+An article is a JSON object on a line, as ``sarag index`` reads it. Its ``id`` is the IRI of its
+topic, which becomes part of the IRI of the source. Turning a graph into a text per entity, with all
+neighbours named, is the adaptation of MetaQA in DotRAG, section A.3; there a language model writes,
+here sentences are composed, and a model may rewrite them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import IO, Any, Final
+
+from pyoxigraph import NamedNode
+
+from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.fence import fence_for
+from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader, Part
+from sarag_rdf.graph.schema_use import term_reader
+from sarag_rdf.graph.texts import by_language, entity_labels
+from sarag_rdf.json_schema import object_of, string
+from sarag_rdf.ports import LLM, Progress
+from sarag_rdf.resources import render_prompt
+
+NAMES: Final = 12
+"""The most names in a sentence; of more, several sentences are made."""
+REWRITTEN: Final = 40
+"""The most sentences of an article that a model is given; the others stay as they are."""
+_MAX_TOKENS: Final = 1500
+_CHARACTERS: Final = 8000
+
+PropertyPhrase = Callable[[str, bool], str]
+"""(property, whether from object to subject) -> a phrase such as ``films directed by``."""
+KindOf = Callable[[Collection[str]], str]
+"""Ends of properties (+ the subject, - the object) -> what stands there, or an empty text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How statements are put into words.
+
+    `properties` are the properties of each part whose statements are written.
+    """
+
+    properties: Mapping[str, frozenset[str]]
+    phrase: PropertyPhrase
+    kind: KindOf
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, and the names and values that it must contain."""
+
+    text: str
+    names: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class ArticleReport:
+    """What was written: `statements` are all of the graph, `covered` those in an article.
+
+    `unnamed` counts, by property, statements with an object without a name, and `nameless` those
+    with a subject without one: they are in no article. `missing` are statements that should be in
+    an article and are not; a report of a correct export has none. A model wrote `rewritten`
+    articles, to which `restored` sentences were added that it had left out; the replies for
+    `refused` ones could not be used.
+    """
+
+    articles: int = 0
+    statements: int = 0
+    covered: int = 0
+    unnamed: Counter[str] = field(default_factory=Counter)
+    missing: list[tuple[str, str, str]] = field(default_factory=list)
+    rewritten: int = 0
+    restored: int = 0
+    refused: int = 0
+
+    @property
+    def nameless(self) -> int:
+        """Statements of subjects without a name."""
+        seen = self.covered + self.unnamed.total() + len(self.missing)
+        return self.statements - seen
+
+
+@dataclass(slots=True)
+class _Topic:
+    """An entity with its statements: (property, is inverse) -> values by their RDF term."""
+
+    name: str
+    descriptions: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    values: defaultdict[tuple[str, bool], dict[str, str]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    outgoing: list[tuple[str, str, str]] = field(default_factory=list)
+    """(property, RDF term, name) of each statement of which it is the subject."""
+
+
+def write_articles(
+    reader: GraphReader, output: IO[bytes], wording: Wording, llm: LLM | None, progress: Progress
+) -> ArticleReport:
+    """Write an article for each named entity with statements or descriptions, in order of IRIs.
+
+    A statement is in the article of its subject, and in that of its object if it is an entity. With
+    a model, articles are rewritten, and sentences whose names the model left out are added to them.
+    """
+    report = ArticleReport(statements=_count(reader, wording))
+    entities = sorted({row[0].value for row in reader.rows("names")})
+    advance = progress("writing articles", len(entities))
+    for some in _batches(entities, BATCH):
+        for iri, topic in _read(reader, some, wording, report).items():
+            sentences = list(_sentences(topic, wording))
+            if topic.values or topic.descriptions or topic.said:
+                text = _text(topic.name, sentences, llm, report)
+                _check(iri, topic, text, report)
+                record = {"id": iri, "title": topic.name, "text": text}
+                output.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+                report.articles += 1
+        advance(len(some))
+    return report
+
+
+def _count(reader: GraphReader, wording: Wording) -> int:
+    """The statements of the properties that are written, and relationships of documents."""
+    count = 0
+    for part in reader.parts:
+        properties = wording.properties.get(part.name, frozenset())
+        for row in term_reader(reader, part).rows_for("property-counts", properties):
+            count += int(row[1].value)
+        if part.name == DOCUMENTS:
+            count += len({row[0].value for row in _only(reader, part).rows("relationship-ends")})
+    return count
+
+
+def _only(reader: GraphReader, part: Part) -> GraphReader:
+    return GraphReader(reader.store, reader.minter, (part,))
+
+
+def _read(
+    reader: GraphReader, iris: Sequence[str], wording: Wording, report: ArticleReport
+) -> dict[str, _Topic]:
+    """The named ones of some entities, with their statements."""
+    topics = {iri: _Topic(_clean(name)) for iri, (name, _) in entity_labels(reader, iris).items()}
+    for part in reader.parts:
+        properties = wording.properties.get(part.name, frozenset())
+        source = term_reader(reader, part)
+        rows = [
+            (entity.value, side.value == "-", property_.value, other)
+            for entity, side, property_, other in source.rows_for("statements-about", topics)
+            if property_.value in properties
+        ]
+        others = {row[3].value for row in rows if isinstance(row[3], NamedNode)}
+        names = {iri: _clean(name) for iri, (name, _) in entity_labels(reader, others).items()}
+        for iri, is_inverse, property_, other in rows:
+            topic = topics[iri]
+            name = names.get(other.value) if isinstance(other, NamedNode) else _clean(other.value)
+            if name:
+                topic.values[property_, is_inverse][str(other)] = name
+            if is_inverse:
+                continue
+            if name:
+                topic.outgoing.append((property_, str(other), name))
+            else:
+                report.unnamed[property_] += 1
+        _describe(_only(reader, part), part, topics)
+    return topics
+
+
+def _describe(reader: GraphReader, part: Part, topics: Mapping[str, _Topic]) -> None:
+    """Add descriptions: of imported entities the best one, of documents' entities all."""
+    texts: defaultdict[str, set[Any]] = defaultdict(set)
+    for entity, text in reader.rows_for("entity-descriptions", topics):
+        texts[entity.value].add(text)
+    for iri, several in texts.items():
+        ordered = [_clean(text.value) for text in sorted(several, key=by_language)]
+        topics[iri].descriptions += ordered if part.name == DOCUMENTS else ordered[:1]
+    if part.name != DOCUMENTS:
+        return
+    told: set[tuple[str, str]] = set()
+    for relationship, entity, _, _, _, text, _, _ in reader.rows_for("statements", topics):
+        said = _clean(text.value)
+        if (entity.value, relationship.value) not in told:
+            told.add((entity.value, relationship.value))
+            topics[entity.value].said.append(said)
+            topics[entity.value].outgoing.append(("", relationship.value, said))
+
+
+def _sentences(topic: _Topic, wording: Wording) -> Iterator[Sentence]:
+    ends = [("-" if is_inverse else "+") + iri for iri, is_inverse in sorted(topic.values)]
+    kind = wording.kind(ends)
+    if kind:
+        yield Sentence(f"{topic.name} is {'an' if kind[0] in 'aeiou' else 'a'} {kind}.")
+    for text in dict.fromkeys(topic.descriptions):
+        yield Sentence(_ended(text), (text,))
+    for (property_, is_inverse), values in sorted(
+        topic.values.items(), key=lambda item: (item[0][1], item[0][0])
+    ):
+        phrase = wording.phrase(property_, is_inverse)
+        for some in _batches(sorted(set(values.values())), NAMES):
+            text = f"{phrase[:1].upper()}{phrase[1:]} {topic.name}: {', '.join(some)}."
+            yield Sentence(text, some)
+    for text in dict.fromkeys(topic.said):
+        yield Sentence(_ended(text), (text,))
+
+
+def _text(topic: str, sentences: Sequence[Sentence], llm: LLM | None, report: ArticleReport) -> str:
+    """The article: the sentences, or a model's text with those that it left out."""
+    lines = [sentence.text for sentence in sentences]
+    if llm is None:
+        return "\n".join(lines)
+    given, rest = sentences[:REWRITTEN], lines[REWRITTEN:]
+    try:
+        written = _written(topic, [sentence.text for sentence in given], llm)
+    except (TruncatedReplyError, UnparsableReplyError):
+        report.refused += 1
+        return "\n".join(lines)
+    lacking = [s.text for s in given if not all(_contains(written, name) for name in s.names)]
+    report.rewritten += 1
+    report.restored += len(lacking)
+    return "\n".join([written, *lacking, *rest])
+
+
+def _written(topic: str, facts: Sequence[str], llm: LLM) -> str:
+    prompt = render_prompt(
+        "write_article", topic=topic, facts=facts, fence=fence_for(topic, *facts, length=8)
+    )
+    schema = object_of(article=string(_CHARACTERS))
+    reply = llm.complete(prompt, schema, name="write_article", max_tokens=_MAX_TOKENS)
+    return "\n".join(filter(None, map(_clean, str(reply.data["article"]).splitlines())))
+
+
+def _check(iri: str, topic: _Topic, text: str, report: ArticleReport) -> None:
+    """Count the statements of a topic whose objects its article names."""
+    plain = _plain(text)
+    for property_, other, name in topic.outgoing:
+        if _plain(name) in plain:
+            report.covered += 1
+        else:
+            report.missing.append((iri, property_, other))
+
+
+def _contains(text: str, name: str) -> bool:
+    return _plain(name) in _plain(text)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _clean(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _batches(items: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
+    rest = iter(items)
+    while some := tuple(islice(rest, size)):
+        yield some

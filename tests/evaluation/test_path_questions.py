@@ -1,0 +1,173 @@
+"""Questions written from paths of a graph: hidden ends, complete answers, and other evaluations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sarag_rdf
+from sarag_rdf.errors import InputError, UnparsableReplyError
+from sarag_rdf.evaluation.path_questions import QuestionWriter, WritingReport, write_questions
+from sarag_rdf.evaluation.paths import read_questions as read_path_questions
+from sarag_rdf.evaluation.paths import relation_paths
+from sarag_rdf.evaluation.questions import read_questions
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
+from sarag_rdf.ports import Table, silent
+from tests.command import Sarag
+from tests.evaluation.fixed import without_models
+from tests.sample_graph import SOURCES, CapitalExtractor
+from tests.typed_graph import index_people
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "films.ttl"
+
+
+@pytest.fixture(scope="module")
+def kg() -> Iterator[KnowledgeGraph]:
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None, over=["films"]) as graph:
+        graph.import_graph(EXAMPLE, "rdf", name="films")
+        yield graph
+
+
+def written(kg: KnowledgeGraph, count: int = 8, *, seed: int = 0, **options: Any) -> WritingReport:
+    settings = {"hops": 3, "answers": 5, **options}
+    paths = relation_paths(kg.retriever("paths", answers=settings["answers"]))
+    return QuestionWriter(paths, **settings).write(count, seed, silent)
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3, 4])
+def test_answers_are_complete_and_hidden(kg: KnowledgeGraph, hops: int) -> None:
+    report = written(kg, 6, hops=hops)
+    assert report.questions
+    for question in report.questions:
+        path = question.path
+        assert len(path.hops) == len(question.walk) == hops
+        # Independent of the query that computed the answers: the walks one by one.
+        ends = walks(kg, path.topic, path.hops)
+        assert {answer.iri for answer in path.answers} == ends
+        assert path.topic_name in question.text
+        assert not any(answer.name in question.text for answer in path.answers)
+    texts = [question.text for question in report.questions]
+    assert len(set(texts)) == len(texts)
+
+
+def walks(kg: KnowledgeGraph, topic: str, hops: tuple[tuple[str, bool], ...]) -> set[str]:
+    """The ends of all walks that use no statement twice and do not return to the topic."""
+    result = kg.query("SELECT ?s ?p ?o { ?s ?p ?o FILTER(isIRI(?o)) }", over=["films"])
+    assert isinstance(result, Table)
+    triples = {tuple(term.value for term in row) for row in result.rows}
+    found: list[tuple[str, frozenset[Any]]] = [(topic, frozenset())]
+    for property_, inverse in hops:
+        found = [
+            (s if inverse else o, used | {(s, p, o)})
+            for node, used in found
+            for s, p, o in triples
+            if p == property_
+            and (o if inverse else s) == node
+            and (s, p, o) not in used
+            and (s if inverse else o) != topic
+        ]
+    return {node for node, _ in found}
+
+
+def test_the_same_seed_gives_the_same_questions(kg: KnowledgeGraph) -> None:
+    first, again, other = (written(kg, 5, seed=seed) for seed in (0, 0, 1))
+    assert write_questions(first.questions) == write_questions(again.questions)
+    assert write_questions(first.questions) != write_questions(other.questions)
+
+
+def test_walks_are_rejected_with_reasons(kg: KnowledgeGraph) -> None:
+    report = written(kg, 8, hops=2, answers=1)
+    assert all(len(question.path.answers) == 1 for question in report.questions)
+    assert report.rejected["many"] > 0
+    every = written(kg, 100, hops=1)
+    assert every.rejected["repeated"] > 0
+    with pytest.raises(InputError, match=r"no question was written: .* as no document supports"):
+        written(kg, 1, hops=1, articles={})
+
+
+def test_a_question_in_words(kg: KnowledgeGraph) -> None:
+    texts = {question.text for question in written(kg, 100, hops=2).questions}
+    assert "What are the languages of the films directed by Ines Falcato?" in texts
+    assert "Who are the directors of the films starring Ruben Soldevila?" in texts
+
+
+def test_documents_support_the_statements_of_a_walk(tmp_path: Path) -> None:
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        index_people(kg, tmp_path)
+        report = written(kg, 10, hops=1)
+        with pytest.raises(InputError, match="--hops"):
+            written(kg, 1, hops=4)
+    supporting = {question.composed: question.supporting for question in report.questions}
+    document = ("", "Emil Sand was born in Linz. Emil Sand taught Ilse Brandt.")
+    assert supporting["What is the birth place of Emil Sand?"] == (document,)
+    assert supporting["Who is the teacher of Ilse Brandt?"] == (document,)
+    # Linz and Emil are asked about in the other direction, and Ilse was born, too.
+    assert len(supporting) == 5
+
+
+def test_statements_without_a_property_have_documents(tmp_path: Path) -> None:
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index(SOURCES, extractor=CapitalExtractor())
+        [question] = written(kg, 1, hops=2).questions
+    assert len(question.supporting) in (1, 2)
+
+
+def test_a_model_rewrites_and_is_checked(kg: KnowledgeGraph) -> None:
+    composed = written(kg, 4, hops=2).questions
+    first, second = composed[0].path, composed[1].path
+    good = f"Tell me: what is linked to {first.topic_name}?"
+    llm = QueuedLLM([
+        {"question": good},
+        {"question": f"Is it {second.answers[0].name} for {second.topic_name}?"},
+        {"question": "Which one is it?"},
+        UnparsableReplyError("no JSON"),
+    ])  # fmt: skip
+    report = written(kg, 4, hops=2, llm=llm)
+    assert [q.text for q in report.questions] == [good, *(q.text for q in composed[1:])]
+    assert [q.is_rewritten for q in report.questions] == [True, False, False, False]
+    assert report.refused == 3
+    assert report.questions[0].composed in llm.prompts[0]
+
+
+def test_other_evaluations_read_them(
+    sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_models(monkeypatch)
+    with sarag_rdf.open("kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.import_graph(EXAMPLE, "rdf", name="films")
+    over = ["--kg", "kg", "--over", "films"]
+    assert sarag("export", "--format", "articles", "-o", "films.jsonl", *over).code == 0
+    arguments = ["--articles", "films.jsonl", "--count", "6", "--hops", "2", *over]
+    done = sarag("evaluate", "questions", "-o", "questions.json", *arguments)
+    assert done.out.startswith("6 questions of 6\n")
+    file = read_questions(tmp_path / "questions.json")
+    assert [len(question.supporting) > 0 for question in file.questions] == [True] * 6
+
+    done = sarag("evaluate", "paths", "--questions", "questions.json", *over)
+    assert "questions.json: 6 questions" in done.out
+    assert "chunk-resolved" in done.out
+    marked = read_path_questions(tmp_path / "questions.json")
+    assert all(f"[{question.topic}]" in question.text for question in marked)
+    assert all(question.answers for question in marked)
+
+    assert sarag("index", "films.jsonl", "--kg", "articles").code == 0
+    files = ["--corpus", "films.jsonl", "--questions", "questions.json"]
+    arguments = ["--methods", "bm25", "--kg", "articles", "--json", "out.json"]
+    assert sarag("evaluate", "retrieval", *files, *arguments).code == 0
+    [result] = json.loads(Path("out.json").read_text("utf-8"))["results"]
+    assert result["method"] == "bm25"
+    assert result["R@10"] == 1.0
+
+    arguments = ["--articles", "articles", "--retriever", "bm25:limit=2", *over]
+    done = sarag("evaluate", "paths", "--questions", "questions.json", *arguments)
+    assert "article topics" in done.out
+    assert "terminals" not in done.out
+    done = sarag("evaluate", "paths", "--questions", "questions.json", *over, "--articles", "kg")
+    assert done.code == 1
+    assert sarag("evaluate", "questions", "-o", "q.json", "--articles", "films.jsonl",
+                 "--corpus", "c.json", *over).code == 2  # fmt: skip
