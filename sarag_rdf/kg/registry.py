@@ -57,6 +57,7 @@ from sarag_rdf.reason.sparql_typed import SparqlTyped
 from sarag_rdf.reason.typed_graph import TypedGraph
 from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
+from sarag_rdf.retrieve.dotrag import DotRagSearch
 from sarag_rdf.retrieve.ket import Ket
 from sarag_rdf.retrieve.kg_infused import KgInfusedSearch
 from sarag_rdf.retrieve.khop import Khop
@@ -76,6 +77,7 @@ RETRIEVERS: dict[str, Any] = {
     "rrf": Rrf,
     "khop": Khop,
     "ppr": Ppr,
+    "dotrag": DotRagSearch,
     "kg-infused": KgInfusedSearch,
     "ket": Ket,
     "paths": Paths,
