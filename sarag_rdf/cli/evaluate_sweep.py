@@ -69,10 +69,13 @@ def command(**options: Any) -> None:
     from sarag_rdf.evaluation.questions import read_questions
     from sarag_rdf.evaluation.retrieval import Cutoffs, evaluate
     from sarag_rdf.evaluation.statistics import ranking_measures
+    from sarag_rdf.kg.registry import ranking_options
 
     ranking_measures()  # before anything is indexed
     variations = [sweep.read_variation(text) for text in options["variations"]]
-    settings = sweep.settings_of(options["retriever"], variations, is_grid=options["grid"])
+    settings = sweep.settings_of(
+        options["retriever"], variations, ranking_options, is_grid=options["grid"]
+    )
     check_plot(options["plot"])
     check_outputs(options["json_file"], options["timings"], options["plot"])
     corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])

@@ -349,8 +349,8 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 "--retriever",
                 default="sarag",
                 metavar="NAME[:KEY=VALUE]...",
-                help="sarag, sarag-paper, bm25, dense, rrf, khop, ppr, kg-infused, ket or paths. "
-                "'sarag strategies' lists their keys.",
+                help="sarag, sarag-paper, bm25, dense, rrf, khop, ppr, dual-level, flow, dotrag, "
+                "kg-infused, ket or paths. 'sarag strategies' lists their keys.",
             ),
             setting("--preset", help="The same as preset=NAME in --retriever (sarag-paper)."),
             setting("-k", "--k", type=int, help="The same as k=K in --retriever."),
@@ -420,8 +420,8 @@ def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 default="single",
                 metavar="NAME[:KEY=VALUE]...",
                 help="single, cot, decompose, sparql-cot, generic-cot, self-ask, closed-book, "
-                "route, sparql-grounded, sparql-typed, kg-infused, deepnote or self-rag. 'sarag "
-                "strategies' lists their keys.",
+                "route, sparql-grounded, sparql-typed, kg-infused, deepnote, self-rag, path-choice "
+                "or dotrag. 'sarag strategies' lists their keys.",
             ),
             setting(
                 "--context",

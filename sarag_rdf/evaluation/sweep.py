@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
@@ -10,8 +10,7 @@ from typing import Any, Final
 from sarag_rdf.errors import UsageError
 from sarag_rdf.evaluation.retrieval import Cutoffs, RetrievalMethod
 from sarag_rdf.evaluation.tables import head, percent, table
-from sarag_rdf.kg.registry import ranking_options
-from sarag_rdf.options import Spec
+from sarag_rdf.options import RetrieverOptions, Spec
 
 MOST_SETTINGS: Final = 500
 """Settings of one sweep."""
@@ -35,9 +34,15 @@ def read_variation(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def settings_of(
-    retriever: str, variations: Sequence[tuple[str, Sequence[str]]], *, is_grid: bool
+    retriever: str,
+    variations: Sequence[tuple[str, Sequence[str]]],
+    read: Callable[[str], RetrieverOptions],
+    *,
+    is_grid: bool,
 ) -> list[Setting]:
     """The settings to compare, each once: those of a grid, or each option varied by itself.
+
+    `read` makes options of a specification, such as ``sarag-paper:c=0.2``.
 
     Raises `UsageError` for options that the retriever does not have, and values out of range.
     """
@@ -52,14 +57,16 @@ def settings_of(
         chosen = [{name: value} for name, values in variations for value in values]
     if len(chosen) > MOST_SETTINGS:
         raise UsageError(f"{len(chosen)} settings are too many: vary at most {MOST_SETTINGS}")
-    return [Setting(values, _method(retriever, values)) for values in chosen]
+    return [Setting(values, _method(retriever, values, read)) for values in chosen]
 
 
-def _method(retriever: str, values: Mapping[str, str]) -> RetrievalMethod:
+def _method(
+    retriever: str, values: Mapping[str, str], read: Callable[[str], RetrieverOptions]
+) -> RetrievalMethod:
     spec = Spec.parse(retriever)
     options = {**spec.options, **values}
     label = ":".join([spec.name, *(f"{name}={value}" for name, value in options.items())])
-    return RetrievalMethod(label, ranking_options(label))
+    return RetrievalMethod(label, read(label))
 
 
 def sweep_lines(

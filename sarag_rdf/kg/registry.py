@@ -43,6 +43,7 @@ from sarag_rdf.reason.closed_book import ClosedBook
 from sarag_rdf.reason.cot import Cot
 from sarag_rdf.reason.decompose import Decompose
 from sarag_rdf.reason.deepnote import DeepNote
+from sarag_rdf.reason.dotrag import DotRag
 from sarag_rdf.reason.generic_cot import GenericCot
 from sarag_rdf.reason.grounding import Grounder
 from sarag_rdf.reason.kg_infused import KgInfused
@@ -58,6 +59,8 @@ from sarag_rdf.reason.typed_graph import TypedGraph
 from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
 from sarag_rdf.retrieve.dotrag import DotRagSearch
+from sarag_rdf.retrieve.dual_level import DualLevel
+from sarag_rdf.retrieve.flow import Flow
 from sarag_rdf.retrieve.ket import Ket
 from sarag_rdf.retrieve.kg_infused import KgInfusedSearch
 from sarag_rdf.retrieve.khop import Khop
@@ -77,6 +80,8 @@ RETRIEVERS: dict[str, Any] = {
     "rrf": Rrf,
     "khop": Khop,
     "ppr": Ppr,
+    "dual-level": DualLevel,
+    "flow": Flow,
     "dotrag": DotRagSearch,
     "kg-infused": KgInfusedSearch,
     "ket": Ket,
@@ -98,6 +103,7 @@ REASONERS: dict[str, Any] = {
     "sparql-typed": SparqlTyped,
     "self-rag": SelfRag,
     "path-choice": PathChoice,
+    "dotrag": DotRag,
 }
 EXTRACTORS: dict[str, Any] = {
     "spacy": SpacyExtractor,
@@ -122,6 +128,7 @@ _FROM_VIEW: dict[Any, Callable[[GraphView], tuple[Any, ...]]] = {
     SelfRag: lambda view: (view.facts,),
     SparqlTyped: lambda view: (view.derived(TypedGraph),),
     PathChoice: lambda view: (view,),
+    DotRag: lambda view: (view,),
 }
 """Constructor arguments that a class takes from the graph, before its options."""
 

@@ -1,24 +1,25 @@
 """Paths between entities, found in rounds, without a language model.
 
-After DotRAG ("division of thought"). Where a model there selects anchors, restricts types and
-judges paths, here embeddings do:
+After "DotRAG: Retrieval-Time Reasoning Along Paths" (Moore et al.). Where a model there selects
+anchors, restricts types and judges paths, here embeddings do:
 
 - anchors are the entities with the descriptions nearest to the question;
 - the division is what statements reach from the anchors in `h` steps; types are not restricted,
   and of several statements between two entities only one is in it;
 - each of `t` rounds takes the unseen entities nearest to its query, and the shortest loopless paths
-  (Yen's algorithm) from every anchor to each of them. A path is kept if the mean weight of its
+  (Yen's algorithm) from every anchor to each of them. A path is accepted if the mean weight of its
   statements, as calibrated by the query gate, is above 0;
-- the next query is the question followed by the texts of the best path kept. Where none is kept,
-  the rounds end.
+- the next query is the question followed by the texts of the best path accepted. Where none is, the
+  rounds end.
 
 Documents are ranked by embedding and by the best path to an entity that they describe; each has the
-better of its two places, as in `kg-infused`.
+better of its two places, as in `kg-infused`. `sarag_rdf.reason.dotrag` has the calls of the paper.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any
@@ -36,7 +37,7 @@ from sarag_rdf.retrieve.explanation import Explanation, ScoredDocument, document
 from sarag_rdf.retrieve.relevance import calibrated
 from sarag_rdf.retrieve.seeds import nearest_entities
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Link, Query, Retrieved, Step
+from sarag_rdf.types import Link, Query, Retrieved, Seed, Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,9 @@ class DotRagSearchOptions(RetrieverOptions):
     nodes: int = option(10, "Number of destinations in a round.", ge=1, le=MAX_COUNT)
     paths: int = option(3, "Paths from an anchor to a destination.", ge=1, le=MAX_COUNT)
     candidates: int = option(30, "Maximum number of paths in a round.", ge=1, le=MAX_COUNT)
+    statements: int = option(
+        20_000, "Maximum number of statements among which paths are looked for.", ge=1, le=1_000_000
+    )
     c: float = option(
         0.98,
         "Quantile of the similarities between the question and all statements; statements above "
@@ -57,6 +61,100 @@ class DotRagSearchOptions(RetrieverOptions):
         ge=0.0,
         lt=1.0,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class EntityPath:
+    """A path as rows of entities, the anchor first, and of the statements between them."""
+
+    entities: tuple[int, ...]
+    statements: tuple[int, ...]
+    weight: float = 0.0
+
+    def starts(self, other: EntityPath) -> bool:
+        """Whether the other path goes on where this one ends."""
+        return self.entities == other.entities[: len(self.entities)] and self != other
+
+
+class Division:
+    """The statements within some steps of the anchors, in which paths are found."""
+
+    def __init__(self, view: GraphView, anchors: Iterable[int], steps: int, most: int) -> None:
+        """`view` is that of the facts; `anchors` are rows of its entities."""
+        import networkx
+
+        self.view = view
+        self.anchors = list(dict.fromkeys(anchors))
+        self._steps = steps
+        self._graph: Any = networkx.Graph()
+        self._graph.add_nodes_from(self.anchors)
+        frontier = set(self.anchors)
+        for _ in range(steps):
+            rows = np.array(sorted(frontier), dtype=np.int64)
+            edges = view.traversal.incident(RELATED_TO, rows)
+            before = set(self._graph)
+            triples = zip(
+                edges.source.tolist(), edges.target.tolist(), edges.statement.tolist(), strict=True
+            )
+            for one, other, statement in sorted(triples):
+                if self._graph.number_of_edges() >= most:
+                    return
+                if one != other and not self._graph.has_edge(one, other):
+                    self._graph.add_edge(one, other, statement=statement)
+            frontier = set(self._graph) - before
+            if not frontier:
+                return
+
+    def classes(self) -> Counter[str]:
+        """The classes of the entities besides the anchors, with their numbers."""
+        by_entity = self._classes(row for row in self._graph if row not in self.anchors)
+        return Counter(class_ for several in by_entity.values() for class_ in several)
+
+    def restrict(self, classes: Collection[str]) -> None:
+        """Remove entities that have classes, but none of these; anchors stay."""
+        by_entity = self._classes(row for row in self._graph if row not in self.anchors)
+        self._graph.remove_nodes_from(
+            [row for row, several in by_entity.items() if several.isdisjoint(classes)]
+        )
+
+    def _classes(self, rows: Iterable[int]) -> dict[int, set[str]]:
+        iris = self.view.iris.entities
+        numbers = {iris[row]: row for row in rows}
+        by_entity: defaultdict[int, set[str]] = defaultdict(set)
+        for entity, _, class_ in self.view.reader.rows_for("entity-labels", sorted(numbers)):
+            if class_ is not None:
+                by_entity[numbers[entity.value]].add(class_.value)
+        return by_entity
+
+    def nearest(self, vector: Vector, seen: Collection[int], count: int) -> list[int]:
+        """The entities, of those not seen, with the names nearest to a query."""
+        rows: Rows = np.array(sorted(set(self._graph) - set(seen)), dtype=np.int64)
+        if not len(rows):
+            return []
+        cosines = self.view.entity_vectors(rows) @ vector
+        return [int(row) for row in rows[np.argsort(-cosines, kind="stable")][:count]]
+
+    def paths(self, ends: Sequence[int], each: int, most: int) -> list[EntityPath]:
+        """The shortest loopless paths from each anchor, to the first ends first."""
+        import networkx
+
+        paths: list[EntityPath] = []
+        for end in ends:
+            for anchor in self.anchors:
+                if end in self._graph and networkx.has_path(self._graph, anchor, end):
+                    every = networkx.shortest_simple_paths(self._graph, anchor, end)
+                    paths += map(self._path, islice(every, each))
+        return [path for path in paths if len(path.statements) <= self._steps][:most]
+
+    def _path(self, entities: Sequence[int]) -> EntityPath:
+        statements = [self._graph.edges[hop]["statement"] for hop in pairwise(entities)]
+        return EntityPath(tuple(entities), tuple(statements))
+
+    def texts(self, path: EntityPath) -> list[str]:
+        """The texts of a path's statements."""
+        iris = [self.view.iris.relationships[row] for row in path.statements]
+        texts = relationship_texts(self.view.reader, iris)
+        return [" ".join(texts[iri][0].split()) for iri in iris if iri in texts]
 
 
 class DotRagSearch:
@@ -70,52 +168,67 @@ class DotRagSearch:
 
     def retrieve(self, query: Query) -> Retrieved:
         """Raises `ModelError` if a query cannot be embedded, `StoreError` from the store."""
-        facts, options, embedder = self._facts, self._options, self._view.vectors.embedder
-        question = embedder.embed([query.text])[0]
+        facts, options = self._facts, self._options
+        question = vector = facts.vectors.embed_query(query.text)
         seeds = nearest_entities(facts.reader, facts.vectors, question, options.k)
-        anchors = list(
-            dict.fromkeys(rows_of(facts.iris.entities, [seed.node for seed in seeds]).tolist())
-        )
-        floor, ceiling = facts.vectors.index("relationship").quantile(question, options.c)
-        graph = self._division(anchors)
-        kept: dict[int, tuple[float, list[int]]] = {}
-        links: dict[int, Link] = {}
-        seen, vector = set(anchors), question
+        anchors = rows_of(facts.iris.entities, [seed.node for seed in seeds]).tolist()
+        division = Division(facts, anchors, options.h, options.statements)
+        gate = facts.vectors.index("relationship").quantile(question, options.c)
+        paths: list[EntityPath] = []
+        seen = set(division.anchors)
         for _ in range(options.t):
-            ends = self._nearest(vector, [row for row in graph if row not in seen])
+            ends = division.nearest(vector, seen, options.nodes)
             seen.update(ends)
-            found = []
-            for path in self._paths(graph, anchors, ends):
-                hops = list(pairwise(path))
-                rows = np.array([graph.edges[hop]["statement"] for hop in hops], dtype=np.int64)
-                cosines = facts.relationship_cosines(question, rows)
-                weight = float(calibrated(cosines, floor, ceiling).mean())
-                if weight > 0.0:
-                    found.append((weight, path, rows.tolist()))
-            if not found:
+            accepted = [
+                weighted
+                for path in division.paths(ends, options.paths, options.candidates)
+                if (weighted := _weighted(facts, question, path, gate)).weight > 0.0
+            ]
+            if not accepted:
                 break
-            for weight, path, _rows in found:
-                if weight > kept.get(path[-1], (0.0, []))[0]:
-                    kept[path[-1]] = weight, path
-            best = max(found, key=lambda one: one[0])[2]
-            vector = embedder.embed([" ".join([query.text, *self._texts(best)])])[0]
-        iris = facts.iris
+            paths += accepted
+            best = max(accepted, key=lambda path: path.weight)
+            vector = facts.vectors.embed_query(" ".join([query.text, *division.texts(best)]))
+        return self.retrieved(query, seeds, paths, gate)
+
+    def retrieved(
+        self,
+        query: Query,
+        seeds: Sequence[Seed],
+        paths: Sequence[EntityPath],
+        gate: tuple[float, float],
+    ) -> Retrieved:
+        """The documents that paths lead to, among those nearest to the question."""
+        facts, iris = self._facts, self._facts.iris
+        question = facts.vectors.embed_query(query.text)
+        rows = rows_of(iris.entities, [seed.node for seed in seeds]).tolist()
+        anchors = [row for row in dict.fromkeys(rows) if row >= 0]
+        best: dict[int, EntityPath] = {}
+        links: dict[int, Link] = {}
+        for path in paths:
+            end = path.entities[-1]
+            if end not in best or path.weight > best[end].weight:
+                best[end] = path
         chains: dict[int, Chain] = dict.fromkeys(anchors, ())
-        for end, (weight, path) in kept.items():
+        for end, path in best.items():
             steps = []
-            for at, (one, other) in enumerate(pairwise(path), 1):
-                row = graph.edges[one, other]["statement"]
+            hops = zip(pairwise(path.entities), path.statements, strict=True)
+            for number, ((one, other), row) in enumerate(hops, start=1):
                 names = iris.entities[one], iris.entities[other], iris.relationships[row]
-                steps.append(
-                    Step(at, *names, weight, weight, weight, "related_to", "entity", "entity")
-                )
+                amounts = path.weight, path.weight, path.weight
+                steps.append(Step(number, *names, *amounts, "related_to", "entity", "entity"))
                 cosine = facts.relationship_cosines(question, np.array([row]))
-                links[row] = Link(names[2], *names[:2], "", float(cosine[0]), weight)
+                links[row] = Link(names[2], *names[:2], "", float(cosine[0]), path.weight)
+                chains.setdefault(other, tuple(steps))
             chains[end] = tuple(steps)
-        activation = dict.fromkeys(anchors, 1.0) | {end: one[0] for end, one in kept.items()}
+        activation = {
+            **{step: path.weight for path in best.values() for step in path.entities[1:]},
+            **{end: path.weight for end, path in best.items()},
+            **dict.fromkeys(anchors, 1.0),
+        }
         every = sorted(links.values(), key=lambda link: -round(link.similarity, 5))
         return retrieved(
-            self._view, query, "dotrag", options.settings(),
+            self._view, query, "dotrag", self._options.settings(),
             self._scored(question, activation, chains),
             Explanation(
                 seeds,
@@ -126,59 +239,8 @@ class DotRagSearch:
                 every,
                 every,
             ),
-            {"weight_floor": floor, "weight_ceiling": ceiling},
+            {"weight_floor": gate[0], "weight_ceiling": gate[1]},
         )  # fmt: skip
-
-    def _division(self, anchors: Sequence[int]) -> Any:
-        """The undirected graph of the statements within `h` steps of the anchors."""
-        import networkx
-
-        graph = networkx.Graph()
-        graph.add_nodes_from(anchors)
-        frontier = set(anchors)
-        for _ in range(self._options.h):
-            rows = np.array(sorted(frontier), dtype=np.int64)
-            edges = self._facts.traversal.incident(RELATED_TO, rows)
-            before = set(graph)
-            triples = zip(
-                edges.source.tolist(), edges.target.tolist(), edges.statement.tolist(), strict=True
-            )
-            for one, other, statement in sorted(triples):
-                if one != other and not graph.has_edge(one, other):
-                    graph.add_edge(one, other, statement=statement)
-            frontier = set(graph) - before
-            if not frontier:
-                break
-        return graph
-
-    def _nearest(self, vector: Vector, rows: list[int]) -> list[int]:
-        """The entities with the names nearest to a query."""
-        every: Rows = np.array(sorted(rows), dtype=np.int64)
-        if not len(every):
-            return []
-        cosines = self._facts.entity_vectors(every) @ vector
-        return [
-            int(row) for row in every[np.argsort(-cosines, kind="stable")][: self._options.nodes]
-        ]
-
-    def _paths(self, graph: Any, anchors: list[int], ends: list[int]) -> list[list[int]]:
-        """The shortest loopless paths of at most `h` steps, to the nearest ends first."""
-        import networkx
-
-        found: list[list[int]] = []
-        for end in ends:
-            for anchor in anchors:
-                if networkx.has_path(graph, anchor, end):
-                    every = networkx.shortest_simple_paths(graph, anchor, end)
-                    few = islice(every, self._options.paths)
-                    found.extend(path for path in few if len(path) <= self._options.h + 1)
-        return found[: self._options.candidates]
-
-    def _texts(self, rows: Sequence[int]) -> list[str]:
-        """The texts of statements."""
-        iris = [self._facts.iris.relationships[row] for row in rows]
-        texts = relationship_texts(self._facts.reader, iris)
-        return [" ".join(texts[iri][0].split()) for iri in iris if iri in texts]
 
     def _scored(
         self, question: Vector, activation: dict[int, float], chains: dict[int, Chain]
@@ -190,9 +252,9 @@ class DotRagSearch:
         here = np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
         best: dict[int, int] = {}
         for document, entity in view.traversal.incoming(DESCRIBES, here).pairs().tolist():
-            found, known = rows[entity], best.get(document)
-            if known is None or activation[found] > activation[known]:
-                best[document] = found
+            row, known = rows[entity], best.get(document)
+            if known is None or activation[row] > activation[known]:
+                best[document] = row
         places = np.empty(len(cosines))
         places[np.argsort(-cosines, kind="stable")] = 2.0 * np.arange(1, len(cosines) + 1) - 1.0
         order = sorted(best, key=lambda row: (-activation[best[row]], -cosines[row], row))
@@ -208,3 +270,13 @@ class DotRagSearch:
             )
             for row in np.argsort(places, kind="stable")[: self._options.limit].tolist()
         ]  # fmt: skip
+
+
+def _weighted(
+    facts: GraphView, question: Vector, path: EntityPath, gate: tuple[float, float]
+) -> EntityPath:
+    """The path with the mean weight of its statements by the query gate."""
+    rows = np.array(path.statements, dtype=np.int64)
+    cosines = facts.relationship_cosines(question, rows)
+    weight = float(calibrated(cosines, *gate).mean())
+    return EntityPath(path.entities, path.statements, weight)

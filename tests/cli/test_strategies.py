@@ -119,6 +119,8 @@ MODEL_COMMANDS = {
     "mcp",
     "qa",
     "retrieval",
+    "sweep",
+    "table1",
     "compare",
     "extraction",
     "preferences",

@@ -12,7 +12,7 @@ from sarag_rdf.evaluation.paper import TABLE_1
 from sarag_rdf.evaluation.qa import SystemSpec
 from sarag_rdf.evaluation.sweep import read_variation, settings_of
 from sarag_rdf.kg import registry
-from sarag_rdf.kg.registry import options_of
+from sarag_rdf.kg.registry import options_of, ranking_options
 from tests.command import Result, Sarag
 from tests.evaluation.fixed import without_models
 from tests.evaluation.sample import CORPUS, QUESTIONS, musique, write
@@ -96,7 +96,9 @@ def test_what_cannot_be_varied(
 def test_too_many_settings() -> None:
     values = tuple(f"0.{number:02}" for number in range(30))
     with pytest.raises(Exception, match="900 settings are too many"):
-        settings_of("sarag-paper", [("c", values), ("tau_a", values)], is_grid=True)
+        settings_of(
+            "sarag-paper", [("c", values), ("tau_a", values)], ranking_options, is_grid=True
+        )
     assert read_variation(" c = 0.1, 0.1 ,0.2") == ("c", ("0.1", "0.2"))
 
 

@@ -127,7 +127,10 @@ def test_parts_are_searched_alone(folder: Path) -> None:
         search(folder, "gazeteer")
 
 
-@pytest.mark.parametrize("retriever", ["khop", "ppr", "sarag-paper", "bm25", "dense", "rrf", "ket"])
+@pytest.mark.parametrize(
+    "retriever",
+    ["khop", "ppr", "sarag-paper", "bm25", "dense", "rrf", "ket", "dual-level", "flow", "dotrag"],
+)
 def test_every_retriever_reads_all_parts(folder: Path, retriever: str) -> None:
     link(folder, *LINKS)
     found = search(folder, retriever=retriever, limit=50)

@@ -128,6 +128,31 @@ PROMPTS: dict[str, tuple[str, Context, dict[str, Any]]] = {
             ],
         },
     ),
+    "select_anchors": ("select_anchors", NOTHING, {}),
+    "construct_division": (
+        "construct_division",
+        NOTHING,
+        {"anchors": ["Einstein"], "types": ["person (46)", "city (7)"]},
+    ),
+    "judge_paths": (
+        "judge_paths",
+        NOTHING,
+        {"rules": {}, "paths": ["Einstein born in Ulm -> Ulm on Danube"], "kept": ()},
+    ),
+    "judge_paths_by_rules": (
+        "judge_paths",
+        NOTHING,
+        {
+            "rules": {"constraints": "", "intermediate": "a town", "terminal": "a river"},
+            "paths": ["Ulm on Danube"],
+            "kept": ["Einstein born in Ulm"],
+        },
+    ),
+    "next_search": (
+        "next_search",
+        NOTHING,
+        {"kept": ["Einstein born in Ulm"], "searched": [QUESTION], "left": 1},
+    ),
     "self_ask": ("self_ask", NOTHING, {"facts": (), "last": False}),
     "self_ask_last": ("self_ask", NOTHING, {"facts": FACTS, "last": True}),
     "self_rag": ("self_rag", NOTHING, {"passage": ULM.text}),

@@ -39,6 +39,7 @@ MOST = {
     "sparql-typed": 3,
     "self-rag": 6,
     "path-choice": 1,
+    "dotrag": 12,
 }
 """Calls at most."""
 TEXTS = {f"{BASE}source/{source.key}": source.text for source in SOURCES}
@@ -121,7 +122,7 @@ def test_account(reasoner: str, yes: bool, context: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reasoner", sorted(MOST.keys() - {"sparql-grounded", "sparql-typed", "kg-infused"})
+    "reasoner", sorted(MOST.keys() - {"sparql-grounded", "sparql-typed", "kg-infused", "dotrag"})
 )
 def test_a_model_that_never_finds_anything_is_called_most(reasoner: str) -> None:
     """Or one that always has a further question."""

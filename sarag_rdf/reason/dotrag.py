@@ -1,0 +1,303 @@
+"""DotRAG: paths of a graph, found and judged in rounds within a division of it.
+
+"DotRAG: Retrieval-Time Reasoning Along Paths" (Moore et al.), sections 3.1 to 3.4. A model names
+the anchors of a question, says which kinds of things may stand on the way, and judges the paths
+that are found; statements and documents of the paths that it accepts are what it answers from.
+
+Where the paper is open: the numbers (table of the options), the first query is the question,
+anchors are exempt from the restriction, things without a class are, too, and without an anchor the
+topics are used, or else the entities nearest to the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from sarag_rdf.arrays import rows_of
+from sarag_rdf.graph.schema_use import local_words
+from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.iris import normalize_name
+from sarag_rdf.json_schema import array_of, object_of, one_of, string
+from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
+from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation
+from sarag_rdf.reason.single import reasoned_answer
+from sarag_rdf.retrieve.dotrag import Division, DotRagSearch, DotRagSearchOptions, EntityPath
+from sarag_rdf.retrieve.seeds import nearest_entities
+from sarag_rdf.retrieve.view import GraphView
+from sarag_rdf.types import Answer, Context, Evidence, Excerpt, Query, Section, Seed
+
+_ANCHORS: Final = 3
+"""Anchors that a model may name."""
+_TOPICS: Final = 5
+"""Topics that a model may name."""
+_CLASSES: Final = 30
+"""Classes that are offered, the most frequent ones."""
+_JUDGED: Final = 10
+"""Paths that are judged in one call."""
+_WEIGHTS: Final = {"complete": 1.0, "partial": 0.5}
+"""How an accepted path counts in the ranking of documents."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DotRagOptions(Options):
+    """Options of `DotRag`; `t` and `h` are the ablations of the paper."""
+
+    name = "dotrag"
+    t: int = option(3, "Maximum number of rounds of search.", ge=1, le=MAX_HOPS)
+    h: int = option(3, "Maximum number of steps from the anchors.", ge=1, le=MAX_HOPS)
+    calls: int = option(
+        12, "Maximum number of calls, the answering call among them.", ge=3, le=MAX_COUNT
+    )
+    tau: float = option(
+        0.6, "Minimum cosine of a named anchor and an entity's description.", ge=-1.0, le=1.0
+    )
+    k: int = option(10, "Number of entities that topics stand for.", ge=1, le=MAX_COUNT)
+    nodes: int = option(10, "Number of destinations of a query.", ge=1, le=MAX_COUNT)
+    paths: int = option(3, "Paths from an anchor to a destination.", ge=1, le=MAX_COUNT)
+    candidates: int = option(30, "Maximum number of paths in a round.", ge=1, le=MAX_COUNT)
+    documents: int = option(10, "Maximum number of documents that are read.", ge=1, le=MAX_COUNT)
+    statements: int = option(
+        20_000, "Maximum number of statements among which paths are looked for.", ge=1, le=1_000_000
+    )
+    max_tokens: int = max_tokens_option(1024)
+
+
+@dataclass(slots=True)
+class _Search:
+    """What is known after some rounds: accepted paths with their judgements, and past queries."""
+
+    accepted: dict[EntityPath, str] = field(default_factory=dict)
+    texts: dict[EntityPath, str] = field(default_factory=dict)
+    queries: list[str] = field(default_factory=list)
+
+    @property
+    def kept(self) -> list[EntityPath]:
+        """The accepted paths, without those that another one continues; complete ones first."""
+        paths = [p for p in self.accepted if not any(p.starts(other) for other in self.accepted)]
+        return sorted(paths, key=lambda path: self.accepted[path] != "complete")
+
+
+class DotRag:
+    """At most `calls` calls: anchors, division, judgements of paths in rounds, answer.
+
+    The trace has a note ``paths`` with the accepted paths in words, their judgements, and the
+    queries that were searched.
+    """
+
+    options = DotRagOptions
+
+    def __init__(
+        self, gather: Gather, llm: LLM, view: GraphView, options: DotRagOptions | None = None
+    ) -> None:
+        self._gather, self._llm, self._view = gather, llm, view
+        self._facts = view.facts
+        self._options = options or DotRagOptions()
+
+    def answer(self, query: Query) -> Answer:
+        """Where no path is accepted, passages answer; without passages, no call is made for it."""
+        options = self._options
+        talk = _Budgeted(Conversation(query, self._gather, self._llm), options.calls)
+        seeds = self._seeds(talk)
+        rows = rows_of(self._facts.iris.entities, [seed.node for seed in seeds]).tolist()
+        division = Division(
+            self._facts, [row for row in rows if row >= 0], options.h, options.statements
+        )
+        rules = self._rules(talk, division, seeds)
+        search = self._search(talk, division, rules)
+        detail = {
+            "queries": search.queries,
+            "paths": [
+                {"text": search.texts[path], "judgement": search.accepted[path]}
+                for path in search.kept
+            ],
+        }
+        talk.own.say("note", "paths", detail)
+        return self._answered(talk.own, seeds, search)
+
+    # Selection (section 3.1)
+
+    def _seeds(self, talk: _Budgeted) -> list[Seed]:
+        """The entities that a model's anchors and topics stand for."""
+        facts, options = self._facts, self._options
+        anchor = object_of(name=string(100), description=string(300))
+        reply = talk.call(
+            "select_anchors",
+            object_of(
+                anchors=array_of(anchor, _ANCHORS),
+                topics=array_of(string(100), _TOPICS),
+                route=one_of(("local", "global")),
+            ),
+            max_tokens=options.max_tokens,
+        )
+        seeds: list[Seed] = []
+        for named in reply["anchors"]:
+            name = normalize_name(named["name"])
+            owners = facts.names.entities({name}).get(name, {})
+            if owners:
+                seeds += [Seed(iri, "", 1.0) for iri in sorted(owners)]
+                continue
+            vector = facts.vectors.embed_query(f"{named['name']}. {named['description']}")
+            near = nearest_entities(facts.reader, facts.vectors, vector, 1)
+            seeds += [seed for seed in near if seed.similarity >= options.tau]
+        if reply["route"] == "global" or not seeds:
+            topics = [topic for topic in reply["topics"] if topic.strip()]
+            each = max(1, options.k // max(1, len(topics)))
+            for topic in topics:
+                vector = facts.vectors.embed_query(topic)
+                seeds += nearest_entities(facts.reader, facts.vectors, vector, each)
+        if not seeds:
+            vector = facts.vectors.embed_query(talk.own.question)
+            seeds += nearest_entities(facts.reader, facts.vectors, vector, _ANCHORS)
+        names = entity_labels(facts.reader, [seed.node for seed in seeds])
+        known = {seed.node: seed for seed in reversed(seeds) if seed.node in names}
+        return [replace(seed, name=names[iri][0]) for iri, seed in reversed(known.items())]
+
+    # Construction (section 3.2)
+
+    def _rules(self, talk: _Budgeted, division: Division, seeds: Sequence[Seed]) -> dict[str, str]:
+        """What may stand on a path and at its end; the division is restricted to it."""
+        classes = division.classes().most_common(_CLASSES)
+        if len(classes) < 2 or not talk.may_call:
+            return {}
+        number = {"type": "integer", "enum": list(range(1, len(classes) + 1))}
+        reply = talk.call(
+            "construct_division",
+            object_of(
+                constraints=string(300),
+                intermediate=string(300),
+                terminal=string(300),
+                types=array_of(number, len(classes)),
+            ),
+            max_tokens=self._options.max_tokens,
+            anchors=[seed.name for seed in seeds],
+            types=[f"{local_words(iri)} ({count})" for iri, count in classes],
+        )
+        allowed = {classes[number - 1][0] for number in reply["types"]}
+        if allowed:
+            division.restrict(allowed)
+        return {name: str(reply[name]) for name in ("constraints", "intermediate", "terminal")}
+
+    # Search (section 3.3)
+
+    def _search(self, talk: _Budgeted, division: Division, rules: dict[str, str]) -> _Search:
+        options, search = self._options, _Search()
+        queries, seen = [talk.own.question], set(division.anchors)
+        for left in reversed(range(options.t)):
+            search.queries += queries
+            ends: list[int] = []
+            for query in queries:
+                vector = self._facts.vectors.embed_query(query)
+                near = division.nearest(vector, {*seen, *ends}, options.nodes)
+                ends += near
+            seen.update(ends)
+            paths = division.paths(ends, options.paths, options.candidates)
+            queries = self._judged(talk, division, paths, rules, search)
+            if not left or not talk.may_call:
+                break
+            if not queries and "complete" not in search.accepted.values():
+                queries = self._next(talk, search, left)
+            if not queries:
+                break
+        return search
+
+    def _judged(
+        self,
+        talk: _Budgeted,
+        division: Division,
+        paths: Sequence[EntityPath],
+        rules: dict[str, str],
+        search: _Search,
+    ) -> list[str]:
+        """Add the paths that the model accepts, and return the further queries that it has."""
+        further: dict[str, str] = {}
+        for begin in range(0, len(paths), _JUDGED):
+            if not talk.may_call:
+                break
+            batch = paths[begin : begin + _JUDGED]
+            texts = [" -> ".join(division.texts(path)) for path in batch]
+            judgement = object_of(
+                number={"type": "integer", "enum": list(range(1, len(batch) + 1))},
+                judgement=one_of(("complete", "partial", "irrelevant")),
+                reason=string(200),
+                confidence={"type": "number", "minimum": 0, "maximum": 1},
+                next_question=string(200),
+            )
+            reply = talk.call(
+                "judge_paths",
+                object_of(judgements=array_of(judgement, len(batch))),
+                max_tokens=max(self._options.max_tokens, 120 * len(batch)),
+                rules=rules,
+                paths=texts,
+                kept=[search.texts[path] for path in search.kept],
+            )
+            for each in reply["judgements"]:
+                path, text = batch[each["number"] - 1], texts[each["number"] - 1]
+                if each["judgement"] == "irrelevant":
+                    continue
+                search.accepted[path] = each["judgement"]
+                search.texts[path] = text
+                following = " ".join(each["next_question"].split())
+                if each["judgement"] == "partial" and following:
+                    further.setdefault(normalize_name(following), following)
+        past = {normalize_name(query) for query in search.queries}
+        return [text for name, text in further.items() if name not in past]
+
+    def _next(self, talk: _Budgeted, search: _Search, left: int) -> list[str]:
+        """A further query where no path has one; none if the model has no idea."""
+        reply = talk.call(
+            "next_search",
+            object_of(query=string(200)),
+            max_tokens=200,
+            kept=[search.texts[path] for path in search.kept],
+            searched=search.queries,
+            left=left,
+        )
+        query = " ".join(reply["query"].split())
+        past = {normalize_name(each) for each in search.queries}
+        return [query] if query and normalize_name(query) not in past else []
+
+    # Aggregation (section 3.4)
+
+    def _answered(self, talk: Conversation, seeds: Sequence[Seed], search: _Search) -> Answer:
+        options = self._options
+        if not search.accepted:
+            context = talk.gather(limit=options.documents).context
+        else:
+            paths = [
+                EntityPath(path.entities, path.statements, _WEIGHTS[search.accepted[path]])
+                for path in search.kept
+            ]
+            retriever = DotRagSearch(self._view, DotRagSearchOptions(h=options.h, t=options.t))
+            evidence = retriever.retrieved(talk.query, seeds, paths, (0.0, 1.0))
+            near = sorted(evidence.documents, key=lambda ranked: -ranked.similarity)
+            excerpts = {
+                f"D{place}": Excerpt.whole(ranked.document)
+                for place, ranked in enumerate(
+                    [ranked for ranked in near if ranked.entity][: options.documents], start=1
+                )
+            }
+            section = Section("", excerpts, tuple(search.texts[path] for path in search.kept))
+            context = Context((section,), 0, options.name)
+            talk.add(Evidence(evidence, context))
+        if not any(context.texts):
+            return talk.answer("", reasoning=NO_DOCUMENT)
+        return reasoned_answer(talk, context, max_tokens=options.max_tokens)
+
+
+class _Budgeted:
+    """A conversation with a number of calls, one of which is left for the answer."""
+
+    def __init__(self, own: Conversation, calls: int) -> None:
+        self.own = own
+        self._left = calls - 1
+
+    @property
+    def may_call(self) -> bool:
+        return self._left > 0
+
+    def call(self, prompt: str, schema: dict[str, Any], **values: Any) -> dict[str, Any]:
+        self._left -= 1
+        return self.own.call(prompt, schema, **values)
