@@ -38,6 +38,7 @@ from sarag_rdf.retrieve.relevance import calibrated
 from sarag_rdf.retrieve.seeds import nearest_entities
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Link, Query, Retrieved, Seed, Step
+from sarag_rdf.vocab import SARAG
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,12 +119,17 @@ class Division:
         )
 
     def _classes(self, rows: Iterable[int]) -> dict[int, set[str]]:
+        """Entity -> its classes; of those of the extraction, only where there are no others."""
         iris = self.view.iris.entities
         numbers = {iris[row]: row for row in rows}
         by_entity: defaultdict[int, set[str]] = defaultdict(set)
         for entity, _, class_ in self.view.reader.rows_for("entity-labels", sorted(numbers)):
             if class_ is not None:
                 by_entity[numbers[entity.value]].add(class_.value)
+        for classes in by_entity.values():
+            others = {class_ for class_ in classes if not class_.startswith(SARAG.base)}
+            if others:
+                classes.intersection_update(others)
         return by_entity
 
     def nearest(self, vector: Vector, seen: Collection[int], count: int) -> list[int]:
