@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.cli.merge import show_decisions, undo
-from sarag_rdf.cli.options import json_option, kg_option, open_graph
-from sarag_rdf.cli.output import counted, echo_json, open_output
+from sarag_rdf.cli.options import endpoint_options, json_option, kg_option, open_graph
+from sarag_rdf.cli.output import counted, echo_json, open_output, progress_bars
 from sarag_rdf.errors import UsageError
 from sarag_rdf.tables import delimiter_for
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command(name="retype", epilog='Example:  sarag retype "Lund University" university')
 @click.argument("names", nargs=-1, metavar="[NAME CLASS...]")
 @kg_option
-@click.option("--rule", metavar="NAME", help="Find classes by a rule: class-in-name.")
+@click.option("--rule", metavar="NAME", help="Find classes by a rule: class-in-name or by-model.")
 @click.option("--dry-run", is_flag=True, help="With --rule: list the entities.")
 @click.option(
     "--review",
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     "--undo", metavar="WHAT", help="Undo by a name, a rule, or an IRI of a decision or run."
 )
 @click.option("--undo-all", is_flag=True, help="Undo all decisions about classes.")
+@endpoint_options
 @json_option
 def command(names: tuple[str, ...], **options: Any) -> int:
     """Decide the classes of the entity NAME: an IRI or a name.
@@ -47,7 +48,8 @@ def command(names: tuple[str, ...], **options: Any) -> int:
     the earlier one.
 
     With --rule, entities are found by a rule: class-in-name proposes the class whose label is the
-    head of a name, such as university for "Lund University". --dry-run lists them, and --review
+    head of a name, such as university for "Lund University"; with by-model a language model chooses
+    among the classes of the ontologies. --dry-run lists them, and --review
     writes them to a table. Write accept in the column decision, then decide these rows with
     --accept.
     """
@@ -83,7 +85,8 @@ def command(names: tuple[str, ...], **options: Any) -> int:
 
 
 def _propose(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
-    proposals = kg.identity.class_proposals(options["rule"])
+    with progress_bars() as progress:
+        proposals = kg.identity.class_proposals(options["rule"], progress)
     if options["review"] is not None:
         table = kg.identity.class_review(proposals, delimiter_for(options["review"]))
         with open_output(options["review"]) as stream:

@@ -19,6 +19,7 @@ from sarag_rdf.derive.clusters import Member, curated, remarks
 from sarag_rdf.derive.decisions import SUBJECTS, Decision, Decisions, Subject, read_decisions
 from sarag_rdf.derive.incremental import refresh
 from sarag_rdf.derive.merge_rules import NEAR, RULES, propose
+from sarag_rdf.derive.relabel import relabelled
 from sarag_rdf.errors import UsageError
 from sarag_rdf.extract.typed.phrases import PhraseMatcher
 from sarag_rdf.graph.metadata import now, run_quads, with_revision
@@ -34,7 +35,7 @@ from sarag_rdf.link.sssom import read_table, review_table
 from sarag_rdf.ontology.read import schema_of
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ontology.terms import TermNames
-from sarag_rdf.ports import Progress, silent
+from sarag_rdf.ports import LLM, Progress, silent
 from sarag_rdf.tables import DECISION, TableRow, raise_for_rows, write_table
 from sarag_rdf.tables import read_table as read_review_table
 from sarag_rdf.terms import iri, text_of
@@ -42,6 +43,8 @@ from sarag_rdf.vocab import PROV, RDF, SARAG, SEMAPV, TYPE_CLASSES
 
 CLASS_IN_NAME = "class-in-name"
 """The rule by which "Lund University" is a university."""
+BY_MODEL = "by-model"
+"""The rule by which a language model says what an entity is."""
 COLUMNS = (DECISION, "name", "class", "type", "documents", "rule", "note", "entity")
 
 
@@ -66,6 +69,49 @@ def propose_classes(reader: GraphReader, schema: Schema) -> list[ClassProposal]:
     Those of entities in most documents come first. Omitted are entities that belong to the class,
     and those whose classes were decided. Classes of persons are not proposed.
     """
+    entities, classes = _undecided(reader)
+    matcher = PhraseMatcher(schema)
+    labels = entity_labels(reader, entities)
+    documents = documents_of(reader, entities)
+    proposals = [
+        ClassProposal(entity, name, class_, type_, len(documents.get(entity, ())))
+        for entity, (name, type_) in labels.items()
+        if (class_ := matcher.class_of_name(name)) and not schema.belongs(classes[entity], [class_])
+    ]
+    return sorted(proposals, key=lambda p: (-p.documents, p.entity))
+
+
+def relabel_classes(
+    reader: GraphReader, schema: Schema, llm: LLM, progress: Progress
+) -> list[ClassProposal]:
+    """The classes that a model gives entities, those in most documents first.
+
+    Omitted are entities that belong to the class, those whose classes were decided, those of which
+    the model says that no class fits, and those without a valid reply.
+    """
+    entities, classes = _undecided(reader)
+    names = TermNames("class", schema.classes)
+    by_label = {names.name(class_): class_ for class_ in schema.classes}
+    if not by_label:
+        raise UsageError("the graph has no ontology with classes: see  sarag ontology add")
+    documents = documents_of(reader, entities)
+    members = _members(reader, entities)
+    order = sorted(members, key=lambda entity: (-len(documents.get(entity, ())), entity))
+    advance = progress("relabelling entities", len(order))
+    proposals = []
+    for member, label in relabelled([members[entity] for entity in order], sorted(by_label), llm):
+        class_ = by_label.get(label or "")
+        if class_ and not schema.belongs(classes[member.iri], [class_]):
+            count = len(documents.get(member.iri, ()))
+            proposals.append(
+                ClassProposal(member.iri, member.name, class_, member.type, count, BY_MODEL)
+            )
+        advance(1)
+    return proposals
+
+
+def _undecided(reader: GraphReader) -> tuple[set[str], defaultdict[str, set[str]]]:
+    """The entities whose classes were not decided, and the classes of all entities."""
     classes: defaultdict[str, set[str]] = defaultdict(set)
     entities: set[str] = set()
     referents: dict[str, str] = {}
@@ -77,16 +123,7 @@ def propose_classes(reader: GraphReader, schema: Schema) -> list[ClassProposal]:
         elif quad.predicate == SARAG.refersTo:
             referents[iri(quad.subject)] = text_of(quad.object)
     decided = Decisions.of(read_decisions(reader), reader.minter).classes
-    entities -= {referents[name] for name in decided if name in referents}
-    matcher = PhraseMatcher(schema)
-    labels = entity_labels(reader, entities)
-    documents = documents_of(reader, entities)
-    proposals = [
-        ClassProposal(entity, name, class_, type_, len(documents.get(entity, ())))
-        for entity, (name, type_) in labels.items()
-        if (class_ := matcher.class_of_name(name)) and not schema.belongs(classes[entity], [class_])
-    ]
-    return sorted(proposals, key=lambda p: (-p.documents, p.entity))
+    return entities - {referents[name] for name in decided if name in referents}, classes
 
 
 def class_table(proposals: Sequence[ClassProposal], schema: Schema, delimiter: str = "\t") -> str:
@@ -305,15 +342,21 @@ class Identity:
             _record_classes(reader, decisions)
             return decisions
 
-    def class_proposals(self, rule: str = CLASS_IN_NAME) -> list[ClassProposal]:
+    def class_proposals(
+        self, rule: str = CLASS_IN_NAME, progress: Progress = silent
+    ) -> list[ClassProposal]:
         """Classes that a rule proposes for entities, for review.
 
         The rule ``class-in-name`` proposes the class whose label is the head of the name of an
-        entity ("Lund University"). Raises `UsageError` for an unknown rule.
+        entity ("Lund University"); with ``by-model`` a language model chooses among the classes of
+        the ontologies. Raises `UsageError` for an unknown rule, and the errors of the endpoint.
         """
-        if rule != CLASS_IN_NAME:
-            raise UsageError(f"unknown rule '{rule}': the only rule is {CLASS_IN_NAME}")
+        if rule not in (CLASS_IN_NAME, BY_MODEL):
+            raise UsageError(f"unknown rule '{rule}': choose from {CLASS_IN_NAME}, {BY_MODEL}")
+        llm = self._session.models.llm() if rule == BY_MODEL else None
         with self._session.read() as snapshot:
+            if llm is not None:
+                return relabel_classes(snapshot.own, _schema(snapshot.own), llm, progress)
             return propose_classes(snapshot.own, _schema(snapshot.own))
 
     def class_review(self, proposals: Sequence[ClassProposal], delimiter: str = "\t") -> str:

@@ -127,6 +127,7 @@ MODEL_COMMANDS = {
     "questions",
     "export",
     "merge",
+    "retype",
 }
 """Commands that may call a language model."""
 

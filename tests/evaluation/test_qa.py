@@ -545,7 +545,7 @@ def test_every_prompt_is_known_to_be_for_answers_or_not() -> None:
     prompts = {path.stem for path in (Path(sarag_rdf.__file__).parent / "prompts").glob("*.j2")}
     assert prompts - set(ANSWER_PROMPTS) == {
         "entities", "relationships", "statements", "judge", "judge_notes", "judge_pair",
-        "curate_cluster", "write_article", "write_question",
+        "curate_cluster", "relabel_entities", "write_article", "write_question",
     }  # fmt: skip
     assert set(ANSWER_PROMPTS) <= prompts
 

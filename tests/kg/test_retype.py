@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyoxigraph import Quad
@@ -15,9 +16,9 @@ from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.iris import Minter, normalize_name
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Table
+from sarag_rdf.ports import Reply, Table
 from sarag_rdf.tables import read_table
-from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
+from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source, Usage
 from sarag_rdf.vocab import SARAG
 from tests.command import Sarag
 
@@ -141,7 +142,7 @@ def test_unknown_names_and_classes_are_refused(kg: KnowledgeGraph) -> None:
         kg.identity.retype("Ulm")
     with pytest.raises(UsageError, match="no decision: see  sarag retype --list"):
         kg.identity.undo(None, "classes")
-    with pytest.raises(UsageError, match="the only rule is class-in-name"):
+    with pytest.raises(UsageError, match="choose from class-in-name, by-model"):
         kg.identity.class_proposals("guess")
 
 
@@ -178,6 +179,57 @@ def test_a_rule_proposes_classes_that_a_reviewer_accepts(
     assert sarag("retype", "--undo", "class-in-name").out == "1 undone\n"
     kg.reload()
     assert len(kg.identity.class_proposals()) == 1
+
+
+def test_a_model_proposes_classes(tmp_path: Path) -> None:
+    """Numbers that come back twice, or not at all, are asked about once more."""
+    (tmp_path / "campus.ttl").write_text(ONTOLOGY, encoding="utf-8")
+    label = {"Ada": "none of these", "Orbis University": "university", "Ulm": "town"}
+
+    def reply(*skipped: str) -> Callable[[str], dict[str, Any]]:
+        def labels(prompt: str) -> dict[str, Any]:
+            lines = prompt.split("=== entities")[1].splitlines()[1:]
+            named = [line.split(". ", 1) for line in lines if line[:1].isdigit()]
+            rows = [
+                {"entity": number, "type": kind}
+                for number, text in named
+                for name, kind in label.items()
+                if text.startswith(name) and name not in skipped
+            ]
+            return {"labels": [*rows, rows[0]]}
+
+        return labels
+
+    llm = Labelling([reply("Ulm"), reply("Boris")])
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), llm=llm) as kg:
+        kg.ontologies.add(tmp_path / "campus.ttl")
+        kg.index(SOURCES, extractor=StaffExtractor())
+        proposals = kg.identity.class_proposals("by-model")
+        assert len(llm.prompts) == 2
+        assert "- university" in llm.prompts[0]
+        assert not {"Ada", "Boris"} & {proposal.name for proposal in proposals}
+        assert "Ulm" in {proposal.name for proposal in proposals}
+        assert {proposal.rule for proposal in proposals} == {"by-model"}
+        assert kg.identity.decisions("classes") == []
+        (tmp_path / "a.tsv").write_text(kg.identity.class_review(proposals), encoding="utf-8")
+        assert kg.identity.retype_rows(tmp_path / "a.tsv") == []
+
+
+class Labelling:
+    """A model that answers each call by a function of its prompt; then it has nothing to say."""
+
+    model = "labelling"
+
+    def __init__(self, replies: Sequence[Callable[[str], dict[str, Any]]]) -> None:
+        self.replies = list(replies)
+        self.prompts: list[str] = []
+
+    def complete(
+        self, prompt: str, schema: Mapping[str, Any], *, name: str, max_tokens: int
+    ) -> Reply:
+        assert name == "relabel_entities"
+        self.prompts.append(prompt)
+        return Reply(self.replies.pop(0)(prompt), Usage(1, 0, 10, 1))
 
 
 @pytest.mark.parametrize(
