@@ -102,9 +102,7 @@ class DotRag:
         talk = _Budgeted(Conversation(query, self._gather, self._llm), options.calls)
         seeds = self._seeds(talk)
         rows = rows_of(self._facts.iris.entities, [seed.node for seed in seeds]).tolist()
-        division = Division(
-            self._facts, [row for row in rows if row >= 0], options.h, options.statements
-        )
+        division = Division(self._facts, rows, options.h, options.statements)
         rules = self._rules(talk, division, seeds)
         search = self._search(talk, division, rules)
         detail = {

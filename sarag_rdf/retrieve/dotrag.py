@@ -85,7 +85,7 @@ class Division:
         import networkx
 
         self.view = view
-        self.anchors = list(dict.fromkeys(anchors))
+        self.anchors = [row for row in dict.fromkeys(anchors) if row >= 0]
         self._steps = steps
         self._graph: Any = networkx.Graph()
         self._graph.add_nodes_from(self.anchors)
