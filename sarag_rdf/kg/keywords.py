@@ -46,6 +46,14 @@ class RetrieverKeywords(TypedDict, total=False):
     beam: int
     answers: int
     walks: int
+    t: int
+    h: int
+    nodes: int
+    paths: int
+    statements: int
+    low_share: float
+    alpha: float
+    theta: float
     model: str
 
 
