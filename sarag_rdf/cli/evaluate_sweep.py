@@ -76,14 +76,16 @@ def command(**options: Any) -> None:
     settings = sweep.settings_of(
         options["retriever"], variations, ranking_options, is_grid=options["grid"]
     )
-    check_plot(options["plot"])
+    if options["plot"]:
+        check_plot(options["plot"])
+        sweep.check_curves(settings)
     check_outputs(options["json_file"], options["timings"], options["plot"])
     corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
     questions = locate_support(
         select_questions(file.questions, options["limit"], options["seed"]), corpus
     )
     cutoffs = Cutoffs(options["ks"], options["tokens"])
-    methods = [setting.method for setting in settings]
+    methods = sweep.distinct_methods(settings)
     with open_corpus_graph(options, corpus) as (kg, unextracted), progress_bars() as progress:
         problems = count_problems(corpus, file, questions, kg.documents(), unextracted)
         check_coverage(problems, corpus, options["corpus"])

@@ -153,6 +153,7 @@ def table_lines(
         f"{setting['questions']['count']} questions; model: {setting['model']}; embedder: "
         f"{setting['embedder']}; in percent"
     )
+    yield f"sarag-paper: preset={dataset}{f':{thresholds}' if thresholds else ''}"
     yield ""
     if markdown:
         yield f"| {' | '.join(heads)} |"

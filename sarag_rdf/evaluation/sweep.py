@@ -40,7 +40,9 @@ def settings_of(
     *,
     is_grid: bool,
 ) -> list[Setting]:
-    """The settings to compare, each once: those of a grid, or each option varied by itself.
+    """The settings to compare: those of a grid, or each option varied by itself.
+
+    Settings with equal options share one method, under the label of the first.
 
     `read` makes options of a specification, such as ``sarag-paper:c=0.2``.
 
@@ -57,7 +59,17 @@ def settings_of(
         chosen = [{name: value} for name, values in variations for value in values]
     if len(chosen) > MOST_SETTINGS:
         raise UsageError(f"{len(chosen)} settings are too many: vary at most {MOST_SETTINGS}")
-    return [Setting(values, _method(retriever, values, read)) for values in chosen]
+    methods: dict[RetrieverOptions, RetrievalMethod] = {}
+    settings = []
+    for values in chosen:
+        method = _method(retriever, values, read)
+        settings.append(Setting(values, methods.setdefault(method.options, method)))
+    return settings
+
+
+def distinct_methods(settings: Sequence[Setting]) -> list[RetrievalMethod]:
+    """The methods of settings, those with equal options once."""
+    return list(dict.fromkeys(setting.method for setting in settings))
 
 
 def _method(
@@ -97,26 +109,33 @@ def sweep_lines(
     yield "the best of several settings on these questions promises more than it keeps on others"
 
 
+def check_curves(settings: Sequence[Setting]) -> None:
+    """Raise `UsageError` for settings that `curves` cannot draw, before anything is run."""
+    names = list(settings[0].values)
+    if len({tuple(setting.values) for setting in settings}) > 1 or len(names) > 2:
+        raise UsageError("--plot needs one --vary, or two with --grid")
+    for setting in settings:
+        try:
+            float(setting.values[names[0]])
+        except ValueError as error:
+            raise UsageError(f"--plot needs numbers for {names[0]}") from error
+
+
 def curves(
     settings: Sequence[Setting], report: Mapping[str, Any], cutoffs: Cutoffs
 ) -> tuple[str, dict[str, list[tuple[float, float]]]]:
     """The varied option, and lines of (value, measure in [0, 1]) to draw.
 
     One option has a line for each cutoff; of two, the second has a line for each of its values, of
-    the recall at the middle cutoff. Raises `UsageError` for others, and values without a number.
+    the recall at the middle cutoff. Others are refused by `check_curves`.
     """
     results = {result["method"]: result for result in report["results"]}
     names = list(settings[0].values)
-    if len({tuple(setting.values) for setting in settings}) > 1 or len(names) > 2:
-        raise UsageError("--plot needs one --vary, or two with --grid")
     middle = f"R@{cutoffs.ks[len(cutoffs.ks) // 2]}"
     lines: dict[str, list[tuple[float, float]]] = {}
     for setting in settings:
         result = results[setting.method.label]
-        try:
-            value = float(setting.values[names[0]])
-        except ValueError as error:
-            raise UsageError(f"--plot needs numbers for {names[0]}") from error
+        value = float(setting.values[names[0]])
         if len(names) == 1:
             drawn = {f"R@{k}": f"R@{k}" for k in cutoffs.ks}
         else:
