@@ -126,7 +126,8 @@ def _overview() -> str:
 
 
 def _usage(name: str, command: click.Command) -> str:
-    context = click.Context(command, info_name=f"sarag {name}")
+    # a command keeps the help option of its first context: -h as well, for tests that come later
+    context = click.Context(command, info_name=f"sarag {name}", **cli.context_settings)
     return " ".join([f"sarag {name}", *command.collect_usage_pieces(context)])
 
 
