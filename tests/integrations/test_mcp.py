@@ -80,14 +80,31 @@ def opened(folder: Path, replies: Sequence[Any] = (), **options: Any) -> Knowled
     return sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None, llm=llm, **options)
 
 
+def opened_slowly(folder: Path, replies: Sequence[Any] = ()) -> KnowledgeGraph:
+    """The same, and each reading takes a fifth of a second."""
+    graph = opened(folder, replies)
+    read = graph.session.read
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        time.sleep(0.2)
+        return read(*arguments, **options)
+
+    graph.session.read = slow  # type: ignore[method-assign]
+    return graph
+
+
 def asking(
-    folder: Path, test: Callable[[Asked], Awaitable[None]], replies: Any = (), **limits: Any
+    folder: Path,
+    test: Callable[[Asked], Awaitable[None]],
+    replies: Any = (),
+    open_graph: Callable[..., KnowledgeGraph] = opened,
+    **limits: Any,
 ) -> None:
     """Run a test with a client that is connected in this process."""
 
     async def run() -> None:
         settings = ServeSettings(folder, **{"workers": 1, "question_workers": 1, **limits})
-        async with Client(make_server(partial(opened, folder, replies), settings)) as client:
+        async with Client(make_server(partial(open_graph, folder, replies), settings)) as client:
             await test(Asked(client))
 
     asyncio.run(run())
@@ -332,7 +349,7 @@ def test_every_tool_has_a_time_limit_and_ask_a_scope(
             assert "time limit of 0.0001 seconds" in message
             assert "--question-timeout" in message
 
-    asking(folder, slow, question_timeout=0.0001)
+    asking(folder, slow, open_graph=opened_slowly, question_timeout=0.0001)
     monkeypatch.setattr(mcp, "_LOCAL", Access("alice", frozenset({"read"})))
 
     async def refused(ask: Asked) -> None:
