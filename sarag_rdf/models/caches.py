@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
@@ -123,7 +123,7 @@ class CachedEmbedder:
         values = self._cached_values([key])
         return np.frombuffer(values[key], dtype=np.float32) if values else None
 
-    def _cached_values(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+    def _cached_values(self, keys: Collection[bytes]) -> dict[bytes, bytes]:
         latest = {} if self._latest is None else self._latest
         recent = {key: latest[key] for key in keys if key in latest}
         return recent | self._cache.get_many(key for key in keys if key not in recent)
