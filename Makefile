@@ -2,7 +2,8 @@
 #   make demo       indexes the example corpus, answers three questions, draws what happened
 #   make test       runs the tests, except the slow ones
 # and two that take longer:
-#   make test-slow  the other tests: attacks, faults, histories, a real model, browser, Java reasoners, wheels
+#   make test-slow  the other tests: attacks, faults, histories, a real model, browser, Virtuoso,
+#                   Java reasoners, wheels
 #   make soak       kills indexing, importing and the like at random moments, KILLS times
 # The documentation as a site that needs no network, in site/index.html:
 #   make docs
@@ -18,7 +19,7 @@ KILLS ?= 200
 SEED ?= 0
 # two tests at a time: they take half as long, and many of them wait for servers
 BESIDE ?= 2
-SLOW := attack or browser or fault or history or llm or reasoner or wheel
+SLOW := attack or browser or fault or history or llm or reasoner or virtuoso or wheel
 PYTEST = $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 
 # without byte code every command that a test starts would compile the package again, and more

@@ -31,3 +31,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(mark)
         if "llm_server" in getattr(item, "fixturenames", ()):  # a real model, loaded once a process
             item.add_marker(pytest.mark.llm)
+        if uses_virtuoso(item):
+            item.add_marker(pytest.mark.virtuoso)
+
+
+def uses_virtuoso(item: pytest.Item) -> bool:
+    """Whether a test talks to the Virtuoso server of `tests.servers`, perhaps as one of several."""
+    call = getattr(item, "callspec", None)
+    texts = [value for value in call.params.values() if isinstance(value, str)] if call else []
+    return "virtuoso" in (*getattr(item, "fixturenames", ()), *texts)

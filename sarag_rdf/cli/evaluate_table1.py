@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.cli.evaluate_qa import answer_questions, parse_system
-from sarag_rdf.cli.evaluation import data_options, output_options, selection_options
+from sarag_rdf.cli.evaluation import (
+    check_outputs,
+    data_options,
+    output_options,
+    selection_options,
+    write_json,
+)
 from sarag_rdf.cli.options import endpoint_options
 from sarag_rdf.errors import UsageError
 
@@ -51,7 +57,7 @@ def command(**options: Any) -> None:
     The rows are systems of 'evaluate qa' with preset=paper, under the paper's names; its figures
     are printed beside those measured. With --rows an interrupted run can be resumed.
     """
-    from sarag_rdf.evaluation.paper import plan_lines, table_lines
+    from sarag_rdf.evaluation.paper import plan_lines, published_figures, table_lines
 
     rows = _rows(options["only"])
     place = options["dataset"], options["thresholds"].strip(":")
@@ -61,9 +67,12 @@ def command(**options: Any) -> None:
     else:
         if not systems:
             raise UsageError("none of these rows can be run: name others with --only")
-        fixed = {"budget": None, "tokenizer": None, "plot": None}
+        check_outputs(options["json_file"])
+        fixed = {"budget": None, "tokenizer": None, "plot": None, "json_file": None}
         asked = {**options, **fixed, "full_context": "whole:preset=paper"}
         report, _ = answer_questions(systems, systems[0].label, asked)
+        figures = published_figures(rows, *place)
+        write_json(options["json_file"], {**report, "table1": figures})
         lines = table_lines(rows, *place, report, markdown=options["markdown"])
     for line in lines:
         click.echo(line)

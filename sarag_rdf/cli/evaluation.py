@@ -102,8 +102,16 @@ def check_outputs(*paths: Path | None) -> None:
 
 
 def check_plot(path: Path | None) -> None:
-    """Raise `UsageError` for a plot whose name does not end in .png."""
-    if path is not None and path.suffix.lower() != ".png":
+    """Before anything is run: raise `UsageError` for a plot whose name does not end in .png.
+
+    Raises `MissingDependencyError` without matplotlib.
+    """
+    if path is None:
+        return
+    from sarag_rdf.evaluation.plots import check_matplotlib
+
+    check_matplotlib()
+    if path.suffix.lower() != ".png":
         raise UsageError(f"unsupported plot format: {path}: use a name that ends in .png")
 
 

@@ -10,6 +10,8 @@ from sarag_rdf.evaluation.tables import percent, table
 
 Dataset = Literal["musique", "2wiki"]
 """The benchmarks of the table; ``sarag-paper`` has a preset of each name (section 5.7)."""
+MODELS: Final = ("phi4", "gemma3")
+"""The language models of the published figures."""
 Figures = tuple[float, float, float]
 """Exact match and token F1, in [0, 1], and answers judged correct, in percent."""
 
@@ -131,6 +133,26 @@ def plan_lines(rows: Sequence[TableRow], dataset: Dataset, thresholds: str) -> I
     yield from _problems(rows)
 
 
+def published_figures(
+    rows: Sequence[TableRow], dataset: Dataset, thresholds: str
+) -> list[dict[str, Any]]:
+    """For a JSON report: each row's name, its system's label or null, and the paper's figures.
+
+    `exact_match`, `f1` and `correct` are in [0, 1].
+    """
+    return [
+        {
+            "name": row.name,
+            "system": row.label(dataset, thresholds) if row.system else None,
+            "published": {
+                model: {"exact_match": em, "f1": f1, "correct": correct / 100}
+                for model, (em, f1, correct) in zip(MODELS, row.published[dataset], strict=True)
+            },
+        }
+        for row in rows
+    ]
+
+
 def table_lines(
     rows: Sequence[TableRow],
     dataset: Dataset,
@@ -141,11 +163,12 @@ def table_lines(
 ) -> Iterator[str]:
     """The table as text or Markdown: figures measured, then those published, in percent."""
     results = {result["system"]: result for result in report["results"]}
-    heads = ["row", "EM", "F1", "correct", "covered", "failed", "calls", "tokens", "phi4", "gemma3"]
+    measures = ["EM", "F1", "correct", "covered", "failed", "calls", "tokens"]
+    heads = ["row", *measures, *MODELS]
     cells = []
     for row in rows:
         measured = results.get(row.label(dataset, thresholds))
-        figures = _figures(measured) if measured else 7 * ["-"]
+        figures = _figures(measured) if measured else len(measures) * ["-"]
         published = [f"{100 * em:.0f} {100 * f1:.0f} {c}" for em, f1, c in row.published[dataset]]
         cells.append([row.name, *figures, *published])
     setting = report["setting"]
@@ -162,7 +185,7 @@ def table_lines(
     else:
         yield from table(heads, cells)
     yield ""
-    yield "phi4 and gemma3: EM, F1 and correctness as published, on other questions"
+    yield f"{' and '.join(MODELS)}: EM, F1 and correctness as published, on other questions"
     if report["judge"] is None:
         yield "correct: a known answer, word for word; the paper's answers were judged by hand"
     yield from _problems(rows)

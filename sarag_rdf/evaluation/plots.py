@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -17,6 +18,12 @@ MARKS = "osD^vPX"
 INK, MUTED, GRID = "#1b2430", "#56606e", "#dde2e8"
 
 
+def check_matplotlib() -> None:
+    """Raise `MissingDependencyError` without matplotlib; it takes milliseconds."""
+    if find_spec("matplotlib") is None:
+        raise MissingDependencyError("--plot needs matplotlib: pip install 'sarag-rdf[plot]'")
+
+
 @contextmanager
 def png_axes(
     path: Path, title: str, box: tuple[float, float, float, float] = (0.08, 0.12, 0.7, 0.76)
@@ -25,14 +32,11 @@ def png_axes(
 
     Raises `MissingDependencyError` without matplotlib, `OSError` if the file cannot be written.
     """
-    try:
-        import matplotlib.style
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependencyError(
-            "--plot needs matplotlib: pip install 'sarag-rdf[plot]'"
-        ) from error
+    check_matplotlib()
+    import matplotlib.style
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     with matplotlib.style.context("default"):
         figure = Figure(figsize=(9.6, 5.6), dpi=150, facecolor="white")
         FigureCanvasAgg(figure)

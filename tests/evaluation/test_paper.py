@@ -100,6 +100,16 @@ def test_too_many_settings() -> None:
     assert read_variation(" c = 0.1, 0.1 ,0.2") == ("c", ("0.1", "0.2"))
 
 
+def test_without_matplotlib_nothing_is_indexed(
+    sarag: Sarag, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sarag_rdf.evaluation.plots.find_spec", lambda _: None)
+    done = sweep(sarag, "--vary", "c=0,0.1", "--plot", "a.png", "--kg", "kg")
+    assert done.code != 0
+    assert "--plot needs matplotlib: pip install 'sarag-rdf[plot]'" in done.err
+    assert not {"a.png", "kg"} & {file.name for file in files.iterdir()}
+
+
 # ----------------------------------------------------------------------------- Table 1
 
 
@@ -120,21 +130,17 @@ def test_rows_have_the_names_of_the_paper(
 ) -> None:
     llm = Scripted(script)
     monkeypatch.setattr(registry, "make_llm", lambda *_: llm)
-    run = (
-        "--kg",
-        "kg",
-        "--concurrency",
-        "1",
-        "--rows",
-        "rows.jsonl",
-        "--thresholds",
-        "c=0:tau_a=0:tau_d=-1",
-    )
+    thresholds = ("--thresholds", "c=0:tau_a=0:tau_d=-1")
+    run = ("--kg", "kg", "--concurrency", "1", "--rows", "rows.jsonl", *thresholds)
     done = table1(sarag, "--only", PAPER_ROWS, *run, "--json", "out.json", "--markdown")
     assert done.code == 0, done
     lines = [line.split(" | ") for line in done.out.splitlines() if line.startswith("| ")]
     assert [line[0] for line in lines[2:]] == [f"| {name}" for name in PAPER_ROWS.split(",")]
-    results = read(files / "out.json")["results"]
+    report = read(files / "out.json")
+    results, published = report["results"], report["table1"]
+    assert [row["name"] for row in published] == PAPER_ROWS.split(",")
+    assert [row["system"] for row in published] == [result["system"] for result in results]
+    assert published[0]["published"]["phi4"] == {"exact_match": 0.25, "f1": 0.36, "correct": 0.46}
     assert [result["calls"] for result in results] == [1, 1, 1]
     exact = [line[1] for line in lines[2:]]
     assert exact == [f"{100 * result['exact_match']:.1f}" for result in results]
