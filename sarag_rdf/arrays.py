@@ -124,21 +124,21 @@ def find(iris: Sequence[str], iri: str) -> int:
     return row if row < len(iris) and iris[row] == iri else -1
 
 
-def find_all(iris: Sequence[str], wanted: Sequence[str]) -> Rows:
+def find_all(iris: Sequence[str], requested: Sequence[str]) -> Rows:
     """The positions of IRIs, -1 for each that is not in the list: shape (len(wanted),)."""
-    if len(wanted) * DECODE_ALL_RATIO > len(iris):
+    if len(requested) * DECODE_ALL_RATIO > len(iris):
         rows_by_iri = {iri: row for row, iri in enumerate(iris)}
-        rows = (rows_by_iri.get(iri, -1) for iri in wanted)
+        rows = (rows_by_iri.get(iri, -1) for iri in requested)
     else:
-        rows = (find(iris, iri) for iri in wanted)
-    return np.fromiter(rows, dtype=np.int64, count=len(wanted))
+        rows = (find(iris, iri) for iri in requested)
+    return np.fromiter(rows, dtype=np.int64, count=len(requested))
 
 
-def rows_of(iris: Sequence[str], wanted: Sequence[str]) -> Rows:
+def rows_of(iris: Sequence[str], requested: Sequence[str]) -> Rows:
     """The positions of IRIs, shape (len(wanted),); raises KeyError for an unknown one."""
-    rows = find_all(iris, wanted)
+    rows = find_all(iris, requested)
     if len(rows) and rows.min() < 0:
-        raise KeyError(wanted[int(np.argmin(rows))])
+        raise KeyError(requested[int(np.argmin(rows))])
     return rows
 
 

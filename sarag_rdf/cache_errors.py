@@ -7,7 +7,7 @@ import logging
 import os
 from pathlib import Path
 
-from sarag_rdf.errors import place
+from sarag_rdf.errors import shown_path
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def warn_unwritable(path: Path, error: Exception) -> None:
     log.warning(
         "cannot write caches in %s (%s): the graph is complete, but search indexes are rebuilt "
         "each time",
-        place(path),
+        shown_path(path),
         cause or getattr(error, "strerror", None) or error,
     )
 

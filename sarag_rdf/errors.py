@@ -81,7 +81,7 @@ def one_line(message: str) -> str:
     return _UNPRINTABLE.sub("\ufffd", " ".join(message.split()))
 
 
-def place(path: Path) -> str:
+def shown_path(path: Path) -> str:
     """A path for messages, relative to the working directory if it lies below it."""
     try:
         relative = path.relative_to(Path.cwd())

@@ -55,8 +55,8 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 def _ends_sentence(text: str, begin: int, mark: re.Match[str]) -> bool:
     """Whether a mark before white space ends the sentence that starts at `begin`."""
     opening = _OPENING.match(text, mark.end())
-    place = opening.end() if opening else mark.end()
-    following = text[place : place + 1]
+    position = opening.end() if opening else mark.end()
+    following = text[position : position + 1]
     if not following or following.islower() or following in ",;:.!?)]":
         return False
     if mark[0].rstrip("\"'\u201d\u2019)]") != ".":
@@ -65,7 +65,7 @@ def _ends_sentence(text: str, begin: int, mark: re.Match[str]) -> bool:
     if _NUMBER.search(text, *before):
         return not following.isdigit()
     if _COMPANY.search(text, *before):
-        return _STARTER.match(text, place) is not None
+        return _STARTER.match(text, position) is not None
     return _ABBREVIATION.search(text, *before) is None
 
 

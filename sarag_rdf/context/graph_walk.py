@@ -308,14 +308,14 @@ def _nearest(contents: Contents, hops: Mapping[str, int]) -> dict[str, tuple[int
 
     The hop of a relationship is that of its nearer end; both were reached.
     """
-    near = [(hops[d.entity], False, d.text) for d in contents.descriptions if d.entity in hops]
-    near += [
+    closest = [(hops[d.entity], False, d.text) for d in contents.descriptions if d.entity in hops]
+    closest += [
         (min(hops[fact.subject], hops[fact.object]), True, fact.text)
         for fact in contents.facts
         if fact.subject in hops and fact.object in hops
     ]
     nearest: dict[str, tuple[int, bool]] = {}
-    for hop, is_fact, text in sorted(near):
+    for hop, is_fact, text in sorted(closest):
         nearest.setdefault(text, (hop, is_fact))
     return nearest
 

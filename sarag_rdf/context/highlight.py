@@ -30,13 +30,13 @@ def key_sentences(
     frequency = Counter(word for of_text in sentences for _, words in of_text for word in words)
     total = sum(len(of_text) for of_text in sentences)
 
-    def score(words: set[str], wanted: set[str]) -> float:
-        return sum(math.log(1 + total / frequency[word]) for word in sorted(words & wanted))
+    def score(words: set[str], requested: set[str]) -> float:
+        return sum(math.log(1 + total / frequency[word]) for word in sorted(words & requested))
 
     chosen = []
     for of_text, path in zip(sentences, paths, strict=True):
-        wanted = asked | _words(path)
-        best = max(of_text, key=lambda item: score(item[1], wanted), default=((0, 0), set()))
+        requested = asked | _words(path)
+        best = max(of_text, key=lambda item: score(item[1], requested), default=((0, 0), set()))
         chosen.append(best[0])
     return chosen
 

@@ -368,12 +368,12 @@ class Decisions:
         are mentioned. A root with several merge targets, or whose target is itself merged, is not
         merged.
         """
-        wanted: defaultdict[str, set[str]] = defaultdict(set)
+        requested: defaultdict[str, set[str]] = defaultdict(set)
         for name, other in self.merges:
             if name in roots and other in roots and roots[name] != roots[other]:
-                wanted[roots[name]].add(roots[other])
-        sole = {root: min(others) for root, others in wanted.items() if len(others) == 1}
-        return {root: other for root, other in sole.items() if other not in wanted}
+                requested[roots[name]].add(roots[other])
+        sole = {root: min(others) for root, others in requested.items() if len(others) == 1}
+        return {root: other for root, other in sole.items() if other not in requested}
 
     def changed_mentions(self, other: Decisions) -> Iterator[str]:
         """Names in merges and differences that are only in one of the two sets of decisions."""

@@ -152,9 +152,9 @@ def _difference(reader: GraphReader, graphs: Sequence[str]) -> tuple[set[Quad], 
         axioms = axioms_of(reader, graphs)
         triples = axioms.entailed(_statements(reader, axioms, graphs))
     graph = NamedNode(reader.minter.entailed_graph)
-    wanted = {Quad(t.subject, t.predicate, iri_or_literal(t.object), graph) for t in triples}
+    requested = {Quad(t.subject, t.predicate, iri_or_literal(t.object), graph) for t in triples}
     before = set(reader.store.quads(graph.value))
-    return wanted - before, before - wanted
+    return requested - before, before - requested
 
 
 def entailment_record(reader: GraphReader) -> tuple[list[str], str]:
@@ -172,14 +172,14 @@ def axioms_of(reader: GraphReader, graphs: Iterable[str]) -> Axioms:
 
 
 def _statements(reader: GraphReader, axioms: Axioms, graphs: Iterable[str]) -> Iterable[Triple]:
-    wanted = set(graphs)
+    requested = set(graphs)
     for property_, subject, object_, graph in reader.select_provenance_for(
         "property-statements", axioms.properties
     ):
-        if graph.value in wanted:
+        if graph.value in requested:
             yield Triple(subject, property_, object_)
     for class_, instance, graph in reader.select_provenance_for("instances", axioms.classes):
-        if graph.value in wanted:
+        if graph.value in requested:
             yield Triple(instance, RDF.type, class_)
 
 

@@ -130,5 +130,5 @@ def _examples(group: _Group) -> tuple[str, ...]:
     ordered = sorted(group.sentences - {""}, key=lambda text: (len(text) > MAX_EXAMPLE, text))
     usable = [text for text in ordered if len(text) <= MAX_EXAMPLE] or ordered
     last = len(usable) - 1
-    places = sorted({0, last // 2, last}) if usable else []
-    return tuple(usable[place] for place in places)
+    positions = sorted({0, last // 2, last}) if usable else []
+    return tuple(usable[position] for position in positions)

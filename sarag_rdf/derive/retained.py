@@ -137,8 +137,8 @@ class RetainedEvidence:
         if self._reader.store.is_shared:
             return self.count(votes), set()
         known = [vote for vote in votes if vote in self._vote_counts]
-        wanted = sorted(set(votes).difference(known), key=str)
-        rows, many = _select_bounded(wanted, self._graphs_stating, lambda row: _vote(row[:3]))
+        requested = sorted(set(votes).difference(known), key=str)
+        rows, many = _select_bounded(requested, self._graphs_stating, lambda row: _vote(row[:3]))
         result = self.count(known)
         stating = {(_vote(row[:3]), row[3].value) for row in rows}
         result.update(vote for vote, graph in stating if self._is_retained(graph))
@@ -203,13 +203,13 @@ class RetainedEvidence:
         asked = list(mentions)
         self.require_no_variants(asked)
         reader, decisions = self._reader, self._decisions
-        wanted = {*relationships}
-        wanted |= {row[0].value for row in self._rows("mention-ends", asked)}
-        wanted |= {
+        requested = {*relationships}
+        requested |= {row[0].value for row in self._rows("mention-ends", asked)}
+        requested |= {
             row[1].value for row in reader.select_provenance_for("typed-of-entities", entities)
         }
         properties: defaultdict[tuple[str, str], dict[str, Term]] = defaultdict(dict)
-        for relationship, property_, value, graph in self._rows("statement-parts", wanted):
+        for relationship, property_, value, graph in self._rows("statement-parts", requested):
             properties[relationship.value, graph.value][property_.value] = value
         uses = self._name_uses(properties) if decisions.phrases else NameUses()
         result = (

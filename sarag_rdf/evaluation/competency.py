@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import InputError, QueryError, place
+from sarag_rdf.errors import InputError, QueryError, shown_path
 from sarag_rdf.ports import Table, Triples
 from sarag_rdf.rdf.patterns import (
     QueryOutline,
@@ -95,12 +95,12 @@ class CompetencyResult:
 def question_files(folder: Path) -> tuple[Path, ...]:
     """The queries in a folder, by name; raises `InputError` if there are none."""
     if not folder.is_dir():
-        raise InputError(f"no such folder: {place(folder)}")
+        raise InputError(f"no such folder: {shown_path(folder)}")
     files = tuple(sorted(folder.glob("*.rq")))
     if not files:
         raise InputError(
-            f"{place(folder)} has no competency questions: put NAME.rq there, and its expected "
-            "answers as NAME.csv, NAME.tsv or NAME.srj"
+            f"{shown_path(folder)} has no competency questions: put NAME.rq there, and its "
+            "expected answers as NAME.csv, NAME.tsv or NAME.srj"
         )
     return files
 

@@ -110,18 +110,18 @@ def joined(value: Any) -> str | None:
 
 def _passages(file: JsonFile) -> Iterator[Passage]:
     if isinstance(file.data, dict) and not isinstance(file.data.get("text"), str):
-        for place, (title, value) in enumerate(file.data.items()):
+        for position, (title, value) in enumerate(file.data.items()):
             text = joined(value)
             if text is None:
                 raise file.error(f"'{title}' is neither a text nor a list of sentences")
-            yield Passage(str(place), title, text)
+            yield Passage(str(position), title, text)
         return
-    for place, record in enumerate(file.records("text")):
+    for position, record in enumerate(file.records("text")):
         text = joined(record["text"])
         title = record.get("title") or ""
         if text is None or not isinstance(title, str):
-            raise file.error(f"the title or text of record {place + 1} is not a string")
-        yield Passage(str(record.get("id", place)), title, text)
+            raise file.error(f"the title or text of record {position + 1} is not a string")
+        yield Passage(str(record.get("id", position)), title, text)
 
 
 def _bare(text: str) -> str:
@@ -146,9 +146,9 @@ class JsonFile:
         items = [self.data] if isinstance(self.data, dict) and key in self.data else self.data
         if not isinstance(items, list):
             raise self.error(f"expected a list of objects with '{key}'")
-        for place, item in enumerate(items, 1):
+        for position, item in enumerate(items, 1):
             if not isinstance(item, dict) or key not in item:
-                raise self.error(f"record {place} is not an object with '{key}'")
+                raise self.error(f"record {position} is not an object with '{key}'")
         return items
 
 

@@ -89,7 +89,7 @@ def score_ontology(
         )
         for sentence in sentences
     ]
-    means = [sum(row[place] for row in rows) / max(1, len(rows)) for place in range(6)]
+    means = [sum(row[position] for row in rows) / max(1, len(rows)) for position in range(6)]
     strict = _micro(sentences, predictions, strict_key)
     soft = _micro(sentences, predictions, soft_key)
     return ExtractionScores(*(*means[:3], *strict, *soft, *means[3:]))

@@ -286,8 +286,8 @@ class QuestionWriter:
         if path.is_cut or len(path.answers) > self._answers:
             return "many"
         if len(path.hops) > 1:
-            near = {end for ends in self._ways(start).values() for end in ends}
-            if any(answer.iri in near for answer in path.answers):
+            closest = {end for ends in self._ways(start).values() for end in ends}
+            if any(answer.iri in closest for answer in path.answers):
                 return "near"
         return "" if path.answers else "ends"
 

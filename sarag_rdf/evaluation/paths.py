@@ -174,11 +174,11 @@ def _scores(
     names = {answer.name for answer in path.answers}
     between = {iri for answer in path.answers for iri in answer.nodes}
     nodes = between | {answer.iri for answer in path.answers} | {path.topic}
-    wanted = question.answers | {path.topic_name}
+    expected = question.answers | {path.topic_name}
     return (
         score(names - {path.topic_name}, question.answers - {path.topic_name}),
-        score(_names(view, nodes), wanted),
-        score(_names(view, nodes | _neighbours(view, nodes)), wanted),
+        score(_names(view, nodes), expected),
+        score(_names(view, nodes | _neighbours(view, nodes)), expected),
     )
 
 
@@ -218,8 +218,8 @@ def evaluate_articles(
                 mentioned |= _mentioned(view, topic, ranked.document.titled_text)
         is_article |= bool(topics)
         names = _names(view, topics)
-        wanted = question.answers | ({question.topic} if question.topic else set())
-        scores = score(names, wanted), score(names | mentioned, wanted)
+        expected = question.answers | ({question.topic} if question.topic else set())
+        scores = score(names, expected), score(names | mentioned, expected)
         results.append(PathResult(question.plain, scores, None, "", seconds))
     if questions and not is_article:
         raise InputError(

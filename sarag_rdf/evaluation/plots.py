@@ -57,11 +57,11 @@ def write_activation_plot(curves: Mapping[str, Sequence[float]], title: str, pat
     with png_axes(path, fill(title, 80), (0.08, 0.12, 0.88, 0.74)) as axes:
         active = max(sum(height > 0.0 for height in heights) for heights in curves.values())
         last = min(_RANKS, max(10, active + 1))
-        for place, (label, heights) in enumerate(curves.items()):
+        for position, (label, heights) in enumerate(curves.items()):
             shown = [*heights, *_RANKS * [0.0]][:last]
             axes.plot(
-                range(1, last + 1), shown, label=label, color=COLOURS[place % len(COLOURS)],
-                linewidth=2, markersize=4.5, marker=MARKS[place % len(MARKS)], clip_on=False,
+                range(1, last + 1), shown, label=label, color=COLOURS[position % len(COLOURS)],
+                linewidth=2, markersize=4.5, marker=MARKS[position % len(MARKS)], clip_on=False,
                 zorder=3,
             )  # fmt: skip
         axes.set_xlim(1, last)
@@ -90,10 +90,10 @@ def write_answer_plot(
     columns = max(fitting, math.ceil(len(points) / _ROWS))
     below = 0.16 + _LINE * math.ceil(len(points) / columns)
     with png_axes(path, what, (0.08, below, 0.88, 0.9 - below)) as axes:
-        for place, (label, (tokens, value)) in enumerate(points.items()):
+        for position, (label, (tokens, value)) in enumerate(points.items()):
             axes.plot(
-                [tokens], [value], label=label, color=COLOURS[place % len(COLOURS)],
-                marker=MARKS[(place + place // len(COLOURS)) % len(MARKS)], markersize=9,
+                [tokens], [value], label=label, color=COLOURS[position % len(COLOURS)],
+                marker=MARKS[(position + position // len(COLOURS)) % len(MARKS)], markersize=9,
                 linestyle="none", clip_on=False, zorder=3,
             )  # fmt: skip
         axes.set_xlim(0, 1.08 * max(tokens for tokens, _ in points.values()) or 1.0)
@@ -116,10 +116,10 @@ def write_sweep_plot(
 ) -> None:
     """Plot a line per label: (value of an option, measure in [0, 1]); see `png_axes`."""
     with png_axes(path, "Recall of supporting passages", (0.08, 0.12, 0.88, 0.76)) as axes:
-        for place, (label, points) in enumerate(curves.items()):
+        for position, (label, points) in enumerate(curves.items()):
             axes.plot(
-                *zip(*points, strict=True), label=label, color=COLOURS[place % len(COLOURS)],
-                linewidth=2, markersize=5, marker=MARKS[place % len(MARKS)], clip_on=False,
+                *zip(*points, strict=True), label=label, color=COLOURS[position % len(COLOURS)],
+                linewidth=2, markersize=5, marker=MARKS[position % len(MARKS)], clip_on=False,
                 zorder=3,
             )  # fmt: skip
         axes.set_ylim(0.0, 1.0)
@@ -141,11 +141,11 @@ def write_recall_plot(curves: Mapping[str, Sequence[float]], path: Path) -> None
         high = max(high, low + 0.1)
         ends = {name: curve[-1] for name, curve in curves.items()}
         heights = _spread(ends, _LABEL_GAP * (high - low), high)
-        for place, (name, curve) in enumerate(curves.items()):
-            colour = COLOURS[place % len(COLOURS)]
+        for position, (name, curve) in enumerate(curves.items()):
+            colour = COLOURS[position % len(COLOURS)]
             axes.plot(
                 range(1, len(curve) + 1), curve, color=colour, linewidth=2, markersize=4.5,
-                marker=MARKS[place % len(MARKS)], clip_on=False, zorder=3,
+                marker=MARKS[position % len(MARKS)], clip_on=False, zorder=3,
             )  # fmt: skip
             axes.annotate(
                 name, (last, curve[-1]), xytext=(last + (last - 1) / 20, heights[name]),

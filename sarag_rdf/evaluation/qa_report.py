@@ -96,9 +96,9 @@ def report(
                 "answers": list(question.answers),
                 "type": question.type or None,
                 "hops": question.hops,
-                "systems": {label: _row(graded[place]) for label, graded in marks.items()},
+                "systems": {label: _row(graded[position]) for label, graded in marks.items()},
             }
-            for place, question in enumerate(questions)
+            for position, question in enumerate(questions)
         ],
     }
 

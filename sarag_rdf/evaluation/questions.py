@@ -66,19 +66,19 @@ def read_questions(path: Path) -> QuestionFile:
     return QuestionFile(questions, len(records) - len(questions), file.sha256, path.name)
 
 
-def _question(file: JsonFile, place: int, record: dict[str, Any]) -> Question:
+def _question(file: JsonFile, position: int, record: dict[str, Any]) -> Question:
     id_ = record.get("id", record.get("_id"))
     if not isinstance(id_, str | int) or id_ == "":
-        raise file.error(f"question {place} has no 'id' or '_id'")
+        raise file.error(f"question {position} has no 'id' or '_id'")
     text = record["question"]
     try:
         query = question_of(text if isinstance(text, str) else "")
     except UsageError as error:
-        raise InputError(f"{file.path}: question {place} ({id_}): {error}") from error
+        raise InputError(f"{file.path}: question {position} ({id_}): {error}") from error
     try:
         supporting = tuple(dict.fromkeys(_supporting(record)))
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise file.error(f"question {place} ({id_}) has paragraphs of another shape") from error
+        raise file.error(f"question {position} ({id_}) has paragraphs of another shape") from error
     answers = [*_texts(record.get("answer")), *_texts(record.get("answer_aliases"))]
     kind = record.get("type")
     parts = record.get("question_decomposition")
@@ -126,7 +126,7 @@ def _rows(record: dict[str, Any], key: str, columns: tuple[str, ...]) -> Iterato
         if isinstance(row, dict):
             yield tuple(_cell(row, column) for column in columns)
         else:
-            yield tuple(row[place] for place in range(len(columns)))
+            yield tuple(row[position] for position in range(len(columns)))
 
 
 def _cell(row: dict[str, Any], column: str) -> Any:

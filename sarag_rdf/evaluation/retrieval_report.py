@@ -85,9 +85,9 @@ def report(
                     {"id": corpus.passages[p].id, "title": corpus.passages[p].title}
                     for p in judged.supporting
                 ],
-                "methods": {o.method: _row(o.rows[place], cutoffs) for o in outcomes},
+                "methods": {o.method: _row(o.rows[position], cutoffs) for o in outcomes},
             }
-            for place, judged in enumerate(questions)
+            for position, judged in enumerate(questions)
         ],
     }
 

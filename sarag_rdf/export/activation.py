@@ -91,13 +91,13 @@ class _Writer:
         chains = [entity.chain for entity in retrieved.entities]
         chains += [document.chain for document in retrieved.documents]
         steps = {_key(step): step for chain in chains for step in chain}
-        places = {
+        resources = {
             key: NamedNode(f"{iri}#step-{number}")
             for number, key in enumerate(sorted(steps), start=1)
         }
         for key, step in steps.items():
             self._add(
-                places[key],
+                resources[key],
                 (RDF.type, SARAG.ActivationStep),
                 (SARAG.origin, NamedNode(step.origin)),
                 (SARAG.target, NamedNode(step.target)),
@@ -111,15 +111,15 @@ class _Writer:
             before = seeds.get(chain[0].origin) if chain else None
             for step in chain:
                 if before is not None:
-                    self._add(places[_key(step)], (PROV.wasDerivedFrom, before))
-                before = places[_key(step)]
+                    self._add(resources[_key(step)], (PROV.wasDerivedFrom, before))
+                before = resources[_key(step)]
         for ranked in retrieved.documents:
-            place = NamedNode(f"{iri}#result-{ranked.rank}")
+            resource = NamedNode(f"{iri}#result-{ranked.rank}")
             document = NamedNode(ranked.document.iri)
             start = seeds.get(ranked.entity) or seeds.get(ranked.document.iri)
-            last = places[_key(ranked.chain[-1])] if ranked.chain else start
+            last = resources[_key(ranked.chain[-1])] if ranked.chain else start
             self._add(
-                place,
+                resource,
                 (RDF.type, SARAG.SearchResult),
                 (SARAG.document, document),
                 (SARAG.rank, Literal(ranked.rank)),
@@ -143,16 +143,16 @@ class _Writer:
         self._add(node, (RDF.type, SARAG.Answering), (SARAG.question, Literal(question)))
         evidence = iter(answer.evidence)
         calls: dict[int, NamedNode] = {}
-        for place, stage in enumerate(answer.trace):
+        for position, stage in enumerate(answer.trace):
             if stage.kind == "note":
                 continue
             is_call = stage.kind == "call"
-            name = f"{iri}#call-{place + 1}" if is_call else f"{iri}/{place + 1}"
+            name = f"{iri}#call-{position + 1}" if is_call else f"{iri}/{position + 1}"
             step = NamedNode(name)
             self._add(node, (PROV.wasInformedBy, step))
-            self._add(step, (SARAG.order, Literal(place + 1)))
+            self._add(step, (SARAG.order, Literal(position + 1)))
             if is_call:
-                calls[place] = step
+                calls[position] = step
                 self._add(
                     step,
                     (RDF.type, SARAG.ModelCall),
@@ -191,13 +191,13 @@ class _Writer:
         origins = self._seeds(node, f"{node.value}-seed-", activation.seeds)
         names = {seed.node: seed.name for seed in activation.seeds}
         for selection in activation.selections:
-            place = NamedNode(f"{node.value}-step-{selection.order}")
-            self._selected(place, selection)
-            self._add(place, (PROV.wasGeneratedBy, calls[selection.call]))
+            resource = NamedNode(f"{node.value}-step-{selection.order}")
+            self._selected(resource, selection)
+            self._add(resource, (PROV.wasGeneratedBy, calls[selection.call]))
             self._add(node, (PROV.wasInformedBy, calls[selection.call]))
             if selection.start in origins:
-                self._add(place, (PROV.wasDerivedFrom, origins[selection.start]))
-            origins.setdefault(selection.end, place)
+                self._add(resource, (PROV.wasDerivedFrom, origins[selection.start]))
+            origins.setdefault(selection.end, resource)
             statement = selection.statement
             names[statement.subject] = statement.subject_name
             names[statement.object] = statement.object_name
@@ -206,24 +206,24 @@ class _Writer:
 
     def _seeds(self, node: NamedNode, prefix: str, seeds: Iterable[Seed]) -> dict[str, NamedNode]:
         """The seeds that `node` starts from, with numbered IRIs: entity or document -> seed."""
-        places: dict[str, NamedNode] = {}
+        resources: dict[str, NamedNode] = {}
         for number, seed in enumerate(seeds, start=1):
-            place = NamedNode(f"{prefix}{number}")
-            places.setdefault(seed.node, place)
+            resource = NamedNode(f"{prefix}{number}")
+            resources.setdefault(seed.node, resource)
             self._add(
-                place,
+                resource,
                 (RDF.type, SARAG.Seed),
                 (SARAG.node, NamedNode(seed.node)),
                 (SARAG.amount, Literal(seed.activation)),
                 (SARAG.similarity, Literal(seed.similarity)),
                 (PROV.wasGeneratedBy, node),
             )
-        return places
+        return resources
 
-    def _selected(self, place: NamedNode, selection: Selection) -> None:
+    def _selected(self, resource: NamedNode, selection: Selection) -> None:
         statement = selection.statement
         self._add(
-            place,
+            resource,
             (RDF.type, SARAG.ActivationStep),
             (SARAG.origin, NamedNode(selection.start)),
             (SARAG.target, NamedNode(selection.end)),

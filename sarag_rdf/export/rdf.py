@@ -277,27 +277,27 @@ def select_graphs(store: GraphStore, minter: Minter, parts: ExportParts) -> Grap
     names = graph_names(store, minter.graphs)
     names = [n for n in names if not n.startswith(minter.quarantine_graphs)]
     imported = [name for name in names if name.startswith(minter.imported_graphs)]
-    wanted = set(_check_names(parts.graphs, names))
+    requested = set(_check_names(parts.graphs, names))
     if parts.documents:
-        wanted.update(name for name in names if name.startswith(minter.source_graphs))
+        requested.update(name for name in names if name.startswith(minter.source_graphs))
     if parts.ontologies:
-        wanted.update(name for name in names if name.startswith(minter.ontology_graphs))
+        requested.update(name for name in names if name.startswith(minter.ontology_graphs))
     if not (parts.documents or parts.entities or parts.ontologies or parts.graphs):
-        wanted.update(set(names).difference(imported))
+        requested.update(set(names).difference(imported))
     if parts.imported:
-        wanted.update(imported)
-    entity_graph = minter.kg_graph if parts.entities and minter.kg_graph not in wanted else ""
+        requested.update(imported)
+    entity_graph = minter.kg_graph if parts.entities and minter.kg_graph not in requested else ""
     if entity_graph in names:
-        wanted.add(entity_graph)
-    return GraphSelection(tuple(sorted(wanted)), entity_graph)
+        requested.add(entity_graph)
+    return GraphSelection(tuple(sorted(requested)), entity_graph)
 
 
-def _check_names(wanted: Iterable[str], names: Sequence[str]) -> Iterable[str]:
-    for name in wanted:
+def _check_names(requested: Iterable[str], names: Sequence[str]) -> Iterable[str]:
+    for name in requested:
         if name not in names:
             matches = get_close_matches(name, names, cutoff=0.0)
-            near = ", ".join(f"<{match}>" for match in matches)
-            hint = f"did you mean one of {near}?" if near else "the store has no graphs"
+            closest = ", ".join(f"<{match}>" for match in matches)
+            hint = f"did you mean one of {closest}?" if closest else "the store has no graphs"
             raise UsageError(f"no such graph: <{name}>; {hint}")
         yield name
 

@@ -49,9 +49,9 @@ def stored_ontologies(reader: GraphReader) -> list[StoredOntology]:
 
 def ontology_triples(reader: GraphReader, names: Iterable[str] = ()) -> Iterator[Triple]:
     """The triples of the ontologies with these names, or of all; one in several is repeated."""
-    wanted = frozenset(names)
+    requested = frozenset(names)
     for ontology in stored_ontologies(reader):
-        if not wanted or ontology.name in wanted:
+        if not requested or ontology.name in requested:
             yield from (quad.triple for quad in reader.store.quads(ontology.graph))
 
 

@@ -112,8 +112,8 @@ def _unknown(name: str, imported: dict[str, Imported]) -> str:
     if name in imported:
         return f"the import of '{name}' is not complete: run the same  sarag import  again"
     names = [ALL, DOCUMENTS, *imported]
-    near = get_close_matches(name, names, 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    closest = get_close_matches(name, names, 1)
+    hint = f"; did you mean {closest[0]}?" if closest else ""
     return f"no such graph: '{name}': use one of {', '.join(names)}{hint}"
 
 

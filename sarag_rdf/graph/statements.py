@@ -19,11 +19,11 @@ def statements_from(
     the first IRI. They are ordered by phrase, names and IRI. Statements from an entity to itself
     are left out. Raises `StoreError`.
     """
-    wanted = sorted(set(entities))
-    rows = {row[0].value: row for row in reader.rows_for("statements", wanted)}
+    requested = sorted(set(entities))
+    rows = {row[0].value: row for row in reader.rows_for("statements", requested)}
     if inverse:
-        ending = {iri.value: s.value for iri, s, _ in reader.rows_for("links-to", wanted)}
-        others = reader.rows_for("statements", set(ending.values()) - set(wanted))
+        ending = {iri.value: s.value for iri, s, _ in reader.rows_for("links-to", requested)}
+        others = reader.rows_for("statements", set(ending.values()) - set(requested))
         rows |= {row[0].value: row for row in others if row[0].value in ending}
     ends = {iri for row in rows.values() for iri in (row[1].value, row[2].value)}
     names = {iri: " ".join(n.split()) for iri, (n, _) in entity_labels(reader, ends).items()}
@@ -40,7 +40,7 @@ def statements_from(
             for statement in ordered
             if statement.subject == entity or (inverse and statement.object == entity)
         ]
-        for entity in wanted
+        for entity in requested
     }
 
 

@@ -57,10 +57,10 @@ def documents_of(reader: GraphReader, entities: Iterable[str]) -> dict[str, list
 def full_documents(reader: GraphReader, iris: Iterable[str]) -> dict[str, Document]:
     """Documents, and pages of imported entities (descriptions, literals, relationships), by IRI."""
     rows: defaultdict[str, list[Any]] = defaultdict(list)
-    wanted = frozenset(iris)
-    for row in reader.rows_for("documents", wanted):
+    requested = frozenset(iris)
+    for row in reader.rows_for("documents", requested):
         rows[row[0].value].append(row)
-    for row in reader.imported.rows_for("passages", wanted):
+    for row in reader.imported.rows_for("passages", requested):
         rows[row[0].value].append(row)
     pages = {iri for iri, page_rows in rows.items() if page_rows[0][4] is None}
     relationships: defaultdict[str, set[str]] = defaultdict(set)

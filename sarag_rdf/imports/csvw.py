@@ -97,7 +97,7 @@ class _Column:
         return bool(self.properties.get("virtual", False))
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return f"column '{self.name}'"
 
 
@@ -143,8 +143,8 @@ class _Reader:
 
     # ---------------------------------------------------------------------------- The document
 
-    def _error(self, place: str, message: str) -> InputError:
-        return InputError(f"{self._file}, {place}: {message}")
+    def _error(self, location: str, message: str) -> InputError:
+        return InputError(f"{self._file}, {location}: {message}")
 
     def _document(self, content: bytes) -> dict[str, Any]:
         try:
@@ -159,17 +159,17 @@ class _Reader:
             )
         return root
 
-    def _object(self, value: Any, place: str) -> dict[str, Any]:
+    def _object(self, value: Any, location: str) -> dict[str, Any]:
         if isinstance(value, str):
-            raise self._error(place, f"'{value}' is in another file: write it into this one")
+            raise self._error(location, f"'{value}' is in another file: write it into this one")
         if not isinstance(value, dict):
-            raise self._error(place, "is no object of JSON")
+            raise self._error(location, "is no object of JSON")
         return value
 
-    def _text(self, holder: Mapping[str, Any], key: str, place: str) -> str:
+    def _text(self, holder: Mapping[str, Any], key: str, location: str) -> str:
         value = holder.get(key, "")
         if not isinstance(value, str):
-            raise self._error(place, f"{key} is no text")
+            raise self._error(location, f"{key} is no text")
         return value
 
     def _base_of(self, document: Mapping[str, Any]) -> str:
@@ -246,13 +246,13 @@ class _Reader:
     # ---------------------------------------------------------------------------- Terms
 
     def _subject(self, column: _Column) -> TermMap:
-        template = self._text(column.properties, "aboutUrl", column.place)
+        template = self._text(column.properties, "aboutUrl", column.location)
         if not template:
             return TermMap(("row ", ROW, ""), "blank")
         return self._iri(column, template, "aboutUrl")
 
     def _predicate(self, column: _Column) -> TermMap:
-        template = self._text(column.properties, "propertyUrl", column.place)
+        template = self._text(column.properties, "propertyUrl", column.location)
         if not template:
             template = f"#{percent_encoded(column.name)}"
         return self._iri(column, template, "propertyUrl")
@@ -260,25 +260,25 @@ class _Reader:
     def _value(self, column: _Column) -> TermMap:
         properties = column.properties
         if properties.get("ordered") is True and properties.get("separator"):
-            raise self._error(column.place, "ordered lists are not supported: remove ordered")
-        template = self._text(properties, "valueUrl", column.place)
+            raise self._error(column.location, "ordered lists are not supported: remove ordered")
+        template = self._text(properties, "valueUrl", column.location)
         if template:
             separator = self._separator(column)
             if separator and column.name not in re.findall(r"\{\+?([^{}]+)\}", template):
                 separator = ""
             return self._iri(column, template, "valueUrl", separator)
         datatype = self._datatype(column)
-        language = self._text(properties, "lang", column.place)
+        language = self._text(properties, "lang", column.location)
         is_string = datatype == XSD.string.value
         if is_string and language not in ("", "und"):
             if not language.replace("-", "").isalnum():
-                raise self._error(column.place, f"'{language}' is no language tag")
+                raise self._error(column.location, f"'{language}' is no language tag")
         else:
             language = ""
         if column.is_virtual:
-            default = self._text(properties, "default", column.place)
+            default = self._text(properties, "default", column.location)
             if not default:
-                raise self._error(column.place, "a virtual column needs valueUrl or default")
+                raise self._error(column.location, "a virtual column needs valueUrl or default")
             return TermMap((default,), "literal", False, "" if is_string else datatype, language)
         return TermMap(
             ("", column.header, ""),
@@ -299,20 +299,20 @@ class _Reader:
             end = match.end()
         parts.append(expanded[end:])
         if "{" in "".join(parts[::2]) or "}" in "".join(parts[::2]):
-            raise self._error(column.place, f"{key} '{template}' is no URI template")
+            raise self._error(column.location, f"{key} '{template}' is no URI template")
         merged = _merged(parts)
         if reference:
             return TermMap(tuple(merged), "iri", separator=separator)
         if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", merged[0]):
             if not is_iri(self._url):
                 raise self._error(
-                    column.place,
+                    column.location,
                     f"{key} '{template}' is relative: write the whole IRI, or add "
                     '{"@base": "https://..."} to @context',
                 )
             merged[0] = urljoin(self._url, merged[0]) if merged[0] else self._url
         if not is_iri(merged[0]):
-            raise self._error(column.place, f"{key} '{template}' is no IRI")
+            raise self._error(column.location, f"{key} '{template}' is no IRI")
         return TermMap(tuple(merged), "iri", is_template=True, is_uri=True, separator=separator)
 
     def _variable(self, column: _Column, name: str, key: str) -> str:
@@ -326,13 +326,13 @@ class _Reader:
             return f"{{{column.number}"
         known = self._named.get(plain) or self._named.get(unquote(plain))
         if known is None or known.is_virtual:
-            raise self._error(column.place, f"{key}: no column '{plain}' in tableSchema")
+            raise self._error(column.location, f"{key}: no column '{plain}' in tableSchema")
         if name.startswith("+") and self._text(column.properties, key, "") != f"{{{name}}}":
             raise self._error(
-                column.place, f"{key}: {{{name}}} is supported only as the whole template"
+                column.location, f"{key}: {{{name}}} is supported only as the whole template"
             )
         if known.properties.get("separator") and known is not column:
-            raise self._error(column.place, f"{key}: '{plain}' has several values in a cell")
+            raise self._error(column.location, f"{key}: '{plain}' has several values in a cell")
         return known.header
 
     def _expanded(self, template: str) -> str:
@@ -343,7 +343,7 @@ class _Reader:
 
     def _separator(self, column: _Column) -> str:
         value = column.properties.get("separator")
-        return "" if value is None else self._text(column.properties, "separator", column.place)
+        return "" if value is None else self._text(column.properties, "separator", column.location)
 
     # ---------------------------------------------------------------------------- Cells
 
@@ -351,20 +351,22 @@ class _Reader:
         given = column.properties.get("datatype", "string")
         if isinstance(given, dict):
             if "@id" in given:
-                raise self._error(column.place, "datatypes with an @id are not supported: use base")
+                raise self._error(
+                    column.location, "datatypes with an @id are not supported: use base"
+                )
             given = given.get("base", "string")
         if given in _DATATYPES:
             return _DATATYPES[str(given)]
         if given not in _XSD_NAMES:
-            raise self._error(column.place, f"unknown datatype '{given}'")
+            raise self._error(column.location, f"unknown datatype '{given}'")
         return XSD[str(given)].value
 
     def _rule(self, column: _Column) -> CellRule:
         nulls = column.properties.get("null", "")
-        default = self._text(column.properties, "default", column.place)
+        default = self._text(column.properties, "default", column.location)
         texts = nulls if isinstance(nulls, list) else [nulls]
         if not all(isinstance(text, str) for text in texts):
-            raise self._error(column.place, "null is no text or list of texts")
+            raise self._error(column.location, "null is no text or list of texts")
         datatype = self._datatype(column)
         return CellRule(default, frozenset(texts), self._format(column, datatype))
 
@@ -386,7 +388,7 @@ class _Reader:
             return self._number_format(column, format_)
         if datatype in _TEXTS:
             return None  # a regular expression that values match
-        raise self._error(column.place, f"format {format_!r} is not supported for {name}")
+        raise self._error(column.location, f"format {format_!r} is not supported for {name}")
 
     def _date_format(self, column: _Column, format_: str, name: str) -> Callable[[str], str]:
         pattern = ""
@@ -396,11 +398,13 @@ class _Reader:
             elif piece in "-/. T:":
                 pattern += re.escape(piece)
             else:
-                raise self._error(column.place, f"format '{format_}' is not supported for {name}")
+                raise self._error(
+                    column.location, f"format '{format_}' is not supported for {name}"
+                )
         try:
             compiled = re.compile(pattern)
         except re.error as error:
-            raise self._error(column.place, f"format '{format_}' repeats a part") from error
+            raise self._error(column.location, f"format '{format_}' repeats a part") from error
 
         def lexical(text: str) -> str:
             match = compiled.fullmatch(text)
@@ -426,13 +430,13 @@ class _Reader:
             {"pattern": format_, "groupChar": ","} if isinstance(format_, str) else format_
         )
         if not isinstance(number_format, dict):
-            raise self._error(column.place, "format is no text or object")
-        group = self._text(number_format, "groupChar", column.place)
-        point = self._text(number_format, "decimalChar", column.place) or "."
+            raise self._error(column.location, "format is no text or object")
+        group = self._text(number_format, "groupChar", column.location)
+        point = self._text(number_format, "decimalChar", column.location) or "."
         if "%" in str(number_format.get("pattern", "")) or "\u2030" in str(
             number_format.get("pattern", "")
         ):
-            raise self._error(column.place, "numbers in percent are not supported: divide them")
+            raise self._error(column.location, "numbers in percent are not supported: divide them")
 
         def lexical(text: str) -> str:
             plain = text.replace(group, "") if group else text

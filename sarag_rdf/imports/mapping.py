@@ -144,20 +144,20 @@ def percent_encoded(text: str) -> str:
     )
 
 
-def check_source(mapping: str, place: str, source: str, table: str) -> None:
+def check_source(mapping: str, location: str, source: str, table: str) -> None:
     """Raise `InputError` if the source of a mapping is not the table that is imported.
 
     `table` is its name without a suffix for compression.
     """
     if "://" in source:
         raise InputError(
-            f"{mapping}, {place}: {source} is not read: a mapping reads the imported table only"
+            f"{mapping}, {location}: {source} is not read: a mapping reads the imported table only"
         )
     path = Path(source.replace("\\", "/"))
     if (path.stem if path.suffix.lower() in _COMPRESSED else path.name) != table:
         raise InputError(
-            f"{mapping}, {place}: the source is '{source}', but the table is '{table}': give the "
-            "name of the table as the source"
+            f"{mapping}, {location}: the source is '{source}', but the table is '{table}': give "
+            "the name of the table as the source"
         )
 
 
@@ -172,20 +172,20 @@ def template_parts(text: str, begin: str, end: str) -> tuple[str, ...]:
     ('', 'a', ' $(b)')
     """
     parts: list[str] = []
-    buffer, place = "", 0
-    while place < len(text):
-        if text[place] == "\\" and place + 1 < len(text):
-            buffer += text[place + 1]
-            place += 2
-        elif len(parts) % 2 == 0 and text.startswith(begin, place):
+    buffer, location = "", 0
+    while location < len(text):
+        if text[location] == "\\" and location + 1 < len(text):
+            buffer += text[location + 1]
+            location += 2
+        elif len(parts) % 2 == 0 and text.startswith(begin, location):
             parts.append(buffer)
-            buffer, place = "", place + len(begin)
-        elif len(parts) % 2 == 1 and text.startswith(end, place):
+            buffer, location = "", location + len(begin)
+        elif len(parts) % 2 == 1 and text.startswith(end, location):
             parts.append(buffer)
-            buffer, place = "", place + len(end)
+            buffer, location = "", location + len(end)
         else:
-            buffer += text[place]
-            place += 1
+            buffer += text[location]
+            location += 1
     if len(parts) % 2:
         raise ValueError(f"a column in '{text}' is not closed with '{end}'")
     return (*parts, buffer)

@@ -66,13 +66,13 @@ class GraphProfile:
     is_named: bool = True
 
 
-def profile_properties(wanted: Mapping[str, Sequence[str]]) -> frozenset[str]:
+def profile_properties(requested: Mapping[str, Sequence[str]]) -> frozenset[str]:
     """Properties whose use in a graph determines its profile."""
-    candidates = {iri for iris in (*CANDIDATES.values(), *wanted.values()) for iri in iris}
+    candidates = {iri for iris in (*CANDIDATES.values(), *requested.values()) for iri in iris}
     return frozenset({_STATEMENT_PROPERTY, *_WIKIBASE_PROPERTIES, *_SARAG_PROPERTIES, *candidates})
 
 
-def profile_of(kind: str, used: Set[str], wanted: Mapping[str, Sequence[str]]) -> GraphProfile:
+def profile_of(kind: str, used: Set[str], requested: Mapping[str, Sequence[str]]) -> GraphProfile:
     """The profile of a graph that uses these properties; raises `InputError` if it has no names.
 
     A Wikibase dump may have no names, as it can still be queried with SPARQL.
@@ -85,7 +85,7 @@ def profile_of(kind: str, used: Set[str], wanted: Mapping[str, Sequence[str]]) -
         kind = "wikibase-truthy"
     paths: dict[str, Sequence[str]] = {}
     for role, candidates in CANDIDATES.items() if kind == "rdf" else ():
-        properties = [iri for iri in wanted.get(role) or candidates if iri in used]
+        properties = [iri for iri in requested.get(role) or candidates if iri in used]
         if properties:
             paths[role] = properties
     labels = paths.get("label", ()) if kind == "rdf" else [_LABEL_PROPERTY[kind]]

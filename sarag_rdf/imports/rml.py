@@ -61,9 +61,9 @@ class _Reader:
                     raise self._error(quad.subject, _UNSUPPORTED[name])
                 self._values[quad.subject][name].append(quad.object)
         except (SyntaxError, ValueError) as error:
-            place = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+            location = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
             reason = getattr(error, "msg", None) or str(error)
-            raise InputError(f"{file.name}{place}: not valid Turtle: {reason}") from error
+            raise InputError(f"{file.name}{location}: not valid Turtle: {reason}") from error
         self._subjects: dict[Any, TermMap] = {}
 
     def read(self) -> tuple[TriplesMap, ...]:
@@ -77,8 +77,10 @@ class _Reader:
         return tuple(self._triples_map(node) for node in nodes)
 
     def _error(self, node: Any, message: str) -> InputError:
-        place = str(node.value).removeprefix("urn:mapping:") if _is_named(node) else "a blank node"
-        return InputError(f"{self._name}, {place}: {message}")
+        location = (
+            str(node.value).removeprefix("urn:mapping:") if _is_named(node) else "a blank node"
+        )
+        return InputError(f"{self._name}, {location}: {message}")
 
     def _one(self, node: Any, name: str) -> Any:
         values = self._values[node][name]
@@ -143,16 +145,16 @@ class _Reader:
             return self._constant(node, constant)
         reference, template = self._one(node, "reference"), self._one(node, "template")
         datatype, language = self._one(node, "datatype"), self._one(node, "language")
-        wanted = self._one(node, "termType")
-        if wanted is not None and _local(wanted.value) not in _KINDS:
-            raise self._error(node, f"unknown term type <{wanted.value}>")
-        kind: TermKind = _KINDS[_local(wanted.value)] if wanted is not None else default
-        if wanted is None and (datatype is not None or language is not None):
+        requested = self._one(node, "termType")
+        if requested is not None and _local(requested.value) not in _KINDS:
+            raise self._error(node, f"unknown term type <{requested.value}>")
+        kind: TermKind = _KINDS[_local(requested.value)] if requested is not None else default
+        if requested is None and (datatype is not None or language is not None):
             kind = "literal"
         if reference is not None:
             parts: tuple[str, ...] = ("", reference.value, "")
         elif template is not None:
-            if wanted is None and datatype is None and language is None:
+            if requested is None and datatype is None and language is None:
                 kind = "iri"
             try:
                 parts = template_parts(template.value, "{", "}")

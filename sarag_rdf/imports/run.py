@@ -275,9 +275,9 @@ def _write(reader: GraphReader, name: str, record: ImportRecord | None, *, drop:
     reader.store.apply(with_revision(reader, change))
 
 
-def import_name(wanted: str | None, file_name: str) -> str:
+def import_name(requested: str | None, file_name: str) -> str:
     """The given name, or one from the file name; raises `UsageError` if it is invalid."""
-    name = wanted or re.sub(r"[^a-z0-9]+", "-", file_name.partition(".")[0].lower()).strip("-")
+    name = requested or re.sub(r"[^a-z0-9]+", "-", file_name.partition(".")[0].lower()).strip("-")
     if not _NAME.fullmatch(name) or name in (ALL, DOCUMENTS, LINKS):
         raise UsageError(
             f"'{name}' is not a valid name of a graph: give a --name of lower case letters, "

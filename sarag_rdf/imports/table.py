@@ -178,7 +178,7 @@ def _compiled(
     misfits: Misfits,
 ) -> tuple[_Make, list[tuple[_Make, _Make, _Split | None]], _Texts]:
     """Functions that make the terms of a row as N-Triples, and give the texts about it."""
-    known = {name: place for place, name in enumerate(header)}
+    known = {name: position for position, name in enumerate(header)}
     for term in map_.terms:
         missing = [column for column in term.columns if column not in known]
         if missing:
@@ -216,28 +216,28 @@ def _ruled(
         c for m in maps for _, object_ in m.statements if object_.separator for c in object_.columns
     }
     rules = [
-        (place, map_.cells[name])
+        (position, map_.cells[name])
         for map_ in maps[:1]
-        for place, name in enumerate(header)
+        for position, name in enumerate(header)
         if name in map_.cells and name not in several
     ]
     for count, (number, row) in enumerate(rows, 1):
-        for place, rule in rules:
-            row[place] = rule.value(row[place])
+        for position, rule in rules:
+            row[position] = rule.value(row[position])
         yield number, [*row, str(count), str(count + 1)]
 
 
 def _splitter(term: TermMap, known: dict[str, int], cells: Mapping[str, CellRule]) -> _Split:
     """A function from a row to one row for each of the values in a cell."""
     (column,) = set(term.columns)
-    place, rule = known[column], cells.get(column, CellRule())
+    position, rule = known[column], cells.get(column, CellRule())
 
     def split(row: _Row) -> Iterator[_Row]:
-        whole = row[place].strip() or rule.default
+        whole = row[position].strip() or rule.default
         if whole in rule.nulls:
             return
         for part in dict.fromkeys(whole.split(term.separator)):
-            yield [*row[:place], rule.value(part), *row[place + 1 :]]
+            yield [*row[:position], rule.value(part), *row[position + 1 :]]
 
     return split
 
@@ -267,8 +267,8 @@ def _value_maker(term: TermMap, known: dict[str, int]) -> _Value:
 
     def value(row: _Row) -> str | None:
         text = start
-        for place, constant in pieces:
-            cell = row[place].strip()
+        for position, constant in pieces:
+            cell = row[position].strip()
             if not cell:
                 return None
             text += encoded(cell) + constant

@@ -86,30 +86,30 @@ def _ntriples(
     named: set[str] = set()
     used: set[str] = set()
     for path in files.names:
-        for place, line in _lines(path, max_expansion, progress):
+        for location, line in _lines(path, max_expansion, progress):
             id_, *names = [part.strip() for part in line.split("\t")]
             names = list(dict.fromkeys(filter(None, names)))
             if not _ID.fullmatch(id_) or not names:
-                raise _unreadable(place, "an id and names")
+                raise _unreadable(location, "an id and names")
             if id_[0] == "P":
                 named.add(id_)
                 yield [*_property(id_), *_names(id_, names)]
             else:
                 yield _names(id_, names)
     for path in files.texts:
-        for place, line in _lines(path, max_expansion, progress):
+        for location, line in _lines(path, max_expansion, progress):
             id_, _, text = line.partition("\t")
             if not _ENTITY.fullmatch(id_) or not text.strip():
-                raise _unreadable(place, "the id of an entity and a text")
+                raise _unreadable(location, "the id of an entity and a text")
             yield [f"{_node(id_)} {WIKIBASE_SCHEMA.description} {_literal(text.strip())}"]
     for path in files.triples:
-        for place, line in _lines(path, max_expansion, progress):
+        for location, line in _lines(path, max_expansion, progress):
             parts = line.split("\t")
             kinds = (_ENTITY, _RELATION, _ENTITY)
             if len(parts) != len(kinds) or not all(
                 kind.fullmatch(part) for kind, part in zip(kinds, parts, strict=True)
             ):
-                raise _unreadable(place, "the ids of an entity, a relation and an entity")
+                raise _unreadable(location, "the ids of an entity, a relation and an entity")
             head, relation, tail = parts
             used.add(relation)
             yield [f"{_node(head)} {NamedNode(_DIRECT + relation)} {_node(tail)}"]
@@ -166,8 +166,8 @@ def _literal(text: str) -> Literal:
     return Literal(text, language=_LANGUAGE)
 
 
-def _unreadable(place: str, expected: str) -> InputError:
+def _unreadable(location: str, expected: str) -> InputError:
     return InputError(
-        f"{place} is not {expected}, separated by tabs: check that the folder holds the files of "
-        "Wikidata5M and no others"
+        f"{location} is not {expected}, separated by tabs: check that the folder holds the files "
+        "of Wikidata5M and no others"
     )

@@ -42,7 +42,7 @@ class Writer:
         An empty `embedding_model` is not recorded: that of a graph without documents is unknown.
         """
         node = NamedNode(self.reader.minter.knowledge_graph)
-        wanted = {
+        requested = {
             self._meta(node, RDF.type, SARAG.KnowledgeGraph),
             self._meta(node, RDF.type, DCAT.Dataset),
             self._meta(node, RDF.type, VOID.Dataset),
@@ -50,11 +50,11 @@ class Writer:
             self._meta(node, VOID.uriSpace, Literal(self.reader.minter.base)),
         }
         if embedding_model:
-            wanted.add(self._meta(node, SARAG.embeddingModel, Literal(embedding_model)))
+            requested.add(self._meta(node, SARAG.embeddingModel, Literal(embedding_model)))
         old = set(self.reader.store.quads(self.reader.minter.meta_graph))
-        stale = {q for q in old - wanted if q.predicate == SARAG.embeddingModel}
-        if wanted - old:
-            change = Change((), tuple(stale), tuple(sorted(wanted - old, key=str)))
+        stale = {q for q in old - requested if q.predicate == SARAG.embeddingModel}
+        if requested - old:
+            change = Change((), tuple(stale), tuple(sorted(requested - old, key=str)))
             self.reader.store.apply(with_revision(self.reader, change, meta=old))
 
     def commit(

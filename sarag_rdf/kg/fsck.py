@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sarag_rdf.derive.entailment import entailment_errors, refresh_entailment
 from sarag_rdf.derive.incremental import rebuild
-from sarag_rdf.errors import ModelError, StoreError, place
+from sarag_rdf.errors import ModelError, StoreError, shown_path
 from sarag_rdf.graph.metadata import Meta, read_meta, repair_run_times, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.quarantine import read_contents, read_quarantine
@@ -51,7 +51,7 @@ def discard_caches(session: Session, reader: GraphReader, *, only_broken: bool) 
         try:
             SqliteCache(path, what="cache").set_aside()
         except OSError as error:
-            log.warning("%s cannot be renamed: %s", place(path), error.strerror)
+            log.warning("%s cannot be renamed: %s", shown_path(path), error.strerror)
         else:
             discarded.append(path.name)
     for scope in session.vectors.scopes(reader) if meta.revision else ():

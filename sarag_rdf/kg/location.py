@@ -19,7 +19,7 @@ from sarag_rdf.errors import (
     StoreError,
     StoreLockedError,
     UsageError,
-    place,
+    shown_path,
 )
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import read_meta
@@ -133,11 +133,11 @@ class FolderLocation:
             return OxigraphStore.in_memory()
         if self._folder.exists():
             raise NotAGraphError(
-                f"{place(self._folder)} holds no graph: give the graph's folder with --kg"
+                f"{shown_path(self._folder)} holds no graph: give the graph's folder with --kg"
             )
         raise NotAGraphError(
-            f"no graph at {place(self._folder)}: create one with  sarag index PATH --kg "
-            f"{place(self._folder)}"
+            f"no graph at {shown_path(self._folder)}: create one with  sarag index PATH --kg "
+            f"{shown_path(self._folder)}"
         )
 
     @contextmanager
@@ -184,7 +184,7 @@ class FolderLocation:
             raise
         except StoreError as error:
             raise StoreError(
-                f"a write to {place(self._folder)} was interrupted, and the graph cannot be "
+                f"a write to {shown_path(self._folder)} was interrupted, and the graph cannot be "
                 f"repaired here: run  sarag fsck --repair  where its folder is writable ({error})"
             ) from error
 
@@ -203,7 +203,7 @@ class FolderLocation:
     def _refuse_other_folder(self) -> None:
         if self._holds_other_files():
             raise NotAGraphError(
-                f"{place(self._folder)} holds other files but no graph: give a new or "
+                f"{shown_path(self._folder)} holds other files but no graph: give a new or "
                 "empty folder with --kg"
             )
 

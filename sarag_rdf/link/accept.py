@@ -33,12 +33,12 @@ def check(path: Path, rows: Iterable[Match], own: GraphReader, target: GraphRead
 
     Objects are not checked without a `target`.
     """
-    wanted = [match for match in rows if match.is_link]
-    subjects = _known(own, (match.subject for match in wanted))
-    objects = _known(target, (match.object for match in wanted)) if target else None
+    requested = [match for match in rows if match.is_link]
+    subjects = _known(own, (match.subject for match in requested))
+    objects = _known(target, (match.object for match in requested)) if target else None
     seen: dict[tuple[str, str], int] = {}
     wrong = []
-    for match in wanted:
+    for match in requested:
         if match.subject not in subjects:
             wrong.append(f"line {match.line}: <{match.subject}> is not an entity of this graph")
         if objects is not None and match.object not in objects:

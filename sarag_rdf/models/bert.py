@@ -182,7 +182,7 @@ def _architecture(folder: Path, prompts: Prompts) -> tuple[str, np.float32, int]
     config = _json(folder / "config.json")
     modules = _json(folder / "modules.json")
     if {"model_type", "hidden_act"} - config.keys() or any(
-        config.get(name, wanted) != wanted for name, wanted in _BERT.items()
+        config.get(name, requested) != requested for name, requested in _BERT.items()
     ):
         raise ModelError(f"{folder} holds no BERT encoder with absolute positions and GELU")
     kinds = [str(module["type"]).rpartition(".")[2] for module in modules]

@@ -24,7 +24,7 @@ from urllib.parse import quote
 import numpy as np
 
 from sarag_rdf.cache_errors import warn_unwritable
-from sarag_rdf.errors import place
+from sarag_rdf.errors import shown_path
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.models.prompts import Prompts
 from sarag_rdf.ports import (
@@ -443,7 +443,7 @@ class SqliteCache:
         _LOG.warning(
             "the %s %s is damaged: it was renamed to %s, and a new one is begun",
             self._what,
-            place(self._path),
+            shown_path(self._path),
             aside.name,
         )
 

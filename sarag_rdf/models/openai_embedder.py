@@ -99,19 +99,19 @@ class OpenAIEmbedder:
                 f"the endpoint gave {number} embeddings for {count} texts: "
                 f"is '{self._model}' an embedding model?"
             )
-        places = [getattr(item, "index", None) for item in data]
+        positions = [getattr(item, "index", None) for item in data]
         vectors = [getattr(item, "embedding", None) for item in data]
         sizes = {len(v) if isinstance(v, list) and all(map(_is_number, v)) else 0 for v in vectors}
         if (
             0 in sizes
             or len(sizes) != 1
-            or sorted(map(str, places)) != sorted(map(str, range(count)))
+            or sorted(map(str, positions)) != sorted(map(str, range(count)))
         ):
             raise ModelError(
                 f"the endpoint gave embeddings of '{self._model}' that are no vectors of one "
                 "length, one for each text: is it an embedding model?"
             )
-        return [vectors[places.index(place)] for place in range(count)]  # type: ignore[misc]
+        return [vectors[positions.index(position)] for position in range(count)]  # type: ignore[misc]
 
 
 def _is_number(value: object) -> bool:

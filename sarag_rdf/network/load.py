@@ -56,9 +56,9 @@ def _nodes(rows: dict[EdgeKind, list[tuple[Any, ...]]]) -> Iris:
         if kind.is_identity:
             continue
         nodes = {"source": kind.source, "target": kind.target, "statement": "statement"}
-        for place, column in enumerate(kind.query.columns):
+        for position, column in enumerate(kind.query.columns):
             if column in nodes:
-                iris[nodes[column]].update(row[place].value for row in some if row[place])
+                iris[nodes[column]].update(row[position].value for row in some if row[position])
     return Iris(*(IriList.of(iris[name]) for name in ("document", "entity", "statement")))
 
 

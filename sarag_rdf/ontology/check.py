@@ -172,8 +172,8 @@ def _unknown_terms(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
             continue
         if space == RDF.base and name.startswith("_"):
             continue
-        near = get_close_matches(name, sorted(_TERMS[space]), 1)
-        hint = f"did you mean {near[0]}?" if near else "check its spelling"
+        closest = get_close_matches(name, sorted(_TERMS[space]), 1)
+        hint = f"did you mean {closest[0]}?" if closest else "check its spelling"
         yield OntologyFinding("error", iri, f"{space} has no term {name}: {hint}")
 
 

@@ -100,8 +100,8 @@ class TripleIndex:
 
     def instances(self, types: Iterable[str]) -> set[str]:
         """The subjects that have one of the types."""
-        wanted = set(types)
-        return {subject for subject, type_ in self.pairs(TYPE) if type_ in wanted}
+        requested = set(types)
+        return {subject for subject, type_ in self.pairs(TYPE) if type_ in requested}
 
     def triples(self) -> Iterator[tuple[str, str, Any]]:
         """(subject, property, object) of all triples."""
@@ -152,8 +152,8 @@ def texts(index: TripleIndex, node: str, properties: Iterable[str]) -> list[str]
                 rank = ("en", "").index(language) if language in ("en", "") else 2
                 ranked.append((rank, language, order, text))
     ranked.sort()
-    wanted = {ranked[0][1], ""} if ranked else set()
-    return list(dict.fromkeys(text for _, language, _, text in ranked if language in wanted))
+    requested = {ranked[0][1], ""} if ranked else set()
+    return list(dict.fromkeys(text for _, language, _, text in ranked if language in requested))
 
 
 def local_name(iri: str) -> str:

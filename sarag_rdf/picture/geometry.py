@@ -70,8 +70,8 @@ def spring_positions(n: int, lengths: Mapping[tuple[int, int], float]) -> Points
     paths = dict(networkx.all_pairs_dijkstra_path_length(graph))
     apart = max(2.0, 0.6 * max(max(row.values()) for row in paths.values()))
     distances = {i: {j: paths[i].get(j, apart) for j in range(n)} for i in range(n)}
-    places = networkx.kamada_kawai_layout(graph, dist=distances)
-    points: Points = np.array([places[i] for i in range(n)])
+    positions = networkx.kamada_kawai_layout(graph, dist=distances)
+    points: Points = np.array([positions[i] for i in range(n)])
     return points
 
 
@@ -120,10 +120,10 @@ def _spread(
     high = np.array([width, height]) - low
     for _ in range(120):
         gaps = points[:, None] - points[None]
-        near = np.linalg.norm(gaps / reach, axis=2)
-        np.fill_diagonal(near, np.inf)
-        push = np.maximum(0.0, apart - near)
-        moves = gaps / np.maximum(near, 1e-3)[..., None] * push[..., None]
+        closest = np.linalg.norm(gaps / reach, axis=2)
+        np.fill_diagonal(closest, np.inf)
+        push = np.maximum(0.0, apart - closest)
+        moves = gaps / np.maximum(closest, 1e-3)[..., None] * push[..., None]
         step = 0.25 * moves.sum(axis=1) + 0.3 * _off_lines(points, radii + 8.0, joined)
         if not step.any():
             break
@@ -144,9 +144,9 @@ def _off_lines(
     across = np.stack([-along[:, 1], along[:, 0]], axis=1)
     gaps = points[:, None] - points[start][None]
     side = (gaps * across).sum(axis=2)
-    place = (gaps * along).sum(axis=2)
+    position = (gaps * along).sum(axis=2)
     lack = np.maximum(0.0, clear[:, None] - np.abs(side))
-    lack[(place < 0.0) | (place > length)] = 0.0
+    lack[(position < 0.0) | (position > length)] = 0.0
     lack[stop, np.arange(len(stop))] = lack[start, np.arange(len(start))] = 0.0
     moves: Points = ((np.where(side < 0.0, -lack, lack))[..., None] * across).sum(axis=1)
     return moves

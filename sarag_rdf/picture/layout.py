@@ -160,10 +160,10 @@ def _canvas(nodes: int) -> tuple[float, float]:
 def _positions(picked: Picked, radii: Sequence[float], size: tuple[float, float]) -> Points:
     """Places of entities, then documents; those that nothing joins are in a row at the bottom."""
     count = len(picked.entities)
-    joined = {place for pair in picked.pairs for place in (pair.origin, pair.target)}
+    joined = {position for pair in picked.pairs for position in (pair.origin, pair.target)}
     placed = [i for i in range(len(radii)) if i < count or i in joined]
     loose = [i for i in range(len(radii)) if i not in placed]
-    at = {place: i for i, place in enumerate(placed)}
+    at = {position: i for i, position in enumerate(placed)}
     lengths = {}
     for pair in picked.pairs:
         ends = [picked.entities[i] for i in (pair.origin, pair.target) if i < count]

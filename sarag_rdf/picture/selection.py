@@ -90,7 +90,7 @@ def pick(retrieved: Retrieved, max_nodes: int, max_documents: int) -> Picked:
     pages = {paper.iri for paper in papers}
     entities = [e for e in _entities(retrieved, leading) if e.iri not in pages][:max_nodes]
     nodes = [entity.iri for entity in entities] + [paper.iri for paper in papers]
-    index = {iri: place for place, iri in enumerate(nodes)}
+    index = {iri: position for position, iri in enumerate(nodes)}
     strong = [e for e in entities if kind_of(e) != "dormant" or e.iri in leading]
     return Picked(entities, papers, _pairs(retrieved, papers, strong, index))
 
@@ -128,8 +128,8 @@ def _entities(retrieved: Retrieved, leading: set[str]) -> list[ActivatedEntity]:
         group = 0 if e.is_seed else 1 if e.iri in leading else 2 if e.is_activated else 3
         return group, -e.activation, -strength.get(e.iri, 0.0), e.iri
 
-    wanted = (e for e in entities.values() if e.iri in active or e.iri in strength)
-    return sorted(wanted, key=order)
+    requested = (e for e in entities.values() if e.iri in active or e.iri in strength)
+    return sorted(requested, key=order)
 
 
 def _pairs(
@@ -145,7 +145,7 @@ def _pairs(
             relations.setdefault(pair, []).append(link)
     paths = _arrows((hop for paper in papers for hop in paper.path), index)
     nodes = list(index)
-    joined = {nodes[place] for pair in (*relations, *paths) for place in pair}
+    joined = {nodes[position] for pair in (*relations, *paths) for position in pair}
     carried = _arrows(_carried(retrieved, papers, strong, joined), index)
     pairs = []
     for pair in sorted({*relations, *paths, *carried}, key=sorted):

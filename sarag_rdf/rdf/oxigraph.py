@@ -22,7 +22,7 @@ from sarag_rdf.errors import (
     QueryError,
     StoreError,
     StoreLockedError,
-    place,
+    shown_path,
 )
 from sarag_rdf.ports import Change, Table, Triples
 from sarag_rdf.rdf.dataset import DefaultGraphUnion
@@ -76,7 +76,7 @@ def open_store(folder: Path, *, writable: bool) -> ox.Store:
     try:
         return ox.Store(str(folder)) if writable else ox.Store.read_only(str(folder))
     except FileNotFoundError as error:
-        raise NotAGraphError(f"no graph in {place(folder.parent)}") from error
+        raise NotAGraphError(f"no graph in {shown_path(folder.parent)}") from error
     except (OSError, RuntimeError, ValueError) as error:
         raise _open_error(folder.parent, error, writable=writable) from error
 
@@ -84,33 +84,33 @@ def open_store(folder: Path, *, writable: bool) -> ox.Store:
 def _open_error(folder: Path, error: Exception, *, writable: bool) -> StoreError:
     message = str(error)
     if not writable and any(text in message for text in _INCOMPLETE):
-        return NotAGraphError(f"no graph in {place(folder)}: its creation was interrupted")
+        return NotAGraphError(f"no graph in {shown_path(folder)}: its creation was interrupted")
     is_denied = any(text in message for text in _PERMISSION)
     if re.search(r"\block", message, re.IGNORECASE) and not is_denied:
         holder = "this process itself" if "current process" in message else holder_of(folder)
         if holder is None:
             return StoreLockedError(
-                f"another process is writing to {place(folder)}: wait until it has finished"
+                f"another process is writing to {shown_path(folder)}: wait until it has finished"
             )
         return StoreLockedError(
-            f"{place(folder)} is locked by {holder}: wait until it has finished, or stop it"
+            f"{shown_path(folder)} is locked by {holder}: wait until it has finished, or stop it"
         )
     if writable:
         _raise_if_full(folder, error)
     reason = next((text for text in _PERMISSION if text in message), "")
     if writable and reason:
         return StoreError(
-            f"the graph in {place(folder)} is read-only ({reason}): write to a copy of it, or "
+            f"the graph in {shown_path(folder)} is read-only ({reason}): write to a copy of it, or "
             "make its folder writable"
         )
-    return StoreError(f"cannot open the graph in {place(folder)}: {message}")
+    return StoreError(f"cannot open the graph in {shown_path(folder)}: {message}")
 
 
 def _raise_if_full(folder: Path | None, error: Exception) -> None:
     """Raise `DiskFullError` if the error means that there is no space left."""
     cause, remedy = lack_of_room(error)
     if cause:
-        where = f" ({place(folder)})" if folder else ""
+        where = f" ({shown_path(folder)})" if folder else ""
         raise DiskFullError(f"{cause}{where}: {remedy} and run it again") from error
 
 
@@ -145,7 +145,9 @@ class OxigraphStore:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             _raise_if_full(folder.parent, error)
-            raise StoreError(f"cannot create folder {place(folder)}: {error.strerror}") from error
+            raise StoreError(
+                f"cannot create folder {shown_path(folder)}: {error.strerror}"
+            ) from error
         return cls.open(folder, writable=True)
 
     @classmethod

@@ -65,12 +65,12 @@ def is_skolem_iri(iri: str) -> bool:
     return _SKOLEM.search(iri) is not None
 
 
-def rdf_format(file: InputFile, wanted: str | None) -> ox.RdfFormat:
+def rdf_format(file: InputFile, requested: str | None) -> ox.RdfFormat:
     """The format with the given name, or that of the suffix; raises `UsageError`."""
-    if wanted is not None:
-        if wanted not in _NAMES:
-            raise UsageError(f"unknown format '{wanted}': choose one of {', '.join(_NAMES)}")
-        return _NAMES[wanted]
+    if requested is not None:
+        if requested not in _NAMES:
+            raise UsageError(f"unknown format '{requested}': choose one of {', '.join(_NAMES)}")
+        return _NAMES[requested]
     if file.suffix not in FORMATS:
         raise UsageError(
             f"unknown suffix of {file.name}: give its format with --format {'|'.join(_NAMES)}"
@@ -148,10 +148,10 @@ def _matches(tag: str, languages: tuple[str, ...]) -> bool:
 
 def syntax_error(file: InputFile, error: SyntaxError, lines: int = 0) -> InputError:
     """The error of a file with its position; the parsed input starts after `lines` lines."""
-    place = ""
+    location = ""
     if error.lineno is not None:
-        place = f", line {lines + error.lineno}, column {error.offset or 1}"
+        location = f", line {lines + error.lineno}, column {error.offset or 1}"
     reason = _PREFIX.sub("", str(error.msg))
     if "scheme" in reason.lower():
         reason = f"{reason}; relative IRIs need --base-iri"
-    return InputError(f"{file.name}{place}: {reason}")
+    return InputError(f"{file.name}{location}: {reason}")

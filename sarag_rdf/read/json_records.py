@@ -68,12 +68,12 @@ def _parse(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as error:
-        place = (
+        location = (
             f"line {error.lineno} column {error.colno}"
             if "\n" in text.strip()
             else (f"column {error.colno}")
         )
-        raise UnreadableError(f"is not JSON ({error.msg}, {place}): repair it") from None
+        raise UnreadableError(f"is not JSON ({error.msg}, {location}): repair it") from None
     except RecursionError:
         raise UnreadableError(f"is nested too deeply: {_EXPECTED}") from None
     except ValueError as error:

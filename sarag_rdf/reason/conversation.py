@@ -239,11 +239,11 @@ def prompt_text(prompt: str, question: str, context: Context, **values: Any) -> 
 
 def citations_of(answer: str, context: Context) -> list[Citation]:
     """Citations of the excerpts that contain an answer word for word."""
-    wanted = f" {normalize_name(answer)} "
+    requested = f" {normalize_name(answer)} "
     return [
         excerpt.citation
         for excerpt in context.excerpts.values()
-        if wanted.strip() and wanted in f" {normalize_name(excerpt.titled_text)} "
+        if requested.strip() and requested in f" {normalize_name(excerpt.titled_text)} "
     ]
 
 

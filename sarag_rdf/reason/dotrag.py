@@ -138,8 +138,8 @@ class DotRag:
                 seeds += [Seed(iri, "", 1.0) for iri in sorted(owners)]
                 continue
             vector = facts.vectors.embed_query(f"{named['name']}. {named['description']}")
-            near = nearest_entities(facts.reader, facts.vectors, vector, 1)
-            seeds += [seed for seed in near if seed.similarity >= options.tau]
+            closest = nearest_entities(facts.reader, facts.vectors, vector, 1)
+            seeds += [seed for seed in closest if seed.similarity >= options.tau]
         if reply["route"] == "global" or not seeds:
             topics = [topic for topic in reply["topics"] if topic.strip()]
             each = max(1, options.k // max(1, len(topics)))
@@ -188,8 +188,8 @@ class DotRag:
             ends: list[int] = []
             for query in queries:
                 vector = self._facts.vectors.embed_query(query)
-                near = division.nearest(vector, {*seen, *ends}, options.nodes)
-                ends += near
+                closest = division.nearest(vector, {*seen, *ends}, options.nodes)
+                ends += closest
             seen.update(ends)
             paths = division.paths(ends, options.paths, options.candidates)
             queries = self._judged(talk, division, paths, rules, search)
@@ -270,11 +270,11 @@ class DotRag:
             ]
             retriever = DotRagSearch(self._view, DotRagSearchOptions(h=options.h, t=options.t))
             evidence = retriever.retrieved(talk.query, seeds, paths, (0.0, 1.0))
-            near = sorted(evidence.documents, key=lambda ranked: -ranked.similarity)
+            closest = sorted(evidence.documents, key=lambda ranked: -ranked.similarity)
             excerpts = {
-                f"D{place}": Excerpt.whole(ranked.document)
-                for place, ranked in enumerate(
-                    [ranked for ranked in near if ranked.entity][: options.documents], start=1
+                f"D{position}": Excerpt.whole(ranked.document)
+                for position, ranked in enumerate(
+                    [ranked for ranked in closest if ranked.entity][: options.documents], start=1
                 )
             }
             section = Section("", excerpts, tuple(search.texts[path] for path in search.kept))

@@ -77,20 +77,20 @@ def partial_object(text: str) -> tuple[dict[str, Any], tuple[str, str] | None]:
     """
     text = _THOUGHTS.sub("", text)
     members: dict[str, Any] = {}
-    place = text.find("{") + 1
-    while place and (key := _KEY.match(text, place)):
-        name, place = str(_decoded(key[1])), key.end()
-        if text[place : place + 1] == '"':
-            string = _STRING.match(text, place)
+    position = text.find("{") + 1
+    while position and (key := _KEY.match(text, position)):
+        name, position = str(_decoded(key[1])), key.end()
+        if text[position : position + 1] == '"':
+            string = _STRING.match(text, position)
             if string is None or not string[2]:
                 return members, (name, _decoded(string[1]) if string else "")
-            members[name], place = _decoded(string[1]), string.end()
+            members[name], position = _decoded(string[1]), string.end()
             continue
         try:
-            value, place = json.JSONDecoder().raw_decode(text, place)
+            value, position = json.JSONDecoder().raw_decode(text, position)
         except (ValueError, RecursionError):
             break
-        if not _END.match(text, place):
+        if not _END.match(text, position):
             break  # the number may go on
         members[name] = value
     return members, None

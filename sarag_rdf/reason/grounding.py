@@ -55,10 +55,10 @@ class Grounder:
         key = normalize_name(name)
         exact = view.names.entities([key]).get(key, {})
         vector = view.vectors.embed_query(name)
-        near = dict(view.vectors.index("entity").nearest(vector, NEAREST))
-        labels = entity_labels(view.reader, {*exact, *near})
+        closest = dict(view.vectors.index("entity").nearest(vector, NEAREST))
+        labels = entity_labels(view.reader, {*exact, *closest})
         words = _words(name)
-        similarities = {e: s for e, s in near.items() if words & _words(labels[e][0])}
+        similarities = {e: s for e, s in closest.items() if words & _words(labels[e][0])}
         similarities |= dict.fromkeys(exact, 1.0)
         ordered = sorted(similarities.items(), key=lambda item: (-item[1], item[0]))
         return tuple(
@@ -162,15 +162,15 @@ class PatternMatch:
 
     def _standing_for(self, entities: Iterable[str]) -> list[tuple[str, str]]:
         """(entity, related entity): each itself, and those named by parts of its name at commas."""
-        wanted = sorted(set(entities))
-        labels = entity_labels(self._view.reader, wanted)
-        parts = {e: [p.strip() for p in labels[e][0].split(",")] for e in wanted}
+        requested = sorted(set(entities))
+        labels = entity_labels(self._view.reader, requested)
+        parts = {e: [p.strip() for p in labels[e][0].split(",")] for e in requested}
         several = {part for members in parts.values() if len(members) > 1 for part in members}
         named = self._view.names.entities(map(normalize_name, several))
-        pairs = [(entity, entity) for entity in wanted]
+        pairs = [(entity, entity) for entity in requested]
         pairs += [
             (thing, entity)
-            for entity in wanted
+            for entity in requested
             if len(parts[entity]) > 1
             for part in parts[entity]
             for thing in named.get(normalize_name(part), ())

@@ -269,7 +269,7 @@ class Infusion:
         order = np.argsort(-(vectors @ vector).round(_DIGITS), kind="stable").tolist()
         counts: Counter[str] = Counter()
         nearest = []
-        for entity, statement in (offered[place] for place in order):
+        for entity, statement in (offered[position] for position in order):
             counts[entity] += 1
             if counts[entity] <= options.statements:
                 nearest.append((entity, statement))
@@ -283,7 +283,7 @@ class Infusion:
         chosen = random.Random(seed).sample(  # noqa: S311 - not for cryptography
             range(len(statements)), self._options.statements
         )
-        return [statements[place] for place in sorted(chosen)]
+        return [statements[position] for position in sorted(chosen)]
 
     def _named(self, seeds: Sequence[Seed]) -> tuple[Seed, ...]:
         reader = self._facts.reader

@@ -80,8 +80,8 @@ class PathChoice:
         evidence = retriever.retrieved(query, topics, (chosen,))
         evidence = replace(evidence, paths=(chosen, *others))
         excerpts = {
-            f"D{place}": Excerpt.whole(ranked.document)
-            for place, ranked in enumerate(evidence.documents, start=1)
+            f"D{position}": Excerpt.whole(ranked.document)
+            for position, ranked in enumerate(evidence.documents, start=1)
             if ranked.entity
         }
         section = Section("", excerpts, ())

@@ -142,11 +142,11 @@ def _triple(terms: list[PatternTerm]) -> Pattern:
 
 def _terms(body: str) -> list[PatternTerm | str]:
     terms: list[PatternTerm | str] = []
-    place = 0
-    while match := _TOKEN.match(body, place):
-        if match.end() == place:
+    position = 0
+    while match := _TOKEN.match(body, position):
+        if match.end() == position:
             break
-        place = match.end()
+        position = match.end()
         kind, value = match.lastgroup, match[match.lastgroup or 0]
         if kind == "mark":
             terms.append(value)
@@ -156,8 +156,8 @@ def _terms(body: str) -> list[PatternTerm | str]:
             terms.append(PatternTerm(" ".join(re.sub(r"\\(.)", r"\1", value).split())))
         else:
             terms.append(PatternTerm(plain_words(value)))
-    if body[place:].strip():
-        raise PatternError(f"it cannot be read from '{body[place:].strip()[:30]}' on")
+    if body[position:].strip():
+        raise PatternError(f"it cannot be read from '{body[position:].strip()[:30]}' on")
     return terms
 
 

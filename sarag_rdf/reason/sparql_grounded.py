@@ -138,8 +138,8 @@ class SparqlGrounded:
 
 def _holds(values: Sequence[str], answer: str) -> bool:
     """Whether one of the values is the answer, or either contains the other as whole words."""
-    wanted = f" {normalize_name(answer)} "
-    if not wanted.strip():
+    requested = f" {normalize_name(answer)} "
+    if not requested.strip():
         return False
     padded = [f" {normalize_name(value)} " for value in values]
-    return any(wanted in value or (value.strip() and value in wanted) for value in padded)
+    return any(requested in value or (value.strip() and value in requested) for value in padded)

@@ -258,11 +258,11 @@ class _NoAnswerError(Exception):
 
 def _sentence(text: str, statement: str) -> tuple[int, int]:
     """The sentence of a document that shares most words with a statement, the first of equals."""
-    wanted = set(statement.casefold().split())
+    requested = set(statement.casefold().split())
     spans = sentence_spans(text) or [(0, len(text))]
 
     def shared(span: tuple[int, int]) -> int:
         words = text[span[0] : span[1]].casefold().split()
-        return len(wanted & {word.strip(".,;:!?()'\"") for word in words})
+        return len(requested & {word.strip(".,;:!?()'\"") for word in words})
 
     return max(spans, key=lambda span: (shared(span), -span[0]))

@@ -145,15 +145,17 @@ class TypedGraph:
 
     def _names(self, iris: Iterable[str]) -> dict[str, str]:
         """IRI -> label, or else the words of its local name; each name once."""
-        wanted = sorted(iris)
+        requested = sorted(iris)
         known = self._ontology
         labels: defaultdict[str, list[Any]] = defaultdict(list)
         for part in self._parts:
-            for term, label in term_reader(self._view.reader, part).rows_for("term-labels", wanted):
+            for term, label in term_reader(self._view.reader, part).rows_for(
+                "term-labels", requested
+            ):
                 labels[term.value].append(label)
         names: dict[str, str] = {}
         taken: Counter[str] = Counter()
-        for iri in wanted:
+        for iri in requested:
             declared = known.properties.get(iri) or known.classes.get(iri)
             label = declared.label if declared else ""
             if not label and labels[iri]:
@@ -183,10 +185,12 @@ class TypedGraph:
 
     def schema_of(self, query: TypedQuery) -> UsedSchema:
         """The schema in use, in which the properties of a query are described."""
-        wanted = {
+        requested = {
             own.iri for p in query.patterns if (own := self.schema.property_named(p.predicate))
         }
-        described = [self._with_ends(p) if p.iri in wanted else p for p in self.schema.properties]
+        described = [
+            self._with_ends(p) if p.iri in requested else p for p in self.schema.properties
+        ]
         return UsedSchema(self.schema.classes, tuple(described))
 
     def _nearest(self, question: str, terms: Sequence[Any], most: int) -> tuple[Any, ...]:
@@ -246,8 +250,8 @@ class TypedGraph:
 
     def _labels(self, terms: Iterable[Term]) -> dict[Term, str]:
         """Names of entities, and values as they are."""
-        wanted = set(terms)
-        nodes = {term.value for term in wanted if isinstance(term, NamedNode)}
+        requested = set(terms)
+        nodes = {term.value for term in requested if isinstance(term, NamedNode)}
         names = {iri: name for iri, (name, _) in entity_labels(self._view.reader, nodes).items()}
         return {
             term: " ".join(
@@ -255,7 +259,7 @@ class TypedGraph:
                 if isinstance(term, NamedNode)
                 else term.value.split()
             )
-            for term in wanted
+            for term in requested
         }
 
     # Checks
@@ -306,10 +310,10 @@ class TypedGraph:
 
     def _unresolved(self, name: str) -> str:
         vector = self._view.vectors.embed_query(name)
-        near = dict(self._view.vectors.index("entity").nearest(vector, SUGGESTED))
-        labels = entity_labels(self._view.reader, near)
+        closest = dict(self._view.vectors.index("entity").nearest(vector, SUGGESTED))
+        labels = entity_labels(self._view.reader, closest)
         words = set(normalize_name(name).split())
-        names = [labels[iri][0] for iri in near if iri in labels]
+        names = [labels[iri][0] for iri in closest if iri in labels]
         shared = [label for label in names if words & set(normalize_name(label).split())]
         hint = f"; did you mean {' or '.join(shared)}?" if shared else ""
         return f"nothing in the graph is called '{name}'{hint}"
@@ -322,8 +326,8 @@ class TypedGraph:
             for row in term_reader(self._view.reader, part).rows_for("statement-samples", [own.iri])
         ]
         values = sorted(set(rows))
-        near = get_close_matches(pattern.object.text, values, SUGGESTED) or values[:SUGGESTED]
-        shown = ", ".join(near)
+        closest = get_close_matches(pattern.object.text, values, SUGGESTED) or values[:SUGGESTED]
+        shown = ", ".join(closest)
         return f"'{own.name}' never has the value '{pattern.object.text}'; values are {shown}"
 
     def _reversed(
@@ -538,11 +542,11 @@ class TypedGraph:
             ]
 
         rows = {row for triples in stated for triple in triples for row in stating(*triple)}
-        wanted = sorted((row for row in rows if isinstance(row[0], NamedNode)), key=str)
+        requested = sorted((row for row in rows if isinstance(row[0], NamedNode)), key=str)
         texts: defaultdict[tuple[Any, ...], list[tuple[str, str]]] = defaultdict(list)
         reader = self._view.reader
         for *triple, text, document in reader.select_provenance_for_terms(
-            "stating-relationships", wanted
+            "stating-relationships", requested
         ):
             texts[tuple(triple)].append((text.value, document.value))
         by_triple = {}

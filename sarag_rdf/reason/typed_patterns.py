@@ -238,14 +238,14 @@ def _unknown_terms(query: TypedQuery, schema: UsedSchema) -> list[Finding]:
     findings = []
     for pattern in query.patterns:
         if schema.property_named(pattern.predicate) is None:
-            near = _near(pattern.predicate, [own.name for own in schema.properties])
+            closest = _near(pattern.predicate, [own.name for own in schema.properties])
             findings.append(
-                Finding("unknown-property", f"no property is '{pattern.predicate}'{near}")
+                Finding("unknown-property", f"no property is '{pattern.predicate}'{closest}")
             )
     for _, name in query.classes:
         if schema.class_named(name) is None:
-            near = _near(name, [own.name for own in schema.classes])
-            findings.append(Finding("unknown-class", f"no class is '{name}'{near}"))
+            closest = _near(name, [own.name for own in schema.classes])
+            findings.append(Finding("unknown-class", f"no class is '{name}'{closest}"))
     return list(dict.fromkeys(findings))
 
 

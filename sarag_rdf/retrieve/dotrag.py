@@ -261,20 +261,20 @@ class DotRagSearch:
             row, known = rows[entity], best.get(document)
             if known is None or activation[row] > activation[known]:
                 best[document] = row
-        places = np.empty(len(cosines))
-        places[np.argsort(-cosines, kind="stable")] = 2.0 * np.arange(1, len(cosines) + 1) - 1.0
+        positions = np.empty(len(cosines))
+        positions[np.argsort(-cosines, kind="stable")] = 2.0 * np.arange(1, len(cosines) + 1) - 1.0
         order = sorted(best, key=lambda row: (-activation[best[row]], -cosines[row], row))
-        for place, row in enumerate(order, 1):
-            places[row] = min(places[row], 2.0 * place)
+        for position, row in enumerate(order, 1):
+            positions[row] = min(positions[row], 2.0 * position)
         return [
             ScoredDocument(
-                view.iris.documents[row], 1.0 / float(places[row]), float(cosines[row]),
+                view.iris.documents[row], 1.0 / float(positions[row]), float(cosines[row]),
                 activation[best[row]] if row in best else 0.0,
                 names[best[row]] if row in best else "",
                 chains[best[row]] if row in best else (),
                 {"similarity": float(cosines[row])},
             )
-            for row in np.argsort(places, kind="stable")[: self._options.limit].tolist()
+            for row in np.argsort(positions, kind="stable")[: self._options.limit].tolist()
         ]  # fmt: skip
 
 

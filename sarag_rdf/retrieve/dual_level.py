@@ -78,11 +78,11 @@ class DualLevel:
 
     def _of_entities(self, entities: list[int], cosines: Floats) -> Rows:
         """Documents that describe entities, those of the first entity first."""
-        place = {row: number for number, row in enumerate(entities)}
+        position = {row: number for number, row in enumerate(entities)}
         rows = np.array(sorted(entities), dtype=np.int64)
         first: dict[int, int] = {}
         for document, entity in self._view.traversal.incoming(DESCRIBES, rows).pairs().tolist():
-            first[document] = min(first.get(document, len(place)), place[entity])
+            first[document] = min(first.get(document, len(position)), position[entity])
         return _ordered(first, cosines)
 
     def _of_relationships(self, question: Vector, cosines: Floats) -> Rows:
@@ -92,16 +92,16 @@ class DualLevel:
             return np.zeros(0, dtype=np.int64)
         nearest, _ = view.vectors.index("relationship").nearest_rows(question, self._options.k)
         iris = [view.iris.relationships[row] for row in nearest.tolist()]
-        place = {iri: number for number, iri in enumerate(iris)}
+        position = {iri: number for number, iri in enumerate(iris)}
         first: dict[int, int] = {}
         for iri, _, document in view.reader.rows_for("relationships", iris):
             [row] = rows_of(view.iris.documents, [document.value]).tolist()
             if row >= 0:
-                first[row] = min(first.get(row, len(place)), place[iri.value])
+                first[row] = min(first.get(row, len(position)), position[iri.value])
         return _ordered(first, cosines)
 
 
-def _ordered(places: dict[int, int], cosines: Floats) -> Rows:
+def _ordered(positions: dict[int, int], cosines: Floats) -> Rows:
     """Rows by their places, those of the same place by similarity."""
-    order = sorted(places, key=lambda row: (places[row], -cosines[row], row))
+    order = sorted(positions, key=lambda row: (positions[row], -cosines[row], row))
     return np.array(order, dtype=np.int64)

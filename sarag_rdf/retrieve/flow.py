@@ -64,12 +64,14 @@ class Flow:
         best: dict[int, float] = {}
         for document, entity in view.traversal.incoming(DESCRIBES, entities).pairs().tolist():
             best[document] = max(best.get(document, 0.0), reliability[entity])
-        places = np.empty(len(cosines))
-        places[np.argsort(-cosines, kind="stable")] = 2.0 * np.arange(1, len(cosines) + 1)
+        positions = np.empty(len(cosines))
+        positions[np.argsort(-cosines, kind="stable")] = 2.0 * np.arange(1, len(cosines) + 1)
         order = sorted(best, key=lambda row: (-best[row], -cosines[row], row))
-        for place, row in enumerate(order, start=1):
-            places[row] = min(places[row], 2.0 * place - 1.0)
-        documents = best_documents(view, 1.0 / (1.0 + places), options.limit, similarities=cosines)
+        for position, row in enumerate(order, start=1):
+            positions[row] = min(positions[row], 2.0 * position - 1.0)
+        documents = best_documents(
+            view, 1.0 / (1.0 + positions), options.limit, similarities=cosines
+        )
         return retrieved(view, query, "flow", options.settings(), documents)
 
     def paths(self, rows: list[int]) -> Iterator[tuple[float, tuple[int, ...]]]:

@@ -190,8 +190,8 @@ class KgInfusedSearch:
         """All documents by falling score."""
         view = self._view
         cosines, others = (document_cosines(view, vector) for vector in (question, expanded))
-        places = [2.0 * ranks(cosines) - 1.0, 2.0 * ranks(others)]
-        scores = 1.0 / np.minimum(*places)
+        positions = [2.0 * ranks(cosines) - 1.0, 2.0 * ranks(others)]
+        scores = 1.0 / np.minimum(*positions)
         describing = self._describing(reached)
         entities = self._facts.iris.entities
         scored = []
@@ -220,8 +220,8 @@ class KgInfusedSearch:
         here = np.array(sorted(row for row in rows if row >= 0), dtype=np.int64)
         best: dict[int, int] = {}
         for document, entity in view.traversal.incoming(DESCRIBES, here).pairs().tolist():
-            place, known = rows[entity], best.get(document)
-            amount = reached.activation[place]
+            position, known = rows[entity], best.get(document)
+            amount = reached.activation[position]
             if known is None or amount > reached.activation[known]:
-                best[document] = place
+                best[document] = position
         return best

@@ -51,10 +51,10 @@ class Khop:
         rows = rows_of(entities, [seed.node for seed in seeds])
         hops = neighbourhood(view.traversal, rows, options.n)
         inside = np.array(sorted(hops), dtype=np.int64)
-        near = view.traversal.incoming(DESCRIBES, inside).source
+        closest = view.traversal.incoming(DESCRIBES, inside).source
         cosines = document_cosines(view, question)
         scores = np.full(len(cosines), -np.inf)
-        scores[near] = cosines[near]
+        scores[closest] = cosines[closest]
         return retrieved(
             view,
             query,

@@ -173,9 +173,9 @@ class PathModel:
         """A path in words: with the first phrases, then with another phrase for one of the hops."""
         known = [self.phrases(schema, hop) for hop in path]
         chosen = [[0] * len(path)]
-        for place, phrases in enumerate(known):
+        for position, phrases in enumerate(known):
             chosen += [
-                [other if at == place else 0 for at in range(len(path))]
+                [other if at == position else 0 for at in range(len(path))]
                 for other in range(1, len(phrases))
             ]
         start = self.templates["start"].format(kind=schema.kinds.get(path[0].start, THING))

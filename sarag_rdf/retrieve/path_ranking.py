@@ -27,7 +27,7 @@ _KEPT: Final = 20_000
 class Candidates:
     """Paths with the vectors of their phrases: those of path i end before row `ends[i]`.
 
-    `hops` are the distinct hops of all paths; `places`, shape (paths, `MOST_HOPS`), has those of
+    `hops` are the distinct hops of all paths; `positions`, shape (paths, `MOST_HOPS`), has those of
     each path by their place in it, and -1 after the last.
     """
 
@@ -35,7 +35,7 @@ class Candidates:
     vectors: Matrix
     ends: NDArray[np.int64]
     hops: tuple[Hop, ...]
-    places: NDArray[np.int64]
+    positions: NDArray[np.int64]
 
     @property
     def begins(self) -> NDArray[np.int64]:
@@ -119,16 +119,16 @@ class PathIndex:
         texts = [self._model.texts(self.schema, path) for path in paths]
         flat = [text for several in texts for text in several]
         hops_used = tuple(sorted({hop for path in paths for hop in path}))
-        place = {hop: at for at, hop in enumerate(hops_used)}
-        places = np.full((len(paths), MOST_HOPS), -1, dtype=np.int64)
+        position = {hop: at for at, hop in enumerate(hops_used)}
+        positions = np.full((len(paths), MOST_HOPS), -1, dtype=np.int64)
         for row, path in enumerate(paths):
-            places[row, : len(path)] = [place[hop] for hop in path]
+            positions[row, : len(path)] = [position[hop] for hop in path]
         index = Candidates(
             tuple(paths),
             self.vectors(flat) if flat else np.zeros((0, len(question)), dtype=np.float32),
             np.cumsum([len(several) for several in texts], dtype=np.int64),
             hops_used,
-            places,
+            positions,
         )
         if is_whole:
             self._candidates[key] = index
@@ -144,8 +144,8 @@ class PathIndex:
         for length in range(1, hops + 1):
             if len(last) > (most - len(every) if is_whole else beam):
                 is_whole = False
-                near = self._nearness({hop for path in last for hop in path}, question)
-                scores = [sum(near[hop] for hop in path) / len(path) for path in last]
+                closest = self._nearness({hop for path in last for hop in path}, question)
+                scores = [sum(closest[hop] for hop in path) / len(path) for path in last]
                 best = sorted(range(len(last)), key=lambda at: (-scores[at], at))[:beam]
                 last = [last[at] for at in sorted(best)]
             every += last
@@ -177,29 +177,29 @@ class PathIndex:
         nearest = np.maximum.reduceat(cosines, paths.begins)
         counts = np.diff(np.concatenate(([0], paths.ends)))
         mean = np.add.reduceat(cosines, paths.begins) / counts
-        hops, places = paths.hops, paths.places
-        is_hop = places >= 0
+        hops, positions = paths.hops, paths.positions
+        is_hop = positions >= 0
         length = is_hop.sum(axis=1)
-        near = np.array(
+        closest = np.array(
             [(self._words(hop) @ vectors[1 : 1 + len(words)].T).max(axis=0) for hop in hops]
         )
         fits = np.array([float((self._end_words(hop) @ vectors[-1]).max()) for hop in hops])
         fan_out = np.log([self.schema.fan_out[hop] for hop in hops])
         number = {hop: at for at, hop in enumerate(hops)}
         reverse = np.array([number.get(hop.reverse, -1) for hop in hops])
-        follows = (reverse[places[:, :-1]] == places[:, 1:]) & is_hop[:, 1:]
-        matrix = np.where(is_hop[:, :, None], near[places], -2.0)
+        follows = (reverse[positions[:, :-1]] == positions[:, 1:]) & is_hop[:, 1:]
+        matrix = np.where(is_hop[:, :, None], closest[positions], -2.0)
         aligned = _aligned(matrix.copy(), length)
         covered = matrix.max(axis=1)
-        is_last = (np.arange(len(places)), length - 1)
+        is_last = (np.arange(len(positions)), length - 1)
         return np.column_stack(
             (
                 nearest,
                 mean,
                 length == 2,
                 length == 3,
-                fits[places[is_last]] if asked else np.zeros(len(places)),
-                np.where(is_hop, fan_out[places], 0.0).sum(axis=1),
+                fits[positions[is_last]] if asked else np.zeros(len(positions)),
+                np.where(is_hop, fan_out[positions], 0.0).sum(axis=1),
                 aligned.sum(axis=1) / length,
                 np.where(is_hop, aligned, 2.0).min(axis=1),
                 covered.mean(axis=1),

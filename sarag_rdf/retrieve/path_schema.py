@@ -92,8 +92,8 @@ class PathSchema:
 
     def starting(self, ends: Iterable[str]) -> tuple[Hop, ...]:
         """The hops that start at one of these ends."""
-        wanted = frozenset(ends)
-        return tuple(hop for hop in self.hops if hop.start in wanted)
+        requested = frozenset(ends)
+        return tuple(hop for hop in self.hops if hop.start in requested)
 
     def after(self, hop: Hop) -> tuple[Hop, ...]:
         """The hops that can follow a hop."""
@@ -218,13 +218,13 @@ def term_names(
     reader: GraphReader, parts: Sequence[Part], ontology: Schema, iris: Iterable[str]
 ) -> dict[str, str]:
     """IRI -> its label in the ontologies or the graph, or else the words of its local name."""
-    wanted = sorted(iris)
+    requested = sorted(iris)
     labels: defaultdict[str, list[Any]] = defaultdict(list)
     for part in parts:
-        for term, label in term_reader(reader, part).rows_for("term-labels", wanted):
+        for term, label in term_reader(reader, part).rows_for("term-labels", requested):
             labels[term.value].append(label)
     names = {}
-    for iri in wanted:
+    for iri in requested:
         declared = ontology.properties.get(iri) or ontology.classes.get(iri)
         label = declared.label if declared else ""
         if not label and labels[iri]:

@@ -176,9 +176,9 @@ class Paths:
         (begin, end), entities = max(spans, key=lambda span: span[0][1] - span[0][0])
         labels = entity_labels(self.view.reader, entities)
         exact = {iri for iri in entities if labels.get(iri, ("",))[0] == text[begin:end]}
-        wanted = sorted(exact or entities)
+        requested = sorted(exact or entities)
         return self._described_topics(
-            [(Seed(iri, "", 1.0, 1.0), text, (begin, end)) for iri in wanted]
+            [(Seed(iri, "", 1.0, 1.0), text, (begin, end)) for iri in requested]
         )
 
     def _spans(

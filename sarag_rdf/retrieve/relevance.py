@@ -118,11 +118,11 @@ def promising(relevance: Relevance, documents: Rows, activation: Floats, limit: 
     """
     if limit is None or len(documents) <= limit:
         return np.arange(len(documents))
-    near = np.searchsorted(documents, relevance.candidates)
-    scores = relevance.scores(documents[near]) + activation[near]
+    closest = np.searchsorted(documents, relevance.candidates)
+    scores = relevance.scores(documents[closest]) + activation[closest]
     least = scores[highest(scores, limit)[-1]] if len(scores) >= limit else -np.inf
     is_promising = activation + relevance.bound >= least
-    is_promising[near] = True
+    is_promising[closest] = True
     return np.flatnonzero(is_promising)
 
 

@@ -106,9 +106,9 @@ class Sarag:
         question = view.vectors.embed_query(query.text)
         named = named_entities(view.names, query.text, Topics(view))
         relevance = Relevance(view, query.text, question, list(named))
-        near = relevance.candidates
-        order = np.argsort(-relevance.scores(near), kind="stable")
-        nearest = [near[i] for i in order[: options.k]]
+        closest = relevance.candidates
+        order = np.argsort(-relevance.scores(closest), kind="stable")
+        nearest = [closest[i] for i in order[: options.k]]
         entities = rows_of(view.iris.entities, list(named)).tolist()
         floor, ceiling = view.vectors.index("relationship").quantile(question, options.c)
         gate = self._gate(question, floor, ceiling)
@@ -121,7 +121,7 @@ class Sarag:
             seeds=dict(zip(entities, named.values(), strict=True)),
             rounds=options.n,
             beam=BEAM,
-            candidates=near,
+            candidates=closest,
             steering=view.steering(query),
         )
         documents, calibration = self._scored(relevance, spreading)
@@ -155,14 +155,14 @@ class Sarag:
             scales[name] = Scale.of_sparse(roots, len(self._view.iris.documents))
             parts[name] = self._options.gain * scales[name].z(roots)
         activation = np.sum(list(parts.values()), axis=0)
-        places = promising(relevance, spreading.documents, activation, self._options.limit)
-        rows = spreading.documents[places]
+        positions = promising(relevance, spreading.documents, activation, self._options.limit)
+        rows = spreading.documents[positions]
         similarity, named = relevance.cosines(rows)
         words = relevance.words[rows]
         parts = {
             "meaning": relevance.masked_scale.z(similarity - MASK * named),
             "words": WORDS * relevance.words_scale.z(words),
-            **{name: values[places] for name, values in parts.items()},
+            **{name: values[positions] for name, values in parts.items()},
         }
         scores = np.sum(list(parts.values()), axis=0)
         best = np.lexsort((rows, -scores))[: self._options.limit]
@@ -170,7 +170,7 @@ class Sarag:
         activations = np.stack([round_.documents for round_ in rounds])
         scored = []
         for i in best:
-            row = int(places[i])
+            row = int(positions[i])
             most = rounds[int(np.argmax(activations[:, row]))]
             entity = int(most.top_contributors[row])
             scored.append(

@@ -26,15 +26,15 @@ def nearest_seeds(
     Descriptions of equal text, such as those of overlapping chunks, count as one of the k.
     """
     index = vectors.index("description")
-    wanted = k + 1
+    requested = k + 1
     while True:
-        nearest = index.nearest(question, min(wanted, len(index)))
+        nearest = index.nearest(question, min(requested, len(index)))
         rows = reader.rows_for("description-sources", [iri for iri, _ in nearest])
         texts = {iri: iri for iri, _ in nearest}
         texts |= {iri.value: text.value for iri, text, _ in sorted(rows, key=str)}
-        if len(set(texts.values())) > k or wanted >= len(index):
+        if len(set(texts.values())) > k or requested >= len(index):
             break
-        wanted *= 2
+        requested *= 2
     first = set(list(dict.fromkeys(texts[iri] for iri, _ in nearest))[:k])
     nearest = [(iri, similarity) for iri, similarity in nearest if texts[iri] in first]
     described: defaultdict[str, list[str]] = defaultdict(list)

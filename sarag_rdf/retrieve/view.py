@@ -127,14 +127,14 @@ class GraphView:
 
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
         """Documents by IRI, without those that the graph does not have."""
-        wanted = set(iris)
-        missing = wanted - self._documents.keys()
+        requested = set(iris)
+        missing = requested - self._documents.keys()
         read = full_documents(self.reader, missing)
         if len(self._documents) + len(read) > CACHED:
             self._documents.clear()
-            read = full_documents(self.reader, wanted)
+            read = full_documents(self.reader, requested)
         self._documents |= read
-        return {iri: self._documents[iri] for iri in wanted if iri in self._documents}
+        return {iri: self._documents[iri] for iri in requested if iri in self._documents}
 
     def relationship_cosines(self, question: Vector, rows: Rows) -> NDArray[np.float32]:
         """Cosines of relationships, by row."""
@@ -174,8 +174,8 @@ class Names:
         share it.
         """
         shares: defaultdict[str, dict[str, float]] = defaultdict(dict)
-        wanted = set(names)
-        for part in (self._in_documents(wanted), self._in_others(wanted)):
+        requested = set(names)
+        for part in (self._in_documents(requested), self._in_others(requested)):
             for name, every in part.items():
                 entities = [e for e in every if among is None or e in among]
                 if entities:
@@ -202,8 +202,8 @@ class Names:
         variants: defaultdict[str, set[str]] = defaultdict(set)
         for mention, variant in reader.select_provenance_for("name-variants", mentions):
             variants[mention.value].add(variant.value)
-        wanted = mentions.keys() | set().union(*few.values(), *variants.values())
-        rows = reader.select_provenance_for("mention-targets", wanted)
+        requested = mentions.keys() | set().union(*few.values(), *variants.values())
+        rows = reader.select_provenance_for("mention-targets", requested)
         targets = {mention.value: entity.value for mention, entity in rows}
         named = {
             alias: sorted({targets[owner] for owner in alias_owners if owner in targets})

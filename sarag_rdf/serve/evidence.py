@@ -208,14 +208,14 @@ class Texts:
         if not names:
             return (Segment(text),)
         pattern = re.compile("|".join(map(_whole_name, names)))
-        segments, place = [], 0
+        segments, position = [], 0
         refs = {entity: self.ref(entity) for entity in set(spellings.values())}
         for match in pattern.finditer(text):
-            if match.start() > place:
-                segments.append(Segment(text[place : match.start()]))
+            if match.start() > position:
+                segments.append(Segment(text[position : match.start()]))
             segments.append(Segment(match.group(), refs[spellings[match.group()]]))
-            place = match.end()
-        return (*segments, Segment(text[place:])) if place < len(text) else tuple(segments)
+            position = match.end()
+        return (*segments, Segment(text[position:])) if position < len(text) else tuple(segments)
 
 
 def _whole_name(name: str) -> str:

@@ -76,8 +76,8 @@ async def complete(request: Request) -> Response:
     prefix = "".join(values["prefix"])
     if len(prefix) > MAX_PREFIX:
         raise RequestError(400, f"'prefix' is longer than {MAX_PREFIX} characters")
-    wanted = _required(values, "kind") if values["kind"] else "entity"
-    kind = next((kind for kind in KINDS if kind == wanted), None)
+    requested = _required(values, "kind") if values["kind"] else "entity"
+    kind = next((kind for kind in KINDS if kind == requested), None)
     if kind is None:
         raise RequestError(400, f"'kind' must be {', '.join(KINDS[:-1])} or {KINDS[-1]}")
     limit = _limit(values, MAX_TERMS, MAX_TERMS)
@@ -247,11 +247,11 @@ class GraphPart:
         if kind == "entity":
             return self._named(prefix, limit)
         name = "classes-used" if kind == "class" else "predicates-used"
-        wanted = prefix.casefold()
+        requested = prefix.casefold()
         matching = [
             (iri, uses)
             for iri, uses in self.used(name)
-            if local_name(iri).casefold().startswith(wanted)
+            if local_name(iri).casefold().startswith(requested)
         ]
         return [
             {"iri": iri, "name": local_name(iri), "uses": uses} for iri, uses in matching[:limit]
@@ -330,16 +330,16 @@ class NameIndex:
 
     def starting_with(self, prefix: str) -> Iterator[tuple[str, str]]:
         """(name, IRI) of names that begin so, in alphabetical order."""
-        wanted = " ".join(prefix.casefold().split()).encode()
+        requested = " ".join(prefix.casefold().split()).encode()
         low, high = 0, len(self._lines)
         while low < high:  # a line begins before `high`, and none that is sought before `low`
             middle = self._lines.rfind(b"\n", low, (low + high) // 2) + 1 or low
             end = self._lines.find(b"\n", middle) + 1
-            if self._lines[middle:end] < wanted:
+            if self._lines[middle:end] < requested:
                 low = end
             else:
                 high = middle
-        while self._lines[low : low + len(wanted)] == wanted and low < len(self._lines):
+        while self._lines[low : low + len(requested)] == requested and low < len(self._lines):
             end = self._lines.find(b"\n", low) + 1
             _, name, iri = self._lines[low : end - 1].decode().split("\t")
             yield name, iri

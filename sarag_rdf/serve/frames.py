@@ -52,7 +52,7 @@ def activation_frames(retrieved: Retrieved, most: int = MAX_NODES) -> _Json:
     order = sorted(nodes, key=lambda iri: (not nodes[iri].is_kept, -nodes[iri].at(last), iri))
     shown = order[:most]
     edges = _edges(steps.values(), retrieved, set(shown))
-    places = {(e["source"], e["target"], e["relationship"]): i for i, e in enumerate(edges)}
+    positions = {(e["source"], e["target"], e["relationship"]): i for i, e in enumerate(edges)}
     ranks = {ranked.document.iri: ranked.rank for ranked in retrieved.documents}
     seeds = {seed.node for seed in retrieved.seeds}
     names = _names(retrieved)
@@ -77,9 +77,9 @@ def activation_frames(retrieved: Retrieved, most: int = MAX_NODES) -> _Json:
                 },
                 "passed": sorted(
                     {
-                        places[key[1:]]
+                        positions[key[1:]]
                         for key, step in steps.items()
-                        if step.round == number and key[1:] in places
+                        if step.round == number and key[1:] in positions
                     }
                 ),
             }

@@ -23,7 +23,7 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.errors import place
+from sarag_rdf.errors import shown_path
 from sarag_rdf.ports import Arrays, Matrix
 
 log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class CacheFolder:
             if warn and path not in _reported:
                 _reported.add(path)
                 reason = getattr(error, "strerror", None) or error
-                log.warning("the cache %s is damaged (%s): rebuilding it", place(path), reason)
+                log.warning("the cache %s is damaged (%s): rebuilding it", shown_path(path), reason)
             return None
 
     def publish(self, name: str, manifest: Manifest) -> None:
@@ -134,7 +134,9 @@ class CacheFolder:
         try:
             check(self.path(file), manifest.checksums.get(file, ""), manifest.size(file))
         except ValueError as error:
-            log.warning("the cache %s is damaged (%s): rebuilding it", place(self.folder), error)
+            log.warning(
+                "the cache %s is damaged (%s): rebuilding it", shown_path(self.folder), error
+            )
             raise
 
     def _glob(self, pattern: str) -> list[Path]:

@@ -204,12 +204,12 @@ class Ontologies:
         self, classes: Iterable[str], properties: Iterable[TypedProperty]
     ) -> Iterator[str]:
         """The superclasses of classes, and of domains and ranges, with these."""
-        wanted = set(classes) & self.schema.classes.keys()
+        requested = set(classes) & self.schema.classes.keys()
         for typed in properties:
-            wanted.update(self.domains(typed.iri))
+            requested.update(self.domains(typed.iri))
             if typed.datatype == ITEM:
-                wanted.update(self.ranges(typed.iri))
-        for class_ in wanted:
+                requested.update(self.ranges(typed.iri))
+        for class_ in requested:
             yield from self.schema.superclasses(class_) & self.schema.classes.keys()
 
 

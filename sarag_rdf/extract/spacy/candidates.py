@@ -275,9 +275,9 @@ class CandidateFinder:
         """Whether more than four names between commas are a list, and no place in a larger one."""
         run = 1
         spans = self._parse.coreference.mention_spans
-        place = spans.index(mention_span)
+        position = spans.index(mention_span)
         for step in (-1, 1):
-            index, current = place, mention_span
+            index, current = position, mention_span
             while 0 <= index + step < len(spans):
                 index += step
                 first, second = sorted((current, spans[index]), key=lambda s: s.begin)

@@ -150,12 +150,12 @@ def _prepositions(parse: ParsedDocument, mention_span: MentionSpan) -> Iterator[
 def _dates_of_life(parse: ParsedDocument) -> Iterator[RuleMatch]:
     """As in "Ann Lee (1 May 1900 – 2 June 1980)", "Ann Lee (born 1900)"."""
     mention_spans = parse.coreference.mention_spans
-    for place, person in enumerate(mention_spans):
+    for position, person in enumerate(mention_spans):
         opening = parse.doc[person.end : person.end + 1].text
         if opening != "(" or parse.coreference.clusters[person.name].type != "person":
             continue
         dates: list[MentionSpan] = []
-        for later in mention_spans[place + 1 :]:
+        for later in mention_spans[position + 1 :]:
             if ")" in parse.doc[person.end : later.begin].text:
                 break
             if later.is_date:

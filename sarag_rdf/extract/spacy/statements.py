@@ -237,16 +237,16 @@ def typed_relations(
     Statements without such a relation are appended.
     """
     relations = [rule_match.relation for rule_match in matches]
-    places: dict[tuple[str, str], list[int]] = {}
+    positions: dict[tuple[str, str], list[int]] = {}
     for index, rule_match in enumerate(matches):
-        places.setdefault((rule_match.subject, rule_match.object), []).append(index)
+        positions.setdefault((rule_match.subject, rule_match.object), []).append(index)
     added: list[Relation] = []
     for statement in statements:
         candidate, match = statement.candidate, statement.match
         verbs = _content(candidate.words)
         same = [
             index
-            for index in places.get((candidate.subject, candidate.object.text), ())
+            for index in positions.get((candidate.subject, candidate.object.text), ())
             if not relations[index].predicate and matches[index].rule != "star"
             if verbs & _content(normalize_phrase(matches[index].phrase))
         ]

@@ -103,33 +103,33 @@ class TextBinder:
 
     def _run(self, words: Sequence[_Word]) -> BoundArgument | None:
         """The place of all the words, one after another."""
-        place, size = self._longest_run(words)
-        return self._bound_words(place, size) if words and size == len(words) else None
+        position, size = self._longest_run(words)
+        return self._bound_words(position, size) if words and size == len(words) else None
 
     def _partial_run(self, words: Sequence[_Word]) -> BoundArgument | None:
         """The place of most of the words: of those at the beginning, or of any two or more."""
         total = sum(len(word.key) for word in words)
         for start in range(len(words)):
-            place, size = self._longest_run(words[start:])
+            position, size = self._longest_run(words[start:])
             share = sum(len(word.key) for word in words[start : start + size])
             if 2 * share > total and start == 0:
-                return self._bound_words(place, size)
+                return self._bound_words(position, size)
             if 3 * share > 2 * total and size > 1:
-                return self._bound_words(place, size)
+                return self._bound_words(position, size)
         return None
 
     def _longest_run(self, words: Sequence[_Word]) -> tuple[int, int]:
         """Place and number of the words at the beginning that occur one after another."""
-        best, place = 0, 0
+        best, position = 0, 0
         for begin in range(len(self._words)):
             pairs = zip(words, self._words[begin:], strict=False)
             size = sum(1 for _ in takewhile(lambda pair: pair[0].key == pair[1].key, pairs))
             if size > best:
-                best, place = size, begin
-        return place, best
+                best, position = size, begin
+        return position, best
 
-    def _bound_words(self, place: int, size: int) -> BoundArgument:
-        return self._bound(self._words[place].begin, self._words[place + size - 1].end)
+    def _bound_words(self, position: int, size: int) -> BoundArgument:
+        return self._bound(self._words[position].begin, self._words[position + size - 1].end)
 
     def _value(self, argument: str) -> BoundArgument | None:
         keys = {soft_text(argument)}

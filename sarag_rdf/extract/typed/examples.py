@@ -74,8 +74,8 @@ def _example(row: Mapping[str, Any], names: Mapping[str, str]) -> Example:
         name = str(statement["property"])
         iri = names.get(name) or names.get(name.casefold())
         if iri is None:
-            near = get_close_matches(name.casefold(), names, 1)
-            hint = f": did you mean '{near[0]}'?" if near else ""
+            closest = get_close_matches(name.casefold(), names, 1)
+            hint = f": did you mean '{closest[0]}'?" if closest else ""
             raise ValueError(f"no property '{name}' in the ontology{hint}")
         statements.append(
             ExampleStatement(str(statement["subject"]), iri, str(statement["object"]))

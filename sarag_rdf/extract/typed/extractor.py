@@ -170,7 +170,7 @@ class StatementExtractor:
         schema, examples = self._properties, self._example_vectors
         if examples is None:
             return None
-        places = {p.iri: row for row, p in enumerate(schema.properties)}
+        positions = {p.iri: row for row, p in enumerate(schema.properties)}
         odds, compared, rows, gold = [], [], [], []
         for origin, (example, sentences) in enumerate(
             zip(self._examples, self._example_sentences, strict=True)
@@ -184,7 +184,7 @@ class StatementExtractor:
                 stated = np.zeros(mask.shape, np.bool_)
                 for index, statements in align(vectors.candidates, example).items():
                     for statement in statements:
-                        stated[index, places[statement.property]] = True
+                        stated[index, positions[statement.property]] = True
                 odds.append(self._scorer.objects.log_odds(features))
                 compared.append(features[:, CALIBRATED])
                 rows.append(np.nonzero(mask)[1])
@@ -196,7 +196,7 @@ class StatementExtractor:
             np.concatenate(compared),
             np.concatenate(rows),
             np.concatenate(gold),
-            len(places),
+            len(positions),
         )
 
     @cached_property
@@ -296,7 +296,7 @@ class StatementExtractor:
             odds = self._calibration.log_odds(odds, compared, np.nonzero(mask)[1])
         scores[mask] = sigmoid(odds)
         order = np.argsort(-scores, axis=None, kind="stable")[:_MAX_PAIRS]
-        chosen = [divmod(int(place), mask.shape[1]) for place in order]
+        chosen = [divmod(int(position), mask.shape[1]) for position in order]
         chosen = [(index, row) for index, row in chosen if scores[index, row] >= _MIN_OBJECT]
         best = dict(zip(vectors.candidates, scores.max(axis=1), strict=True))
         as_object = np.array([best.get(c, 0.0) for c in subjects.candidates], np.float32)
@@ -320,15 +320,15 @@ class StatementExtractor:
         for (index, row), of_pair, preferred in zip(
             chosen, probabilities, preferences, strict=True
         ):
-            place = int(preferred.argmax())
+            position = int(preferred.argmax())
             pairs.append(
                 TypedStatement(
                     vectors.sentence,
-                    subjects.candidates[place],
+                    subjects.candidates[position],
                     schema.properties[row],
                     vectors.candidates[index],
-                    float(scores[index, row] * np.sqrt(of_pair[place])),
-                    subjects.has_title and place == last,
+                    float(scores[index, row] * np.sqrt(of_pair[position])),
+                    subjects.has_title and position == last,
                 )
             )
         return sorted(pairs, key=lambda pair: -pair.confidence)
@@ -368,14 +368,14 @@ def _joint(
     The share is that of a name, which may stand at several places.
     """
     names = [candidate.text for candidate in subjects.candidates]
-    places = [names.index(name) for name in names]
+    positions = [names.index(name) for name in names]
     of_names = np.zeros_like(probabilities)
-    np.maximum.at(of_names.T, places, probabilities.T)
+    np.maximum.at(of_names.T, positions, probabilities.T)
     result = probabilities / np.maximum(1e-9, 1 - probabilities)
     for domain in set(domains):
         own = [index for index, other in enumerate(domains) if other == domain]
         share = weights[own] @ of_names[own] / weights[own].sum()
-        result[own] *= (share[places] + _LEAST_SHARE) ** _JOINT_POWER
+        result[own] *= (share[positions] + _LEAST_SHARE) ** _JOINT_POWER
     return result
 
 

@@ -100,12 +100,12 @@ class ExampleNames:
 
     def without(self, origin: int) -> ExampleNames:
         """The names of all examples but one."""
-        places = np.flatnonzero(self.origins != origin)
+        positions = np.flatnonzero(self.origins != origin)
         return ExampleNames(
-            self.vectors[places],
-            tuple(self.keys[place] for place in places),
-            self.properties[places],
-            self.origins[places],
+            self.vectors[positions],
+            tuple(self.keys[position] for position in positions),
+            self.properties[positions],
+            self.origins[positions],
         )
 
     def similarities(self, vectors: Floats, candidates: Sequence[Candidate]) -> Floats:
@@ -115,12 +115,12 @@ class ExampleNames:
         """
         result = vectors @ self.vectors.T
         own = ["" if c.kind == "noun" else soft_text(c.text) for c in candidates]
-        places: dict[str, list[int]] = {}
-        for place, key in enumerate(self.keys):
-            places.setdefault(key, []).append(place)
+        positions: dict[str, list[int]] = {}
+        for position, key in enumerate(self.keys):
+            positions.setdefault(key, []).append(position)
         for row, key in enumerate(own):
             if key:
-                result[row, places.get(key, [])] = -1
+                result[row, positions.get(key, [])] = -1
         return result
 
 
@@ -361,10 +361,10 @@ def _word_features(
     if vocabulary:
         vectors = embed(vocabulary)
         table = np.stack([(vectors @ v.T).max(axis=1) for v in schema.word_vectors], axis=1)
-        place = {word: row for row, word in enumerate(vocabulary)}
+        position = {word: row for row, word in enumerate(vocabulary)}
         for index, words in enumerate(sentence.words):
             if words:
-                best[index] = table[[place[w] for w in words]].max(axis=0)
+                best[index] = table[[position[w] for w in words]].max(axis=0)
     for index, words in enumerate(sentence.words):
         stems = {_stem(w) for w in words}
         window = {_stem(w) for w in sentence.windows[index]}
@@ -406,11 +406,11 @@ def _example_features(
     kinds = np.array([KINDS.index(c.kind) for c in sentence.candidates])
     same_kind = examples.kinds[None, :] == kinds[:, None]
     order = np.argsort(-(both + 0.1 * same_kind), axis=1)[:, :_NEIGHBOURS]
-    near = examples.properties[order]
+    closest = examples.properties[order]
     weights = np.take_along_axis(both, order, axis=1)
-    votes = np.stack([((near == row) * weights).sum(axis=1) for row in range(shape[1])], axis=1)
+    votes = np.stack([((closest == row) * weights).sum(axis=1) for row in range(shape[1])], axis=1)
     result.append((votes / np.maximum(1e-6, weights.sum(axis=1, keepdims=True))).astype(np.float32))
-    none_vote = ((near == -1) * weights).sum(axis=1, keepdims=True) / np.maximum(
+    none_vote = ((closest == -1) * weights).sum(axis=1, keepdims=True) / np.maximum(
         1e-6, weights.sum(axis=1, keepdims=True)
     )
     result.append(np.broadcast_to(none_vote, shape).astype(np.float32))

@@ -274,12 +274,12 @@ class StatementModel:
         shown: set[str] = set()
         new: list[int] = []
         others: list[int] = []
-        for place in order:
-            properties = {statement.property for statement in self._examples[place].statements}
-            (others if properties <= shown else new).append(place)
+        for position in order:
+            properties = {statement.property for statement in self._examples[position].statements}
+            (others if properties <= shown else new).append(position)
             shown |= properties
         chosen = [*new, *others][: self._most_examples]
-        return [self._examples[place] for place in reversed(order) if place in chosen]
+        return [self._examples[position] for position in reversed(order) if position in chosen]
 
     def _ranked_examples(self, text: str) -> list[int]:
         """Places of examples: the nearest to the text and to each of its clauses, the next, ...
@@ -293,7 +293,7 @@ class StatementModel:
         similarity = np.vstack([whole + parts.mean(axis=0), parts])
         ranks = np.argsort(np.argsort(-similarity, axis=1, kind="stable"), axis=1, kind="stable")
         order = np.lexsort((-similarity[0], ranks.min(axis=0)))
-        return [int(place) for place in order]
+        return [int(position) for position in order]
 
     def _nearest_properties(self, texts: Sequence[str], examples: Sequence[Example]) -> list[str]:
         """Those of the examples, and the nearest to a text, in the order of the schema."""
@@ -302,7 +302,7 @@ class StatementModel:
             return iris
         first = dict.fromkeys(s.property for example in examples for s in example.statements)
         order = self._ranked(texts, self._property_vectors)
-        chosen = dict.fromkeys([*first, *(iris[place] for place in order)])
+        chosen = dict.fromkeys([*first, *(iris[position] for position in order)])
         limited = set(list(chosen)[: self._most_properties])
         return [iri for iri in iris if iri in limited]
 
@@ -311,8 +311,8 @@ class StatementModel:
         if self._embedder is None or len(iris) <= self._most_properties:
             return iris
         chosen = {
-            iris[place]
-            for place in self._ranked(texts, self._class_vectors)[: self._most_properties]
+            iris[position]
+            for position in self._ranked(texts, self._class_vectors)[: self._most_properties]
         }
         return [iri for iri in iris if iri in chosen]
 
@@ -320,7 +320,7 @@ class StatementModel:
         """Rows by their greatest cosine with one of the texts."""
         with self._lock:
             similarity = (vectors @ self._embed(list(texts)).T).max(axis=1)
-        return [int(place) for place in np.argsort(-similarity, kind="stable")]
+        return [int(position) for position in np.argsort(-similarity, kind="stable")]
 
     def _embed(self, texts: Sequence[str]) -> Matrix:
         assert self._embedder is not None  # noqa: S101 - callers select only with an embedder

@@ -214,8 +214,8 @@ def normalize_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """The same for words in the form of the text."""
     plain = [word for word in words if not is_function_word(word.stem)]
     result: list[Word] = []
-    for place, word in enumerate(plain):
-        following = next((w.stem for w in plain[place + 1 :] if not w.is_optional), "")
+    for position, word in enumerate(plain):
+        following = next((w.stem for w in plain[position + 1 :] if not w.is_optional), "")
         root = word.stem if word.stem in (WILDCARD, NAME) else stem(word.stem)
         if root in ("have", "be") and stem(following) == "be":
             continue
@@ -231,17 +231,17 @@ def normalize_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
 
 def _without_areas(words: list[Word]) -> tuple[Word, ...]:
     """Without "village of" after a preposition."""
-    place = 1
-    while place + 1 < len(words):
-        is_area = words[place].stem in _AREA_STEMS and words[place + 1].stem in ("of", "in")
-        before = next((w for w in reversed(words[:place]) if not w.is_optional), None)
+    position = 1
+    while position + 1 < len(words):
+        is_area = words[position].stem in _AREA_STEMS and words[position + 1].stem in ("of", "in")
+        before = next((w for w in reversed(words[:position]) if not w.is_optional), None)
         if is_area and before and before.stem in _PREPOSITIONS:
-            del words[place : place + 2]
-            while words[place - 1].is_optional:
-                del words[place - 1]
-                place -= 1
+            del words[position : position + 2]
+            while words[position - 1].is_optional:
+                del words[position - 1]
+                position -= 1
         else:
-            place += 1
+            position += 1
     return tuple(words)
 
 

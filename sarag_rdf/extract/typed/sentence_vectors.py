@@ -115,11 +115,11 @@ def mean_of_words(phrases: Sequence[tuple[Sequence[str], Sequence[float]]], embe
     if not vocabulary:
         return np.zeros((len(phrases), embed(["is"]).shape[1]), np.float32)
     table = embed(vocabulary)
-    place = {word: row for row, word in enumerate(vocabulary)}
+    position = {word: row for row, word in enumerate(vocabulary)}
     result = np.zeros((len(phrases), table.shape[1]), np.float32)
     for row, (words, weights) in enumerate(phrases):
         if words:
-            vector = np.array(weights, np.float32) @ table[[place[word] for word in words]]
+            vector = np.array(weights, np.float32) @ table[[position[word] for word in words]]
             result[row] = vector / max(1e-9, float(np.linalg.norm(vector)))
     return result
 
