@@ -114,6 +114,11 @@ def test_topics_are_masked_by_their_kind(kg: KnowledgeGraph) -> None:
     assert topic.question == "In which films did the person act?"
 
 
+@pytest.mark.parametrize(("question", "kind"), [("[]", ""), ("who", "person"), ("which", "")])
+def test_what_is_asked_by_few_words_or_none(question: str, kind: str) -> None:
+    assert packaged_model().asked(question) == kind
+
+
 def test_a_walk_does_not_return(kg: KnowledgeGraph) -> None:
     found = followed(kg, "Winter Harbour", DIRECTOR, DIRECTOR.reverse)
     assert names(found) == ["The Glass Orchard"]
