@@ -214,9 +214,31 @@ def test_weights_are_fitted(kg: KnowledgeGraph, tmp_path: Path) -> None:
     assert fit.model.version == "test"
     with pytest.raises(InputError, match="--over"):
         fitted([Example(np.zeros((0, len(FEATURES))), np.zeros(0))])
-    file.write_text("text\n1\n")
-    with pytest.raises(InputError, match="question and answers"):
-        read_questions(file)
+    with pytest.raises(InputError, match="give more questions"):
+        fit_paths(paths_of(kg, explain=False), [questions[:1]], "test", "one question")
+
+
+def test_tables_and_files_of_questions(tmp_path: Path) -> None:
+    file = tmp_path / "questions.tsv"
+    file.write_text("question\tanswers\nwho\tIda|Mia\n", encoding="utf-8-sig")
+    assert read_questions(file) == [PathQuestion("who", "", frozenset({"Ida", "Mia"}))]
+    for text, complaint in (
+        ("text\n1\n", "question and answers"),
+        ("question\tanswers\nwho\tIda\n\nwhere\t\n", "line 4 has no answer"),
+        ("question\tanswers\nwhere\n", "line 2 has no answer"),
+        ("question\tanswers\n \tIda\n", "line 2 has no question"),
+    ):
+        file.write_text(text)
+        with pytest.raises(InputError, match=complaint):
+            read_questions(file)
+    file = tmp_path / "questions.json"
+    record = {"question": "Who lives in the Weiße Gasse of LINZ?", "path": {"topic_name": "Linz"}}
+    file.write_text(json.dumps([{**record, "answer": ["Ida"]}]))
+    assert [q.text for q in read_questions(file)] == ["Who lives in the Weiße Gasse of [LINZ]?"]
+    for records, complaint in (([{**record, "answer": []}], "no answer"), ([], "no questions")):
+        file.write_text(json.dumps(records))
+        with pytest.raises(InputError, match=complaint):
+            read_questions(file)
 
 
 # A model chooses
