@@ -181,6 +181,11 @@ class Paths:
             [(Seed(iri, "", 1.0, 1.0), text, (begin, end)) for iri in wanted]
         )
 
+    def topic(self, entity: str) -> Topic:
+        """An entity as a topic, without a question."""
+        [topic] = self._described_topics([(Seed(entity, "", 1.0, 1.0), "", None)])
+        return topic
+
     def _spans(
         self, question: str
     ) -> tuple[str, list[tuple[tuple[int, int], Mapping[str, float]]]]:
