@@ -113,7 +113,7 @@ def read_questions(path: Path) -> list[PathQuestion]:
 
 def _written_questions(path: Path) -> list[PathQuestion]:
     """Questions with paths; the name of the topic gets brackets."""
-    questions = []
+    questions: list[PathQuestion] = []
     for record in read_json(path).records("path"):
         try:
             topic, text = str(record["path"]["topic_name"]), str(record["question"])
