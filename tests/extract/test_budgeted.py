@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import networkx as nx
@@ -103,6 +103,25 @@ def test_names_of_several_words_are_one_keyword() -> None:
     )
     assert {"Tower of London"} <= weights[0].keys() & weights[1].keys()
     assert "Ann" not in weights[1]
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (("Marie Curie était née à Varsovie.", "Marie Curie étudie près de Varsovie."),
+         {"Marie Curie", "Varsovie"}),
+        (("Висла течёт через город Варшава.", "Варшава и река Висла."), {"Висла", "Варшава"}),
+        (("Sie kannte Émile Zola in Österreich.", "Émile Zola öffnete Österreich."),
+         {"Émile Zola", "Österreich"}),
+    ],
+)  # fmt: skip
+def test_names_end_before_small_letters_of_any_script(
+    texts: Sequence[str], names: set[str]
+) -> None:
+    weights = keyword_weights(
+        [Document(f"urn:{n}", "urn:s", "", t, 0, len(t)) for n, t in enumerate(texts)]
+    )
+    assert weights[0].keys() == weights[1].keys() == names
 
 
 def test_centrality_is_the_pagerank_of_the_nearest_neighbours() -> None:
