@@ -131,6 +131,19 @@ def test_calls_are_bounded_and_the_last_one_answers(calls: int, most: int) -> No
     assert answer.outcome == "answered"
 
 
+def test_no_call_is_spent_on_what_cannot_be_judged() -> None:
+    llm = script(judge_paths=complete)
+    note = note_of(ask(llm, calls=3, nodes=20))
+    assert llm.names == ["select_anchors", "judge_paths", "answer"]
+    assert note["unjudged"] > 0
+    llm = script(judge_paths=lambda _: {"judgements": []}, next_search={"query": "more"})
+    assert note_of(ask(llm, calls=6, nodes=3))["unjudged"] == 0
+    assert llm.names[2:] == ["judge_paths", "next_search", "judge_paths", "answer"]
+    llm = script(judge_paths=lambda _: {"judgements": []}, next_search={"query": "more"})
+    ask(llm, calls=5, nodes=3)
+    assert llm.names[2:] == ["judge_paths", "answer"]
+
+
 def test_rounds_and_steps_are_ablations() -> None:
     nothing = script(
         judge_paths=lambda _: {"judgements": []}, next_search={"query": "one more thing"}
