@@ -6,9 +6,9 @@ that are found; statements and documents of the paths that it accepts are what i
 
 Departures: the anchors share one division with one set of rules, where each concept has its own in
 the paper; and the rounds end with a complete path that nothing else is asked after, where the paper
-always takes them all. Where the paper is open: the numbers (table of the options), the first query is the question,
-anchors are exempt from the restriction, things without a class are, too, and without an anchor the
-topics are used, or else the entities nearest to the question.
+always takes them all. Where the paper is open: the numbers (table of the options), the first query
+is the question, anchors are exempt from the restriction, things without a class are, too, and
+without an anchor the topics are used, or else the entities nearest to the question.
 """
 
 from __future__ import annotations
