@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sarag_rdf
+from sarag_rdf.cli.output import show_retrieved
 from sarag_rdf.errors import InputError, UnparsableReplyError
 from sarag_rdf.evaluation.paths import (
     Example,
@@ -158,6 +159,17 @@ def test_documents_follow_from_answers(kg: KnowledgeGraph) -> None:
     assert [step.target for step in found.documents[0].chain] == [FILMS + "lantern"]
     sentence = found.names[found.documents[0].chain[0].relationship]
     assert sentence == "Paper Lantern director Ruben Soldevila"
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_it_is_said_that_answers_were_left_out(
+    kg: KnowledgeGraph, capsys: pytest.CaptureFixture[str], explain: bool
+) -> None:
+    question = "actors of [The Glass Orchard]"
+    show_retrieved(kg.search(question, retriever="paths", answers=1), explain=explain)
+    assert "and at least 1 more" in " ".join(capsys.readouterr().out.split())
+    show_retrieved(kg.search(question, retriever="paths"), explain=explain)
+    assert "at least" not in capsys.readouterr().out
 
 
 def test_many_paths_are_searched_by_a_beam(kg: KnowledgeGraph) -> None:
