@@ -171,6 +171,10 @@ def test_articles_are_indexed_with_their_topics(sarag: Sarag, tmp_path: Path) ->
     done = sarag("export", *arguments, "--output", "films.jsonl")
     assert done.code == 0
     assert "9 articles; 11 statements, of which 11 are in an article" in done.err
+    before = Path("films.jsonl").read_bytes()
+    alone = ("export", "--kg", "graph", "--format", "articles", "--output", "films.jsonl")
+    sarag(*alone).fails(1, "--over")
+    assert Path("films.jsonl").read_bytes() == before
     sarag("export", "--kg", "graph", "--over", "films").fails(2, "--over", "articles")
     sarag("export", *arguments, "--entities").fails(2, "--entities", "articles")
     sarag("export", "--kg", "graph", "--rewrite").fails(2, "--rewrite", "articles")
