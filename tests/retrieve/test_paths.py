@@ -120,6 +120,16 @@ def test_what_is_asked_by_few_words_or_none(question: str, kind: str) -> None:
     assert packaged_model().asked(question) == kind
 
 
+def test_a_marked_name_that_no_entity_has_is_not_replaced_by_another_entity(
+    kg: KnowledgeGraph,
+) -> None:
+    paths = paths_of(kg)
+    assert paths.find("who directed [Nobody Knows It]?") == ([], ())
+    assert kg.search("who directed [Nobody Knows It]?", retriever="paths").paths == ()
+    [topic] = paths.topics("who directed Winter Harbour [sic]?")
+    assert topic.name == "Winter Harbour"
+
+
 def test_a_walk_does_not_return(kg: KnowledgeGraph) -> None:
     found = followed(kg, "Winter Harbour", DIRECTOR, DIRECTOR.reverse)
     assert names(found) == ["The Glass Orchard"]
