@@ -299,6 +299,24 @@ def test_a_model_chooses_a_path(reply: str | None, chosen: int) -> None:
     json.dumps(note)
 
 
+def test_a_model_is_told_which_topic_a_path_starts_from(tmp_path: Path) -> None:
+    (tmp_path / "towns.ttl").write_text("""
+        PREFIX : <https://towns.example/>
+        PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+        :a rdfs:label "Ulm" ; rdfs:comment "a town on a river" ; :mayor :ida .
+        :b rdfs:label "Linz" ; rdfs:comment "a town on a river" ; :mayor :mia .
+        :ida rdfs:label "Ida" .  :mia rdfs:label "Mia" .
+    """)
+    llm = Chooser("1")
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["towns"], llm=llm) as kg:
+        kg.import_graph(tmp_path / "towns.ttl", "rdf", name="towns")
+        kg.ask("who rules a town on a river?", reasoner="path-choice:hops=1")
+    [prompt] = llm.prompts
+    assert prompt.startswith("A question is about Ulm or Linz or Ida. Some paths")
+    assert "(Ulm): Ida" in prompt
+    assert "(Linz): Mia" in prompt
+
+
 def test_an_empty_graph_has_no_paths() -> None:
     reader = GraphReader(OxigraphStore.in_memory(), MINTER)
     assert read_schema(reader) == PathSchema()
