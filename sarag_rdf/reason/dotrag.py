@@ -162,10 +162,16 @@ class DotRag:
     # Construction (section 3.2)
 
     def _rules(self, talk: _Budgeted, division: Division, seeds: Sequence[Seed]) -> dict[str, str]:
-        """What may stand on a path and at its end; the division is restricted to it."""
-        classes = division.classes().most_common(_CLASSES)
+        """What may stand on a path and at its end; the division is restricted to it.
+
+        Classes that are too rare to be offered are allowed.
+        """
+        every = division.classes()
+        classes = every.most_common(_CLASSES)
         if len(classes) < 2 or talk.left < 2:  # a path needs a call, too
             return {}
+        labels = entity_labels(self._facts.reader, [iri for iri, _ in classes])
+        names = {iri: labels[iri][0] if iri in labels else local_words(iri) for iri, _ in classes}
         number = {"type": "integer", "enum": list(range(1, len(classes) + 1))}
         reply = talk.call(
             "construct_division",
@@ -177,11 +183,11 @@ class DotRag:
             ),
             max_tokens=self._options.max_tokens,
             anchors=[seed.name for seed in seeds],
-            types=[f"{local_words(iri)} ({count})" for iri, count in classes],
+            types=[f"{names[iri]} ({count})" for iri, count in classes],
         )
         allowed = {classes[number - 1][0] for number in reply["types"]}
         if allowed:
-            division.restrict(allowed)
+            division.restrict(allowed | (every.keys() - dict(classes).keys()))
         return {name: str(reply[name]) for name in ("constraints", "intermediate", "terminal")}
 
     # Search (section 3.3)
