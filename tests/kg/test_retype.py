@@ -280,5 +280,7 @@ def test_on_the_command_line(kg: KnowledgeGraph, sarag: Sarag) -> None:
         .complaints[0]
         .startswith("sarag: --rule decides nothing")
     )
+    sarag("retype", "Ulm", "person", "--dry-run").fails(2, "require --rule")
+    sarag("retype", "--undo", "Ulm", "--review", "t.tsv").fails(2, "require --rule")
     assert sarag("merge", "--undo-all").complaints == ["sarag: no decision: see sarag merge --list"]
     assert sarag("retype", "--undo-all").out == "2 undone\n"
