@@ -71,6 +71,18 @@ class BudgetedOptions(Options):
     )
 
 
+class Unread:
+    """Stands for the model where its share is 0: it reads nothing."""
+
+    method = Method("none", "none")
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        """One result per document; none are given to it."""
+        for document in documents:
+            raise AssertionError(f"{document.title} was to be read by a model of share 0")
+        yield from ()
+
+
 class BudgetedExtractor:
     """Passes the core documents on to another extractor, and reads the others offline.
 
@@ -122,6 +134,8 @@ class BudgetedExtractor:
 
         None if the model's extractor cannot estimate.
         """
+        if not self._count(len(documents)):
+            return Usage()
         estimate = getattr(self._model, "estimate", None)
         if estimate is None:
             return None

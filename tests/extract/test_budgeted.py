@@ -186,6 +186,22 @@ def test_on_the_command_line_with_a_file_instead_of_a_model(sarag: Sarag, tmp_pa
     done.fails(2, "share of budgeted", "between 0 and 1")
 
 
+def test_keywords_alone_need_no_model(tmp_path: Path, sarag: Sarag) -> None:
+    (tmp_path / "ulm.txt").write_text("Ulm lies on the Danube.")
+    (tmp_path / "vienna.txt").write_text("Vienna lies on the Danube.")
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        files = [tmp_path / "ulm.txt", tmp_path / "vienna.txt"]
+        report = kg.index(files, extractor="budgeted:share=0")
+        assert (report.added, report.problems) == (2, [])
+        assert kg.validate().conforms
+        before = kg.query("SELECT ?e { ?e a sarag:Entity } ORDER BY ?e")
+    # Another extractor is not chosen unasked.
+    done = sarag("index", tmp_path / "ulm.txt", "--kg", tmp_path / "kg")
+    done.fails(2, "extracted with budgeted", "--extractor")
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        assert kg.query("SELECT ?e { ?e a sarag:Entity } ORDER BY ?e") == before
+
+
 def test_all_sources_are_documents_of_one_ranking() -> None:
     sources = [Source(text, title, f"{title}.txt") for title, text in TEXTS.items()]
     model = Recorder()
