@@ -83,9 +83,10 @@ def _rows(only: str | None) -> list[TableRow]:
 
     if only is None:
         return list(TABLE_1)
-    names = {name.strip().lower() for name in only.split(",")}
+    names = {name.strip().lower() for name in only.split(",") if name.strip()}
     unknown = names - {row.name.lower() for row in TABLE_1}
-    if unknown:
+    if unknown or not names:
         known = ", ".join(row.name for row in TABLE_1)
-        raise UsageError(f"--only: unknown row {', '.join(sorted(unknown))}: choose from {known}")
+        problem = f"unknown row {', '.join(sorted(unknown))}" if unknown else "no row is named"
+        raise UsageError(f"--only: {problem}: choose from {known}")
     return [row for row in TABLE_1 if row.name.lower() in names]

@@ -11,7 +11,7 @@ import click
 from sarag_rdf.cli.options import endpoint_options, kg_option, open_graph, sparql_options
 from sarag_rdf.cli.output import counted, open_output, progress_bars
 from sarag_rdf.cli.verbosity import note
-from sarag_rdf.errors import UsageError
+from sarag_rdf.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -108,6 +108,11 @@ def export_articles(kg: KnowledgeGraph, stream: IO[bytes], options: dict[str, An
             over=options["over"] or ("documents",),
             rewrite=options["rewrite"],
             progress=progress,
+        )
+    if not report.articles:
+        raise InputError(
+            "no article was written: no named entity has a statement or a description; to write "
+            "those of an imported graph, name it with --over"
         )
     note(
         f"{counted(report.articles, 'article')}; {counted(report.statements, 'statement')}, of "

@@ -84,6 +84,11 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
     for option in ("dry_run", "review", "unreviewed", "curate"):
         if options[option] and action != "rule":
             raise UsageError(f"--{option.replace('_', '-')} requires --rule")
+    if options["curate"] and not (options["review"] or options["dry_run"]):
+        raise UsageError(
+            "--curate remarks on pairs and merges none: read the remarks with --review FILE or "
+            "--dry-run"
+        )
     if options["unreviewed"] and options["rule"] == "cluster":
         raise UsageError("clusters are merged only after review: use --review FILE")
     if action == "rule" and not any(

@@ -56,9 +56,9 @@ over_option = setting(
 facts_option = setting(
     "--facts",
     metavar="NAME|URL",
-    help="Graph whose statements kg-infused selects: documents, the name of an imported graph, or "
-    "the URL of a SPARQL endpoint (with --graph-kind). Default: what is searched. An imported "
-    "graph named here is searched only if --over names it.",
+    help="Graph whose statements kg-infused and dotrag select: documents, the name of an imported "
+    "graph, or the URL of a SPARQL endpoint (with --graph-kind). Default: what is searched. An "
+    "imported graph named here is searched only if --over names it.",
 )
 activation_option = setting(
     "--activation",

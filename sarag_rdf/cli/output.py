@@ -26,6 +26,7 @@ from sarag_rdf.types import (
     Answer,
     Citation,
     RankedDocument,
+    RelationPath,
     Retrieved,
     Stage,
     Step,
@@ -116,8 +117,8 @@ def _show_answers(retrieved: Retrieved) -> None:
     for path in retrieved.paths:
         if path.answers:
             shown = "; ".join(answer.name for answer in path.answers[:_ANSWERS])
-            more = f"; and {len(path.answers) - _ANSWERS} more" * (len(path.answers) > _ANSWERS)
-            _lines(f"{path.text} ({path.topic_name}): {shown}{more}", "")
+            more = _more_answers(path)
+            _lines(f"{path.text} ({path.topic_name}): {shown}{more and f'; {more}'}", "")
 
 
 def _show_paths(retrieved: Retrieved, names: dict[str, str]) -> None:
@@ -132,9 +133,20 @@ def _show_paths(retrieved: Retrieved, names: dict[str, str]) -> None:
         for answer in path.answers[:_ANSWERS]:
             nodes = [path.topic_name, *(names.get(node, node) for node in answer.nodes)]
             click.echo(f"          -> {' -> '.join([*nodes[1:], answer.name])}")
-        _more(len(path.answers) - _ANSWERS)
+        if path.is_cut:
+            click.echo(f"          -> {_more_answers(path)}")
+        else:
+            _more(len(path.answers) - _ANSWERS)
         if not path.answers:
             click.echo("          leads nowhere")
+
+
+def _more_answers(path: RelationPath) -> str:
+    """How many answers are not shown, if any."""
+    left = max(0, len(path.answers) - _ANSWERS)
+    if path.is_cut:
+        return f"and at least {left + 1} more (read N with paths:answers=N)"
+    return f"and {left} more" if left else ""
 
 
 def _no_documents(retrieved: Retrieved) -> str:

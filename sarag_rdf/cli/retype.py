@@ -64,7 +64,9 @@ def command(names: tuple[str, ...], **options: Any) -> int:
     if len(actions) != 1 or len(names) == 1:
         raise UsageError("give NAME and CLASS, or one of --rule, --accept, --list, --undo")
     is_preview = options["dry_run"] or options["review"] is not None
-    if is_preview != (actions[0] == "rule"):
+    if is_preview and actions[0] != "rule":
+        raise UsageError("--dry-run and --review require --rule: nothing was decided")
+    if not is_preview and actions[0] == "rule":
         raise UsageError(
             "--rule decides nothing: write the entities to a table with --review FILE, accept rows "
             "there, and apply them with --accept FILE; or list them with --dry-run"

@@ -210,8 +210,7 @@ class QuestionWriter:
         ):
             report.rejected["ambiguous"] += 1
             return None
-        [topic] = self._paths.topics(f"[{name}]")
-        path = self._paths.follow_hops(topic, hops)
+        path = self._paths.follow_hops(self._paths.topic(start), hops)
         reason = self._problem(path, start)
         composed = self._composed(hops, name)
         hidden = self._hidden(path, nodes)

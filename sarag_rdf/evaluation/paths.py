@@ -86,31 +86,34 @@ def read_questions(path: Path) -> list[PathQuestion]:
     """Questions of a table with the columns ``question`` and ``answers`` (separated by bars).
 
     Or those of a file by ``sarag evaluate questions``, whose name ends in .json. Raises
-    `InputError` for a file of another form.
+    `InputError` for a file of another form, and for a question without a text or an answer.
     """
     if path.suffix.lower() in (".json", ".jsonl"):
         return _written_questions(path)
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+            rows = [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read as a table ({error})") from error
-    if not rows or not {"question", "answers"} <= rows[0].keys():
+    if not rows or not {"question", "answers"} <= rows[0][1].keys():
         raise InputError(
             f"{path}: no questions: a table has the columns question and answers, divided by tabs"
         )
     questions = []
-    for row in rows:
-        marked = _MARKED.search(row["question"] or "")
-        answers = frozenset(name for name in (row["answers"] or "").split("|") if name)
-        topic = marked[1] if marked else ""
-        questions.append(PathQuestion(row["question"] or "", topic, answers))
+    for line, row in rows:
+        text = (row["question"] or "").strip()
+        answers = frozenset(filter(str.strip, (row["answers"] or "").split("|")))
+        if not (text and answers):
+            raise InputError(f"{path}: line {line} has no {'answer' if text else 'question'}")
+        marked = _MARKED.search(text)
+        questions.append(PathQuestion(text, marked[1] if marked else "", answers))
     return questions
 
 
 def _written_questions(path: Path) -> list[PathQuestion]:
     """Questions with paths; the name of the topic gets brackets."""
-    questions = []
+    questions: list[PathQuestion] = []
     for record in read_json(path).records("path"):
         try:
             topic, text = str(record["path"]["topic_name"]), str(record["question"])
@@ -119,11 +122,16 @@ def _written_questions(path: Path) -> list[PathQuestion]:
             raise InputError(
                 f"{path}: no questions with paths: write them with  sarag evaluate questions"
             ) from error
-        begin = text.casefold().find(topic.casefold())
-        if begin >= 0 and not _MARKED.search(text):
-            end = begin + len(topic)
-            text = f"{text[:begin]}[{text[begin:end]}]{text[end:]}"
+        place = re.search(re.escape(topic), text, re.IGNORECASE)
+        if place and not _MARKED.search(text):
+            text = f"{text[: place.start()]}[{place[0]}]{text[place.end() :]}"
+        if not (text.strip() and answers):
+            raise InputError(
+                f"{path}: question {len(questions) + 1} has no {'answer' if text else 'text'}"
+            )
         questions.append(PathQuestion(text, topic, answers))
+    if not questions:
+        raise InputError(f"{path}: no questions: write them with  sarag evaluate questions")
     return questions
 
 
@@ -260,6 +268,11 @@ class Example:
     features: Floats
     f1: Floats
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether a path leads to one of the answers."""
+        return bool((self.f1 > 0).any())
+
 
 def examples(paths: Paths, questions: Sequence[PathQuestion]) -> list[Example]:
     """What weights are fitted on: the first paths of each question by the present weights."""
@@ -288,7 +301,7 @@ def fitted(some: Sequence[Example]) -> Floats:
     The softmax over the paths of a question is a conditional logit model (McFadden 1974), fitted
     by gradient ascent with a small ridge on standardized features.
     """
-    used = [e for e in some if len(e.f1) and e.f1.max() > 0]
+    used = [example for example in some if example.is_answered]
     if not used:
         raise InputError(
             "no question has a path to one of its answers: check that --kg and --over name the "
@@ -346,8 +359,17 @@ class Fit:
 def fit_paths(
     paths: Paths, files: Sequence[Sequence[PathQuestion]], version: str, data: str
 ) -> Fit:
-    """Fit weights on all questions; first on each half, to report the other."""
+    """Fit weights on all questions; first on each half, to report the other.
+
+    Raises `InputError` if no question of a half has a path to one of its answers.
+    """
     every = [examples(paths, questions) for questions in files]
+    weights = fitted([e for some in every for e in some])
+    if not all(any(e.is_answered for some in every for e in some[own::2]) for own in (0, 1)):
+        raise InputError(
+            "too few questions have a path to one of their answers: every other question is left "
+            "out in turn, and those that remain have none; give more questions"
+        )
     sums = [0.0] * len(every)
     for own, other in ((0, 1), (1, 0)):
         half = fitted([e for some in every for e in some[own::2]])
@@ -355,7 +377,6 @@ def fit_paths(
             if some[other::2]:
                 sums[at] += mean_f1(some[other::2], half) * len(some[other::2])
     left_out = tuple(total / len(some) for total, some in zip(sums, every, strict=True))
-    weights = fitted([e for some in every for e in some])
     return Fit(
         paths.model.with_weights(weights.tolist(), version, data),
         left_out,

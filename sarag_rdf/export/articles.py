@@ -25,6 +25,7 @@ from sarag_rdf.graph.texts import by_language, entity_labels
 from sarag_rdf.json_schema import object_of, string
 from sarag_rdf.ports import LLM, Progress
 from sarag_rdf.resources import render_prompt
+from sarag_rdf.vocab import OWL, RDFS, SARAG
 
 NAMES: Final = 12
 """The most names in a sentence; of more, several sentences are made."""
@@ -32,23 +33,31 @@ REWRITTEN: Final = 40
 """The most sentences of an article that a model is given; the others stay as they are."""
 _MAX_TOKENS: Final = 1500
 _CHARACTERS: Final = 8000
+_GENERAL: Final = (SARAG.base, OWL.base, RDFS.base)
+"""How the IRIs of classes begin that say nothing about a thing."""
+_AS_YOU: Final = ("uni", "use", "eu", "one")
+"""How words begin that have ``a`` before a vowel, such as university."""
 
 PropertyPhrase = Callable[[str, bool], str]
 """(property, whether from object to subject) -> a phrase such as ``films directed by``."""
 KindOf = Callable[[Collection[str]], str]
 """Ends of properties (+ the subject, - the object) -> what stands there, or an empty text."""
+ClassNames = Callable[[Collection[str]], Mapping[str, str]]
+"""IRIs of classes -> their names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
     """How statements are put into words.
 
-    `properties` are the properties of each part whose statements are written.
+    `properties` are the properties of each part whose statements are written. `kind` is the word
+    for an entity that the ends of its properties suggest, `names` are those of classes.
     """
 
     properties: Mapping[str, frozenset[str]]
     phrase: PropertyPhrase
     kind: KindOf
+    names: ClassNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +100,8 @@ class _Topic:
     """An entity with its statements: (property, is inverse) -> values by their RDF term."""
 
     name: str
+    classes: set[str] = field(default_factory=set)
+    """Names of its classes, without general ones."""
     descriptions: list[str] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
     values: defaultdict[tuple[str, bool], dict[str, str]] = field(
@@ -167,7 +178,20 @@ def _read(
             else:
                 report.unnamed[property_] += 1
         _describe(_only(reader, part), part, topics)
+    _classify(reader, topics, wording)
     return topics
+
+
+def _classify(reader: GraphReader, topics: Mapping[str, _Topic], wording: Wording) -> None:
+    """Add the names of classes."""
+    classes = {
+        (entity.value, class_.value)
+        for entity, _, class_ in reader.rows_for("entity-labels", topics)
+        if isinstance(class_, NamedNode) and not class_.value.startswith(_GENERAL)
+    }
+    names = wording.names({class_ for _, class_ in classes})
+    for entity, class_ in classes:
+        topics[entity].classes.add(names[class_].lower())
 
 
 def _describe(reader: GraphReader, part: Part, topics: Mapping[str, _Topic]) -> None:
@@ -192,8 +216,11 @@ def _describe(reader: GraphReader, part: Part, topics: Mapping[str, _Topic]) -> 
 def _sentences(topic: _Topic, wording: Wording) -> Iterator[Sentence]:
     ends = [("-" if is_inverse else "+") + iri for iri, is_inverse in sorted(topic.values)]
     kind = wording.kind(ends)
+    if topic.classes and kind not in topic.classes:
+        kind = min(topic.classes)
     if kind:
-        yield Sentence(f"{topic.name} is {'an' if kind[0] in 'aeiou' else 'a'} {kind}.")
+        article = "an" if kind[0] in "aeiou" and not kind.startswith(_AS_YOU) else "a"
+        yield Sentence(f"{topic.name} is {article} {kind}.")
     for text in dict.fromkeys(topic.descriptions):
         yield Sentence(_ended(text), (text,))
     for (property_, is_inverse), values in sorted(

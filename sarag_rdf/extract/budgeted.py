@@ -14,7 +14,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import ceil, log
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -37,7 +39,8 @@ _NAME: Final = re.compile(
     r"\b[^\W\d_a-z][\w'\u2019-]*(?:[ \t]+(?:of|the|de|la|von|van|du)(?=[ \t]+[^\W\d_a-z])"
     r"|[ \t]+[^\W\d_a-z][\w'\u2019-]*)*"
 )
-"""A run of capitalised words, with the particles between them."""
+"""A run of words that do not begin with a small letter from a to z, and particles between them."""
+_PARTICLES: Final = frozenset(("of", "the", "de", "la", "von", "van", "du"))
 _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
@@ -66,6 +69,18 @@ class BudgetedOptions(Options):
     openie: str | None = option(
         None, "File of extractions that stands for the model, as openie:FILE reads it."
     )
+
+
+class Unread:
+    """Stands for the model where its share is 0: it reads nothing."""
+
+    method = Method("none", "none")
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        """One result per document; none are given to it."""
+        for document in documents:
+            raise AssertionError(f"{document.title} was to be read by a model of share 0")
+        yield from ()
 
 
 class BudgetedExtractor:
@@ -119,6 +134,8 @@ class BudgetedExtractor:
 
         None if the model's extractor cannot estimate.
         """
+        if not self._count(len(documents)):
+            return Usage()
         estimate = getattr(self._model, "estimate", None)
         if estimate is None:
             return None
@@ -195,14 +212,29 @@ def _terms(document: Document, lower: set[str]) -> Counter[str]:
     """The names and words of a document, with how often they occur."""
     text = document.titled_text
     counts: Counter[str] = Counter()
-    for match in _NAME.finditer(text):
-        name = clean_name(match.group())
+    for run in _capitalised(text):
+        name = clean_name(run)
         if is_name(name) and name.casefold() not in lower:
             counts[name] += 1
     for word in _WORD.findall(text):
         if word.islower() and len(word) >= _MIN_WORD:
             counts[word] += 1
     return counts
+
+
+def _capitalised(text: str) -> Iterator[str]:
+    """The runs of words without small initials, in any script, and particles between them."""
+    for match in _NAME.finditer(text):
+        words = match.group().split()
+        is_small = [word[0].islower() and word not in _PARTICLES for word in words]
+        if not any(is_small):
+            yield match.group()
+            continue
+        for _, group in groupby(zip(is_small, words, strict=True), key=itemgetter(0)):
+            run = [word for small, word in group if not small]
+            places = [place for place, word in enumerate(run) if word not in _PARTICLES]
+            if places:
+                yield " ".join(run[places[0] : places[-1] + 1])
 
 
 def keyword_extraction(document: Document, weights: _Weights, limit: int) -> Extraction:

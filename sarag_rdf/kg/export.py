@@ -77,7 +77,10 @@ def _wording(reader: GraphReader) -> Wording:
     names = term_names(reader, parts, ontology, frozenset().union(*used.values()))
     schema = replace(schema, names=names)
     return Wording(
-        used, lambda iri, is_inverse: model.noun_phrase(schema, Hop(iri, is_inverse)), schema.kind
+        used,
+        lambda iri, is_inverse: model.noun_phrase(schema, Hop(iri, is_inverse)),
+        schema.kind,
+        lambda classes: term_names(reader, parts, ontology, classes),
     )
 
 

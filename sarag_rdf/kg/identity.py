@@ -5,6 +5,7 @@ Rules propose both by the names of entities, for review.
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from sarag_rdf.derive.decisions import SUBJECTS, Decision, Decisions, Subject, r
 from sarag_rdf.derive.incremental import refresh
 from sarag_rdf.derive.merge_rules import NEAR, RULES, propose
 from sarag_rdf.derive.relabel import relabelled
-from sarag_rdf.errors import UsageError
+from sarag_rdf.errors import UnparsableReplyError, UsageError
 from sarag_rdf.extract.typed.phrases import PhraseMatcher
 from sarag_rdf.graph.metadata import now, run_quads, with_revision
 from sarag_rdf.graph.ontologies import ontology_triples
@@ -40,6 +41,8 @@ from sarag_rdf.tables import DECISION, TableRow, raise_for_rows, write_table
 from sarag_rdf.tables import read_table as read_review_table
 from sarag_rdf.terms import iri, text_of
 from sarag_rdf.vocab import PROV, RDF, SARAG, SEMAPV, TYPE_CLASSES
+
+log = logging.getLogger(__name__)
 
 CLASS_IN_NAME = "class-in-name"
 """The rule by which "Lund University" is a university."""
@@ -87,7 +90,8 @@ def relabel_classes(
     """The classes that a model gives entities, those in most documents first.
 
     Omitted are entities that belong to the class, those whose classes were decided, those of which
-    the model says that no class fits, and those without a valid reply.
+    the model says that no class fits, and those without a valid reply, whose number is logged.
+    Raises `UnparsableReplyError` if no entity has a valid reply.
     """
     entities, classes = _undecided(reader)
     names = TermNames("class", schema.classes)
@@ -99,7 +103,9 @@ def relabel_classes(
     order = sorted(members, key=lambda entity: (-len(documents.get(entity, ())), entity))
     advance = progress("relabelling entities", len(order))
     proposals = []
+    unanswered = 0
     for member, label in relabelled([members[entity] for entity in order], sorted(by_label), llm):
+        unanswered += label is None
         class_ = by_label.get(label or "")
         if class_ and not schema.belongs(classes[member.iri], [class_]):
             count = len(documents.get(member.iri, ()))
@@ -107,6 +113,16 @@ def relabel_classes(
                 ClassProposal(member.iri, member.name, class_, member.type, count, BY_MODEL)
             )
         advance(1)
+    if unanswered and unanswered == len(order):
+        raise UnparsableReplyError(
+            f"no reply of {llm.model} about the classes of {unanswered} entities could be used: "
+            "try another model"
+        )
+    if unanswered:
+        log.warning(
+            "no usable reply of %s about %d of %d entities: they are left out",
+            llm.model, unanswered, len(order),
+        )  # fmt: skip
     return proposals
 
 

@@ -4,9 +4,11 @@
 the anchors of a question, says which kinds of things may stand on the way, and judges the paths
 that are found; statements and documents of the paths that it accepts are what it answers from.
 
-Where the paper is open: the numbers (table of the options), the first query is the question,
-anchors are exempt from the restriction, things without a class are, too, and without an anchor the
-topics are used, or else the entities nearest to the question.
+Departures: the anchors share one division with one set of rules, where each concept has its own in
+the paper; and the rounds end with a complete path that nothing else is asked after, where the paper
+always takes them all. Where the paper is open: the numbers (table of the options), the first query
+is the question, anchors are exempt from the restriction, things without a class are, too, and
+without an anchor the topics are used, or else the entities nearest to the question.
 """
 
 from __future__ import annotations
@@ -72,6 +74,8 @@ class _Search:
     accepted: dict[EntityPath, str] = field(default_factory=dict)
     texts: dict[EntityPath, str] = field(default_factory=dict)
     queries: list[str] = field(default_factory=list)
+    unjudged: int = 0
+    """Paths that were found, but no call was left to judge them."""
 
     @property
     def kept(self) -> list[EntityPath]:
@@ -83,8 +87,9 @@ class _Search:
 class DotRag:
     """At most `calls` calls: anchors, division, judgements of paths in rounds, answer.
 
-    The trace has a note ``paths`` with the accepted paths in words, their judgements, and the
-    queries that were searched.
+    The trace has a note ``paths`` with the accepted paths in words, their judgements, the queries
+    that were searched, and the number of paths that no call was left to judge. With three calls, or
+    with few classes, the division is not restricted.
     """
 
     options = DotRagOptions
@@ -111,6 +116,7 @@ class DotRag:
                 {"text": search.texts[path], "judgement": search.accepted[path]}
                 for path in search.kept
             ],
+            "unjudged": search.unjudged,
         }
         talk.own.say("note", "paths", detail)
         return self._answered(talk.own, seeds, search)
@@ -156,10 +162,16 @@ class DotRag:
     # Construction (section 3.2)
 
     def _rules(self, talk: _Budgeted, division: Division, seeds: Sequence[Seed]) -> dict[str, str]:
-        """What may stand on a path and at its end; the division is restricted to it."""
-        classes = division.classes().most_common(_CLASSES)
-        if len(classes) < 2 or not talk.may_call:
+        """What may stand on a path and at its end; the division is restricted to it.
+
+        Classes that are too rare to be offered are allowed.
+        """
+        every = division.classes()
+        classes = every.most_common(_CLASSES)
+        if len(classes) < 2 or talk.left < 2:  # a path needs a call, too
             return {}
+        labels = entity_labels(self._facts.reader, [iri for iri, _ in classes])
+        names = {iri: labels[iri][0] if iri in labels else local_words(iri) for iri, _ in classes}
         number = {"type": "integer", "enum": list(range(1, len(classes) + 1))}
         reply = talk.call(
             "construct_division",
@@ -171,11 +183,11 @@ class DotRag:
             ),
             max_tokens=self._options.max_tokens,
             anchors=[seed.name for seed in seeds],
-            types=[f"{local_words(iri)} ({count})" for iri, count in classes],
+            types=[f"{names[iri]} ({count})" for iri, count in classes],
         )
         allowed = {classes[number - 1][0] for number in reply["types"]}
         if allowed:
-            division.restrict(allowed)
+            division.restrict(allowed | (every.keys() - dict(classes).keys()))
         return {name: str(reply[name]) for name in ("constraints", "intermediate", "terminal")}
 
     # Search (section 3.3)
@@ -193,9 +205,10 @@ class DotRag:
             seen.update(ends)
             paths = division.paths(ends, options.paths, options.candidates)
             queries = self._judged(talk, division, paths, rules, search)
-            if not left or not talk.may_call:
+            if not left or not talk.left:
                 break
-            if not queries and "complete" not in search.accepted.values():
+            is_open = "complete" not in search.accepted.values()
+            if not queries and is_open and talk.left > 1:  # what is found needs a call, too
                 queries = self._next(talk, search, left)
             if not queries:
                 break
@@ -212,7 +225,8 @@ class DotRag:
         """Add the paths that the model accepts, and return the further queries that it has."""
         further: dict[str, str] = {}
         for begin in range(0, len(paths), _JUDGED):
-            if not talk.may_call:
+            if not talk.left:
+                search.unjudged += len(paths) - begin
                 break
             batch = paths[begin : begin + _JUDGED]
             texts = [" -> ".join(division.texts(path)) for path in batch]
@@ -290,12 +304,8 @@ class _Budgeted:
 
     def __init__(self, own: Conversation, calls: int) -> None:
         self.own = own
-        self._left = calls - 1
-
-    @property
-    def may_call(self) -> bool:
-        return self._left > 0
+        self.left = calls - 1
 
     def call(self, prompt: str, schema: dict[str, Any], **values: Any) -> dict[str, Any]:
-        self._left -= 1
+        self.left -= 1
         return self.own.call(prompt, schema, **values)

@@ -34,6 +34,7 @@ from sarag_rdf.types import Activation, Answer, Context, Query, Seed, Selection,
 
 PROSE = 6000
 """Characters of a summary or note at most."""
+NO_NOTE = "The model found nothing to note in the documents."
 _PER_NUMBER = 8
 """Tokens that the number of a statement may take in a reply."""
 _DIGITS = 5
@@ -119,7 +120,7 @@ class KgInfused:
             return talk.answer(self._infusion.bare_answer(talk, ""))
         note, context = self._infusion.note(talk)
         if not note:
-            return talk.answer("", reasoning=NO_DOCUMENT)
+            return talk.answer("", reasoning=NO_NOTE if context.excerpts else NO_DOCUMENT)
         text = self._infusion.bare_answer(talk, note)
         return talk.answer(text, reasoning=note, citations=citations_of(text, context))
 

@@ -96,8 +96,13 @@ class PathChoice:
         """The number of a path, from 1, and what was wrong with the reply."""
         if len(paths) == 1:
             return 1, ""
+        topics = list(dict.fromkeys(path.topic_name for path in paths))
         shown = [
-            {"number": str(number), "text": path.text, "answers": _some(path)}
+            {
+                "number": str(number),
+                "text": path.text if len(topics) == 1 else f"{path.text} ({path.topic_name})",
+                "answers": _some(path),
+            }
             for number, path in enumerate(paths, start=1)
         ]
         schema = object_of(path=one_of([path["number"] for path in shown]))
@@ -106,7 +111,7 @@ class PathChoice:
                 "choose_path",
                 schema,
                 max_tokens=self._options.max_tokens,
-                topic=paths[0].topic_name,
+                topic=" or ".join(topics),
                 paths=shown,
             )
             return int(reply["path"]), ""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -117,7 +118,7 @@ class PathModel:
     def asked(self, question: str) -> str:
         """The kind of thing that a question asks for, in a word; nothing if it does not say so."""
         words = _WORD.findall(question.lower())
-        for word, following in zip(words, [*words[1:], ""], strict=True):
+        for word, following in pairwise([*words, ""]):
             if word in self.question_words:
                 return self.question_words[word]
             if word in self.asking_words:

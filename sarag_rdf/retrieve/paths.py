@@ -166,9 +166,12 @@ class Paths:
     def topics(self, question: str) -> list[Topic]:
         """What the question is about: a name in square brackets, or else the longest name.
 
-        Without a name in the question, the entities with the nearest descriptions.
+        Without a name in the question, the entities with the nearest descriptions; but nothing if
+        it marks a name that no entity has.
         """
         text, spans = self._spans(question)
+        if not spans and _MARKED.search(question):
+            return []
         if not spans:
             vector = self.view.vectors.embed_query(text)
             seeds = nearest_entities(self.view.reader, self.view.vectors, vector, _NEAREST)
@@ -180,6 +183,11 @@ class Paths:
         return self._described_topics(
             [(Seed(iri, "", 1.0, 1.0), text, (begin, end)) for iri in requested]
         )
+
+    def topic(self, entity: str) -> Topic:
+        """An entity as a topic, without a question."""
+        [topic] = self._described_topics([(Seed(entity, "", 1.0, 1.0), "", None)])
+        return topic
 
     def _spans(
         self, question: str

@@ -82,6 +82,8 @@ def test_proposals_are_reviewed_and_undone(
     done = sarag("merge", "--rule", "cluster", "--least", "0", "--dry-run", *where)
     assert "would be merged by cluster" in done.out
     sarag("merge", "--curate", "--list", *where).fails(2, "--curate requires --rule")
+    unread = ("merge", "--rule", "initials", "--unreviewed", "--curate")
+    sarag(*unread, *where).fails(2, "--curate", "--review")
     table = (tmp_path / "pairs.tsv").read_text("utf-8-sig").splitlines()
     place = table[0].split("\t").index("decision")
     cells = table[1].split("\t")

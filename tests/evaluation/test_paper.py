@@ -162,7 +162,8 @@ def test_a_plan_asks_no_model(sarag: Sarag, files: Path) -> None:
     ("arguments", "message"),
     [
         (("--only", "Naive RAG,Best RAG"), "unknown row best rag: choose from Naive RAG"),
-        (("--only", "HippoRAG 2"), "none of these rows can be run"),
+        (("--only", " ,"), "no row is named: choose from Naive RAG"),
+        (("--only", "HippoRAG 2,"), "none of these rows can be run"),
         (("--thresholds", "c=2", "--dry-run"), "c of sarag-paper must be"),
         ((), "no model endpoint is named"),
     ],

@@ -96,6 +96,25 @@ def test_a_question_in_words(kg: KnowledgeGraph) -> None:
     assert "Who are the directors of the films starring Ruben Soldevila?" in texts
 
 
+def test_names_with_brackets_and_without_capitals(tmp_path: Path) -> None:
+    (tmp_path / "g.ttl").write_text("""
+        PREFIX : <https://stars.example/>
+        PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+        :m a :Planet ; rdfs:label "mercury [Sun]" ; :orbits :s ; :inside :g .
+        :v a :Planet ; rdfs:label "venus (planet [x])" ; :orbits :s .
+        :s a :Star ; rdfs:label "Sun" .  :g a :Galaxy ; rdfs:label "milky way [galaxy]" .
+    """)
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None, over=["g"]) as kg:
+        kg.import_graph(tmp_path / "g.ttl", "rdf", name="g")
+        questions = written(kg, 20, hops=1).questions
+    topics = {q.path.topic_name: [a.name for a in q.path.answers] for q in questions}
+    assert topics["mercury [Sun]"] in (["Sun"], ["milky way [galaxy]"])
+    assert topics["venus (planet [x])"] == ["Sun"]
+    assert topics["milky way [galaxy]"] == ["mercury [Sun]"]
+    assert all(q.path.topic == q.walk[0].subject or q.path.topic == q.walk[0].object
+               for q in questions)  # fmt: skip
+
+
 def test_documents_support_the_statements_of_a_walk(tmp_path: Path) -> None:
     with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
         index_people(kg, tmp_path)

@@ -81,6 +81,29 @@ def test_what_has_no_name_is_counted(tmp_path: Path) -> None:
     assert (report.statements, report.covered, report.nameless, report.missing) == (4, 2, 1, [])
 
 
+def test_an_article_names_the_class_that_its_topic_has(tmp_path: Path) -> None:
+    (tmp_path / "sky.ttl").write_text("""
+        PREFIX : <https://sky.example/>
+        PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+        PREFIX owl: <http://www.w3.org/2002/07/owl#>
+        :m a :Planet , owl:NamedIndividual ; rdfs:label "Mars" ; :orbits :s .
+        :v a :Planet ; rdfs:label "Venus" ; :orbits :s .
+        :p a :Moon ; rdfs:label "Phobos" ; :orbits :m .
+        :s a :Star , owl:NamedIndividual ; rdfs:label "Sun" .
+        :u a :University ; rdfs:label "Orbis" ; :observes :m .
+    """)
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.import_graph(tmp_path / "sky.ttl", "rdf", name="sky")
+        texts, _ = articles(kg, "sky")
+    assert [text.splitlines()[0] for text in texts.values()] == [
+        "Mars is a planet.",
+        "Phobos is a moon.",
+        "Sun is a star.",
+        "Orbis is a university.",
+        "Venus is a planet.",
+    ]
+
+
 def test_the_statements_of_documents() -> None:
     with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index(SOURCES, extractor=CapitalExtractor())
@@ -148,6 +171,10 @@ def test_articles_are_indexed_with_their_topics(sarag: Sarag, tmp_path: Path) ->
     done = sarag("export", *arguments, "--output", "films.jsonl")
     assert done.code == 0
     assert "9 articles; 11 statements, of which 11 are in an article" in done.err
+    before = Path("films.jsonl").read_bytes()
+    alone = ("export", "--kg", "graph", "--format", "articles", "--output", "films.jsonl")
+    sarag(*alone).fails(1, "--over")
+    assert Path("films.jsonl").read_bytes() == before
     sarag("export", "--kg", "graph", "--over", "films").fails(2, "--over", "articles")
     sarag("export", *arguments, "--entities").fails(2, "--entities", "articles")
     sarag("export", "--kg", "graph", "--rewrite").fails(2, "--rewrite", "articles")

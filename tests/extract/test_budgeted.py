@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import networkx as nx
@@ -105,6 +105,25 @@ def test_names_of_several_words_are_one_keyword() -> None:
     assert "Ann" not in weights[1]
 
 
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (("Marie Curie était née à Varsovie.", "Marie Curie étudie près de Varsovie."),
+         {"Marie Curie", "Varsovie"}),
+        (("Висла течёт через город Варшава.", "Варшава и река Висла."), {"Висла", "Варшава"}),
+        (("Sie kannte Émile Zola in Österreich.", "Émile Zola öffnete Österreich."),
+         {"Émile Zola", "Österreich"}),
+    ],
+)  # fmt: skip
+def test_names_end_before_small_letters_of_any_script(
+    texts: Sequence[str], names: set[str]
+) -> None:
+    weights = keyword_weights(
+        [Document(f"urn:{n}", "urn:s", "", t, 0, len(t)) for n, t in enumerate(texts)]
+    )
+    assert weights[0].keys() == weights[1].keys() == names
+
+
 def test_centrality_is_the_pagerank_of_the_nearest_neighbours() -> None:
     weights = keyword_weights(DOCUMENTS)
     vectors = HashEmbedder().embed([document.titled_text for document in DOCUMENTS])
@@ -165,6 +184,22 @@ def test_on_the_command_line_with_a_file_instead_of_a_model(sarag: Sarag, tmp_pa
     done = sarag("index", tmp_path / "texts.jsonl", "--kg", tmp_path / "kg", "--extractor",
                  "budgeted:share=2")  # fmt: skip
     done.fails(2, "share of budgeted", "between 0 and 1")
+
+
+def test_keywords_alone_need_no_model(tmp_path: Path, sarag: Sarag) -> None:
+    (tmp_path / "ulm.txt").write_text("Ulm lies on the Danube.")
+    (tmp_path / "vienna.txt").write_text("Vienna lies on the Danube.")
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        files = [tmp_path / "ulm.txt", tmp_path / "vienna.txt"]
+        report = kg.index(files, extractor="budgeted:share=0")
+        assert (report.added, report.problems) == (2, [])
+        assert kg.validate().conforms
+        before = kg.query("SELECT ?e { ?e a sarag:Entity } ORDER BY ?e")
+    # Another extractor is not chosen unasked.
+    done = sarag("index", tmp_path / "ulm.txt", "--kg", tmp_path / "kg")
+    done.fails(2, "extracted with budgeted", "--extractor")
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        assert kg.query("SELECT ?e { ?e a sarag:Entity } ORDER BY ?e") == before
 
 
 def test_all_sources_are_documents_of_one_ranking() -> None:

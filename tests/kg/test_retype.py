@@ -12,7 +12,7 @@ from pyoxigraph import Quad
 
 import sarag_rdf
 from sarag_rdf.derive.incremental import rebuild
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.errors import InputError, UnparsableReplyError, UsageError
 from sarag_rdf.iris import Minter, normalize_name
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
@@ -215,6 +215,22 @@ def test_a_model_proposes_classes(tmp_path: Path) -> None:
         assert kg.identity.retype_rows(tmp_path / "a.tsv") == []
 
 
+def test_entities_without_a_usable_reply_are_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "campus.ttl").write_text(ONTOLOGY, encoding="utf-8")
+    one = {"labels": [{"entity": "1", "type": "none of these"}]}
+    nothing: dict[str, Any] = {"labels": []}
+    llm = Labelling([lambda _: one, lambda _: nothing, lambda _: nothing])
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), llm=llm) as kg:
+        kg.ontologies.add(tmp_path / "campus.ttl")
+        kg.index(SOURCES, extractor=StaffExtractor())
+        assert kg.identity.class_proposals("by-model") == []
+        assert "no usable reply of labelling about " in caplog.text
+        with pytest.raises(UnparsableReplyError, match="could be used: try another model"):
+            kg.identity.class_proposals("by-model")
+
+
 class Labelling:
     """A model that answers each call by a function of its prompt; then it has nothing to say."""
 
@@ -264,5 +280,7 @@ def test_on_the_command_line(kg: KnowledgeGraph, sarag: Sarag) -> None:
         .complaints[0]
         .startswith("sarag: --rule decides nothing")
     )
+    sarag("retype", "Ulm", "person", "--dry-run").fails(2, "require --rule")
+    sarag("retype", "--undo", "Ulm", "--review", "t.tsv").fails(2, "require --rule")
     assert sarag("merge", "--undo-all").complaints == ["sarag: no decision: see sarag merge --list"]
     assert sarag("retype", "--undo-all").out == "2 undone\n"

@@ -131,6 +131,54 @@ def test_calls_are_bounded_and_the_last_one_answers(calls: int, most: int) -> No
     assert answer.outcome == "answered"
 
 
+def test_types_have_labels_and_rare_ones_stay(tmp_path: Path) -> None:
+    lines = [
+        "PREFIX : <https://x.example/>",
+        "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>",
+        ':Q1 rdfs:label "river" .  :hub rdfs:label "Ruben Soldevila" .',
+        ':rare a :Zebra ; rdfs:label "Rare" .  :hub :meets :rare .',
+    ]
+    for number in range(31):
+        class_ = f":Q{max(1, number)}"
+        lines += [f':n{number} a {class_} ; rdfs:label "N{number}" .  :hub :meets :n{number} .']
+        lines += [f':m{number} a {class_} ; rdfs:label "M{number}" .  :hub :meets :m{number} .']
+    (tmp_path / "x.ttl").write_text("\n".join(lines))
+    prompts: list[str] = []
+
+    def only_rivers(prompt: str) -> dict[str, Any]:
+        prompts.append(prompt)
+        return {"constraints": "", "intermediate": "", "terminal": "", "types": [1]}
+
+    def look(prompt: str) -> dict[str, Any]:
+        prompts.append(prompt)
+        return {"judgements": []}
+
+    llm = script(construct_division=only_rivers, judge_paths=look)
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["x"], llm=llm) as kg:
+        kg.import_graph(tmp_path / "x.ttl", "rdf", name="x")
+        kg.ask("Whom does Ruben Soldevila meet?", reasoner="dotrag:h=1:nodes=100")
+    division, *judged_ = prompts
+    assert "1. river (4)" in division
+    assert "zebra" not in division.lower()
+    found = "".join(judged_)
+    assert "meets Rare" in found
+    assert "meets N1" in found
+    assert "meets N2\n" not in found
+
+
+def test_no_call_is_spent_on_what_cannot_be_judged() -> None:
+    llm = script(judge_paths=complete)
+    note = note_of(ask(llm, calls=3, nodes=20))
+    assert llm.names == ["select_anchors", "judge_paths", "answer"]
+    assert note["unjudged"] > 0
+    llm = script(judge_paths=lambda _: {"judgements": []}, next_search={"query": "more"})
+    assert note_of(ask(llm, calls=6, nodes=3))["unjudged"] == 0
+    assert llm.names[2:] == ["judge_paths", "next_search", "judge_paths", "answer"]
+    llm = script(judge_paths=lambda _: {"judgements": []}, next_search={"query": "more"})
+    ask(llm, calls=5, nodes=3)
+    assert llm.names[2:] == ["judge_paths", "answer"]
+
+
 def test_rounds_and_steps_are_ablations() -> None:
     nothing = script(
         judge_paths=lambda _: {"judgements": []}, next_search={"query": "one more thing"}

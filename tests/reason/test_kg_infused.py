@@ -16,6 +16,7 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.reason.conversation import NO_DOCUMENT
+from sarag_rdf.reason.kg_infused import NO_NOTE
 from sarag_rdf.reason.self_ask import SelfAsk, SelfAskOptions
 from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.types import Answer, Source
@@ -73,6 +74,11 @@ def opened(folder: Path) -> Iterator[KnowledgeGraph]:
 
 def asked(kg: KnowledgeGraph, llm: QueuedLLM, reasoner: str) -> Answer:
     return kg.reasoner(reasoner, kg.gather("dense"), llm).answer(question_of(QUESTION))
+
+
+def test_an_empty_note_is_not_taken_for_a_search_without_documents(opened: KnowledgeGraph) -> None:
+    answer = asked(opened, QueuedLLM([{"note": " "}]), "kg-infused:baseline=rag")
+    assert (answer.outcome, answer.reasoning) == ("insufficient", NO_NOTE)
 
 
 def test_all_stages(opened: KnowledgeGraph) -> None:

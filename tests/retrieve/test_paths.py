@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sarag_rdf
+from sarag_rdf.cli.output import show_retrieved
 from sarag_rdf.errors import InputError, UnparsableReplyError
 from sarag_rdf.evaluation.paths import (
     Example,
@@ -114,6 +115,21 @@ def test_topics_are_masked_by_their_kind(kg: KnowledgeGraph) -> None:
     assert topic.question == "In which films did the person act?"
 
 
+@pytest.mark.parametrize(("question", "kind"), [("[]", ""), ("who", "person"), ("which", "")])
+def test_what_is_asked_by_few_words_or_none(question: str, kind: str) -> None:
+    assert packaged_model().asked(question) == kind
+
+
+def test_a_marked_name_that_no_entity_has_is_not_replaced_by_another_entity(
+    kg: KnowledgeGraph,
+) -> None:
+    paths = paths_of(kg)
+    assert paths.find("who directed [Nobody Knows It]?") == ([], ())
+    assert kg.search("who directed [Nobody Knows It]?", retriever="paths").paths == ()
+    [topic] = paths.topics("who directed Winter Harbour [sic]?")
+    assert topic.name == "Winter Harbour"
+
+
 def test_a_walk_does_not_return(kg: KnowledgeGraph) -> None:
     found = followed(kg, "Winter Harbour", DIRECTOR, DIRECTOR.reverse)
     assert names(found) == ["The Glass Orchard"]
@@ -153,6 +169,17 @@ def test_documents_follow_from_answers(kg: KnowledgeGraph) -> None:
     assert [step.target for step in found.documents[0].chain] == [FILMS + "lantern"]
     sentence = found.names[found.documents[0].chain[0].relationship]
     assert sentence == "Paper Lantern director Ruben Soldevila"
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_it_is_said_that_answers_were_left_out(
+    kg: KnowledgeGraph, capsys: pytest.CaptureFixture[str], explain: bool
+) -> None:
+    question = "actors of [The Glass Orchard]"
+    show_retrieved(kg.search(question, retriever="paths", answers=1), explain=explain)
+    assert "and at least 1 more" in " ".join(capsys.readouterr().out.split())
+    show_retrieved(kg.search(question, retriever="paths"), explain=explain)
+    assert "at least" not in capsys.readouterr().out
 
 
 def test_many_paths_are_searched_by_a_beam(kg: KnowledgeGraph) -> None:
@@ -209,9 +236,31 @@ def test_weights_are_fitted(kg: KnowledgeGraph, tmp_path: Path) -> None:
     assert fit.model.version == "test"
     with pytest.raises(InputError, match="--over"):
         fitted([Example(np.zeros((0, len(FEATURES))), np.zeros(0))])
-    file.write_text("text\n1\n")
-    with pytest.raises(InputError, match="question and answers"):
-        read_questions(file)
+    with pytest.raises(InputError, match="give more questions"):
+        fit_paths(paths_of(kg, explain=False), [questions[:1]], "test", "one question")
+
+
+def test_tables_and_files_of_questions(tmp_path: Path) -> None:
+    file = tmp_path / "questions.tsv"
+    file.write_text("question\tanswers\nwho\tIda|Mia\n", encoding="utf-8-sig")
+    assert read_questions(file) == [PathQuestion("who", "", frozenset({"Ida", "Mia"}))]
+    for text, complaint in (
+        ("text\n1\n", "question and answers"),
+        ("question\tanswers\nwho\tIda\n\nwhere\t\n", "line 4 has no answer"),
+        ("question\tanswers\nwhere\n", "line 2 has no answer"),
+        ("question\tanswers\n \tIda\n", "line 2 has no question"),
+    ):
+        file.write_text(text)
+        with pytest.raises(InputError, match=complaint):
+            read_questions(file)
+    file = tmp_path / "questions.json"
+    record = {"question": "Who lives in the Weiße Gasse of LINZ?", "path": {"topic_name": "Linz"}}
+    file.write_text(json.dumps([{**record, "answer": ["Ida"]}]))
+    assert [q.text for q in read_questions(file)] == ["Who lives in the Weiße Gasse of [LINZ]?"]
+    for records, complaint in (([{**record, "answer": []}], "no answer"), ([], "no questions")):
+        file.write_text(json.dumps(records))
+        with pytest.raises(InputError, match=complaint):
+            read_questions(file)
 
 
 # A model chooses
@@ -248,6 +297,24 @@ def test_a_model_chooses_a_path(reply: str | None, chosen: int) -> None:
     assert answer.text == "; ".join(names(answer.retrieved.paths[0]))
     assert answer.citations
     json.dumps(note)
+
+
+def test_a_model_is_told_which_topic_a_path_starts_from(tmp_path: Path) -> None:
+    (tmp_path / "towns.ttl").write_text("""
+        PREFIX : <https://towns.example/>
+        PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+        :a rdfs:label "Ulm" ; rdfs:comment "a town on a river" ; :mayor :ida .
+        :b rdfs:label "Linz" ; rdfs:comment "a town on a river" ; :mayor :mia .
+        :ida rdfs:label "Ida" .  :mia rdfs:label "Mia" .
+    """)
+    llm = Chooser("1")
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["towns"], llm=llm) as kg:
+        kg.import_graph(tmp_path / "towns.ttl", "rdf", name="towns")
+        kg.ask("who rules a town on a river?", reasoner="path-choice:hops=1")
+    [prompt] = llm.prompts
+    assert prompt.startswith("A question is about Ulm or Linz or Ida. Some paths")
+    assert "(Ulm): Ida" in prompt
+    assert "(Linz): Mia" in prompt
 
 
 def test_an_empty_graph_has_no_paths() -> None:
