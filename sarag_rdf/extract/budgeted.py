@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sarag_rdf.errors import UsageError
 from sarag_rdf.extract.descriptions import build_descriptions, sentences_with_name
 from sarag_rdf.extract.names import clean_name, is_name, strip_disambiguation
 from sarag_rdf.iris import normalize_name
@@ -71,18 +72,6 @@ class BudgetedOptions(Options):
     )
 
 
-class Unread:
-    """Stands for the model where its share is 0: it reads nothing."""
-
-    method = Method("none", "none")
-
-    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
-        """One result per document; none are given to it."""
-        for document in documents:
-            raise AssertionError(f"{document.title} was to be read by a model of share 0")
-        yield from ()
-
-
 class BudgetedExtractor:
     """Passes the core documents on to another extractor, and reads the others offline.
 
@@ -94,20 +83,25 @@ class BudgetedExtractor:
 
     def __init__(
         self,
-        model: Extractor,
+        model: Extractor | None,
         options: BudgetedOptions | None = None,
         *,
         rest: Extractor | None = None,
         embedder: Embedder | None = None,
     ) -> None:
-        """`rest` reads the documents that `model` does not; by default they get keywords."""
+        """`rest` reads the documents that `model` does not; by default they get keywords.
+
+        Raises `UsageError` without a model, unless its share is 0.
+        """
         self._model, self._rest, self._embedder = model, rest, embedder
         self._options = options or BudgetedOptions()
+        if model is None and self._options.share:
+            raise UsageError("budgeted needs a model for its share of the documents")
 
     @property
     def method(self) -> Method:
         """That of the model, with the settings of the budget."""
-        inner = self._model.method
+        inner = self._model.method if self._model else Method("none", "none")
         own = {f"budget_{name}": str(value) for name, value in self._options.settings().items()}
         if self._embedder is not None:
             own["budget_embedder"] = self._embedder.name
@@ -154,7 +148,8 @@ class BudgetedExtractor:
         ordered = list(documents)
         weights = keyword_weights(ordered)
         core = self._core(ordered, weights)
-        chosen = iter(self._model.extract(d for d, c in zip(ordered, core, strict=True) if c))
+        read = [d for d, c in zip(ordered, core, strict=True) if c]
+        chosen = iter(self._model.extract(read) if self._model else ())
         others = [d for d, c in zip(ordered, core, strict=True) if not c]
         rest = iter(self._rest.extract(others) if self._rest else ())
         for document, own, is_core in zip(ordered, weights, core, strict=True):

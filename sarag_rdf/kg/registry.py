@@ -17,7 +17,7 @@ from sarag_rdf.context.selected import Selected
 from sarag_rdf.context.whole import Whole
 from sarag_rdf.endpoints import ModelEndpoint
 from sarag_rdf.errors import UsageError
-from sarag_rdf.extract.budgeted import BudgetedExtractor, Unread
+from sarag_rdf.extract.budgeted import BudgetedExtractor
 from sarag_rdf.extract.llm import LLMExtractor
 from sarag_rdf.extract.openie import OpenIEExtractor
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
@@ -238,7 +238,7 @@ def make_extractor(
         )
         name = f"openie:{options.openie}" if options.openie else "llm"
         return BudgetedExtractor(
-            make(name) if options.openie or options.share else Unread(),
+            make(name) if options.openie or options.share else None,
             options,
             rest=make("spacy") if options.rest == "spacy" else None,
             embedder=embedder() if embedder else None,
