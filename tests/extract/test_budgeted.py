@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sarag_rdf
+from sarag_rdf.errors import UsageError
 from sarag_rdf.extract.budgeted import (
     BudgetedExtractor,
     BudgetedOptions,
@@ -187,6 +188,8 @@ def test_on_the_command_line_with_a_file_instead_of_a_model(sarag: Sarag, tmp_pa
 
 
 def test_keywords_alone_need_no_model(tmp_path: Path, sarag: Sarag) -> None:
+    with pytest.raises(UsageError, match="needs an extractor"):
+        BudgetedExtractor(None)
     (tmp_path / "ulm.txt").write_text("Ulm lies on the Danube.")
     (tmp_path / "vienna.txt").write_text("Vienna lies on the Danube.")
     with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
