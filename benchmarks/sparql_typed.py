@@ -8,6 +8,8 @@
     python -m benchmarks.steering --metaqa FOLDER --work WORK   # imports the graph with vectors
     python -m benchmarks.sparql_typed --kg WORK/kg --over movies --metaqa FOLDER --count 20 \\
         --base-url URL --work WORK
+    python -m benchmarks.sparql_typed --kg WORK/articles --retriever dense:limit=5 --name dense \\
+        --context whole --systems single --metaqa FOLDER --count 20 --base-url URL --work WORK
 
 Asks the questions of questions-typed.json, or MetaQA's dev questions of one to three hops, in the
 order of a seeded shuffle: each of all systems before the next. Prints a table:
@@ -21,6 +23,8 @@ order of a seeded shuffle: each of all systems before the next. Prints a table:
 
 With --by-hand no model is asked: the patterns are those that a person wrote beside the questions,
 or that MetaQA's paths mean. What is then wrong is so in the graph, or in how queries are run.
+
+Of the systems, `paths` asks no model: it answers with the ends of the path that ranks first.
 
 "passages" is the share of questions with an answer in the context of `single`, without a model.
 Replies and rows are kept in WORK: a run that is interrupted goes on where it stopped.
@@ -48,7 +52,7 @@ from sarag_rdf.evaluation.scores import contains_answer, matches, token_f1
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import make_llm
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Reasoner, Reply
+from sarag_rdf.ports import Gather, Reasoner, Reply
 from sarag_rdf.types import Answer, Context, Evidence, Query, Retrieved, Subgraph, Usage
 
 SYSTEMS = (
@@ -56,7 +60,7 @@ SYSTEMS = (
     "single:brief=true",
     "sparql-grounded",
 )
-CONTEXT = "selected:budget=400"
+PATHS = "paths"
 SEED = 23
 BY_HAND = "sparql-typed:constrained=false:shown=1000"
 RELATIONS = {
@@ -197,6 +201,20 @@ def row_of(question: Question, answer: Answer, seconds: float) -> dict[str, Any]
     return row
 
 
+class FirstPath:
+    """Answers with the ends of the relation path that ranks first, without a model."""
+
+    def __init__(self, kg: KnowledgeGraph) -> None:
+        self._retriever = kg.retriever(PATHS)
+
+    def answer(self, query: Query) -> Answer:
+        retrieved = self._retriever.retrieve(query)
+        ends = [answer.name for path in retrieved.paths[:1] for answer in path.answers]
+        if not ends:
+            return Answer("insufficient", "", "", (), retrieved)
+        return Answer("answered", "; ".join(ends), "", (), retrieved)
+
+
 def ask(reasoner: Reasoner, question: Question) -> dict[str, Any]:
     begin = time.perf_counter()
     try:
@@ -224,6 +242,7 @@ class Rows:
         name = system.replace(":", "+")
         self._path = options.work / f"rows-{options.name}-{name}.jsonl"
         self._rows: dict[str, dict[str, Any]] = {}
+        self._reasoner: Reasoner
         if self._path.exists():
             lines = self._path.read_text(encoding="utf-8").splitlines()
             self._rows = {row["id"]: row for row in map(json.loads, lines)}
@@ -231,9 +250,12 @@ class Rows:
             self._rows = {}
             self._reasoner = kg.reasoner(system, nothing, ByHand(questions))
             return
+        if system == PATHS:
+            self._reasoner = FirstPath(kg)
+            return
         endpoint = ModelEndpoint(options.base_url, timeout=options.timeout)
         llm = make_llm(endpoint, options.work / "replies.sqlite")
-        self._reasoner = kg.reasoner(system, kg.gather(context=CONTEXT), llm)
+        self._reasoner = kg.reasoner(system, gather_of(kg, options), llm)
 
     def add(self, question: Question) -> None:
         if question.id in self._rows:
@@ -261,23 +283,27 @@ def line(system: str, rows: Sequence[dict[str, Any]]) -> str:
     by_graph = [row for row in rows if row.get("graph")]
     rights = f"{sum(r['right'] for r in by_graph)}/{len(by_graph)}" if by_graph else ""
     kinds = sorted({row["id"].partition("-")[0] for row in rows})
-    groups = [
-        f"{kind} {share([r for r in rows if r['id'].startswith(kind)], 'right')}" for kind in kinds
-    ]
-    figures = [mean(row[key] for row in rows) for key in ("f1", "calls", "tokens_in", "seconds")]
+    of_kind = {kind: [row for row in rows if row["id"].startswith(kind)] for kind in kinds}
+    groups = [f"{kind} {share(some, 'right')}" for kind, some in of_kind.items()]
+    means = [f"{mean(row['f1'] for row in some):.2f}" for some in of_kind.values()]
+    figures = [mean(row[key] for row in rows) for key in ("calls", "tokens_in", "seconds")]
     cells = [
         f"`{system}`",
         str(len(rows)),
         *(share(rows, key) for key in ("parsed", "accepted", "repaired", "graph")),
         rights,
         f"**{share(rows, 'right')}** ({', '.join(groups)})",
-        "{:.2f} | {:.1f} | {:.0f} | {:.0f}".format(*figures),
+        f"{mean(row['f1'] for row in rows):.2f} ({', '.join(means)})",
+        "{:.1f} | {:.0f} | {:.1f}".format(*figures),
     ]
     return f"| {' | '.join(cells)} |"
 
 
-def covered(kg: KnowledgeGraph, questions: Sequence[Question]) -> str:
-    gather = kg.gather(context=CONTEXT)
+def gather_of(kg: KnowledgeGraph, options: argparse.Namespace) -> Gather:
+    return kg.gather(options.retriever, context=options.context)
+
+
+def covered(gather: Gather, questions: Sequence[Question]) -> str:
     asked = [question for question in questions if question.known]
     hits = 0
     for question in asked:
@@ -306,11 +332,14 @@ def main() -> None:
     parser.add_argument("--metaqa", type=Path)
     parser.add_argument("--count", type=int, default=100, help="Questions at most.")
     parser.add_argument("--systems", default=",".join(SYSTEMS))
+    parser.add_argument("--retriever", default="sarag")
+    parser.add_argument("--context", default="selected:budget=400")
+    parser.add_argument("--name", help="Of the files of rows; by default that of the questions.")
     parser.add_argument("--minutes", type=float, default=1e6, help="Ask no further after these.")
     parser.add_argument("--timeout", type=float, default=600)
     options = parser.parse_args()
     options.until = time.time() + 60 * options.minutes
-    options.name = "metaqa" if options.metaqa else "demo"
+    options.name = options.name or ("metaqa" if options.metaqa else "demo")
     options.work.mkdir(parents=True, exist_ok=True)
     if options.metaqa:
         questions = metaqa_questions(options.metaqa)
@@ -332,9 +361,10 @@ def main() -> None:
             for rows in systems:
                 rows.add(question)
             asked.append(question)
-        print(f"\nfirst {len(asked)} of {len(questions)} questions, seed {SEED}, {CONTEXT}")
+        print(f"\nfirst {len(asked)} of {len(questions)} questions, seed {SEED}, {options.context}")
         if not options.by_hand:
-            print(f"passages: the answer is in the context of {covered(kg, asked)}\n")
+            passages = covered(gather_of(kg, options), asked)
+            print(f"passages: the answer is in the context of {passages}\n")
     lines = [line(rows.system, rows.of(asked)) for rows in systems]
     print(
         "| system | questions | parsed | accepted | repaired | graph | right of these "
