@@ -205,7 +205,7 @@ class FirstPath:
     """Answers with the ends of the relation path that ranks first, without a model."""
 
     def __init__(self, kg: KnowledgeGraph) -> None:
-        self._retriever = kg.retriever(PATHS)
+        self._retriever = kg.retriever(PATHS, limit=10)
 
     def answer(self, query: Query) -> Answer:
         retrieved = self._retriever.retrieve(query)

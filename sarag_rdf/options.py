@@ -254,7 +254,13 @@ class RetrieverOptions(Options):
     """Options that all retrievers have; activation weights concern those that are steered."""
 
     is_steered: ClassVar[bool] = False
-    limit: int | None = option(None, "Maximum number of documents returned.", ge=1, recorded=False)
+    limit: int | None = option(
+        None,
+        "Maximum number of documents returned: 10 for the command line and the server; in Python, "
+        "by default all that are ranked, which on large graphs takes seconds.",
+        ge=1,
+        recorded=False,
+    )
 
 
 def budget_option(default: int | None) -> Any:
