@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.json_schema import object_of, one_of
-from sarag_rdf.options import Options, max_tokens_option, option
+from sarag_rdf.options import MAX_COUNT, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation
 from sarag_rdf.reason.single import reasoned_answer
@@ -28,6 +28,13 @@ class PathChoiceOptions(Options):
     paths: int = option(
         5, "Number of paths to choose from, the best ones that lead anywhere.", ge=1, le=20
     )
+    margin: float = option(
+        3.0,
+        "Largest distance in score from the best path; paths beyond it are not offered. If only "
+        "the best is left, the model is not called.",
+        ge=0.0,
+        le=MAX_COUNT,
+    )
     hops: int = option(3, "Maximum number of properties in a path.", ge=1, le=3)
     documents: int = option(
         10, "Maximum number of documents that are cited with the answer.", ge=1, le=100
@@ -37,7 +44,7 @@ class PathChoiceOptions(Options):
 
 
 class PathChoice:
-    """One call; none if only one path leads anywhere. Without paths, passages answer.
+    """One call; none if no other path is within the margin. Without paths, passages answer.
 
     The trace has a note ``paths`` with the paths and the one that was chosen, and why: where the
     reply cannot be used, it is the first.
@@ -72,6 +79,7 @@ class PathChoice:
             if not context.excerpts:
                 return talk.answer("", reasoning=NO_DOCUMENT)
             return reasoned_answer(talk, context, max_tokens=options.max_tokens)
+        paths = [path for path in paths if path.score >= paths[0].score - options.margin]
         number, problem = self._chosen(talk, paths)
         detail = {"paths": [_brief(path) for path in paths], "chosen": number, "problem": problem}
         talk.say("note", "paths", detail)
