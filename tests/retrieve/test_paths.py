@@ -288,7 +288,7 @@ def test_a_model_chooses_a_path(reply: str | None, chosen: int) -> None:
     llm = Chooser(reply)
     with sarag_rdf.open(None, embedder=HashEmbedder(), over=["films"], llm=llm) as kg:
         kg.import_graph(EXAMPLE, "rdf", name="films")
-        answer = kg.ask("who directed [Winter Harbour]?", reasoner="path-choice")
+        answer = kg.ask("who directed [Winter Harbour]?", reasoner="path-choice:margin=1000")
     assert len(llm.prompts) == 1
     [note] = [stage.detail for stage in answer.trace if stage.kind == "note"]
     assert note["chosen"] == chosen
@@ -297,6 +297,24 @@ def test_a_model_chooses_a_path(reply: str | None, chosen: int) -> None:
     assert answer.text == "; ".join(names(answer.retrieved.paths[0]))
     assert answer.citations
     json.dumps(note)
+
+
+def test_a_model_is_offered_only_the_paths_within_the_margin() -> None:
+    llm = Chooser("2")
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["films"], llm=llm) as kg:
+        kg.import_graph(EXAMPLE, "rdf", name="films")
+
+        def paths_of(reasoner: str) -> list[float]:
+            answer = kg.ask("who directed [Winter Harbour]?", reasoner=reasoner)
+            [note] = [stage.detail for stage in answer.trace if stage.kind == "note"]
+            return [path["score"] for path in note["paths"]]
+
+        every = paths_of("path-choice:margin=1000")
+        second = every[0] - every[1]
+        assert len(paths_of(f"path-choice:margin={second * 1.001}")) == 2 < len(every)
+        assert len(llm.prompts) == 2
+        assert paths_of(f"path-choice:margin={second * 0.999}") == every[:1]
+        assert len(llm.prompts) == 2, "without another path there is nothing to choose"
 
 
 def test_a_model_is_told_which_topic_a_path_starts_from(tmp_path: Path) -> None:
@@ -310,7 +328,7 @@ def test_a_model_is_told_which_topic_a_path_starts_from(tmp_path: Path) -> None:
     llm = Chooser("1")
     with sarag_rdf.open(None, embedder=HashEmbedder(), over=["towns"], llm=llm) as kg:
         kg.import_graph(tmp_path / "towns.ttl", "rdf", name="towns")
-        kg.ask("who rules a town on a river?", reasoner="path-choice:hops=1")
+        kg.ask("who rules a town on a river?", reasoner="path-choice:hops=1:margin=1000")
     [prompt] = llm.prompts
     assert prompt.startswith("A question is about Ulm or Linz or Ida. Some paths")
     assert "(Ulm): Ida" in prompt
