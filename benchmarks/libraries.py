@@ -39,7 +39,7 @@ from benchmarks.vector_libraries import ENGINES, PHASES, compare, faults, prepar
 from sarag_rdf.index.evidence import source_quads
 from sarag_rdf.index.plan import chunk
 from sarag_rdf.iris import Minter
-from sarag_rdf.rdf.shacl.engines import parse_shapes, validate
+from sarag_rdf.rdf.shacl import parse_shapes, validate
 from sarag_rdf.types import Extraction, Mention, Method, Relation, Source
 from tests.shacl.mutations import evidence, mutations, written
 

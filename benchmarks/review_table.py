@@ -28,8 +28,8 @@ from sarag_rdf.evaluation.text2kgbench import (
     Sentence,
     read_benchmark,
 )
+from sarag_rdf.extract.names import soft_text
 from sarag_rdf.extract.spacy.pipeline import extraction_of
-from sarag_rdf.extract.typed.matching import soft_text
 from sarag_rdf.extract.typed.phrases import PhraseMatcher
 from sarag_rdf.extract.typed.ranges import range_kind
 from sarag_rdf.extract.values import parse_value

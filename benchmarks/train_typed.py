@@ -34,6 +34,7 @@ from sarag_rdf.evaluation.text2kgbench import (
     read_benchmark,
     sample_examples,
 )
+from sarag_rdf.extract.names import exact_text, soft_text
 from sarag_rdf.extract.spacy.pipeline import load_pipeline
 from sarag_rdf.extract.typed.contexts import sentences_of
 from sarag_rdf.extract.typed.examples import Example
@@ -47,7 +48,6 @@ from sarag_rdf.extract.typed.features import (
     object_features,
     subject_features,
 )
-from sarag_rdf.extract.typed.matching import exact_text, soft_text
 from sarag_rdf.extract.typed.sentence_vectors import SentenceVectors
 from sarag_rdf.extract.typed.trees import FIELDS, BoostedTrees
 from sarag_rdf.kg.registry import make_embedder

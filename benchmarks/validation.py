@@ -32,8 +32,7 @@ from sarag_rdf.index import quarantine, run
 from sarag_rdf.index.plan import read_inputs
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Extractor
-from sarag_rdf.rdf.shacl.engines import ENGINES, Engine
-from sarag_rdf.rdf.shacl.report import ValidationReport
+from sarag_rdf.rdf.shacl import ENGINES, Engine, ValidationReport
 from sarag_rdf.types import Source
 
 CORPUS = Path(__file__).parent.parent / "examples" / "corpus"

@@ -29,11 +29,11 @@ from sarag_rdf.evaluation.text2kgbench import (
     sample_examples,
 )
 from sarag_rdf.extract.llm import LLMExtractor, LLMOptions
+from sarag_rdf.extract.names import soft_text
 from sarag_rdf.extract.spacy.pipeline import load_pipeline
 from sarag_rdf.extract.typed.binding import TextBinder
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement
 from sarag_rdf.extract.typed.extractor import Parse, Scorer, StatementExtractor, Vectors
-from sarag_rdf.extract.typed.matching import soft_text
 from sarag_rdf.extract.typed.model import literal_of
 from sarag_rdf.ports import LLM, Advance, Embedder
 from sarag_rdf.types import Document, Relation

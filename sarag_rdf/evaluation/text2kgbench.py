@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.extract.typed.matching import soft_text
+from sarag_rdf.extract.names import soft_text
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.types import Value
 

@@ -23,8 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.errors import UsageError
-from sarag_rdf.extract.descriptions import build_descriptions, sentences_with_name
-from sarag_rdf.extract.names import clean_name, is_name, strip_disambiguation
+from sarag_rdf.extract.names import (
+    build_descriptions,
+    clean_name,
+    is_name,
+    sentences_with_name,
+    strip_disambiguation,
+)
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.options import MAX_COUNT, Options, option
 from sarag_rdf.ports import Embedder, Extractor, Matrix

@@ -24,8 +24,8 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.extract.descriptions import build_descriptions, sentences_with_name
 from sarag_rdf.extract.entity_types import nearest_type
+from sarag_rdf.extract.names import build_descriptions, sentences_with_name
 from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.fence import fence_for, restored
 from sarag_rdf.iris import normalize_name

@@ -1,8 +1,17 @@
-"""Names: cleaning, and extraction from titles and from the first words of a text."""
+"""Names: cleaning, comparison, extraction from titles, and the sentences that contain them.
+
+In the SA-RAG paper a language model writes a description of each entity. Other extractors build it
+from the name and up to three sentences of the document that contain the name.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from sarag_rdf.iris import normalize_name
 
 MAX_NAME = 100
 
@@ -125,3 +134,46 @@ def short_names_of_person(text: str) -> tuple[str, ...]:
         return ()
     initials = " ".join(f"{word[0]}." for word in words[1:-1])
     return f"{words[0]} {words[-1]}", f"{words[0]} {initials} {words[-1]}"
+
+
+_NUMBER = re.compile(r"\s*([-+]?[\d,]*\.?\d+)(?:\s?[a-z%°/]+)?\s*")
+
+
+def exact_text(text: str) -> str:
+    """Text without spaces, underscores and quotes, in lower case."""
+    return re.sub(r'[_\s"]+', "", text).lower()
+
+
+def soft_text(text: str) -> str:
+    """Text without accents, brackets and their content, quotes, units after numbers and ".0".
+
+    >>> soft_text('"69.0"(minutes)'), soft_text("Émile_Borel_(mathematician)")
+    ('69', 'emileborel')
+    """
+    text = text.replace("_", " ").replace('"', "")
+    text = re.sub(r"\s*\([^()]*\)", "", text) or text
+    text = "".join(
+        c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)
+    ).lower()
+    if number := _NUMBER.fullmatch(text):
+        return re.sub(r"\.0+$", "", number[1].replace(",", ""))
+    return re.sub(r"[\s.,'’`]+", "", re.sub(r"^(?:the|an?)\s+", "", text.strip()))
+
+
+MAX_SENTENCES = 3
+
+
+def sentences_with_name(forms: Iterable[str], sentences: Sequence[str]) -> list[str]:
+    """The sentences that contain one of the forms, normalised, as whole words."""
+    keys = [f" {normalize_name(form)} " for form in forms if form.strip()]
+    return [
+        sentence
+        for sentence in sentences
+        if any(key in f" {normalize_name(sentence)} " for key in keys)
+    ]
+
+
+def build_descriptions(name: str, sentences: Iterable[str]) -> tuple[str, ...]:
+    """One description from the first `MAX_SENTENCES` sentences, or none without sentences."""
+    body = " ".join(islice(sentences, MAX_SENTENCES))
+    return (f"{name}: {body}",) if body else ()

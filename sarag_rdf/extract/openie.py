@@ -21,8 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.errors import ExtractionFormatError, InputError
-from sarag_rdf.extract.descriptions import MAX_SENTENCES, build_descriptions, sentences_with_name
-from sarag_rdf.extract.names import lead_name, short_names_of_person, strip_disambiguation
+from sarag_rdf.extract.names import (
+    MAX_SENTENCES,
+    build_descriptions,
+    lead_name,
+    sentences_with_name,
+    short_names_of_person,
+    strip_disambiguation,
+)
 from sarag_rdf.extract.values import parse_value
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.options import Options

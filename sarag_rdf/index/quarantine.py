@@ -12,8 +12,7 @@ from sarag_rdf.errors import StoreError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.ports import Term
-from sarag_rdf.rdf.shacl.engines import read_shapes, validate
-from sarag_rdf.rdf.shacl.report import ValidationReport, Violation, violations_of
+from sarag_rdf.rdf.shacl import ValidationReport, Violation, read_shapes, validate, violations_of
 from sarag_rdf.read import InputProblem
 from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, XSD
 

@@ -8,9 +8,8 @@ from functools import cache
 import pyoxigraph as ox
 
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.rdf.shacl.engines import Engine, read_shapes
-from sarag_rdf.rdf.shacl.engines import validate as validate_data
-from sarag_rdf.rdf.shacl.report import ValidationReport
+from sarag_rdf.rdf.shacl import Engine, ValidationReport, read_shapes
+from sarag_rdf.rdf.shacl import validate as validate_data
 from sarag_rdf.resources import ontology_path
 from sarag_rdf.vocab import RDFS
 
@@ -18,7 +17,7 @@ from sarag_rdf.vocab import RDFS
 def validate(reader: GraphReader, engine: Engine | None = None) -> ValidationReport:
     """Validate the union of all graphs except imported graphs, ontologies and quarantine.
 
-    `engine` as in `sarag_rdf.rdf.shacl.engines.validate`, and the same errors.
+    `engine` as in `sarag_rdf.rdf.shacl.validate`, and the same errors.
     """
     return validate_data(read_shapes("shapes.ttl"), _own_quads(reader), _subclass_axioms(), engine)
 

@@ -10,8 +10,7 @@ from pyoxigraph import Literal
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.statements import statements_from
-from sarag_rdf.graph.texts import documents_of, entity_labels, full_documents
+from sarag_rdf.graph.texts import documents_of, entity_labels, full_documents, statements_from
 from sarag_rdf.iris import is_iri, normalize_name
 from sarag_rdf.types import EntityType, Statement
 

@@ -21,7 +21,7 @@ from sarag_rdf.index.plan import Inputs, Plan
 from sarag_rdf.index.run import IndexReport
 from sarag_rdf.inspect.fsck import FsckReport, stats
 from sarag_rdf.inspect.validate import validate
-from sarag_rdf.kg import export, fsck, imports, indexing, registry
+from sarag_rdf.kg import exchange, fsck, indexing, registry
 from sarag_rdf.kg.entailment import Entailment
 from sarag_rdf.kg.entities import (
     MAX_NODES,
@@ -33,6 +33,7 @@ from sarag_rdf.kg.entities import (
     part_to_networkx,
     to_networkx,
 )
+from sarag_rdf.kg.exchange import read_only_dataset
 from sarag_rdf.kg.identity import Identity
 from sarag_rdf.kg.keywords import (
     DescriptionKeywords,
@@ -48,7 +49,6 @@ from sarag_rdf.kg.ontology import Ontologies, extractor_of
 from sarag_rdf.kg.phrases import Phrases
 from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_statements
 from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, run_query
-from sarag_rdf.kg.rdflib import read_only_dataset
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
 from sarag_rdf.notebook import graph_html
@@ -68,8 +68,8 @@ from sarag_rdf.ports import (
     silent,
 )
 from sarag_rdf.rdf.child_parser import MAX_SECONDS
-from sarag_rdf.rdf.shacl.engines import Engine as ShaclEngine
-from sarag_rdf.rdf.shacl.report import ValidationReport
+from sarag_rdf.rdf.shacl import Engine as ShaclEngine
+from sarag_rdf.rdf.shacl import ValidationReport
 from sarag_rdf.reason.following import FollowedLLM
 from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.types import Answer, OnEvent, Retrieved
@@ -276,7 +276,7 @@ class KnowledgeGraph:
         if given.get("mapping") is not None:
             given["mapping"] = MappingFile.read(Path(given["mapping"]))
         order = ImportOptions(kind, **given)
-        return imports.import_graph(self.session, str(where), order, progress, embed=embed)
+        return exchange.import_graph(self.session, str(where), order, progress, embed=embed)
 
     def suggest_mapping(self, where: str | Path) -> str:
         """A YARRRML mapping for a table, from its columns and the ontologies of the graph.
@@ -285,7 +285,7 @@ class KnowledgeGraph:
         wants to be checked by a person.
         """
         schema = self.ontologies.schema()
-        return imports.suggest_mapping(
+        return exchange.suggest_mapping(
             self.session,
             str(where),
             schema if schema.properties else common_schema(),
@@ -299,7 +299,7 @@ class KnowledgeGraph:
 
     def forget_import(self, name: str) -> None:
         """Drop an imported graph."""
-        imports.drop_import(self.session, name)
+        exchange.drop_import(self.session, name)
 
     def restore(
         self,
@@ -316,7 +316,7 @@ class KnowledgeGraph:
         The graph can be indexed further. `format` is needed where the file name has no suffix for
         it. `max_expansion` and `max_seconds` are those of `ImportOptions`.
         """
-        return imports.restore(
+        return exchange.restore(
             self.session,
             str(where),
             format,
@@ -528,7 +528,7 @@ class KnowledgeGraph:
         `parts` are those of `ExportParts`; by default, everything but imported graphs. With
         `rdf12`, relationships are reifiers of the links that they state.
         """
-        export.export(self.session, format_, output, rdf12=rdf12, **parts)
+        exchange.export(self.session, format_, output, rdf12=rdf12, **parts)
 
     def export_wikibase(
         self,
@@ -546,7 +546,7 @@ class KnowledgeGraph:
         file of own ids and ids in the target; `settings` are those of
         `wikibase.WikibaseOptions`. New numbers are written to the graph, under its lock.
         """
-        export.export_wikibase(
+        exchange.export_wikibase(
             self.session, format_, output, over=over, typed=typed, table=table, **settings
         )
 
@@ -563,7 +563,7 @@ class KnowledgeGraph:
         With `rewrite`, the language model writes them. The report counts statements in articles.
         """
         llm = self.llm() if rewrite else None
-        return export.export_articles(self.session, output, over, llm, progress)
+        return exchange.export_articles(self.session, output, over, llm, progress)
 
     def activation(self, found: Retrieved | Answer) -> bytes:
         """How activation found documents, or an answer, as TriG: a named graph of its own.
@@ -584,11 +584,11 @@ class KnowledgeGraph:
 
         Values in `description` are stored first, as `say` does.
         """
-        return export.describe(self.session, dumps, endpoint, **description)
+        return exchange.describe(self.session, dumps, endpoint, **description)
 
     def say(self, **description: Unpack[DescriptionKeywords]) -> None:
         """Set title, description, license, publisher or homepage; see `DatasetMetadata`."""
-        export.set_description(self.session, **description)
+        exchange.set_description(self.session, **description)
 
     # Checks
 

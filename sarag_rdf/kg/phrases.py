@@ -20,8 +20,11 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.extract.typed.induction import (
     CountedPhrase,
     InducedProperty,
+    ProposedClass,
+    ProposedProperty,
     induce_properties,
     local_names,
+    write_turtle,
 )
 from sarag_rdf.extract.typed.suggestions import PropertySuggester, Suggestion, TypedPhrase
 from sarag_rdf.graph.metadata import read_meta
@@ -30,7 +33,6 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import is_iri, phrase_key
 from sarag_rdf.kg.identity import record_decisions, today, undo_decisions
 from sarag_rdf.kg.session import Session
-from sarag_rdf.ontology.induced import ProposedClass, ProposedProperty, write_turtle
 from sarag_rdf.ontology.read import common_schema, schema_of
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ontology.terms import TermNames

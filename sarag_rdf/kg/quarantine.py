@@ -28,21 +28,23 @@ from pyoxigraph import Quad
 
 from sarag_rdf.derive.decisions import Decision, read_decisions
 from sarag_rdf.errors import InputError, SaragError, UsageError
+from sarag_rdf.graph.metadata import now
 from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.index import retry
+from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.quarantine import (
     QuarantinedContent,
     QuarantinedSource,
+    evidence_of,
+    quarantine_quads,
     read_contents,
     read_quarantine,
+    validate_evidence,
 )
-from sarag_rdf.index.retry import RetryResult
 from sarag_rdf.kg.identity import record_decisions, today, undo_decisions
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Progress, silent
-from sarag_rdf.rdf.shacl.engines import Engine, Shapes, parse_shapes, validate
-from sarag_rdf.rdf.shacl.report import ValidationReport, Violation
+from sarag_rdf.rdf.shacl import Engine, Shapes, ValidationReport, Violation, parse_shapes, validate
 from sarag_rdf.terms import iri, iri_or_literal
 from sarag_rdf.vocab import SARAG
 
@@ -80,7 +82,7 @@ def read_shapes_files(paths: Iterable[str | Path]) -> Shapes:
 def validate_statements(
     reader: GraphReader, shapes: Shapes, engine: Engine | None = None
 ) -> ValidationReport:
-    """Validate the traversed graph; errors as in `sarag_rdf.rdf.shacl.engines.validate`."""
+    """Validate the traversed graph; errors as in `sarag_rdf.rdf.shacl.validate`."""
     quads = reader.store.quads(reader.minter.kg_graph)
     return validate(shapes, quads, ontology_triples(reader), engine)
 
@@ -150,7 +152,7 @@ class Quarantine:
             iris = _named(reader, sources)
             if iris:
                 self._session.vectors.record_model(reader)
-            retried = retry.retry(reader, iris)
+            retried = retry(reader, iris)
             if retried.admitted:
                 self._session.vectors.build(reader, progress)
             return retried
@@ -159,7 +161,7 @@ class Quarantine:
         """Delete the content of sources (all by default); returns their IRIs."""
         with self._session.write(create=False) as reader:
             iris = _named(reader, sources)
-            retry.drop(reader, iris)
+            drop(reader, iris)
             return tuple(iris)
 
     def statements(self) -> list[Decision]:
@@ -201,3 +203,54 @@ def _named(reader: GraphReader, sources: Sequence[str]) -> list[str]:
             raise UsageError(f"no source {source} is in quarantine: see  sarag quarantine list")
         iris.append(iri)
     return list(dict.fromkeys(iris)) if sources else list(quarantined)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryResult:
+    """IRIs of the sources added to the graph, and of those that remain in quarantine."""
+
+    admitted: tuple[str, ...]
+    rejected: tuple[str, ...]
+
+
+def retry(reader: GraphReader, sources: Iterable[str]) -> RetryResult:
+    """Validate the evidence of these sources again, and add what conforms, in one commit."""
+    minter = reader.minter
+    records, contents = read_quarantine(reader), read_contents(reader, sources)
+    admitted: list[str] = []
+    rejected: list[str] = []
+    insert: list[Quad] = []
+    replaced: list[str] = []
+    quarantine: list[Quad] = []
+    for source, stored in sorted(contents.items()):
+        quads = evidence_of(minter, source, stored.content)
+        validation = validate_evidence(quads)
+        if validation.conforms:
+            admitted.append(source)
+            insert += quads
+            continue
+        rejected.append(source)
+        if validation.violations != stored.violations:
+            replaced.append(minter.quarantine_graph(source))
+            state = records[source].state
+            quarantine += quarantine_quads(minter, source, state, quads, validation, now())
+    writer = Writer(reader)
+    if admitted:
+        writer.commit(
+            [minter.source_graph(source) for source in admitted],
+            insert,
+            admitted,
+            released=[*replaced, *map(minter.quarantine_graph, admitted)],
+            quarantine=quarantine,
+        )
+        writer.finish()
+    elif quarantine:
+        writer.release(replaced, quarantine)
+    return RetryResult(tuple(admitted), tuple(rejected))
+
+
+def drop(reader: GraphReader, sources: Iterable[str]) -> None:
+    """Delete the quarantine records of these sources, so that they are indexed again."""
+    graphs = [reader.minter.quarantine_graph(source) for source in sources]
+    if graphs:
+        Writer(reader).release(graphs)

@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sarag_rdf.graph.statements import statements_from
-from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.graph.texts import entity_labels, statements_from
 from sarag_rdf.iris import normalize_name, sha256_hex
 from sarag_rdf.json_schema import array_of, object_of, string
 from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option

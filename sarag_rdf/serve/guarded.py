@@ -1,4 +1,4 @@
-"""An application of others, such as that of an SDK, served to those whom the rules let in."""
+"""Runs an ASGI application of another library behind the access rules of the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ACCESS: Final = "sarag.access"
 
 
 class AccessMiddleware:
-    """Lets in who has a token that may read, or whom the rules let in without, and counts."""
+    """Admits clients that may read, with or without a token, and limits their requests."""
 
     def __init__(self, app: ASGIApp, rules: AccessRules) -> None:
         self._app, self._rules = app, rules

@@ -13,7 +13,6 @@ from sarag_rdf import __version__
 from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS
 from sarag_rdf.options import MAX_TOKENS, Option, declared_options
 from sarag_rdf.serve.graph_store import PATH
-from sarag_rdf.serve.openapi_pages import page_paths
 from sarag_rdf.serve.openapi_parts import (
     DATASET,
     INTEGER,
@@ -22,16 +21,18 @@ from sarag_rdf.serve.openapi_parts import (
     NUMBER,
     OBJECT,
     OBJECTS,
+    OPENAI_ERROR,
     RDF_MEDIA_TYPES,
     TABLE_MEDIA_TYPES,
     TEXT,
     TOKEN,
     Json,
     content,
+    openai_paths,
+    page_paths,
     parameter,
     responses,
 )
-from sarag_rdf.serve.openapi_v1 import OPENAI_ERROR, openai_paths
 from sarag_rdf.serve.questions import (
     DEFAULT_LIMIT,
     MAX_LIMIT,

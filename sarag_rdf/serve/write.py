@@ -24,7 +24,7 @@ from sarag_rdf.iris import Minter
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Change
 from sarag_rdf.rdf.oxigraph import OxigraphStore, open_store
-from sarag_rdf.rdf.shacl.engines import read_shapes, validate
+from sarag_rdf.rdf.shacl import read_shapes, validate
 from sarag_rdf.rdf.update_guard import UpdateTraits, inspect_update, is_plain, with_dataset
 from sarag_rdf.rdf.writer_lock import COPY
 from sarag_rdf.safe_xml import PlainXml

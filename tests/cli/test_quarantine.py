@@ -13,7 +13,7 @@ import rdflib
 from sarag_rdf.index import quarantine
 from sarag_rdf.kg import registry
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.rdf.shacl.engines import parse_shapes
+from sarag_rdf.rdf.shacl import parse_shapes
 from sarag_rdf.resources import ontology_path
 from sarag_rdf.vocab import SARAG
 from tests.command import Sarag

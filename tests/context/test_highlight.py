@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sarag_rdf.context.highlight import key_sentences
+from sarag_rdf.kg.report import key_sentences
 
 WARSAW = "Warsaw is a capital. It lies on the Vistula. Its university was founded in 1816."
 VISTULA = "It rises in the Beskids. The river flows through Warsaw. It is long."

@@ -19,7 +19,7 @@ from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.ports import Change
-from sarag_rdf.rdf.shacl.engines import read_shapes, validate
+from sarag_rdf.rdf.shacl import read_shapes, validate
 from sarag_rdf.resources import prompt_hash, query_file
 from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.types import Answer, Retrieved, Usage

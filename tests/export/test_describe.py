@@ -17,7 +17,7 @@ from sarag_rdf.export.description import DatasetMetadata, write_dataset_metadata
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.link.accept import accept
+from sarag_rdf.kg.links import accept
 from sarag_rdf.link.match import EXACT, SAME_AS, Match
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Change, Table

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sarag_rdf.errors import ExtractionFormatError, InputError
-from sarag_rdf.extract.descriptions import build_descriptions, sentences_with_name
+from sarag_rdf.extract.names import build_descriptions, sentences_with_name
 from sarag_rdf.extract.openie import OpenIEExtractor
 from sarag_rdf.ports import Extractor
 from sarag_rdf.types import Document, Extraction, Mention

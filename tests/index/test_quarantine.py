@@ -23,14 +23,14 @@ from sarag_rdf.index import quarantine, run
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.plan import plan
 from sarag_rdf.index.quarantine import QuarantinedSource, read_quarantine
-from sarag_rdf.index.retry import retry
 from sarag_rdf.index.run import IndexReport
 from sarag_rdf.inspect.validate import validate
 from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.quarantine import retry
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.rdf.shacl.engines import parse_shapes
+from sarag_rdf.rdf.shacl import parse_shapes
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.vocab import DCTERMS, RDF, SARAG
 

@@ -14,9 +14,8 @@ import pytest
 from pyoxigraph import NamedNode, Triple
 
 from sarag_rdf.errors import MissingDependencyError, SaragError
-from sarag_rdf.rdf.shacl import engines
-from sarag_rdf.rdf.shacl.engines import ENGINES, Engine, parse_shapes, read_shapes, validate
-from sarag_rdf.rdf.shacl.report import violations_of
+from sarag_rdf.rdf import shacl as engines
+from sarag_rdf.rdf.shacl import ENGINES, Engine, parse_shapes, read_shapes, validate, violations_of
 from sarag_rdf.vocab import SH
 from tests.shacl.engines import (
     EVIDENCE_SHAPES,

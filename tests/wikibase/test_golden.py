@@ -18,8 +18,9 @@ from sarag_rdf.wikibase.rdf import (
     dump_header,
     dump_triples,
     entity_triples,
+    page_triples,
+    text_triples,
 )
-from sarag_rdf.wikibase.statements import page_triples, text_triples
 from sarag_rdf.wikibase.vocabulary import WIKIBASE
 from tests.wikibase.golden import (
     GOLDEN,

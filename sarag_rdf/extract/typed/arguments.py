@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sarag_rdf.extract.descriptions import build_descriptions
+from sarag_rdf.extract.names import build_descriptions
 from sarag_rdf.extract.spacy.coreference import CoreferenceResult
 from sarag_rdf.extract.typed.candidates import Candidate, CandidateKind
 from sarag_rdf.extract.typed.extractor import TypedStatement, relation_of

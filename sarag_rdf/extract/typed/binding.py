@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
-from sarag_rdf.extract.typed.matching import soft_text
+from sarag_rdf.extract.names import soft_text
 from sarag_rdf.extract.values import ValueSpan, find_values
 
 _ARTICLE = re.compile(r"(?:the|an|a)\s+(?=\S)")

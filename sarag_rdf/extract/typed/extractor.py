@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
+from sarag_rdf.extract.names import soft_text
 from sarag_rdf.extract.typed.calibration import Calibration
 from sarag_rdf.extract.typed.candidates import Candidate
 from sarag_rdf.extract.typed.contexts import path_phrase, sentences_of
@@ -37,7 +38,6 @@ from sarag_rdf.extract.typed.features import (
     object_features,
     subject_features,
 )
-from sarag_rdf.extract.typed.matching import soft_text
 from sarag_rdf.extract.typed.ranges import range_kind
 from sarag_rdf.extract.typed.sentence_vectors import Floats, SentenceVectors
 from sarag_rdf.extract.typed.trees import BoostedTrees, sigmoid

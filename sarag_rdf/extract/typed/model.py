@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sarag_rdf.extract.descriptions import build_descriptions
+from sarag_rdf.extract.names import build_descriptions
 from sarag_rdf.extract.typed.binding import BoundArgument, TextBinder
 from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.extract.typed.ranges import RangeKind, is_admitted, range_kind
