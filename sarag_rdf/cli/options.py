@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY, TIMEOUT, SparqlEndpoint, is_url
 from sarag_rdf.errors import UsageError
+from sarag_rdf.options import DEFAULT_LIMIT, Spec
 
 if TYPE_CHECKING:
     from sarag_rdf.endpoints import ModelEndpoint
@@ -359,7 +360,7 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
             setting(
                 "--limit",
                 type=click.IntRange(1),
-                help=f"Maximum number of documents.  [default: {LIMIT}]",
+                help=f"Maximum number of documents.  [default: {DEFAULT_LIMIT}]",
             ),
             setting(
                 "--weight",
@@ -382,8 +383,6 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-LIMIT = 10
-"""Documents that `search` and `ask` return where no limit is given."""
 _SHORTHANDS = ("preset", "k", "n", "c", "limit")
 
 
@@ -393,8 +392,6 @@ def retriever_arguments(options: dict[str, Any]) -> dict[str, Any]:
     A shorthand takes precedence over the same option in --retriever, unless it comes from a
     setting and --retriever from the command line.
     """
-    from sarag_rdf.options import Spec
-
     spec = Spec.parse(options["retriever"])
     arguments = {
         name: options[name]
@@ -402,8 +399,6 @@ def retriever_arguments(options: dict[str, Any]) -> dict[str, Any]:
         if options.get(name) is not None
         and (name not in spec.options or _rank(name) >= _rank("retriever"))
     }
-    if "limit" not in spec.options:
-        arguments.setdefault("limit", LIMIT)
     if options.get("weight"):
         from sarag_rdf.kg.weights import parse_weights
 

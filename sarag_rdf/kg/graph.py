@@ -43,6 +43,7 @@ from sarag_rdf.kg.keywords import (
     RetrieverKeywords,
     UpdateKeywords,
     WikibaseKeywords,
+    with_default_limit,
 )
 from sarag_rdf.kg.links import Links
 from sarag_rdf.kg.ontology import Ontologies, extractor_of
@@ -340,13 +341,16 @@ class KnowledgeGraph:
 
         `retriever` is a name, ``name:key=value:key=value``, or an options object such as
         `SaragOptions`; keyword arguments are options of the retriever, too, and take precedence.
-        `weights` are activation weights in [0, 4] of properties and classes, by IRI, prefixed name
-        or label; they take the place of the graph's annotations. Raises `UsageError` for an unknown
-        name, and for weights of a retriever without activation.
+        Without a `limit`, 10 documents are returned; ``limit=None`` returns all that are ranked,
+        which takes seconds on large graphs. `weights` are activation weights in [0, 4] of
+        properties and classes, by IRI, prefixed name or label; they take the place of the graph's
+        annotations. Raises `UsageError` for an unknown name, and for weights of a retriever without
+        activation.
         """
         query = with_weights(question_of(question), weights, retriever, self.phrases.schema)
         with self.session.read() as snapshot:
-            return registry.make_retriever(retriever, snapshot.view, options).retrieve(query)
+            limited = with_default_limit(retriever, options)
+            return registry.make_retriever(retriever, snapshot.view, limited).retrieve(query)
 
     def retriever(
         self, retriever: str | Options, **options: Unpack[RetrieverKeywords]
@@ -371,16 +375,17 @@ class KnowledgeGraph:
         """Answer from retrieved evidence; without a language model, return only the evidence.
 
         `retriever`, `reasoner` and `context` are names, ``name:key=value:key=value``, or options
-        objects; keyword arguments are options of the retriever, too, and take precedence.
-        `budget` is the maximum size of a context that names none, in tokens; `tokenizer` (a
-        folder or the name of a model) counts them, by default approximately. `weights` are those
-        of `search`. `on_event` is called with what happens on the way: searches, calls, and the
+        objects; keyword arguments are options of the retriever, too, and take precedence; `limit`
+        and `weights` are those of `search`. `budget` is the maximum size of a context that names
+        none, in tokens; `tokenizer` (a folder or the name of a model) counts them, by default
+        approximately. `on_event` is called with what happens on the way: searches, calls, and the
         words of the answer, which come one by one where the last call of the reasoner writes them.
         """
         query = with_weights(question_of(question), weights, retriever, self.phrases.schema)
         strategy = registry.options_of("reasoner", reasoner)
+        limited = with_default_limit(retriever, options)
         gather = self.gather(
-            retriever, context=context, budget=budget, tokenizer=tokenizer, **options
+            retriever, context=context, budget=budget, tokenizer=tokenizer, **limited
         )
         if not self.session.models.has_llm:
             evidence = gather(query)

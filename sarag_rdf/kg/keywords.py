@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, TypedDict
 
+from sarag_rdf.options import DEFAULT_LIMIT, Options, Spec
 from sarag_rdf.wikibase.rdf import Flavor
 
 
 class RetrieverKeywords(TypedDict, total=False):
     """Options of retrievers: ``sarag strategies`` says which has which, with ranges and defaults.
 
-    `limit` is the maximum number of documents; `preset` names a set of values.
+    `limit` is the maximum number of documents, or None for all; `preset` names a set of values.
     """
 
     limit: int | None
@@ -55,6 +56,13 @@ class RetrieverKeywords(TypedDict, total=False):
     alpha: float
     theta: float
     model: str
+
+
+def with_default_limit(retriever: str | Options, options: RetrieverKeywords) -> RetrieverKeywords:
+    """The options of a question; 10 documents unless they or the retriever name a limit."""
+    if isinstance(retriever, Options) or "limit" in Spec.parse(retriever).options:
+        return options
+    return {"limit": DEFAULT_LIMIT, **options}
 
 
 class ReadingKeywords(TypedDict, total=False):

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from sarag_rdf import __version__
 from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS
-from sarag_rdf.options import MAX_TOKENS, Option, declared_options
+from sarag_rdf.options import DEFAULT_LIMIT, MAX_TOKENS, Option, declared_options
 from sarag_rdf.serve.graph_store import PATH
 from sarag_rdf.serve.openapi_parts import (
     DATASET,
@@ -34,7 +34,6 @@ from sarag_rdf.serve.openapi_parts import (
     responses,
 )
 from sarag_rdf.serve.questions import (
-    DEFAULT_LIMIT,
     MAX_LIMIT,
     MAX_PARTS,
     MAX_TEXT,

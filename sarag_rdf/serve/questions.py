@@ -16,6 +16,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.kg.registry import RETRIEVERS, context_options, options_of, strategy
 from sarag_rdf.kg.weights import parse_weights, split_weights
 from sarag_rdf.options import (
+    DEFAULT_LIMIT,
     MAX_COUNT,
     Option,
     RetrieverOptions,
@@ -27,7 +28,6 @@ from sarag_rdf.serve.answering import error_reply
 from sarag_rdf.serve.http import job_events, query_string, read_body, run, to_response
 from sarag_rdf.serve.jobs import JobReply, Progress, QuestionJob, RequestError
 
-DEFAULT_LIMIT: Final = 10
 MAX_LIMIT: Final = MAX_COUNT
 """Documents that an answer has at most."""
 MAX_WEIGHTS: Final = 100

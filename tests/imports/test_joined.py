@@ -71,7 +71,12 @@ def link(folder: Path, *pairs: tuple[str, NamedNode, str], drop: bool = False) -
 def search(folder: Path, *over: str, **options: Any) -> Retrieved:
     with opened(folder, *over) as kg:
         return kg.search(
-            QUESTION, **{"c": 0.5, "k": 0, **options} if "retriever" not in options else options
+            QUESTION,
+            **(
+                {"c": 0.5, "k": 0, "limit": None, **options}
+                if "retriever" not in options
+                else options
+            ),
         )
 
 

@@ -10,15 +10,20 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
+import sarag_rdf
 from sarag_rdf.export.description import DatasetMetadata
 from sarag_rdf.export.rdf import ExportParts
 from sarag_rdf.imports.options import ImportOptions
 from sarag_rdf.kg import keywords
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import RETRIEVERS
-from sarag_rdf.options import declared_options
+from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.options import DEFAULT_LIMIT, declared_options
 from sarag_rdf.read.reader import read_paths
+from sarag_rdf.retrieve.dense import DenseOptions
+from sarag_rdf.types import Source
 from sarag_rdf.wikibase.write import WikibaseOptions
+from tests.sample_graph import CapitalExtractor
 
 
 def alternatives(hint: Any) -> set[Any]:
@@ -69,3 +74,27 @@ def test_the_facade_has_no_untyped_options() -> None:
         for parameter in inspect.signature(method).parameters.values():
             if parameter.kind is parameter.VAR_KEYWORD:
                 assert "Unpack[" in str(parameter.annotation), name
+
+
+@pytest.mark.parametrize(
+    ("retriever", "options", "count"),
+    [
+        ("sarag", {}, DEFAULT_LIMIT),
+        ("sarag", {"limit": 11}, 11),
+        ("sarag", {"limit": None}, 12),
+        ("dense:limit=3", {}, 3),
+        ("dense:limit=3", {"limit": 2}, 2),
+        (DenseOptions(), {}, 12),
+        (DenseOptions(limit=4), {}, 4),
+    ],
+)
+def test_a_question_returns_ten_documents_unless_it_says_otherwise(
+    retriever: Any, options: Any, count: int
+) -> None:
+    texts = [Source(f"Ada crossed bridge {n} of Ulm.", key=f"{n}.txt") for n in range(12)]
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index(texts, extractor=CapitalExtractor())
+        question = "Who crossed the bridges of Ulm?"
+        assert len(kg.search(question, retriever=retriever, **options).documents) == count
+        answer = kg.ask(question, retriever=retriever, **options)
+        assert len(answer.retrieved.documents) == count

@@ -118,6 +118,7 @@ def test_three_engines_agree_on_sound_evidence(tmp_path: Path) -> None:
     assert rdf_validate_shacl(EVIDENCE_SHAPES, {"": data}, tmp_path) == {"": Counter()}
 
 
+@pytest.mark.interop
 @EACH_GRAPH
 def test_pyshacl_finds_the_same(name: str) -> None:
     shapes, _, _, step = GRAPHS[name]
@@ -131,6 +132,7 @@ def test_pyshacl_finds_the_same(name: str) -> None:
     assert refused < len(texts) / 50
 
 
+@pytest.mark.interop
 @EACH_GRAPH
 def test_rdf_validate_shacl_finds_the_same(name: str, tmp_path: Path) -> None:
     shapes, _, step, _ = GRAPHS[name]
