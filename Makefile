@@ -3,7 +3,7 @@
 #   make test       runs the tests, except the slow ones
 # and two that take longer:
 #   make test-slow  the other tests: attacks, faults, histories, a real model, browser, Virtuoso,
-#                   Java reasoners, RDF tools by others, wheels
+#                   Java reasoners, RDF tools by others, the commands of the guides, wheels
 #   make soak       kills indexing, importing and the like at random moments, KILLS times
 # The documentation as a site that needs no network, in site/index.html:
 #   make docs
@@ -19,7 +19,7 @@ KILLS ?= 200
 SEED ?= 0
 # one more test at a time than the two cores of the continuous integration: many tests wait
 BESIDE ?= 3
-SLOW := attack or browser or fault or history or interop or llm or reasoner or virtuoso or wheel
+SLOW := attack or browser or fault or guide or history or interop or llm or reasoner or virtuoso or wheel
 PYTEST = $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 
 # without byte code every command that a test starts would compile the package again, and more

@@ -290,6 +290,7 @@ def test_graph_that_another_process_writes(sarag: Sarag, kg: Path, documents: Pa
     assert sarag("index", documents).code == 0
 
 
+@pytest.mark.fault
 def test_damaged_graph(sarag: Sarag, tmp_path: Path, documents: Path) -> None:
     make_graph(tmp_path / "kg")
     (tmp_path / "kg" / "store" / "CURRENT").write_text("nonsense")
@@ -341,6 +342,7 @@ def read_only(folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="optional: folders have other rights there")
+@pytest.mark.fault
 def test_read_only_graph(
     kg: Path, tmp_path: Path, documents: Path, embedding_server: FaultServer
 ) -> None:

@@ -144,12 +144,13 @@ def test_a_command_that_does_not_parse_is_found() -> None:
 RUN = [page for page in PAGES if any(block.runs for block in blocks(page, "sh"))]
 
 
+@pytest.mark.guide
 @pytest.mark.parametrize("page", RUN, ids=page_name)
 def test_marked_commands_run(
     page: Path, sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "100")  # that of the outputs shown
     """They end with the exit code of the mark, 0 without one, and print the output shown."""
+    monkeypatch.setenv("COLUMNS", "100")  # that of the outputs shown
     skip_without_models()
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for match in _RUN_AND_OUTPUT.finditer(page.read_text("utf-8")):

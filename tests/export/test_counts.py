@@ -24,6 +24,7 @@ from tests.command import Sarag
 from tests.serve.running import Running, serving
 from tests.typed_graph import EX, SOURCES, TypedExtractor, add_ontology
 
+pytestmark = pytest.mark.interop
 ROOT = Path(__file__).parent.parent.parent
 DECLARED = "".join(f"PREFIX {name}: <{iri}> " for name, iri in PREFIXES.items())
 DECLARED += f"PREFIX ex: <{EX}> "

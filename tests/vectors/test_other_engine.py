@@ -29,6 +29,7 @@ from tests.command import ROOT
 from tests.sample_graph import SOURCES, CapitalExtractor
 from tests.vectors.test_vector_updates import Angles, changes, matrix, names, same, unit
 
+pytestmark = pytest.mark.interop
 CORPUS = ROOT / "examples" / "corpus"
 CHANGED = ("marie-curie", "vistula", "warsaw", "ulm")
 QUESTIONS = (
