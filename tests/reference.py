@@ -72,8 +72,8 @@ def _row(option: click.Option) -> Option:
     meaning = option.help or ""
     if isinstance(option.type, click.Choice):
         meaning = f"{meaning} One of {', '.join(map(str, option.type.choices))}."
-    if option.multiple and "several times" not in meaning and "repeated" not in meaning:
-        meaning = f"{meaning} May be given several times."
+    if option.multiple and "repeated" not in meaning:
+        meaning = f"{meaning} May be repeated."
     return Option(
         flags, ", ".join(f"`{name}`" for name in variables), shown, meaning.replace("|", "\\|")
     )

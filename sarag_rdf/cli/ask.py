@@ -46,7 +46,7 @@ def command(question: str, **options: Any) -> int:
     """Answer a question from the graph's documents and relationships.
 
     With an endpoint a model answers and cites documents; it says so when the evidence does not
-    suffice (exit code 3). Without one the evidence is printed, and is no answer.
+    suffice (exit code 3). Without an endpoint, only the evidence is printed.
     """
     from sarag_rdf.cli.output import show_answer
     from sarag_rdf.cli.search import check_activation, write_activation

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _questions_option = click.option(
     "--questions", type=click.Path(path_type=Path), multiple=True, required=True,
-    help="A table with the columns question and answers (separated by |), divided by tabs; the "
-    "topic may stand in square brackets. Or a .json file by evaluate questions. May be repeated.",
+    help="A tab-separated table with the columns question and answers (separated by |); the topic "
+    "may be in square brackets. Or a .json file by evaluate questions. May be repeated.",
 )  # fmt: skip
 _retriever_option = click.option(
     "--retriever", default="paths", show_default=True,
@@ -51,7 +51,7 @@ _retriever_option = click.option(
 @embedding_endpoint_options
 @json_option
 def command(**options: Any) -> None:
-    """Follow the relation path of each question, and compare what it leads to with its answers.
+    """Follow the relation path of each question, and compare its end with the known answers.
 
     Terminals are the entities at the end of the path, against the answers. Path nodes are all
     entities of its walks, and chunk-resolved are those with all their neighbours, against the

@@ -43,11 +43,11 @@ from sarag_rdf.errors import InputError, UsageError
 @click.option("--judge-model", help="Model at the endpoint that compares. Default: --model.")
 @click.option(
     "--replies", type=click.Path(path_type=Path),
-    help="Keep the replies of the models in this file (.sqlite), for another run to go on.",
+    help="Cache the replies of the models in this file (.sqlite), to resume an interrupted run.",
 )  # fmt: skip
 @endpoint_options
 def command(**options: Any) -> None:
-    """Write preferences between notes with facts, from which a model learns by DPO.
+    """Write preferences between notes with facts, to train a model with DPO.
 
     The notes of kg-infused are augmented with six decodings; the model, or another one, names the
     best and the worst. Inputs without a difference are left out. examples/train_on_preferences.py

@@ -37,9 +37,9 @@ SELECT ?name ?entity WHERE { ?mention sarag:normalizedName ?name ; sarag:refersT
 def command(**options: Any) -> None:
     """Merge the mentions of a table by each merge rule, and compare with their known entities.
 
-    The table has the columns entity and name, and as needed type, aliases and related (names
-    divided by |), divided by tabs. Each rule is followed without review, on top of what is merged
-    by default. Figures are in percent: of pairs of mentions, and B-cubed.
+    The tab-separated table has the columns entity and name, and optionally type, aliases and
+    related (names separated by |). Each rule is applied without review, after the merges that are
+    made by default. Figures are in percent: of pairs of mentions, and B-cubed.
     """
     import sarag_rdf
     from sarag_rdf.cli.options import endpoint_of

@@ -36,7 +36,7 @@ from sarag_rdf.cli.verbosity import note
 )  # fmt: skip
 @click.option(
     "--vary", "variations", multiple=True, required=True, metavar="OPTION=VALUE,...",
-    help="An option and its values. Repeatable; each option is varied by itself.",
+    help="An option and its values. May be repeated; each option is varied separately.",
 )  # fmt: skip
 @click.option("--grid", is_flag=True, help="Compare all combinations of the values.")
 @click.option(

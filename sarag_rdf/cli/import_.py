@@ -60,7 +60,7 @@ def _repeatable(name: str, help_: str) -> Decorator:
     "--mapping",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="table: what rows become, in RML (.ttl), YARRRML (.yml) or CSVW metadata (.json).",
+    help="table: the mapping, in RML (.ttl), YARRRML (.yml) or CSVW metadata (.json).",
 )
 @click.option(
     "--suggest-mapping",

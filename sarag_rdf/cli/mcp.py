@@ -38,14 +38,14 @@ _SECONDS = click.FloatRange(0.0, min_open=True)
 @click.option(
     "--tokens",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="YAML file that says which token may do what with --http (see  sarag token --help). The "
+    help="YAML file of tokens and their permissions with --http (see  sarag token --help). The "
     "token in SARAG_SERVE_TOKEN may do everything.",
 )
 @click.option(
     "--anonymous",
     is_flag=True,
-    help="Let everybody read and ask with --http; on this machine that is so without --tokens, "
-    "too.",
+    help="Permit reading and asking without a token with --http. Without --tokens, this is the "
+    "default on this machine.",
 )
 @click.option(
     "--timeout",

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option(
     "--curate",
     is_flag=True,
-    help="With --rule: a language model remarks in the table which pairs it finds the same.",
+    help="With --review: let a language model comment on each pair in the table.",
 )
 @click.option(
     "--accept", type=click.Path(path_type=Path), help="Merge the accepted rows of this table."

@@ -84,7 +84,7 @@ def add(files: tuple[str, ...], *, name: str | None, yes: bool, **options: Any) 
     """Add ontologies to a graph, which is created if it does not exist.
 
     Problems of an ontology are reported, as 'sarag ontology check' does, and do not prevent adding
-    it. Sources that are indexed already are extracted again when they are indexed next.
+    it. Sources already in the graph are extracted again the next time they are indexed.
     """
     if name is not None and len(files) > 1:
         raise UsageError("--name requires a single file")
@@ -355,14 +355,16 @@ def _show_findings(file: str, findings: Sequence[OntologyFinding]) -> None:
     "--over",
     multiple=True,
     metavar="NAME",
-    help="Parts that entailments follow from: documents (default) and imported graphs. Repeatable.",
+    help="Parts to derive entailments from: documents (default), imported graphs. May be repeated.",
 )
-@click.option("--off", is_flag=True, help="Delete the entailed triples, and keep none from now on.")
+@click.option(
+    "--off", is_flag=True, help="Delete the entailed triples, and stop materialising them."
+)
 @kg_option
 @sparql_write_options
 @json_option
 def entail(*, over: tuple[str, ...], off: bool, as_json: bool, **options: Any) -> int:
-    """Materialise what follows from typed statements and the ontologies, now and after each write.
+    """Materialise the entailments of typed statements and ontologies, now and after each write.
 
     Entailed triples are in a named graph of their own, which queries of the documents include:
     classes by subclasses, domains and ranges; statements by subproperties, inverse, symmetric and

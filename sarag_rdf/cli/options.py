@@ -51,8 +51,8 @@ embedder_option = setting(
 over_option = setting(
     "--over",
     multiple=True,
-    help="What is searched: documents, or the name of an imported graph; may be given several "
-    "times. Default: all, with the links between them.",
+    help="Part of the graph to search: documents, or the name of an imported graph. May be "
+    "repeated. Default: all, with the links between them.",
 )
 facts_option = setting(
     "--facts",
@@ -70,20 +70,20 @@ activation_option = setting(
 query_over_option = setting(
     "--over",
     multiple=True,
-    help="What is asked: documents, the name of an imported graph, or all; may be given several "
-    "times. Default: documents. A query with FROM names its own data set.",
+    help="Part of the graph to query: documents, the name of an imported graph, or all. May be "
+    "repeated. Default: documents. A query with FROM names its own data set.",
 )
 expansion_option = setting(
     "--max-expansion",
     default=200,
     type=click.IntRange(1),
-    help="Times its own size that a packed file or an archive may hold.",
+    help="Maximum ratio of unpacked to packed size, for compressed files and archives.",
 )
 seconds_option = setting(
     "--max-seconds",
     default=120.0,
     type=click.FloatRange(0.0, min_open=True),
-    help="Seconds that reading a document may take, or reading RDF without a further statement.",
+    help="Time limit for reading a document, or for the next statement of RDF, in seconds.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -92,7 +92,7 @@ _sparql_timeout = setting(
     "--sparql-timeout",
     default=TIMEOUT,
     type=click.FloatRange(0.0, min_open=True),
-    help="Seconds that a request to the SPARQL endpoint may take.",
+    help="Time limit of a request to the SPARQL endpoint, in seconds.",
 )
 
 
@@ -104,7 +104,7 @@ def _max_reply(function: Callable[..., Any]) -> Callable[..., Any]:
         "--max-reply",
         default=64,
         type=click.IntRange(1),
-        help="MiB of an answer of an endpoint at most.",
+        help="Maximum size of a response from an endpoint, in MiB.",
     )(function)
     return decorated
 
@@ -141,7 +141,7 @@ def sparql_options(function: Callable[..., Any]) -> Callable[..., Any]:
             setting(
                 "--graph-kind",
                 type=click.Choice(["sarag", "wikibase", "wikibase-truthy", "skos", "rdf"]),
-                help="What the endpoint holds. Default: a graph that sarag wrote.",
+                help="Kind of graph at the endpoint. Default: a graph that sarag wrote.",
             ),
             setting(
                 "--default-graph",
@@ -160,8 +160,8 @@ def sparql_write_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """--update-url and what belongs to it: an endpoint that is written to."""
     for decorate in reversed(
         [
-            setting("--update-url", help="Where the endpoint takes SPARQL Update."),
-            setting("--store-url", help="Where it takes the Graph Store Protocol."),
+            setting("--update-url", help="URL of the endpoint for SPARQL Update."),
+            setting("--store-url", help="URL of the endpoint for the Graph Store Protocol."),
             _sparql_timeout,
         ]
     ):
@@ -367,7 +367,7 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 multiple=True,
                 metavar="TERM=WEIGHT",
                 help="Multiply the activation that passes over the edges of a property, or to the "
-                "instances of a class, by 0 to 4; 0 cuts. Repeatable.",
+                "instances of a class, by 0 to 4; 0 cuts. May be repeated.",
             ),
             setting(
                 "--engine",
@@ -422,7 +422,7 @@ def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 "--context",
                 default="whole",
                 metavar="NAME[:KEY=VALUE]...",
-                help="What the model reads: whole documents, selected sentences, or a graph-walk.",
+                help="Context for the model: whole documents, selected sentences, or a graph-walk.",
             ),
             setting(
                 "--budget",

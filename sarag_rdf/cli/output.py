@@ -83,7 +83,9 @@ def show_retrieved(retrieved: Retrieved, *, explain: bool) -> None:
         _show_answers(retrieved)
         _show_brief(retrieved, names)
         return
-    settings = ", ".join(f"{key} {value}" for key, value in retrieved.settings.items())
+    settings = ", ".join(
+        f"{key} {value}" for key, value in retrieved.settings.items() if value not in ("", None)
+    )
     click.echo(f"{retrieved.retriever} ({settings})" if settings else retrieved.retriever)
     if retrieved.paths:
         _show_paths(retrieved, names)

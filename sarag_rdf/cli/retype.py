@@ -44,7 +44,7 @@ def command(names: tuple[str, ...], **options: Any) -> int:
 
     A CLASS is an IRI, a prefixed name or the label of a class of the stored ontologies, or one of
     person, organization, geopolitical, time and misc. It replaces the classes that follow from the
-    documents, also from those that are indexed later. A later decision about the same name replaces
+    documents, including those indexed later. A later decision about the same name replaces
     the earlier one.
 
     With --rule, entities are found by a rule: class-in-name proposes the class whose label is the

@@ -112,18 +112,19 @@ _SECONDS = click.FloatRange(0.0, min_open=True)
 @click.option(
     "--tokens",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="YAML file that says which token may do what (see  sarag token --help). The token in "
+    help="YAML file of tokens and their permissions (see  sarag token --help). The token in "
     "SARAG_SERVE_TOKEN may do everything.",
 )
 @click.option(
     "--anonymous",
     is_flag=True,
-    help="Let everybody read and ask; on this machine that is so without --tokens, too.",
+    help="Permit reading and asking without a token. Without --tokens, this is the default on "
+    "this machine.",
 )
 @click.option(
     "--audit",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Append a line of JSON for each request to this file: who, what, how long, rows.",
+    help="Append a line of JSON for each request to this file: client, operation, time, rows.",
 )
 @click.option(
     "--allow-service", is_flag=True, help="Permit SERVICE, which sends requests to other servers."

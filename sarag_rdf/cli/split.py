@@ -25,7 +25,12 @@ from sarag_rdf.errors import UsageError
     help="Source in which NAME refers to another entity: a file, a record or an IRI. May be "
     "repeated.",
 )
-@click.option("--as", "qualifier", metavar="QUALIFIER", help="Distinguishes the entity in --in.")
+@click.option(
+    "--as",
+    "qualifier",
+    metavar="QUALIFIER",
+    help="Qualifier of that entity, such as planet.",
+)
 @click.option("--note", default="", help="Reason for the decision, stored with it.")
 @click.option("--list", "listing", is_flag=True, help="List all merges and splits.")
 @click.option("--undo", metavar="WHAT", help="Undo by a name, or the IRI of a decision or run.")

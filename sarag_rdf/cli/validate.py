@@ -30,7 +30,7 @@ def command(*, as_json: bool, turtle: bool, engine: Engine | None, **options: An
     """Validate the whole graph against its SHACL shapes; exit code 1 if it does not conform.
 
     With --shapes, the entities and their statements are validated against your own shapes instead.
-    With --on-violation quarantine, statements that violate them are not derived any more; see
+    With --on-violation quarantine, statements that violate them are no longer derived; see
     'sarag quarantine statements'. The exit code is then 1 if other violations remain.
     """
     shapes, on_violation = options["shapes"], options["on_violation"]

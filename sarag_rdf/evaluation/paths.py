@@ -98,7 +98,7 @@ def read_questions(path: Path) -> list[PathQuestion]:
         raise InputError(f"{path}: cannot be read as a table ({error})") from error
     if not rows or not {"question", "answers"} <= rows[0][1].keys():
         raise InputError(
-            f"{path}: no questions: a table has the columns question and answers, divided by tabs"
+            f"{path}: no questions: a table has the columns question and answers, separated by tabs"
         )
     questions = []
     for line, row in rows:

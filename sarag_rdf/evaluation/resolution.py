@@ -1,8 +1,8 @@
 """Entity resolution on mentions whose entities are known: pairs of mentions, and B-cubed.
 
-A gold file is a table divided by tabs, one mention a row: `entity` (any key), `name`, and as needed
-`type`, `aliases` and `related` (names divided by ``|``). Each row becomes a document that mentions
-the name, with its aliases, and relates it to the related names.
+A gold file is a tab-separated table with one mention per row: `entity` (any key), `name`, and
+optionally `type`, `aliases` and `related` (names separated by ``|``). Each row becomes a document
+that mentions the name, with its aliases, and relates it to the related names.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def read_gold(path: Path) -> list[GoldMention]:
     if missing or unknown:
         raise InputError(
             f"{path} is no table of mentions: give the columns entity and name, and as needed "
-            "type, aliases and related, divided by tabs"
+            "type, aliases and related, separated by tabs"
         )
     return [_mention(path, number, row) for number, row in enumerate(rows, start=2)]
 

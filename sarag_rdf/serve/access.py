@@ -143,7 +143,7 @@ def access_rules(
     if not is_local and not anonymous and not tokens and stated is None:
         raise UsageError(
             f"other machines can reach this address: set {TOKEN_VARIABLE} or name a file of tokens "
-            "with --tokens, or let everybody read and ask with --anonymous"
+            "with --tokens, or permit access without one with --anonymous"
         )
     return rules
 

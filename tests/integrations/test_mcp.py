@@ -452,7 +452,7 @@ def test_errors_before_the_server_starts(
     assert "none" in done.err
     done = sarag("mcp", "--kg", folder, "--http", "--host", "0.0.0.0")
     assert done.code == 2
-    assert "with --tokens, or let everybody read and ask with --anonymous" in done.err
+    assert "with --tokens, or permit access without one with --anonymous" in done.err
     done = sarag("mcp", "--kg", folder, "--tokens", tmp_path / "tokens.yml")
     assert done.code == 2
     assert "are for --http" in done.err
