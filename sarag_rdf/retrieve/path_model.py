@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sarag_rdf.errors import InputError
-from sarag_rdf.retrieve.path_schema import THING, Hop, HopSequence, PathSchema
+from sarag_rdf.retrieve.path_schema import THING, Hop, HopSequence, PathSchema, packaged_phrases
 
 FEATURES: Final = (
     "nearest",
@@ -48,6 +48,7 @@ PHRASES: Final = 3
 """Phrases of a hop that are used, the first of them."""
 _PACKAGED: Final = Path(__file__).with_name("relation-paths.json")
 _WORD: Final = re.compile(r"[\w'-]+")
+_IRREGULAR: Final = frozenset({"people", "children", "men", "women"})
 _PLURALS: Final = (("y", "ies"), ("s", "ses"), ("x", "xes"), ("ch", "ches"), ("sh", "shes"))
 _TEMPLATES: Final = {
     "start": {"kind"},
@@ -126,16 +127,16 @@ class PathModel:
         return ""
 
     def phrases(self, schema: PathSchema, hop: Hop) -> tuple[str, ...]:
-        """Phrases of a hop: annotated ones, or else those of the label and of texts."""
-        if hop in schema.phrases:
-            return schema.phrases[hop][:PHRASES]
+        """Phrases of a hop: annotated or packaged ones, or else one of the label; then of texts."""
         kinds = _plural(schema.kinds.get(hop.end, THING))
+        annotated = schema.phrases.get(hop) or packaged_phrases().get(hop, ())
         stated = [
             self.templates["stated"].format(kinds=kinds, phrase=phrase)
             for phrase in schema.stated.get(hop, ())
         ]
-        phrase = self._of_label(schema.names[hop.predicate], kinds, is_inverse=hop.is_inverse)
-        return tuple(dict.fromkeys([phrase, *stated]))[:PHRASES]
+        label = schema.names[hop.predicate]
+        first = annotated or (self._of_label(label, kinds, is_inverse=hop.is_inverse),)
+        return tuple(dict.fromkeys([*first, *stated]))[:PHRASES]
 
     def noun_phrase(self, schema: PathSchema, hop: Hop) -> str:
         """The first phrase of a hop that asks nothing: ``directors of``, not ``who directed``."""
@@ -148,7 +149,8 @@ class PathModel:
         role = words[:-1] if words[-1] in self.prepositions and len(words) > 1 else words
         kinds = _plural(schema.kinds.get(hop.end, THING)).split()
         is_several = (
-            word.endswith("s") and not word.endswith("ss") for word in (role[0], role[-1])
+            word in _IRREGULAR or (word.endswith("s") and not word.endswith("ss"))
+            for word in (role[0], role[-1])
         )
         return role[: len(kinds)] == kinds or any(is_several)
 

@@ -167,12 +167,11 @@ def read_schema(reader: GraphReader) -> PathSchema:
             fan_out[Hop(iri, True)] = statements / max(1, sum(use.objects for use in several))
     kinds, classes = _kinds(uses, ontology)
     names = term_names(reader, parts, ontology, {hop.predicate for hop in fan_out} | classes)
-    annotated = {**_packaged_phrases(), **_annotated(reader)}
     return PathSchema(
         {hop.predicate: names[hop.predicate] for hop in fan_out},
         {end: names[class_].lower() for end, class_ in kinds.items() if end in joins},
         fan_out,
-        {hop: texts for hop, texts in annotated.items() if hop in fan_out},
+        {hop: texts for hop, texts in _annotated(reader).items() if hop in fan_out},
         {hop: texts for hop, texts in _stated(ontology).items() if texts and hop in fan_out},
         {end: frozenset(others) for end, others in joins.items()},
     )
@@ -245,9 +244,9 @@ def _annotated(reader: GraphReader) -> dict[Hop, tuple[str, ...]]:
 
 
 @cache
-def _packaged_phrases() -> dict[Hop, tuple[str, ...]]:
-    """The phrases of SKOS, for graphs that bring none."""
-    path = ontology_path("skos-phrases.ttl")
+def packaged_phrases() -> dict[Hop, tuple[str, ...]]:
+    """The phrases of SKOS and of the packaged ontology, for graphs that bring none."""
+    path = ontology_path("phrases.ttl")
     return {
         Hop(iri_of(quad.subject), quad.predicate == SARAG.inversePhrase): (text_of(quad.object),)
         for quad in ox.parse(path=str(path), format=ox.RdfFormat.TURTLE)

@@ -25,6 +25,7 @@ from sarag_rdf.evaluation.paths import (
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.ontology.read import common_schema
 from sarag_rdf.ports import Reply
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.retrieve.path_model import FEATURES, packaged_model, read_model
@@ -97,6 +98,25 @@ def test_phrases_without_annotations() -> None:
         schema = PathSchema({"urn:p": label}, kinds, {hop: 1.0, hop.reverse: 1.0})
         assert packaged_model().phrases(schema, hop) == (forward,)
         assert packaged_model().phrases(schema, hop.reverse) == (inverse,)
+
+
+def test_the_packaged_ontology_has_a_phrase_for_each_direction() -> None:
+    properties = common_schema().properties.values()
+    between_things = [each.iri for each in properties if not each.is_literal]
+    assert len(between_things) > 30
+    for iri in between_things:
+        for hop in (Hop(iri), Hop(iri, True)):
+            schema = PathSchema({iri: "label"}, {hop.start: "thing"}, {hop: 1.0})
+            phrase = packaged_model().noun_phrase(schema, hop)
+            assert "label" not in phrase, f"no phrase for {hop} in ontology/phrases.ttl"
+            assert packaged_model().is_plural(schema, hop), phrase
+
+
+def test_annotated_phrases_come_before_those_of_texts() -> None:
+    hop = Hop("urn:p", True)
+    stated = {hop: ("was born in",)}
+    schema = PathSchema({"urn:p": "birth place"}, {}, {hop: 1.0}, {hop: ("natives of",)}, stated)
+    assert packaged_model().phrases(schema, hop) == ("natives of", "things that was born in")
 
 
 def test_what_texts_say_is_a_phrase_too() -> None:
