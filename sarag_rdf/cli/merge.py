@@ -86,8 +86,7 @@ def command(entities: tuple[str, ...], **options: Any) -> int:
             raise UsageError(f"--{option.replace('_', '-')} requires --rule")
     if options["curate"] and not (options["review"] or options["dry_run"]):
         raise UsageError(
-            "--curate remarks on pairs and merges none: read the remarks with --review FILE or "
-            "--dry-run"
+            "--curate only comments on the pairs: add --review FILE or --dry-run to see them"
         )
     if options["unreviewed"] and options["rule"] == "cluster":
         raise UsageError("clusters are merged only after review: use --review FILE")

@@ -39,13 +39,13 @@ TRIES: Final = 50
 CACHED: Final = 5000
 """Entities whose statements stay in memory."""
 REASONS: Final = {
-    "ends": "the walk ends before its length",
-    "ambiguous": "several entities have the name of its start",
+    "ends": "too few statements to go on",
+    "ambiguous": "the name of the start is ambiguous",
     "many": "more answers than --answers",
-    "near": "an answer is joined to the start by a statement",
-    "named": "the question names an entity that it should not",
-    "repeated": "the same path was drawn before",
-    "unsupported": "no document supports one of its statements",
+    "near": "an answer is next to the start",
+    "named": "the question gives a hidden name away",
+    "repeated": "drawn before",
+    "unsupported": "a statement without a document",
 }
 """Why a walk gives no question."""
 _MAX_TOKENS: Final = 200
@@ -159,8 +159,10 @@ class QuestionWriter:
                 report.questions.append(question)
                 advance(1)
         if not report.questions:
+            rejected = reasons(report.rejected)
+            reason = f"all walks were rejected: {rejected}" if rejected else "no entity has a path"
             raise InputError(
-                f"no question was written: {reasons(report.rejected) or 'no entity has a path'}. "
+                f"no question was written; {reason}. "
                 "Choose another length with --hops, allow more answers with --answers, or name "
                 "another graph with --over"
             )
@@ -376,7 +378,7 @@ def write_questions(questions: Iterable[WrittenQuestion]) -> str:
 
 def reasons(rejected: Mapping[str, int]) -> str:
     """Counts of rejected walks with the reasons, in words."""
-    return "; ".join(f"{count} as {REASONS[key]}" for key, count in sorted(rejected.items()))
+    return "; ".join(f"{count} ({REASONS[key]})" for key, count in sorted(rejected.items()))
 
 
 def _names_any(text: str, hidden: Iterable[str], topic: str) -> bool:
