@@ -86,9 +86,7 @@ def test_walks_are_rejected_with_reasons(kg: KnowledgeGraph) -> None:
     assert report.rejected["many"] > 0
     every = written(kg, 100, hops=1)
     assert every.rejected["repeated"] > 0
-    with pytest.raises(
-        InputError, match=r"no question .*statement without a document"
-    ):
+    with pytest.raises(InputError, match=r"no question .*statement without a document"):
         written(kg, 1, hops=1, articles={})
 
 
