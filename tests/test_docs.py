@@ -168,6 +168,19 @@ def test_marked_commands_run(
             assert shows(match["output"], printed), (match["commands"], printed)
 
 
+@pytest.mark.guide
+def test_the_readme_shows_what_the_demo_prints(
+    sarag: Sarag, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without_models()
+    monkeypatch.setenv("COLUMNS", "100")
+    shown, *_ = (block.body for block in blocks(ROOT / "README.md", "text"))
+    result, _, rest = shown.partition("\nNeeded to answer: ")
+    assert rest
+    sarag("index", ROOT / "examples" / "corpus", "--extractor", "spacy")
+    assert shows(result, sarag("search", result.partition("\n")[0], "--limit", "5").out)
+
+
 SERVED = [page for page in PAGES if "<!-- served -->\n" in page.read_text("utf-8")]
 
 
