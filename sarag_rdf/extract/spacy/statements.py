@@ -247,7 +247,7 @@ def typed_relations(
         same = [
             index
             for index in positions.get((candidate.subject, candidate.object.text), ())
-            if not relations[index].predicate and matches[index].rule != "star"
+            if not relations[index].predicate
             if verbs & _content(normalize_phrase(matches[index].phrase))
         ]
         if same:
