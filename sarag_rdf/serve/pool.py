@@ -48,7 +48,7 @@ class _WorkerProcess:
     def start(self) -> Connection:
         """Start the process, unless it is running, and return the pipe to it."""
         if self._pipe is None:
-            context = _context(self._target.__module__)
+            context = _context()
             pipe, child_end = context.Pipe()
             arguments = (child_end, str(self._folder), *self._arguments)
             self._process = context.Process(target=self._target, args=arguments, daemon=True)
@@ -151,16 +151,17 @@ class _WorkerProcess:
         remove_spools(self._folder, self._process.pid or 0)
 
 
-def _context(module: str) -> SpawnContext | ForkServerContext:
-    """The start method: on Linux, forking from a process that has already imported `module`.
+def _context() -> SpawnContext | ForkServerContext:
+    """The start method: on Linux, forking from a process that has imported what workers need.
 
-    Such processes share memory and start in milliseconds. On other systems libraries may not
-    survive a fork, so that each process imports everything itself.
+    Such processes share memory and start in milliseconds. All pools fork from the same process, so
+    that it imports what any of them needs. On other systems libraries may not survive a fork, so
+    that each process imports everything itself.
     """
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([module])
+    context.set_forkserver_preload(["sarag_rdf.serve.answering"])
     return context
 
 
