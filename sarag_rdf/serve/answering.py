@@ -48,7 +48,7 @@ _MOST_LIMITED = 4
 JSON = "application/json"
 _CODES = {
     408: "timeout", 413: "too_large", 415: "wrong_media_type",
-    500: "internal", 503: "busy", 504: "timeout",
+    500: "internal", 503: "busy", 504: "timeout", 507: "memory",
 }  # fmt: skip
 
 

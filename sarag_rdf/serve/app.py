@@ -106,8 +106,15 @@ def make_app(settings: ServeSettings, base: str, open_graph: OpenGraph) -> Reque
         with scratch_folder() as folder, ExitStack() as pools:
 
             def start(target: Target, *arguments: object, **options: Any) -> WorkerPool:
-                queue = settings.queue
-                pool = WorkerPool(target, folder, settings, *arguments, queue=queue, **options)
+                pool = WorkerPool(
+                    target,
+                    folder,
+                    settings,
+                    *arguments,
+                    queue=settings.queue,
+                    max_memory=settings.worker_memory,
+                    **options,
+                )
                 pools.callback(pool.close)
                 return pool
 

@@ -102,7 +102,7 @@ def catch_errors(run: Callable[[], JobReply]) -> JobReply | ErrorReply:
     except SaragError as error:
         return ErrorReply(500, str(error))
     except MemoryError:
-        return ErrorReply(503, "out of memory: request less data")
+        return ErrorReply(507, "the worker process ran out of memory: request less")
     except OSError as error:
         return ErrorReply(500, f"the server failed: {error.strerror or error}")
     except Exception as error:
