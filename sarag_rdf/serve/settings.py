@@ -69,13 +69,15 @@ class ServeSettings:
         """Whether the server accepts connections from this machine only."""
         return is_loopback(self.host)
 
-    @property
-    def hosts(self) -> frozenset[str]:
-        """Host names that are accepted in requests; empty for any."""
-        if not self.is_loopback:
-            return frozenset()
-        public = urlsplit(self.public_url).hostname
-        return frozenset({"localhost", "127.0.0.1", "::1", self.host, public or "localhost"})
+    def accepts_host(self, host: str) -> bool:
+        """Whether a request may name this host.
+
+        A server for this machine has the names of this machine, and that of its `public_url`;
+        another one has any name.
+        """
+        if not self.is_loopback or is_loopback(host):
+            return True
+        return bool(host) and host == urlsplit(self.public_url).hostname
 
 
 def is_loopback(host: str) -> bool:
