@@ -307,7 +307,9 @@ def location_of(options: dict[str, Any]) -> Path | SparqlEndpoint:
     update, store, kind, graph = values
     if isinstance(location, Path):
         # a setting may belong to the endpoint that --kg replaces
-        if any(value and _rank(name) >= _rank("kg") for name, value in zip(names, values, strict=True)):
+        if any(
+            value and _rank(name) >= _rank("kg") for name, value in zip(names, values, strict=True)
+        ):
             raise UsageError(
                 f"{location} is a folder: --graph-kind, --default-graph, --update-url and "
                 "--store-url belong to an endpoint's URL"
