@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from sarag_rdf.derive.entailment import refresh_entailment
+from sarag_rdf.derive.entailed_graph import EntailingStore
 from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint, is_url
 from sarag_rdf.errors import DiskFullError, SaragError, UsageError
 from sarag_rdf.graph.delta import Journal
@@ -160,10 +160,12 @@ class Session:
     def write(self, *, create: bool = True, repair: bool = True) -> Iterator[GraphReader]:
         """A block that reads and writes the graph, locked for one writer.
 
-        The reader notes all changes in its journal. A graph that does not exist is created, unless
-        `create` is off. With `repair`, a change that was interrupted is completed first. Other
-        threads read the state before the write until the block ends. Raises `StoreLockedError`,
-        `DiskFullError`, `StoreError`; without `create`, `NotAGraphError` and `EmptyGraphError`.
+        The reader notes all changes in its journal, and its store extends each by that of the
+        entailed graph. A graph that does not exist is created, unless `create` is off. With
+        `repair`, a change that was interrupted is completed first. Other threads read the state
+        before the write until the block ends. Raises `StoreLockedError`, `DiskFullError`,
+        `StoreError`; without `create`, `NotAGraphError` and `EmptyGraphError`. Changes raise what
+        `EntailingStore.apply` raises.
         """
         if not create:
             with self.read(latest=True):  # raises if there is no graph
@@ -171,11 +173,11 @@ class Session:
         self.invalidate()
         try:
             with self.location.open_locked() as store:
-                reader = GraphReader(store, self._minter(read_meta(store)), journal=Journal())
+                minter = self._minter(read_meta(store))
+                reader = GraphReader(EntailingStore(store, minter), minter, journal=Journal())
                 if repair:
                     repair_graph(reader)
                 yield reader
-                refresh_entailment(reader)
         except DiskFullError as error:
             self.invalidate()
             raise DiskFullError(f"{error}{self._sources()}") from error

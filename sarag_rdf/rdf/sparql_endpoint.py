@@ -379,6 +379,8 @@ def write_change(client: SparqlClient, change: Change) -> None:
     _update(client, "INSERT", [quad for quad in additions if not _is_revision(quad)])
     for graph in change.drop:
         _replace(client, graph, sorted(replacements[graph], key=_is_checksum))
+    for graph in change.create:
+        client.update(f"CREATE SILENT GRAPH <{graph}>")
     _update(client, "INSERT", [quad for quad in additions if _is_revision(quad)])
 
 
