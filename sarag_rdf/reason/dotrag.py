@@ -24,7 +24,7 @@ from sarag_rdf.iris import normalize_name
 from sarag_rdf.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation
+from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.reason.single import reasoned_answer
 from sarag_rdf.retrieve.dotrag import Division, DotRagSearch, DotRagSearchOptions, EntityPath
 from sarag_rdf.retrieve.seeds import nearest_entities
@@ -294,8 +294,8 @@ class DotRag:
             section = Section("", excerpts, tuple(search.texts[path] for path in search.kept))
             context = Context((section,), 0, options.name)
             talk.add(Evidence(evidence, context))
-        if not any(context.texts):
-            return talk.answer("", reasoning=NO_DOCUMENT)
+        if context.is_empty:
+            return talk.answer("", reasoning=NO_EVIDENCE)
         return reasoned_answer(talk, context, max_tokens=options.max_tokens)
 
 

@@ -15,7 +15,7 @@ from sarag_rdf.errors import UnparsableReplyError, UsageError
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.reason.conversation import NO_DOCUMENT
+from sarag_rdf.reason.conversation import NO_EVIDENCE
 from sarag_rdf.reason.kg_infused import NO_NOTE
 from sarag_rdf.reason.self_ask import SelfAsk, SelfAskOptions
 from sarag_rdf.retrieve.question import question_of
@@ -261,7 +261,7 @@ def test_nothing_is_found(folder: Path) -> None:
         with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None, facts="rivers") as own:
             asked = question_of(QUESTION)
             answer = kg.reasoner("kg-infused", gather, llm).answer(asked)
-            assert (answer.outcome, answer.reasoning) == ("insufficient", NO_DOCUMENT)
+            assert (answer.outcome, answer.reasoning) == ("insufficient", NO_EVIDENCE)
             llm = QueuedLLM([numbers(2), SUMMARY, QUERY, FINAL])
             answer = own.reasoner(f"{ONE}:rounds=1", gather, llm).answer(asked)
             assert answer.reasoning == " ".join(SUMMARY["summary"].split())
