@@ -27,7 +27,7 @@ from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, o
 from sarag_rdf.ports import LLM, Gather, Vector
 from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation, citations_of
 from sarag_rdf.reason.decompose import joined
-from sarag_rdf.retrieve.seeds import nearest_entities
+from sarag_rdf.retrieve.seeds import Start, nearest_entities
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Activation, Answer, Context, Query, Seed, Selection, Statement
 
@@ -60,8 +60,8 @@ class KgInfusedOptions(Options):
     )
     seeds: int = option(
         3,
-        "Number of entities at which activation starts, those with the descriptions nearest to "
-        "the question.",
+        "Number of entities at which activation starts, those with statements whose descriptions "
+        "are nearest to the question.",
         ge=1,
         le=MAX_COUNT,
     )
@@ -176,12 +176,13 @@ class Infusion:
 
         With G the statements selected, and E the entities of round i (equations 3 to 5)::
 
-            E(1) = the entities with the nearest descriptions
+            E(1) = the entities with the nearest descriptions, of those with statements
             E(i + 1) = the ends of the statements selected in round i, less E(1), ..., E(i)
         """
         view, options = self._facts, self._options
         vector = view.vectors.embed_query(question)
-        seeds = nearest_entities(view.reader, view.vectors, vector, options.seeds)
+        starts: Start = "incident" if options.inverse else "outgoing"
+        seeds = nearest_entities(view.reader, view.vectors, vector, options.seeds, starts=starts)
         selections: list[Selection] = []
         entities = [seed.node for seed in seeds][: options.entities]
         activated: set[str] = set()
