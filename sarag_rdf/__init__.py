@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sarag_rdf.endpoints import ModelEndpoint
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.ports import LLM, ChooseVectors, Embedder
+    from sarag_rdf.ports import LLM, ChooseVectors, Embedder, Progress
     from sarag_rdf.retrieve.view import Engine
 
 __version__ = "0.1.0"
@@ -54,6 +54,7 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     vectors: ChooseVectors | None = None,
     keep_vectors: bool = True,
     facts: str | SparqlEndpoint | None = None,
+    progress: Progress | None = None,
 ) -> KnowledgeGraph:
     """Open the knowledge graph in a folder (made when something is indexed), or another one.
 
@@ -71,15 +72,17 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     own cache: a callable that is given a name of the parts that are searched (``documents``, or 16
     digits of a digest; the same for all graphs) and the `sarag_rdf.ports.VectorStore` that would
     be used, and returns the one to be used. It may be called often. ``examples/qdrant_vectors.py``
-    is one. keep_vectors: whether vectors of new texts, such as questions, are added to the graph's
-    cache; if not, the latest of them are held in memory. facts: the graph whose statements
+    is one. keep_vectors: whether vectors of questions are added to the graph's cache; if
+    not, the latest of them are held in memory. facts: the graph whose statements
     ``kg-infused`` selects: a part (``documents``, the name of an imported graph), the URL of a
     SPARQL endpoint, or a `SparqlEndpoint`; default what is searched. An imported graph that is
-    named here is searched only if `over` names it.
+    named here is searched only if `over` names it. progress: shows how far searches are that have
+    to embed texts of the graph first; what is embedded is kept when it raises an exception.
     """
     from sarag_rdf.endpoints import ModelEndpoint
     from sarag_rdf.kg.graph import KnowledgeGraph
     from sarag_rdf.kg.session import Session
+    from sarag_rdf.ports import silent
 
     if endpoint == "environment":
         endpoint = ModelEndpoint.from_environment()
@@ -94,5 +97,6 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
         vectors=vectors,
         keep_vectors=keep_vectors,
         facts=facts,
+        progress=progress or silent,
     )
     return KnowledgeGraph(session)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -263,19 +264,29 @@ def endpoint_of(options: dict[str, Any]) -> ModelEndpoint | None:
     )
 
 
-def open_graph(options: dict[str, Any], *, base: str | None = None) -> KnowledgeGraph:
-    """The graph that --kg or --endpoint names, with the embedder and model that options name."""
-    import sarag_rdf
+@contextmanager
+def open_graph(options: dict[str, Any], *, base: str | None = None) -> Iterator[KnowledgeGraph]:
+    """The graph that --kg or --endpoint names, with the embedder and model that options name.
 
-    return sarag_rdf.open(
-        location_of(options),
-        base=base,
-        over=options.get("over") or (),
-        embedder=options.get("embedder"),
-        endpoint=endpoint_of(options),
-        engine=options.get("engine") or "auto",
-        facts=_facts_of(options),
-    )
+    A search that has to embed texts first shows how far it is.
+    """
+    import sarag_rdf
+    from sarag_rdf.cli.output import progress_bars
+
+    with (
+        progress_bars() as progress,
+        sarag_rdf.open(
+            location_of(options),
+            base=base,
+            over=options.get("over") or (),
+            embedder=options.get("embedder"),
+            endpoint=endpoint_of(options),
+            engine=options.get("engine") or "auto",
+            facts=_facts_of(options),
+            progress=progress,
+        ) as kg,
+    ):
+        yield kg
 
 
 def _facts_of(options: dict[str, Any]) -> str | SparqlEndpoint | None:

@@ -1,10 +1,12 @@
 """Vector indexes of the texts of a graph, and cached arrays (SA-RAG paper, section 5.3).
 
 They are built on first use, or updated from those of an earlier revision and the changes since.
+A kind of text is embedded when its index is first needed.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
@@ -25,17 +27,22 @@ from sarag_rdf.ports import (
 )
 from sarag_rdf.vectors.bm25 import Bm25Index
 
-__all__ = ["KINDS", "EmbedTexts", "GraphVectors", "Kind", "UpdateArrays", "in_blocks"]
+__all__ = ["KINDS", "READ_BY_DEFAULT", "EmbedTexts", "GraphVectors", "Kind", "in_blocks"]
 
 _LAYOUT = "4"
 """Version of the cached arrays; arrays of another version are rebuilt."""
 
-ARRAYS = ("names", "words", "network")
+READ_BY_DEFAULT: tuple[Kind, ...] = ("document", "relationship")
+"""Kinds of texts whose vectors the default retriever reads."""
+NODES: tuple[Kind, ...] = ("document", "entity", "relationship")
+"""Kinds that have rows in the network."""
+ARRAYS = ("names", "words", *(f"{kind}-nodes" for kind in NODES), "network")
 """Names of the cached arrays."""
+_NODES = "nodes"
 UpdateArrays = Callable[[Arrays, Delta], Arrays | None]
 """Arrays after a change: the same object if unaffected, None if they have to be rebuilt."""
-EmbedTexts = Callable[[Sequence[str]], Iterator[Matrix]]
-"""Embeds texts and yields their vectors in blocks, at least one."""
+EmbedTexts = Callable[[Kind, Sequence[str]], Iterator[Matrix]]
+"""Embeds texts of a kind and yields their vectors in blocks, at least one."""
 BLOCK = 8192
 """Texts per block."""
 
@@ -54,7 +61,7 @@ def carry_over(store: VectorStore, model: str, delta: Delta) -> None:
     for kind in KINDS:
         store.rekey(kind, before, after)
     before, after = (arrays_key(revision, model) for revision in (delta.before, delta.after))
-    for name in ("names", "words") if delta.links or delta.derived else ARRAYS:
+    for name in ARRAYS[:-1] if delta.links or delta.derived else ARRAYS:
         store.rekey(name, before, after)
 
 
@@ -83,10 +90,12 @@ class GraphVectors:
         revision: str,
         delta: Delta | None = None,
         questions: Embedder | None = None,
+        embed: EmbedTexts | None = None,
     ) -> None:
         """`delta` has the changes that led to the revision, if known.
 
-        `questions` embeds questions with the same model; by default it is `embedder`.
+        `questions` embeds questions with the same model; by default it is `embedder`. `embed` may
+        replace `embedder` for the texts of the graph, for example to show progress.
         """
         self._reader = reader
         self._embedder = embedder
@@ -94,10 +103,13 @@ class GraphVectors:
         self._store = store
         self._revision = revision
         self._delta = delta
+        self._embed = embed or (lambda _, texts: in_blocks(texts, embedder.embed))
         self._indexes: dict[Kind, VectorIndex] = {}
         self._items: dict[Kind, Items] = {}
-        self._before: dict[Kind, Sequence[str]] = {}
-        self._documents: Items | None = None
+        self._nodes: dict[Kind, IriList] = {}
+        self._before: dict[Kind, IriList] = {}
+        self._texts: dict[Kind, Items] = {}
+        self._lock = threading.RLock()
 
     @property
     def embedder(self) -> Embedder:
@@ -151,19 +163,45 @@ class GraphVectors:
         return arrays_key(revision, self._embedder.name)
 
     def texts(self, kind: Kind) -> Items:
-        """The texts of one kind; those of documents are read once for both of their indexes."""
-        if kind != "document":
-            return texts_of(self._reader, kind)
-        if self._documents is None:
-            self._documents = texts_of(self._reader, kind)
-        return self._documents
+        """The texts of one kind; those of documents are read once for both of their indexes.
+
+        So are all those of a graph without a revision, whose nodes are not cached.
+        """
+        texts = self._texts.get(kind)
+        if texts is None:
+            texts = texts_of(self._reader, kind)
+            if kind == "document" or not self._revision:
+                self._texts[kind] = texts
+        return texts
+
+    def nodes(self, kind: Kind) -> IriList:
+        """The IRIs of documents, entities or relationships, ascending; nothing is embedded."""
+        with self._lock:
+            if kind not in self._nodes:
+                make, update = partial(self._read_nodes, kind), partial(self._update_nodes, kind)
+                arrays = self.cached_arrays(f"{kind}-nodes", make, update)
+                self._nodes[kind] = IriList.of_arrays(arrays, _NODES)
+            return self._nodes[kind]
+
+    def _read_nodes(self, kind: Kind) -> Arrays:
+        index = self._indexes.get(kind)
+        iris = [iri for iri, _ in self.texts(kind)] if index is None else index.iris
+        return IriList(*packed(iris)).arrays(_NODES)
+
+    def _update_nodes(self, kind: Kind, old: Arrays, delta: Delta) -> Arrays:
+        self._before[kind] = before = IriList.of_arrays(old, _NODES)
+        if not delta.touched[kind]:
+            return old
+        inserted = [iri for iri, _ in self._changed(kind, delta)]
+        merge = Merge.of(before, sorted(delta.touched[kind]), inserted)
+        return merge.iris(before, IriList(*packed(inserted))).arrays(_NODES)
 
     def words(self) -> Bm25Index:
         """BM25 over the documents with their titles, in the order of their IRIs."""
         arrays = self.cached_arrays(
             "words", lambda: word_arrays(self.texts("document")), self._update_words
         )
-        self._documents = None
+        self._texts.pop("document", None)
         return Bm25Index.of_arrays(arrays)
 
     def _update_words(self, old: Arrays, delta: Delta) -> Arrays:
@@ -172,49 +210,51 @@ class GraphVectors:
             return old
         return updated_word_arrays(old, touched, self._changed("document", delta))
 
-    def index(self, kind: Kind, embed: EmbedTexts | None = None) -> VectorIndex:
-        """The index of one kind; `embed` may replace the embedder, for example to show progress."""
-        if kind not in self._indexes:
-            default = partial(in_blocks, embed=self._embedder.embed)
-            self._indexes[kind] = self._load_or_build(kind, embed or default)
-        return self._indexes[kind]
+    def index(self, kind: Kind) -> VectorIndex:
+        """The index of one kind, whose texts are embedded if it is not in the store."""
+        with self._lock:
+            if kind not in self._indexes:
+                self._indexes[kind] = self._load_or_build(kind)
+            return self._indexes[kind]
 
-    def _load_or_build(self, kind: Kind, embed: EmbedTexts) -> VectorIndex:
+    def _load_or_build(self, kind: Kind) -> VectorIndex:
         items = None if self._revision else self.texts(kind)
         state = self._revision or sha256_hex(*(part for item in items or () for part in item))
         key = index_key(state, self._embedder.name)
         index = self._store.load(kind, key)
         if index is None and self._delta is not None:
-            index = self._updated_index(kind, key, embed, self._delta)
+            index = self._updated_index(kind, key, self._delta)
         if index is None:
             items = self.texts(kind) if items is None else items
-            vectors = embed([text for _, text in items])
+            vectors = self._embed(kind, [text for _, text in items])
             index = self._store.save(kind, key, [iri for iri, _ in items], vectors)
         return index
 
-    def _updated_index(
-        self, kind: Kind, key: str, embed: EmbedTexts, delta: Delta
-    ) -> VectorIndex | None:
-        items = self._changed(kind, delta)
-        vectors = embed([text for _, text in items]) if items else ()
+    def _updated_index(self, kind: Kind, key: str, delta: Delta) -> VectorIndex | None:
         before = index_key(delta.before, self._embedder.name)
-        old = self._store.load(kind, before)
-        if old is None:
+        if self._store.load(kind, before) is None:
             return None
-        self._before[kind] = old.iris
+        items = self._changed(kind, delta)
+        vectors = self._embed(kind, [text for _, text in items]) if items else ()
         touched = sorted(delta.touched[kind])
         return self._store.update(kind, before, key, touched, [iri for iri, _ in items], vectors)
 
-    def is_cached(self) -> bool:
-        """Whether all indexes are in the store, so that no texts have to be embedded."""
-        key = index_key(self._revision, self._embedder.name)
-        return all(self._store.load(kind, key) is not None for kind in KINDS)
+    def follow(self) -> None:
+        """Embed what the default retriever reads, and the kinds that the store has already."""
+        for kind in KINDS:
+            if kind in READ_BY_DEFAULT or self._store.key_of(kind):
+                self.index(kind)
 
-    def before(self, kind: Kind) -> Sequence[str] | None:
-        """The IRIs in the previous revision, if the index was updated from it."""
-        index = self.index(kind)
+    def is_cached(self) -> bool:
+        """Whether the nodes are in the store, so that they need not be read from the graph."""
+        key = self._key(self._revision)
+        return all(self._store.load_arrays(f"{kind}-nodes", key) is not None for kind in NODES)
+
+    def before(self, kind: Kind) -> IriList | None:
+        """The nodes in the previous revision, if they were updated from it."""
+        nodes = self.nodes(kind)
         if self._delta is not None and not self._delta.touched[kind]:
-            return index.iris
+            return nodes
         return self._before.get(kind)
 
     def _changed(self, kind: Kind, delta: Delta) -> Items:

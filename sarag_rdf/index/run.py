@@ -188,11 +188,9 @@ def _commit(
 
 
 def _texts(batch: list[tuple[PlannedSource, _Extractions]]) -> Iterator[str]:
-    """The texts of sources that will be embedded: documents, descriptions, relationships."""
+    """The texts of sources that will be embedded: of documents and relationships."""
     for document, extraction in (pair for _, extractions in batch for pair in extractions):
         yield document.titled_text
-        for mention in extraction.mentions:
-            yield from mention.descriptions or (mention.name,)
         yield from (relation.sentence for relation in extraction.relations)
 
 

@@ -42,7 +42,8 @@ class Models:
     ) -> None:
         """`cache` gives the path of a cache by its name; None keeps it in memory.
 
-        Without `writable_cache` the vectors of new texts are not written to the cache.
+        Without `writable_cache` the vectors of questions are not written to the cache; those of
+        the graph's own texts always are.
         """
         self._cache = cache
         self._named = embedder
@@ -67,14 +68,13 @@ class Models:
         with self._lock:
             if self._embedder is None:
                 model = self._load(recorded)
-                path = self._cache(EMBEDDING_CACHE)
-                self._embedder = CachedEmbedder(model, path, keep=self._writable_cache)
-                self._model, self._question_embedder = model, self._embedder
+                path, keep = self._cache(EMBEDDING_CACHE), self._writable_cache
+                self._embedder = CachedEmbedder(model, path)
+                questions = self._embedder if keep else CachedEmbedder(model, path, keep=False)
+                self._model, self._question_embedder = model, questions
                 if isinstance(model, SentenceTransformerEmbedder):
-                    self._model = QuestionEmbedder(model, self._embedder)
-                    self._question_embedder = CachedEmbedder(
-                        self._model, path, keep=self._writable_cache
-                    )
+                    self._model = QuestionEmbedder(model, questions)
+                    self._question_embedder = CachedEmbedder(self._model, path, keep=keep)
             return self._embedder
 
     def question_embedder(self, recorded: str) -> CachedEmbedder:

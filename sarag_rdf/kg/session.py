@@ -20,7 +20,7 @@ from sarag_rdf.iris import DEFAULT_BASE, Minter
 from sarag_rdf.kg.location import location_of
 from sarag_rdf.kg.models import Models
 from sarag_rdf.kg.vectors import Vectors
-from sarag_rdf.ports import LLM, ChooseVectors, Embedder
+from sarag_rdf.ports import LLM, ChooseVectors, Embedder, Progress, silent
 from sarag_rdf.retrieve.view import Engine, GraphView
 
 
@@ -126,6 +126,7 @@ class Session:
         vectors: ChooseVectors | None = None,
         keep_vectors: bool = True,
         facts: str | SparqlEndpoint | None = None,
+        progress: Progress = silent,
     ) -> None:
         """See `sarag_rdf.open`."""
         self.location = location_of(location)
@@ -133,7 +134,7 @@ class Session:
         self._new_minter = Minter.for_base(base) if base else None
         cache = self.location.cache
         self.models = Models(cache, embedder, endpoint, llm, writable_cache=keep_vectors)
-        self.vectors = Vectors(cache, self.models, engine, vectors)
+        self.vectors = Vectors(cache, self.models, engine, vectors, progress)
         self.facts = Facts(facts, self.vectors) if facts else None
         self._readable: frozenset[str] | None = None
         self._snapshot: Snapshot | None = None

@@ -26,12 +26,12 @@ from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import is_disjoint_from_imports
-from sarag_rdf.graph.vectors import KINDS, EmbedTexts, GraphVectors, Kind, carry_over, in_blocks
+from sarag_rdf.graph.vectors import EmbedTexts, GraphVectors, Kind, carry_over, in_blocks
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.models import Models
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher
-from sarag_rdf.ports import ChooseVectors, Matrix, Progress, VectorStore
+from sarag_rdf.ports import ChooseVectors, Matrix, Progress, VectorStore, silent
 from sarag_rdf.retrieve.view import Engine, GraphView
 from sarag_rdf.vectors.store import EXACT_UP_TO, FolderVectors, MemoryVectors
 
@@ -50,8 +50,12 @@ class Vectors:
         models: Models,
         engine: Engine = "auto",
         choose: ChooseVectors | None = None,
+        progress: Progress = silent,
     ) -> None:
-        """`cache` and `models` as in `Models`; `engine` and `choose` as in `sarag_rdf.open`."""
+        """`cache` and `models` as in `Models`; the rest as in `sarag_rdf.open`.
+
+        `progress` is that of searches, which embed what they need and the graph does not have.
+        """
         if engine not in get_args(Engine):
             raise UsageError(
                 f"unknown engine '{engine}': choose one of {', '.join(get_args(Engine))}"
@@ -60,6 +64,7 @@ class Vectors:
         self._models = models
         self._engine: Engine = engine
         self._choose = choose
+        self._progress = progress
         self._lock = threading.RLock()
 
     def view(self, reader: GraphReader, facts: GraphView | None = None) -> GraphView:
@@ -81,30 +86,37 @@ class Vectors:
                     f"sarag index --embedder {shlex.quote(embedder.name)}"
                 )
             questions = self._models.question_embedder(meta.embedding_model)
-            store = self.store(reader)
-            vectors = GraphVectors(reader, embedder, store, meta.revision, questions=questions)
-            if not len(vectors.index("document")):
+            vectors = GraphVectors(
+                reader,
+                embedder,
+                self.store(reader),
+                meta.revision,
+                questions=questions,
+                embed=_with_progress(embedder, self._progress),
+            )
+            if not len(vectors.nodes("document")):
                 raise _empty()
             return registry.make_view(reader, vectors, self._engine, facts)
 
     def elsewhere(self, cache: Callable[[str], Path | None]) -> Vectors:
         """The same for another graph, with its cache and with the same models."""
-        return Vectors(cache, self._models, self._engine, self._choose)
+        return Vectors(cache, self._models, self._engine, self._choose, self._progress)
 
     def facts(self, reader: GraphReader, model: str) -> GraphView:
         """The view of a graph whose statements are activated, with vectors of the named model.
 
-        Nothing is embedded before it is needed: of pages and relationships, which may be far more
-        than descriptions, only what is read. Raises `ModelError`, `UsageError`.
+        Raises `ModelError`, `UsageError`.
         """
         meta = read_meta(reader.store) or Meta("")
         with self._lock:
+            embedder = self._models.embedder(model)
             vectors = GraphVectors(
                 reader,
-                self._models.embedder(model),
+                embedder,
                 self.store(reader),
                 meta.revision,
                 questions=self._models.question_embedder(model),
+                embed=_with_progress(embedder, self._progress),
             )
             return registry.make_view(reader, vectors, self._engine)
 
@@ -129,10 +141,11 @@ class Vectors:
             prefetcher.close()
 
     def build(self, writer: GraphReader, progress: Progress) -> None:
-        """Embed all texts that are new, and build or update everything that is searched.
+        """Embed new texts, and build or update everything that the default retriever reads.
 
-        `writer` is the reader of the write that changed the graph. What was stored for the revision
-        before it is updated; without that everything is built from the graph.
+        Of other kinds of texts only those follow that a retriever needed before. `writer` is the
+        reader of the write that changed the graph. What was stored for the revision before it is
+        updated; without that everything is built from the graph.
         """
         reader = select_parts(writer)
         meta = read_meta(reader.store)
@@ -142,9 +155,11 @@ class Vectors:
         delta = _delta(reader, meta)
         if delta is not None and not is_disjoint_from_imports(reader, delta):
             delta = None
-        vectors = GraphVectors(reader, embedder, self.store(reader), meta.revision, delta)
-        for kind in KINDS:
-            vectors.index(kind, _with_progress(embedder, kind, progress))
+        embed = _with_progress(embedder, progress)
+        vectors = GraphVectors(
+            reader, embedder, self.store(reader), meta.revision, delta, embed=embed
+        )
+        vectors.follow()
         registry.make_view(reader, vectors, self._engine).prepare()
         vectors.prepare(progress)
         self._models.prepare_questions()
@@ -182,10 +197,7 @@ class Vectors:
                 _ = registry.make_view(reader, vectors, "memory").network
 
     def rebuild_arrays(self, reader: GraphReader, meta: Meta, store: VectorStore) -> None:
-        """Build the arrays of a revision into `store`, from the graph and its vector indexes.
-
-        Raises `ModelError` where a text would have to be embedded.
-        """
+        """Build the arrays of a revision into `store`, from the graph; nothing is embedded."""
         model = RecordedModel(meta.embedding_model)
         vectors = GraphVectors(reader, model, store, meta.revision)
         registry.make_view(reader, vectors, self._engine).prepare()
@@ -225,8 +237,8 @@ def _delta(reader: GraphReader, meta: Meta) -> Delta | None:
     return reader.journal.delta(meta.revision) if reader.journal else None
 
 
-def _with_progress(embedder: CachedEmbedder, kind: Kind, progress: Progress) -> EmbedTexts:
-    def embed(texts: Sequence[str]) -> Iterator[Matrix]:
+def _with_progress(embedder: CachedEmbedder, progress: Progress) -> EmbedTexts:
+    def embed(kind: Kind, texts: Sequence[str]) -> Iterator[Matrix]:
         advance = progress(f"embedding {kind} texts", len(texts))
         return in_blocks(texts, lambda block: embedder.embed(block, advance))
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.arrays import rows_of
 from sarag_rdf.network.edges import Rows
 from sarag_rdf.ports import Vector
 from sarag_rdf.retrieve.view import GraphView
@@ -68,8 +67,7 @@ class Relevance:
         self._question = question
         self._names = np.zeros_like(question)
         if named:
-            rows = rows_of(view.iris.entities, named)
-            self._names = view.entity_vectors(rows).mean(axis=0)
+            self._names = view.name_vectors(named).mean(axis=0)
         self.masked_question: Vector = np.asarray(
             question - np.float32(MASK) * self._names, dtype=np.float32
         )

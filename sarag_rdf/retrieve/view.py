@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sarag_rdf.arrays import packed_lists, unpacked_list
 from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
-from sarag_rdf.graph.texts import full_documents
-from sarag_rdf.graph.vectors import GraphVectors, Kind
+from sarag_rdf.graph.texts import entity_labels, full_documents
+from sarag_rdf.graph.vectors import NODES, GraphVectors
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.network.edges import Iris, Network, Rows
 from sarag_rdf.network.load import SparqlTraversal, load_network, update_network
@@ -26,14 +26,13 @@ from sarag_rdf.types import Document, Query
 
 Engine = Literal["auto", "memory", "sparql"]
 """Where traversal takes place; ``auto`` is SPARQL for an endpoint, else memory."""
-_ROWS: tuple[Kind, ...] = ("document", "entity", "relationship")
 CACHED = 10_000
 """The most documents whose texts stay in memory."""
 _Derived = TypeVar("_Derived")
 
 
 class GraphView:
-    """One revision of a graph; the network and the index of words are loaded at their first use."""
+    """One revision of a graph; its network, words and vectors are loaded at their first use."""
 
     def __init__(
         self,
@@ -76,7 +75,7 @@ class GraphView:
         return Network.of_arrays(iris.documents, iris.entities, iris.relationships, arrays)
 
     def _network_after(self, old: Arrays, delta: Delta) -> Arrays | None:
-        before = [self.vectors.before(kind) for kind in _ROWS]
+        before = [self.vectors.before(kind) for kind in NODES]
         known = [iris for iris in before if iris is not None]
         if len(known) < len(before):
             return None
@@ -85,7 +84,7 @@ class GraphView:
     @cached_property
     def iris(self) -> Iris:
         """The documents, entities and relationships by row."""
-        return Iris(*(self.vectors.index(kind).iris for kind in _ROWS))
+        return Iris(*(self.vectors.nodes(kind) for kind in NODES))
 
     @cached_property
     def traversal(self) -> Traversal:
@@ -140,8 +139,13 @@ class GraphView:
         """Cosines of relationships, by row."""
         return self.vectors.index("relationship").cosines(question, rows)
 
+    def name_vectors(self, entities: Sequence[str]) -> Matrix:
+        """Vectors of the names of a few entities, which are embedded like a question."""
+        names = entity_labels(self.reader, entities)
+        return self.vectors.embedder.embed([names[entity][0] for entity in entities])
+
     def entity_vectors(self, rows: Rows) -> Matrix:
-        """Vectors of the names of entities, by row."""
+        """Vectors of the names of entities, by row; those of all entities are needed."""
         return self.vectors.index("entity").vectors(rows)
 
     def document_vectors(self, rows: Rows) -> Matrix:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,6 +26,7 @@ from sarag_rdf.graph.parts import ALL
 from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
+from sarag_rdf.ports import Advance
 from sarag_rdf.serve.frames import activation_frames
 from sarag_rdf.serve.jobs import (
     AccessibleGraphs,
@@ -45,6 +47,8 @@ OpenGraph = Callable[..., KnowledgeGraph]
 """Opens the graph; ``over`` and ``facts`` replace the server's."""
 _MOST_LIMITED = 4
 """Graphs that are open at the same time for clients that may read some parts only."""
+_EMBEDDING_SHARE = 0.25
+"""The part of a question's time limit after which texts are embedded by the next request."""
 JSON = "application/json"
 _CODES = {
     408: "timeout", 413: "too_large", 415: "wrong_media_type",
@@ -62,6 +66,37 @@ class _OpenGraph:
     fingerprint: Fingerprint | None = None
 
 
+class EmbeddingSteps:
+    """A Progress that ends requests which embed texts for too long; what is embedded is kept."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """A request embeds for `seconds`, by `clock`, before it ends."""
+        self._seconds, self._clock = seconds, clock
+        self._end: float | None = None
+
+    def begin(self) -> None:
+        """A new request begins; its time counts from the first text."""
+        self._end = None
+
+    def __call__(self, what: str, total: int) -> Advance:
+        done, calls = 0, 0
+        end = self._end = self._end or self._clock() + self._seconds
+
+        def advance(count: int) -> None:
+            nonlocal done, calls
+            done, calls = done + count, calls + 1
+            is_step = calls > 1  # the first call counts what earlier requests embedded
+            if is_step and done < total and self._clock() >= end:
+                raise RequestError(
+                    503,
+                    f"the graph lacks vectors: {what}, {done} of {total} are done and kept: repeat "
+                    "the request to go on, or run  sarag search  on the graph, which has no limit",
+                    Retry_After="1",
+                )
+
+        return advance
+
+
 class ClientGraphs:
     """The graph as clients may read it, reloaded when its files have changed.
 
@@ -71,6 +106,7 @@ class ClientGraphs:
     def __init__(self, settings: ServeSettings, open_graph: OpenGraph) -> None:
         self._store = settings.store
         self._open_graph = open_graph
+        self._steps = EmbeddingSteps(settings.question_timeout * _EMBEDDING_SHARE)
         self.snapshot = StoreSnapshot(settings.store, settings.over)
         self._graphs: OrderedDict[_Key, _OpenGraph] = OrderedDict()
         with suppress(SaragError, OSError):  # reported by the first question
@@ -106,12 +142,13 @@ class ClientGraphs:
 
         Of several, the last used stay open.
         """
+        self._steps.begin()
         current = fingerprint(self._store)
         key = over, readable
         opened = self._graphs.pop(key, None)
         if opened is None:
             limits = {} if over is None else {"over": over, "facts": None}
-            opened = _OpenGraph(self._open_graph(**limits))
+            opened = _OpenGraph(self._open_graph(progress=self._steps, **limits))
             opened.kg.session.limit_to(readable)
         self._graphs[key] = opened
         limited = [key for key in self._graphs if key != (None, None)]

@@ -29,7 +29,7 @@ from sarag_rdf.iris import sha256_hex
 from sarag_rdf.kg.registry import make_view
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Matrix
+from sarag_rdf.ports import Advance, Matrix, silent
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.types import Document, Extraction, Mention, Relation, Source
 from sarag_rdf.vectors.store import FolderVectors, MemoryVectors
@@ -156,6 +156,8 @@ def test_any_history_of_runs_ends_as_one_made_afresh(
 class CountingEmbedder(HashEmbedder):
     """Remembers what it was asked."""
 
+    batch_size = 512
+
     def __init__(self) -> None:
         super().__init__()
         self.texts: list[str] = []
@@ -234,6 +236,79 @@ def test_a_run_embeds_and_reads_what_changed(documents: Path, tmp_path: Path) ->
         assert any("minster" in text for text in embedder.texts)
 
 
+def test_a_kind_is_embedded_when_a_retriever_needs_it_and_follows_from_then_on(
+    documents: Path, tmp_path: Path
+) -> None:
+    embedder, shown = CountingEmbedder(), list[tuple[str, int]]()
+
+    def progress(what: str, total: int) -> Advance:
+        shown.append((what, total))
+        return silent(what, total)
+
+    folder = tmp_path / "kg" / "cache" / "vectors"
+    with sarag_rdf.open(tmp_path / "kg", embedder=embedder, endpoint=None, progress=progress) as kg:
+        kg.index(documents)
+        assert sorted(kind for kind in KINDS if (folder / f"{kind}.json").exists()) == [
+            "document",
+            "relationship",
+        ]
+        kg.search("Where was Albert Einstein born?")
+        assert shown == []
+        embedder.texts.clear()
+        kg.search("Where was Albert Einstein born?", retriever="khop")
+        [(what, total)] = shown
+        assert what == "embedding description texts"
+        assert len(set(embedder.texts)) <= total
+        embedder.texts.clear()
+        kg.search("Where was Albert Einstein born?", retriever="khop")
+        (documents / "ulm.txt").write_text("Ulm lies on the Danube. It has a minster.")
+        with nothing_is_read_whole():
+            kg.index(documents)
+            assert any("Ulm" in text for text in embedder.texts)
+            embedder.texts.clear()
+            kg.search("Where was Albert Einstein born?", retriever="khop")
+        assert embedder.texts == []
+        assert len(shown) == 1
+
+
+def test_vectors_that_are_interrupted_go_on_where_they_stopped(
+    documents: Path, tmp_path: Path
+) -> None:
+    """Each search embeds two texts and is interrupted, until all are embedded."""
+    embedder = CountingEmbedder()
+    embedder.batch_size = 2
+
+    def progress(what: str, total: int) -> Advance:
+        def advance(count: int) -> None:
+            if len(embedder.texts) > 2:
+                raise KeyboardInterrupt
+
+        return advance
+
+    texts: list[str] = []
+    with sarag_rdf.open(
+        tmp_path / "kg", embedder=embedder, endpoint=None, keep_vectors=False, progress=progress
+    ) as kg:
+        (documents.parent / "ulm.ttl").write_text(
+            "".join(
+                f'<https://example.org/{n}> <http://www.w3.org/2000/01/rdf-schema#label> "N {n}" .'
+                for n in range(5)
+            )
+        )
+        kg.import_graph(documents.parent / "ulm.ttl", "rdf", embed=False)
+        for number in range(3):
+            embedder.texts.clear()
+            question = f"Which is the number {number}?"
+            if number < 2:
+                with pytest.raises(KeyboardInterrupt):
+                    kg.search(question, retriever="dense")
+            else:
+                assert len(kg.search(question, retriever="dense").documents) == 5
+            assert embedder.texts.pop(0) == question
+            texts += embedder.texts
+        assert sorted(texts) == ["N 0", "N 1", "N 2", "N 3", "N 4"]
+
+
 def test_beside_an_import_and_through_links_vectors_follow(documents: Path, tmp_path: Path) -> None:
     label = '<http://www.w3.org/2004/02/skos/core#prefLabel> "Ulm"@en'
     (tmp_path / "towns.ttl").write_text(f"<https://example.org/towns/ulm> {label} .")
@@ -310,8 +385,9 @@ def test_a_large_graph_is_searched_in_clusters(
         clustered = sorted(path.name for path in folder.glob("near-*.json"))
         assert clustered == ["near-document.json"]
         found = [d.document.iri for d in kg.search("Who lies on the Aare?").documents]
-        kg.search("Who lies on the Aare?", retriever="khop")
-        kg.index(documents)
+        for _ in range(2):
+            kg.search("Who lies on the Aare?", retriever="khop")
+            kg.index(documents)
         assert sorted(path.name for path in folder.glob("near-*.json")) == [
             "near-description.json",
             *clustered,

@@ -80,9 +80,9 @@ def opened(folder: Path, replies: Sequence[Any] = (), **options: Any) -> Knowled
     return sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None, llm=llm, **options)
 
 
-def opened_slowly(folder: Path, replies: Sequence[Any] = ()) -> KnowledgeGraph:
+def opened_slowly(folder: Path, replies: Sequence[Any] = (), **options: Any) -> KnowledgeGraph:
     """The same, and each reading takes a fifth of a second."""
-    graph = opened(folder, replies)
+    graph = opened(folder, replies, **options)
     read = graph.session.read
 
     def slow(*arguments: Any, **options: Any) -> Any:
