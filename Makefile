@@ -1,5 +1,5 @@
 # Two commands on a fresh machine with Python 3.11, git and make:
-#   make demo       indexes the example corpus, answers three questions, draws what happened
+#   make demo       indexes the example corpus, asks three questions, draws what happened
 #   make test       runs the tests, except the slow ones
 # and two that take longer:
 #   make test-slow  the other tests: attacks, faults, histories, a real model, browser, Virtuoso,

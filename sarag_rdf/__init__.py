@@ -36,7 +36,6 @@ __all__ = [
     "Source",
     "SparqlEndpoint",
     "__version__",
-    "answers",
     "errors",
     "open",
     "types",

@@ -20,6 +20,7 @@
     │       ├── RemoteRequestSizeError  the request is too large
     │       └── RemoteTruncatedError  an incomplete response
     ├── EmptyGraphError               nothing has been indexed yet
+    ├── EntailmentError               what follows from the statements exceeds a limit
     ├── ModelError                    a local model
     │   ├── MissingDependencyError    an optional package is not installed
     │   └── ModelMismatchError        the graph was embedded with another model
@@ -48,6 +49,7 @@ __all__ = [
     "EndpointDownError",
     "EndpointError",
     "EndpointTimeoutError",
+    "EntailmentError",
     "ExtractionFormatError",
     "InputError",
     "MissingDependencyError",
@@ -170,6 +172,10 @@ class RemoteTruncatedError(RemoteStoreError):
 
 class EmptyGraphError(SaragError):
     """Nothing has been indexed into the graph yet."""
+
+
+class EntailmentError(SaragError):
+    """What follows from the statements of a graph exceeds a limit."""
 
 
 class ModelError(SaragError):

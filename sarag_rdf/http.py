@@ -1,6 +1,7 @@
-"""HTTP requests: bounded in time and size, without redirects, and without secrets in replies.
+"""HTTP requests: bounded in time and size, and without secrets in replies.
 
-Model endpoints, SPARQL endpoints and downloads all send their requests from here, over httpx.
+Model endpoints, SPARQL endpoints and downloads all send their requests from here, over httpx. Only
+downloads, which carry no credentials, follow redirects.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ for _name in ("httpx", "httpcore.http11", "httpcore.connection", "httpcore.proxy
     logging.getLogger(_name).addFilter(RedactingFilter())
 
 _CHUNK: Final = 1 << 20
+MAX_REDIRECTS: Final = 5
+"""Redirects of a download that are followed."""
 
 
 class DeadlineError(Exception):
@@ -121,13 +124,18 @@ class BoundedClient(httpx.Client):
                 raise
             if alarm.has_expired:  # a reply of unknown length looks whole where it was cut
                 raise DeadlineError
-        return httpx.Response(
+        reply = httpx.Response(
             response.status_code,
             headers=_safe_headers(response),
             content=redacted_body(body, remark=response.status_code >= 300),
             request=request,
-            extensions={"has_length": _is_framed(response)},
+            extensions={
+                "has_length": _is_framed(response),
+                "reason_phrase": redacted_body(response.reason_phrase.encode(), remark=True),
+            },
         )
+        reply.next_request = response.next_request
+        return reply
 
     def _read(self, response: httpx.Response) -> bytes:
         parts: list[bytes] = []
@@ -227,17 +235,27 @@ class _Alarm:
                 self._socket.shutdown(socket.SHUT_RDWR)
 
 
-def download(url: str, path: Path, *, seconds: float) -> None:
-    """Write what a URL returns to a file; `seconds` for each wait, since files may be large.
+def download(url: str, path: Path, *, seconds: float, deadline: float, most: int) -> None:
+    """Write what a URL returns to a file.
 
-    Redirects are followed: no credentials are sent. Raises errors of httpx, and OSError.
+    `seconds` for each wait and `deadline` for each reply; at most `most` bytes. Up to
+    `MAX_REDIRECTS` redirects are followed: no credentials are sent. Raises `DeadlineError`,
+    `ReplySizeError`, errors of httpx, and OSError.
     """
-    headers = {"Accept-Encoding": "identity", "User-Agent": "sarag-rdf"}
     with (
-        httpx.Client(timeout=seconds, follow_redirects=True, headers=headers) as client,
-        client.stream("GET", url) as response,
+        BoundedClient(seconds, most, deadline=deadline, max_error=_CHUNK) as client,
+        contextlib.ExitStack() as replies,
         path.open("wb") as out,
     ):
+        request = client.build_request("GET", url, headers={"User-Agent": "sarag-rdf"})
+        for _ in range(MAX_REDIRECTS + 1):
+            response = client.send(request, stream=True)
+            replies.callback(response.close)
+            if response.next_request is None:
+                break
+            request = response.next_request
+        else:
+            raise httpx.TooManyRedirects(f"more than {MAX_REDIRECTS} redirects", request=request)
         response.raise_for_status()
         for part in response.iter_bytes(_CHUNK):
             out.write(part)

@@ -17,10 +17,27 @@ from sarag_rdf.redaction import holds_password, masked
 
 DEFAULT_BASE = "https://example.org/kg/"
 
-_BETWEEN_INITIALS = re.compile(r"(?<=\b\w)\.\s+(?=\w\.)")
+_BETWEEN_INITIALS = re.compile(
+    r"(?<=\b\w)\.\s+(?=\w\.)"
+    r"|(?:(?<=^[b-z])|(?<=\s[b-z]))\s+(?=[a-z](?:\s+[a-z]){0,3}\s+\w\w)"
+)
+"""Between "J. R." and between "J R" before a longer word, unless the first may be the article."""
 _INITIAL_DOTS = re.compile(r"(?<=\b\w)\.")
 _ACCENTED = re.compile(r"([a-z])[\u0300-\u036f]+")
-_NOT_ASCII_WORD = re.compile(r"[^a-z0-9]+")
+_CURRENCIES = "$\u00a2-\u00a5\u20a0-\u20cf"
+_SIGNS = f".#*%+\u2212\u00b0\u266d{_CURRENCIES}"
+"""Characters that may tell names apart: \u2212 is the minus sign, \u266d the musical flat."""
+_IS_SIGN = re.compile(f"[{_SIGNS}]")
+_NOT_ASCII_NAME = re.compile(r"[^a-z0-9.#*%+$]+")
+_LETTERS = rf"[^\s{_SIGNS}]+"
+_WORD = re.compile(
+    rf"(?:(?<!\S)(?:\.|[+\u2212{_CURRENCIES}]+(?=\d)))?"  # .NET, +44, $5
+    rf"{_LETTERS}(?:[+{_CURRENCIES}]+{_LETTERS})*"  # 1+1, A$AP
+    rf"(?:[#%+\u2212\u00b0\u266d{_CURRENCIES}]+|\*)?(?!{_LETTERS})"  # C#, 5%, C++, B\u266d, US$, A*
+)
+"""A word of a name, with the signs that belong to it."""
+_PAIRED = re.compile(r"(?<!\w)(\*{1,3}|\$\$?)(?=[^\s\d])(.{1,100}?)(?<!\s)\1(?!\w)")
+"""Emphasis and formulas: *A*, $x$."""
 _HASHED = re.compile(r"sha256-[0-9a-f]{32}")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 
@@ -30,18 +47,26 @@ def normalize_name(name: str) -> str:
     """Normalize a name; names with the same normalized form are considered equal.
 
     NFKC, case folded, accents of Latin letters removed ("Müller" is "muller"), possessive endings
-    and the dots of initials removed ("U.S." is "us", "J. R. Tolkien" is "jr tolkien"), every other
-    run of punctuation and white space replaced by a space, a leading "the" removed. A name without
-    letters and digits ("???", an emoji) keeps its characters.
+    and the dots of initials and spaces between them removed ("U.S." is "us", "J. R. Tolkien" and
+    "J R Tolkien" are "jr tolkien"), every other run of punctuation and white space replaced by a
+    space, a leading "the" removed. A name without letters and digits ("???", an emoji) keeps its
+    characters.
+
+    Signs that are written together with a word belong to it: plus and currencies within it and
+    after it ("C++", "1+1", "A$AP", "US$") and before a digit ("+44"), a number sign (also for a
+    sharp), a percent, degree, minus or flat sign and one asterisk after it ("C#", "5%", "A*"), and
+    one dot before it (".NET"). Pairs of asterisks and of dollars around words are removed.
     """
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
     folded = unicodedata.normalize("NFKC", _ACCENTED.sub(r"\1", folded)).strip()
     bare = _BETWEEN_INITIALS.sub("", _POSSESSIVE.sub("", folded))
-    bare = _INITIAL_DOTS.sub("", bare)
+    bare = _PAIRED.sub(r" \2 ", _INITIAL_DOTS.sub("", bare))
     if bare.isascii():
-        words = " ".join(_NOT_ASCII_WORD.sub(" ", bare).split())
+        plain = _NOT_ASCII_NAME.sub(" ", bare)
     else:
-        words = " ".join("".join(c if _in_word(c) else " " for c in bare).split())
+        sharp = bare.replace("\u266f", "#")
+        plain = "".join(c if _in_word(c) or _IS_SIGN.match(c) else " " for c in sharp)
+    words = " ".join(_WORD.findall(plain))
     while words.startswith("the ") and len(words) > 4:
         words = words[4:]
     return words or " ".join(folded.split())
@@ -95,29 +120,31 @@ def statement_of(iri: str) -> tuple[str, str, str] | None:
 
 MAX_NAME_SEGMENT = 80
 """Code points of a name in an IRI; longer names are cut and end in a hash."""
+_ENCODED = {ord("#"): "%23", ord("%"): "%25"}
 _NAME_SEGMENT = re.compile(
-    "[0-9a-z_\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd\U00020000-\U0002fffd]+"
+    "[0-9a-z_.*+$#%"
+    "\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd\U00020000-\U0002fffd]+"
 )
-"""Letters, digits and marks that an IRI may contain without percent-encoding (RFC 3987)."""
+"""Letters, digits, marks and signs that an IRI contains without percent-encoding (RFC 3987)."""
 
 
 def name_segment(normalized: str) -> str:
     """The path segment of an IRI for a normalised name, readable and distinct for each name.
 
-    Spaces become underscores: "marie curie" is ``marie_curie``. A name that is too long, or has
-    characters other than letters, digits and marks, is cut at the first of these and ends in a
-    hyphen and a hash; no other segment has a hyphen.
+    Spaces become underscores: "marie curie" is ``marie_curie``, and "c#" is ``c%23``. A name that
+    is too long, or has characters other than letters, digits, marks and the signs of names, is cut
+    at the first of these and ends in a hyphen and a hash; no other segment has a hyphen.
     """
-    joined = normalized.replace(" ", "_")
-    match = _NAME_SEGMENT.match(joined)
+    match = _NAME_SEGMENT.match(normalized.replace(" ", "_"))
     readable = match.group() if match and all(map(_in_segment, match.group())) else ""
-    if readable == joined and len(joined) <= MAX_NAME_SEGMENT and "_" not in normalized:
-        return joined
-    return f"{readable[:MAX_NAME_SEGMENT]}-{_short_hash(normalized)}"
+    is_whole = len(readable) == len(normalized) <= MAX_NAME_SEGMENT and "_" not in normalized
+    if is_whole and any(map(_in_word, readable)):
+        return readable.translate(_ENCODED)
+    return f"{readable[:MAX_NAME_SEGMENT].translate(_ENCODED)}-{_short_hash(normalized)}"
 
 
 def _in_segment(character: str) -> bool:
-    return character == "_" or _in_word(character)
+    return character == "_" or _in_word(character) or _IS_SIGN.match(character) is not None
 
 
 def _short_hash(text: str) -> str:

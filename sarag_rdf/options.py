@@ -260,8 +260,8 @@ class RetrieverOptions(Options):
     is_steered: ClassVar[bool] = False
     limit: int | None = option(
         None,
-        "Maximum number of documents returned, by default 10. In Python, None returns all that are "
-        "ranked, which takes seconds on large graphs.",
+        "Maximum number of documents returned, by default 10. In Python, the keyword limit=None "
+        "returns all that are ranked, which takes seconds on large graphs.",
         ge=1,
         recorded=False,
     )

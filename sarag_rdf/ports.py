@@ -54,11 +54,15 @@ Term = NamedNode | Literal
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An atomic change of a store: graphs are dropped, then quads deleted, then quads inserted."""
+    """An atomic change of a store: graphs are dropped, then quads deleted, then quads inserted.
+
+    The graphs in `create` exist afterwards, even if they are empty.
+    """
 
     drop: tuple[str, ...] = ()
     delete: tuple[Quad, ...] = ()
     insert: tuple[Quad, ...] = ()
+    create: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

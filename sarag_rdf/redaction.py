@@ -49,7 +49,12 @@ _PARAMETER: Final = re.compile(
     r"=([^&;#]*)",
     re.IGNORECASE,
 )
-_USER_INFO: Final = re.compile(r"(?<=://)[^\s/?#@\"'<>]*@")
+_USER_INFO: Final = re.compile(
+    r"(?<=//)(?:[^\s/?#\"'<>]*@"
+    r"|(?!\[)[^\s/?#@:\"'<>]*:(?!\d*(?:[\s/?#\"'<>]|$))[^\s\"'<>]{0,256}@)"
+)
+"""User info before a host: up to the last ``@`` of the authority (RFC 3986, 3.2); beyond the first
+slash only where the authority is no host and port, so that a password may hold one."""
 _WORD: Final = re.compile(r"[^\W\d_]+(?:[ ._-]+[^\W\d_]+)*")
 
 _remembered: deque[str] = deque(maxlen=32)
@@ -69,12 +74,12 @@ def remember_url(url: str) -> None:
 
 def holds_password(url: str) -> bool:
     """Whether a URL contains user info (``user:password@``)."""
-    return "@" in url.partition("//")[2].partition("/")[0]
+    return _USER_INFO.search(url) is not None
 
 
 def masked(url: str) -> str:
     """A URL without user info, for messages."""
-    return re.sub(r"//\S*@", "//", url)
+    return _USER_INFO.sub("", url)
 
 
 def public_origin(url: str) -> str:

@@ -348,7 +348,9 @@ class Retrieved:
     `settings` are the retriever's parameters, `calibration` the numbers that it took from this
     question's similarities and the weights that are fixed: with both, every score can be
     recomputed. `names` has the names of nodes and relationships in the explanation. `paths` are
-    the relation paths of a retriever that follows some, the best first.
+    the relation paths of a retriever that follows some, the best first. `sources` has the documents
+    that state the `relationships`, by relationship: those that were retrieved, or all of them if
+    no document was.
     """
 
     query: Query
@@ -362,6 +364,7 @@ class Retrieved:
     calibration: Mapping[str, float] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     paths: tuple[RelationPath, ...] = ()
+    sources: Mapping[str, Document] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         first = ", ".join(f"{d.rank}. {_shown(d.document)}" for d in self.documents[:_FIRST])
@@ -492,12 +495,16 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a context, such as the facts within one hop of the question's entities."""
+    """A part of a context, such as the facts within one hop of the question's entities.
+
+    `sources` has where relationships and descriptions come from, by their text.
+    """
 
     heading: str
     excerpts: Mapping[str, Excerpt]
     relationships: tuple[str, ...] = ()
     descriptions: tuple[str, ...] = ()
+    sources: Mapping[str, Citation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,6 +522,11 @@ class Context:
     def excerpts(self) -> dict[str, Excerpt]:
         """All excerpts by label, in their order."""
         return {k: v for section in self.sections for k, v in section.excerpts.items()}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to answer from: no excerpt, description or relationship."""
+        return next(self.texts, None) is None
 
     @property
     def texts(self) -> Iterator[str]:

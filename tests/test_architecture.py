@@ -128,6 +128,7 @@ ONLY_IN: dict[str, set[str]] = {
     "llama_index": {"integrations"},
     "pandas": {"ports"},
     "oxrdflib": {"kg"},
+    "Stemmer": {"kg"},
 }
 """Third-party packages, and the parts of the library that alone may import them."""
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import doctest
 import io
+import json
+import os
 import re
 import shlex
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -168,17 +172,52 @@ def test_marked_commands_run(
             assert shows(match["output"], printed), (match["commands"], printed)
 
 
-@pytest.mark.guide
-def test_the_readme_shows_what_the_demo_prints(
-    sarag: Sarag, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the demo ran, with the examples and what it printed."""
     skip_without_models()
-    monkeypatch.setenv("COLUMNS", "100")
-    shown, *_ = (block.body for block in blocks(ROOT / "README.md", "text"))
-    result, _, rest = shown.partition("\nNeeded to answer: ")
-    assert rest
-    sarag("index", ROOT / "examples" / "corpus", "--extractor", "spacy")
-    assert shows(result, sarag("search", result.partition("\n")[0], "--limit", "5").out)
+    folder = tmp_path_factory.mktemp("demo")
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    (folder / "printed.txt").write_text(run_demo(folder), "utf-8")
+    return folder
+
+
+def run_demo(folder: Path) -> str:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "SARAG_"))}
+    return subprocess.run(
+        [sys.executable, "examples/demo.py"],
+        cwd=folder,
+        env={**environment, "COLUMNS": "100", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+@pytest.mark.guide
+def test_the_readme_shows_what_the_demo_prints(demo: Path) -> None:
+    printed = (demo / "printed.txt").read_text("utf-8")
+    passages, query, *_ = (block.body for block in blocks(ROOT / "README.md", "text"))
+    assert shows(f"...\n{passages}...", printed)
+    assert shows(f"...\n{query}", printed)
+
+
+@pytest.mark.guide
+def test_the_demo_prints_no_result_that_it_read_from_the_expected_answers(demo: Path) -> None:
+    """With other answers in the file, only the lines that begin with "Expected" differ."""
+    questions = demo / "examples" / "questions.json"
+    answers = [each["answer"] for each in json.loads(questions.read_text("utf-8"))]
+    text = questions.read_text("utf-8")
+    for answer in answers:
+        text = text.replace(f'"answer": "{answer}"', '"answer": "elsewhere"')
+    questions.write_text(text, "utf-8")
+    first = (demo / "printed.txt").read_text("utf-8").splitlines()
+    second = run_demo(demo).splitlines()
+    assert len(first) == len(second)
+    differing = {a for a, b in zip(first, second, strict=True) if a != b}
+    expected = {line for line in first if line.startswith("Expected ")}
+    assert len(expected) == 3
+    assert differing - expected <= {line for line in first if re.search(r"indexed|^done in", line)}
 
 
 SERVED = [page for page in PAGES if "<!-- served -->\n" in page.read_text("utf-8")]

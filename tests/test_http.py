@@ -64,15 +64,36 @@ def test_redirects_are_not_followed_and_secrets_are_masked(monkeypatch: pytest.M
         assert other.requests == []
 
 
+def fetched(url: str, path: Path, *, deadline: float = 5.0, most: int = 1 << 20) -> bytes:
+    download(url, path, seconds=5.0, deadline=deadline, most=most)
+    return path.read_bytes()
+
+
 def test_a_download_follows_redirects(tmp_path: Path) -> None:
     with (
         playing(raw(200, b"content")) as other,
         playing(raw(302, b"", Location=f"{other.root}/file"), raw(404, b"")) as server,
     ):
-        download(server.root, tmp_path / "file", seconds=5.0)
-        assert (tmp_path / "file").read_bytes() == b"content"
+        assert fetched(server.root, tmp_path / "file") == b"content"
         with pytest.raises(httpx.HTTPStatusError):
-            download(server.root, tmp_path / "file", seconds=5.0)
+            fetched(server.root, tmp_path / "file")
+
+
+def test_a_download_has_limits(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with playing(raw(302, b"", Location="/again")) as server:
+        with pytest.raises(httpx.TooManyRedirects):
+            fetched(server.root, path)
+        assert len(server.requests) == 6
+    elsewhere = raw(302, b"x" * (8 << 20), Location="file:///etc/passwd")
+    with playing(elsewhere) as server, pytest.raises(httpx.UnsupportedProtocol):
+        fetched(server.root, path)
+    with playing(raw(200, b"x" * 3000)) as server:
+        assert len(fetched(server.root, path, most=3000)) == 3000
+        with pytest.raises(ReplySizeError):
+            fetched(server.root, path, most=2999)
+    with playing(drip) as server, pytest.raises(DeadlineError):
+        fetched(server.root, path, deadline=0.3)
 
 
 @pytest.mark.parametrize(

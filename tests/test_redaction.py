@@ -24,7 +24,9 @@ from sarag_rdf.iris import Minter
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.redaction import (
+    holds_password,
     is_distinctive,
+    masked,
     redacted,
     redacted_body,
     redacted_data,
@@ -180,6 +182,31 @@ def test_a_user_name_is_kept_out_of_messages_and_not_out_of_data(
 def test_user_info_of_a_url_is_removed() -> None:
     said = redacted("see http://me:hunter2@example.org/x, and http://example.org/@me")
     assert said == "see http://***@example.org/x, and http://example.org/@me"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://example.org/users/@me/sparql", "https://example.org/users/@me/sparql"),
+        ("https://example.org:8080/@me", "https://example.org:8080/@me"),
+        ("https://example.org?to=@me#@me", "https://example.org?to=@me#@me"),
+        ("http://[::1]:8080/@me", "http://[::1]:8080/@me"),
+        ("http://me:hunter2@example.org/@me", "http://example.org/@me"),
+        ("http://me:hunt@er2@example.org/x", "http://example.org/x"),
+        ("http://me:hunt/er2@example.org/x", "http://example.org/x"),
+        ("//me@example.org/x", "//example.org/x"),
+    ],
+)
+def test_user_info_ends_with_the_authority(url: str, expected: str) -> None:
+    assert masked(url) == expected
+    assert holds_password(url) is (url != expected)
+    assert redacted(url) == (url if url == expected else expected.replace("//", "//***@", 1))
+
+
+@pytest.mark.parametrize("filling", ["//a:b", "//a", "//", "//a:1", "//["])
+def test_finding_user_info_takes_time_in_proportion(filling: str) -> None:
+    text = filling * (2_000_000 // len(filling))
+    assert redacted(text) == text
 
 
 @pytest.mark.parametrize("name", ["https_proxy", "HTTP_PROXY"])

@@ -93,7 +93,8 @@ def command(**options: Any) -> int:
     if options["every"] and options["undo"] != "":
         raise UsageError("--all requires --undo without a value:  sarag link --undo --all")
     run = {"to": _propose, "endpoint": _propose, "accept": _accept, "undo": _undo}[actions[0]]
-    with open_graph({**options, "endpoint": None}) as kg:
+    linked = ("endpoint", "graph_kind", "default_graph") if options["endpoint"] else ()
+    with open_graph({**options, **dict.fromkeys(linked)}) as kg:
         result, lines = run(kg, options)
     if options["as_json"]:
         echo_json(result)

@@ -15,7 +15,7 @@ from sarag_rdf.cli.options import (
     model_options,
     over_option,
 )
-from sarag_rdf.cli.serve import folder_of, graph_opener
+from sarag_rdf.cli.serve import folder_of, graph_opener, max_memory_option
 from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import MissingDependencyError, UsageError
 
@@ -68,6 +68,7 @@ _SECONDS = click.FloatRange(0.0, min_open=True)
     type=click.IntRange(1),
     help="Maximum number of rows or triples of a result.",
 )
+@max_memory_option
 @over_option
 @facts_option
 @embedder_option
@@ -107,6 +108,7 @@ def command(**options: Any) -> int:
         timeout=options["timeout"],
         question_timeout=options["question_timeout"],
         access=access,
+        max_memory=(options["max_memory"] or 0) << 20,
         max_rows=options["max_rows"],
         over=options["over"],
     )

@@ -311,13 +311,16 @@ def location_of(options: dict[str, Any]) -> Path | SparqlEndpoint:
             raise UsageError("--kg and --endpoint both name a graph: give one of them")
         if ranks["kg"] < ranks["endpoint"]:
             location = options["endpoint"]
-    names = ("update_url", "store_url", "graph_kind", "default_graph")
-    values: list[Any] = [options.get(name) or "" for name in names]
+    names = ["update_url", "store_url", "graph_kind", "default_graph"]
     if is_url(options.get("facts") or ""):  # to which --graph-kind and --default-graph belong
-        values[2:] = "", ""
+        names[2:] = "", ""
+    values: list[Any] = [options.get(name) or "" for name in names]
     update, store, kind, graph = values
     if isinstance(location, Path):
-        if any(values) and _rank("kg") == _ARGUMENT:
+        # a setting may belong to the endpoint that --kg replaces
+        if any(
+            value and _rank(name) >= _rank("kg") for name, value in zip(names, values, strict=True)
+        ):
             raise UsageError(
                 f"{location} is a folder: --graph-kind, --default-graph, --update-url and "
                 "--store-url belong to an endpoint's URL"

@@ -17,7 +17,8 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.cli.verbosity import is_quiet, note
-from sarag_rdf.kg.report import key_sentences_of, names_of, path_in_words, source_name
+from sarag_rdf.kg.key_sentences import key_sentences_of
+from sarag_rdf.kg.report import names_of, path_in_words, source_name
 from sarag_rdf.picture.geometry import clean
 from sarag_rdf.ports import Advance, Progress, Table
 from sarag_rdf.rdf.results import plain_text
@@ -161,7 +162,8 @@ def _show_brief(retrieved: Retrieved, names: dict[str, str]) -> None:
     """Rank, title, score and source of each document, its key sentence, and a line of why."""
     if not retrieved.documents:
         click.echo(_no_documents(retrieved))
-    for ranked, sentence in zip(retrieved.documents, key_sentences_of(retrieved), strict=True):
+    sentences = key_sentences_of(retrieved, names)
+    for ranked, sentence in zip(retrieved.documents, sentences, strict=True):
         source = _name(source_name(ranked.document.source_iri))
         title = _name(ranked.document.title) or source
         click.echo()

@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from sarag_rdf.serve.settings import ServeSettings
 
 _SECONDS = click.FloatRange(0.0, min_open=True)
+max_memory_option = click.option(
+    "--max-memory",
+    type=click.IntRange(64),
+    help="Maximum memory of each worker process, in MiB. Default: half of the machine's memory "
+    "divided by the number of workers for queries, but at least 1024.",
+)
 
 
 @click.command(name="serve", epilog="Example:  sarag serve --kg kg --port 7878")
@@ -70,6 +76,7 @@ _SECONDS = click.FloatRange(0.0, min_open=True)
     type=click.IntRange(1),
     help="Maximum size of a request body, in MiB.",
 )
+@max_memory_option
 @click.option(
     "--workers",
     default=2,
@@ -164,6 +171,7 @@ def command(**options: Any) -> int:
         write_timeout=options["write_timeout"],
         max_rows=options["max_rows"],
         max_body=options["max_body"] << 20,
+        max_memory=(options["max_memory"] or 0) << 20,
         workers=options["workers"],
         question_timeout=options["question_timeout"],
         question_workers=options["question_workers"],

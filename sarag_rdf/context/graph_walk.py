@@ -17,7 +17,7 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, budget_option, option
 from sarag_rdf.ports import CountTokens
-from sarag_rdf.types import Context, Document, Excerpt, Retrieved, Section
+from sarag_rdf.types import Citation, Context, Document, Excerpt, Retrieved, Section
 
 LONG = 5
 """Letters from which on a word of the question may match a part of a name."""
@@ -37,6 +37,7 @@ class Fact:
     subject: str
     object: str
     text: str
+    document: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Description:
 
     entity: str
     text: str
+    document: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ class GraphWalk:
        with a word of the question.
 
     That half is this library's own: where facts are whole sentences they would leave no room for
-    documents, which alone can be cited.
+    documents.
 
     Where no entity matches the context is `Whole`, within the same budget.
 
@@ -152,9 +154,12 @@ class GraphWalk:
         texts_by_kind: dict[bool, defaultdict[int, list[str]]] = {
             is_fact: defaultdict(list) for is_fact in (False, True)
         }
-        for text, (hop, is_fact) in _nearest(contents, hops).items():
+        citations = {document.iri: Excerpt.whole(document).citation for document in documents}
+        sources: dict[str, Citation] = {}
+        for text, (hop, is_fact, origin) in _nearest(contents, hops).items():
             if share.take(text):
                 texts_by_kind[is_fact][hop].append(text)
+                sources[text] = citations[origin]
         descriptions, facts = texts_by_kind.values()
         budget = Budget(self._count, limit, used=share.used)
         first, second = tiers(question, documents, contents, hops)
@@ -172,11 +177,9 @@ class GraphWalk:
             for document in documents_by_hop[hop]:
                 number += 1
                 excerpts[f"D{number}"] = Excerpt.whole(document)
-            sections.append(
-                Section(
-                    _heading(hop, most_hops), excerpts, tuple(facts[hop]), tuple(descriptions[hop])
-                )
-            )
+            texts = tuple(facts[hop]), tuple(descriptions[hop])
+            cited = {text: sources[text] for kind in texts for text in kind}
+            sections.append(Section(_heading(hop, most_hops), excerpts, *texts, cited))
         return Context(tuple(sections), budget.used, "graph-walk")
 
 
@@ -190,10 +193,12 @@ def read_contents(
         entities[document.value].add(entity.value)
     facts = sorted(
         (
-            Fact(subject.value, object_.value, text.value)
-            for _, _, subject, object_, text in reader.rows_for("document-relationships", iris)
+            Fact(subject.value, object_.value, text.value, document.value)
+            for document, _, subject, object_, text in reader.rows_for(
+                "document-relationships", iris
+            )
         ),
-        key=lambda fact: (fact.text, fact.subject, fact.object),
+        key=lambda fact: (fact.text, fact.subject, fact.object, fact.document),
     )
     every = {e for members in entities.values() for e in members}
     every |= {end for fact in facts for end in (fact.subject, fact.object)}
@@ -212,20 +217,21 @@ def _descriptions(
     reader: GraphReader, documents: Sequence[str], names: Mapping[str, Iterable[str]]
 ) -> list[Description]:
     """Descriptions that come from documents, with the entity's name where they do not tell it."""
-    pairs = {
-        (entity.value, text.value)
-        for _, entity, text in reader.rows_for("descriptions-in-documents", documents)
+    triples = {
+        (entity.value, text.value, document.value)
+        for document, entity, text in reader.rows_for("descriptions-in-documents", documents)
     }
     labels: dict[str, str] = {}
-    for entity, name, _ in reader.rows_for("entity-labels", {entity for entity, _ in pairs}):
+    for entity, name, _ in reader.rows_for("entity-labels", {entity for entity, *_ in triples}):
         labels.setdefault(entity.value, name.value)
     described = []
-    for entity, text in sorted(pairs):
+    for entity, text, document in sorted(triples):
         normal = f" {normalize_name(text)} "
         if any(f" {name} " in normal for name in names.get(entity, ())):
-            described.append(Description(entity, text))
+            described.append(Description(entity, text, document))
         elif text:
-            described.append(Description(entity, f"{labels.get(entity, entity)}: {text}"))
+            named = f"{labels.get(entity, entity)}: {text}"
+            described.append(Description(entity, named, document))
     return described
 
 
@@ -303,20 +309,24 @@ def tiers(
     return first, second
 
 
-def _nearest(contents: Contents, hops: Mapping[str, int]) -> dict[str, tuple[int, bool]]:
-    """Text -> its hop, and whether a relationship has it, nearest first; each text once.
+def _nearest(contents: Contents, hops: Mapping[str, int]) -> dict[str, tuple[int, bool, str]]:
+    """Text -> its hop, whether it is a relationship's, and its document, nearest first, each once.
 
     The hop of a relationship is that of its nearer end; both were reached.
     """
-    closest = [(hops[d.entity], False, d.text) for d in contents.descriptions if d.entity in hops]
+    closest = [
+        (hops[d.entity], False, d.text, d.document)
+        for d in contents.descriptions
+        if d.entity in hops
+    ]
     closest += [
-        (min(hops[fact.subject], hops[fact.object]), True, fact.text)
+        (min(hops[fact.subject], hops[fact.object]), True, fact.text, fact.document)
         for fact in contents.facts
         if fact.subject in hops and fact.object in hops
     ]
-    nearest: dict[str, tuple[int, bool]] = {}
-    for hop, is_fact, text in sorted(closest):
-        nearest.setdefault(text, (hop, is_fact))
+    nearest: dict[str, tuple[int, bool, str]] = {}
+    for hop, is_fact, text, document in sorted(closest):
+        nearest.setdefault(text, (hop, is_fact, document))
     return nearest
 
 

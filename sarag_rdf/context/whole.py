@@ -47,7 +47,13 @@ class Whole:
             if not budget.take(excerpt.titled_text):
                 break
             excerpts[f"D{len(excerpts) + 1}"] = excerpt
+        sources = {
+            link.text: Excerpt.whole(retrieved.sources[link.relationship]).citation
+            for link in reversed(retrieved.relationships)
+            if link.relationship in retrieved.sources
+        }
         texts = dict.fromkeys(link.text for link in retrieved.relationships if link.text)
         relationships = [text for text in list(texts)[: options.relationships] if budget.take(text)]
-        section = Section("", excerpts, tuple(relationships))
+        cited = {text: sources[text] for text in relationships if text in sources}
+        section = Section("", excerpts, tuple(relationships), sources=cited)
         return Context((section,) if excerpts or relationships else (), budget.used, "whole")

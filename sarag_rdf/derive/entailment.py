@@ -6,26 +6,32 @@ The closure is that of OWL 2 RL (https://www.w3.org/TR/owl2-profiles/#OWL_2_RL) 
 ``owl:TransitiveProperty``, between named terms. Axioms from which the identity of two things would
 follow (functional properties, keys) are left out, since a wrong extraction would merge entities.
 
-Once entailment is on, every write ends with `refresh_entailment`. The metadata of the graph names
-the graphs that the entailed graph follows from (``prov:wasDerivedFrom``) and their revision
-(``owl:versionInfo``), so that a refresh that was interrupted is noticed by the next one.
+The reasoner runs in a child process with limits, as the closure of a transitive property grows with
+the square of the statements. Every other rule has one statement as its premise, so that statements
+which no transitive property joins are reasoned about in batches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import importlib.util
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Final
 
-from pyoxigraph import Literal, NamedNode, Quad, Triple
+from pyoxigraph import Literal, NamedNode, Triple
 
-from sarag_rdf.errors import MissingDependencyError
-from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.ontologies import ontology_triples
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.errors import EntailmentError, MissingDependencyError
 from sarag_rdf.iris import sha256_hex
-from sarag_rdf.ports import Change
-from sarag_rdf.terms import iri_or_literal
+from sarag_rdf.sandbox import EndedError, Limits, run
 from sarag_rdf.vocab import OWL, RDF, RDFS
+
+MAX_TRIPLES = 1_000_000
+"""Entailed triples of a graph."""
+LIMITS: Final = Limits(seconds=60, memory=2 << 30)
+"""The limits of reasoning about statements that a transitive property joins, or about a batch."""
+BATCH = 20_000
+"""Statements that are reasoned about at once, unless a transitive property joins more."""
 
 _AXIOMS = frozenset(
     {
@@ -37,15 +43,18 @@ _CHARACTERISTICS = frozenset({OWL.SymmetricProperty, OWL.TransitiveProperty})
 _OF_CLASSES = frozenset({RDFS.subClassOf, OWL.equivalentClass})
 _TO_CLASSES = frozenset({RDFS.domain, RDFS.range})
 _TRIVIAL = frozenset({OWL.Thing, OWL.Nothing, RDFS.Resource})
+_TYPE: Final = RDF.type.value
 _LITERAL = "urn:sarag:literal:"
 """IRIs that stand for literals during reasoning, which therefore come back unchanged."""
+
+_Row = tuple[str, str, str]
 
 
 class Axioms:
     """The axioms among the triples of ontologies, and the terms that something follows from."""
 
     def __init__(self, triples: Iterable[Triple]) -> None:
-        self.triples: set[tuple[str, str, str]] = set()
+        self.triples: set[_Row] = set()
         self.classes: set[str] = set()
         self.properties: set[str] = set()
         for triple in triples:
@@ -66,45 +75,128 @@ class Axioms:
                 continue
             self.triples.add((subject.value, property_.value, object_.value))
 
+    @cached_property
+    def joining(self) -> frozenset[str]:
+        """The properties from which statements with a transitive property follow, and these."""
+        joining = {s for s, _, o in self.triples if o == OWL.TransitiveProperty.value}
+        upwards = {(o, s) for s, p, o in self.triples if p == RDFS.subPropertyOf.value}
+        for property_ in (OWL.inverseOf.value, OWL.equivalentProperty.value):
+            pairs = {(s, o) for s, p, o in self.triples if p == property_}
+            upwards |= pairs | {pair[::-1] for pair in pairs}
+        while further := {below for above, below in upwards if above in joining} - joining:
+            joining |= further
+        return frozenset(joining)
+
+    def concern(self, triple: Triple) -> bool:
+        """Whether anything may follow from a statement."""
+        if triple.predicate == RDF.type:
+            return getattr(triple.object, "value", None) in self.classes
+        return triple.predicate.value in self.properties
+
     def entailed(self, statements: Iterable[Triple]) -> set[Triple]:
         """What follows from statements, without the statements themselves.
 
-        Classes of literals and tautologies (``owl:Thing``) are left out. Raises
-        `MissingDependencyError` without the extra ``entailment``.
+        Classes of literals and tautologies (``owl:Thing``) are left out. Raises `EntailmentError`
+        beyond a limit, and `MissingDependencyError` without the extra ``entailment``.
         """
-        given, rows = set(statements), set(self.triples)
-        if not (given and rows):
+        given = set(statements)
+        if not (given and self.triples):
             return set()
-        nodes: set[str] = set()
-        literals: dict[str, Any] = {}
-        for triple in given:
-            subject, object_ = _text(triple.subject), _text(triple.object)
-            rows.add((subject, triple.predicate.value, object_))
-            nodes.add(subject)
-            if not isinstance(triple.object, NamedNode):
+        require_reasoner()
+        entailed: set[Triple] = set()
+        for batch in self._batches(given):
+            entailed |= self._closure(batch, MAX_TRIPLES + 1 - len(entailed))
+            check_count(len(entailed))
+        return entailed - given
+
+    def _batches(self, statements: Iterable[Triple]) -> Iterator[list[Triple]]:
+        """Statements in parts, each of which can be reasoned about by itself."""
+        above: dict[str, str] = {}
+
+        def root(node: str) -> str:
+            while (parent := above.setdefault(node, node)) != node:
+                above[node] = node = above[parent]
+            return node
+
+        batch: list[Triple] = []
+        joining: list[Triple] = []
+        for triple in statements:
+            (joining if triple.predicate.value in self.joining else batch).append(triple)
+        for triple in joining:
+            above[root(_text(triple.subject))] = root(_text(triple.object))
+        joined: defaultdict[str, list[Triple]] = defaultdict(list)
+        for triple in joining:
+            joined[root(_text(triple.subject))].append(triple)
+        while len(batch) > BATCH:
+            yield batch[:BATCH]
+            del batch[:BATCH]
+        for part in joined.values():
+            if batch and len(batch) + len(part) > BATCH:
+                yield batch
+                batch = []
+            batch += part
+        if batch:
+            yield batch
+
+    def _closure(self, statements: Iterable[Triple], most: int) -> set[Triple]:
+        """What follows from statements, computed in a child process."""
+        literals: dict[str, Literal] = {}
+        rows = []
+        for triple in statements:
+            object_ = _text(triple.object)
+            rows.append((_text(triple.subject), triple.predicate.value, object_))
+            if isinstance(triple.object, Literal):
                 literals[object_] = triple.object
-            elif triple.predicate != RDF.type:
-                nodes.add(object_)
-        triples: set[Triple] = set()
-        for subject, property_, object_ in _closure(sorted(rows)):
-            is_type = property_ == RDF.type.value
-            if subject in nodes and not (is_type and NamedNode(object_) in _TRIVIAL):
-                value = literals.get(object_) or NamedNode(object_)
-                triples.add(Triple(NamedNode(subject), NamedNode(property_), value))
-        return triples - given
+        try:
+            found = run(closure, LIMITS, sorted(self.triples), sorted(rows), most)
+        except EndedError as error:
+            memory = f"{LIMITS.memory >> 20} MiB of memory"
+            limit = f"{LIMITS.seconds:g} seconds" if error.by_time else memory
+            raise EntailmentError(f"the entailments need more than {limit}") from error
+        return {
+            Triple(NamedNode(s), NamedNode(p), literals.get(o) or NamedNode(o)) for s, p, o in found
+        }
 
 
-def _closure(rows: list[tuple[str, str, str]]) -> Iterable[tuple[str, str, str]]:
+def check_count(count: int) -> None:
+    """Raise `EntailmentError` for more entailed triples than a graph may have."""
+    if count > MAX_TRIPLES:
+        raise EntailmentError(f"there are more than {MAX_TRIPLES:,} entailed triples")
+
+
+def require_reasoner() -> None:
+    """Raise `MissingDependencyError` without the extra ``entailment``."""
+    if importlib.util.find_spec("reasonable") is None:
+        raise MissingDependencyError(
+            "entailment needs a reasoner: pip install 'sarag-rdf[entailment]', or do without:  "
+            "sarag ontology entail --off"
+        )
+
+
+def closure(axioms: list[_Row], statements: list[_Row], most: int) -> list[_Row]:
+    """At most `most` rows that follow about the nodes of statements; runs in a child process.
+
+    Raises `MissingDependencyError`.
+    """
     try:
         from reasonable import PyReasoner
     except ImportError as error:
-        raise MissingDependencyError(
-            "entailment needs a reasoner: pip install 'sarag-rdf[entailment]'"
-        ) from error
+        raise MissingDependencyError(f"the reasoner cannot be loaded: {error}") from error
+    given = set(statements)
+    nodes = {subject for subject, _, _ in given}
+    nodes |= {o for _, p, o in given if p != _TYPE and not o.startswith(_LITERAL)}
+    properties = {s for s, _, _ in axioms} | {o for _, _, o in axioms} | {_TYPE}
+    trivial = {(_TYPE, term.value) for term in _TRIVIAL}
     reasoner = PyReasoner()
-    reasoner.from_graph(rows)
-    for subject, property_, object_ in reasoner.reason():
-        yield str(subject), str(property_), str(object_)
+    reasoner.from_graph([*axioms, *statements])
+    found = []
+    for term in reasoner.reason():
+        row = (str(term[0]), str(term[1]), str(term[2]))
+        if row[0] in nodes and row[1] in properties and row[1:] not in trivial and row not in given:
+            found.append(row)
+            if len(found) == most:
+                break
+    return found
 
 
 def _is_named(term: object) -> bool:
@@ -116,78 +208,3 @@ def _text(term: object) -> str:
     if isinstance(term, NamedNode):
         return term.value
     return _LITERAL + sha256_hex(str(term))
-
-
-def refresh_entailment(reader: GraphReader, *, deep: bool = False) -> None:
-    """Bring the entailed graph up to date, if entailment is on and the revision has changed.
-
-    With `deep`, also if the revision is the same.
-    """
-    graphs, revision = entailment_record(reader)
-    meta = read_meta(reader.store) if graphs else None
-    if meta is None or (meta.revision == revision and not deep):
-        return
-    version = [quad for quad in entailment_metadata(reader) if quad.predicate == OWL.versionInfo]
-    apply_entailment(reader, graphs, [], version)
-
-
-def entailment_errors(reader: GraphReader) -> tuple[set[Quad], set[Quad]]:
-    """The entailed quads that are missing, and those in the entailed graph that do not follow."""
-    return _difference(reader, entailment_record(reader)[0])
-
-
-def apply_entailment(
-    reader: GraphReader, graphs: Sequence[str], insert: Sequence[Quad], delete: Sequence[Quad]
-) -> None:
-    """Correct the entailed graph, and record the revision that it belongs to."""
-    missing, surplus = _difference(reader, graphs)
-    meta = read_meta(reader.store)
-    revision = meta_quad(reader, OWL.versionInfo, Literal(meta.revision if meta else ""))
-    reader.store.apply(Change((), (*surplus, *delete), (*missing, *insert, revision)))
-
-
-def _difference(reader: GraphReader, graphs: Sequence[str]) -> tuple[set[Quad], set[Quad]]:
-    triples: set[Triple] = set()
-    if graphs:  # else no reasoner is needed
-        axioms = axioms_of(reader, graphs)
-        triples = axioms.entailed(_statements(reader, axioms, graphs))
-    graph = NamedNode(reader.minter.entailed_graph)
-    requested = {Quad(t.subject, t.predicate, iri_or_literal(t.object), graph) for t in triples}
-    before = set(reader.store.quads(graph.value))
-    return requested - before, before - requested
-
-
-def entailment_record(reader: GraphReader) -> tuple[list[str], str]:
-    """The graphs for which entailment is on, and the revision of the entailed graph."""
-    rows = reader.select_provenance("entailment")
-    revisions = {revision.value for _, _, revision in rows if revision}
-    return sorted({graph.value for _, graph, _ in rows}), min(revisions, default="")
-
-
-def axioms_of(reader: GraphReader, graphs: Iterable[str]) -> Axioms:
-    imported = [graph for graph in graphs if graph != reader.minter.kg_graph]
-    triples = [*ontology_triples(reader)]
-    triples += [quad.triple for graph in imported for quad in reader.store.quads(graph)]
-    return Axioms(triples)
-
-
-def _statements(reader: GraphReader, axioms: Axioms, graphs: Iterable[str]) -> Iterable[Triple]:
-    requested = set(graphs)
-    for property_, subject, object_, graph in reader.select_provenance_for(
-        "property-statements", axioms.properties
-    ):
-        if graph.value in requested:
-            yield Triple(subject, property_, object_)
-    for class_, instance, graph in reader.select_provenance_for("instances", axioms.classes):
-        if graph.value in requested:
-            yield Triple(instance, RDF.type, class_)
-
-
-def entailment_metadata(reader: GraphReader) -> list[Quad]:
-    graph = NamedNode(reader.minter.entailed_graph)
-    return [q for q in reader.store.quads(reader.minter.meta_graph) if q.subject == graph]
-
-
-def meta_quad(reader: GraphReader, predicate: NamedNode, value: NamedNode | Literal) -> Quad:
-    graph = NamedNode(reader.minter.entailed_graph)
-    return Quad(graph, predicate, value, NamedNode(reader.minter.meta_graph))

@@ -27,6 +27,8 @@ from sarag_rdf.types import (
 )
 
 COLUMNS = ("entity", "name", "type", "aliases", "related")
+_FILE, _SUFFIX = "mention-", ".txt"
+"""The name of a mention's document, around the number of the mention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class GoldMention:
     def source(self, number: int) -> Source:
         """The document that mentions it."""
         others = f" With {', '.join(self.related)}." if self.related else ""
-        return Source(f"{self.name}.{others}", "", f"mention-{number}.txt")
+        return Source(f"{self.name}.{others}", "", f"{_FILE}{number}{_SUFFIX}")
 
 
 def read_gold(path: Path) -> list[GoldMention]:
@@ -56,7 +58,7 @@ def read_gold(path: Path) -> list[GoldMention]:
     unknown = set(rows.fieldnames or ()) - set(COLUMNS)
     if missing or unknown:
         raise InputError(
-            f"{path} is no table of mentions: give the columns entity and name, and as needed "
+            f"{path} is not a table of mentions: give the columns entity and name, and as needed "
             "type, aliases and related, separated by tabs"
         )
     return [_mention(path, number, row) for number, row in enumerate(rows, start=2)]
@@ -84,12 +86,13 @@ class GoldExtractor:
     method = Method("gold", "resolution", "", {})
 
     def __init__(self, mentions: Sequence[GoldMention]) -> None:
-        self._rows = {m.source(number).text: m for number, m in enumerate(mentions)}
+        self._mentions = mentions
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
         """One result per document, in order."""
         for document in documents:
-            row = self._rows[document.text]
+            number = document.source_iri.rpartition(_FILE)[2].removesuffix(_SUFFIX)
+            row = self._mentions[int(number)]
             own = normalize_name(row.name)
             others = tuple(n for n in row.related if normalize_name(n) != own)
             first = Mention(row.name, row.type, row.aliases, (document.text,))

@@ -19,6 +19,7 @@ _EDGE = re.compile(
     r"^[\s\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb\[\]{}<>,;:!?*_/|\\\-\u2013\u2014"
     r"\u200d\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]+"
 )
+_ASTERISK = re.compile(r"(?<![\w*])[A-Z]{1,4}\*$")
 _ARTICLE = re.compile(r"^(?:[Tt]he|a|an)\s+(?=\S)")
 _POSSESSIVE = re.compile(r"\s*['\u2019]s?$")
 _TRAILING_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
@@ -32,8 +33,10 @@ _TITLE_SEPARATOR = re.compile(
 def clean_name(text: str) -> str:
     """Strip a leading article, a possessive ending, quotes and outer punctuation.
 
-    >>> clean_name("the  Curie Institute's")
-    'Curie Institute'
+    An asterisk that belongs to a short name in capitals remains.
+
+    >>> clean_name("the  Curie Institute's"), clean_name("*WHO*"), clean_name("Sgr A*")
+    ('Curie Institute', 'WHO', 'Sgr A*')
     """
     name = _strip(" ".join(text.split()))
     name = _strip(_ARTICLE.sub("", _POSSESSIVE.sub("", name)))
@@ -43,8 +46,9 @@ def clean_name(text: str) -> str:
 
 
 def _strip(name: str) -> str:
-    name = _EDGE.sub("", name)
-    return _EDGE.sub("", name[::-1])[::-1]
+    if not _ASTERISK.search(name):
+        name = _EDGE.sub("", name[::-1])[::-1]
+    return _EDGE.sub("", name)
 
 
 def is_name(name: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.errors import EntailmentError, InputError, MissingDependencyError, UsageError
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
@@ -139,7 +139,7 @@ def _import_file(
         done = _resume(reader, before, record)
         try:
             return _load(reader, file, options, replace(record, state=str(done)), progress)
-        except (InputError, UsageError):
+        except (EntailmentError, InputError, MissingDependencyError, UsageError):
             _write(reader, name, None, drop=graph)
             raise
 

@@ -21,7 +21,7 @@ from sarag_rdf.redaction import redacted
 from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source, Value
 from sarag_rdf.vocab import DCTERMS, PROV, RDF, RDFS, SARAG, XSD
 
-EVIDENCE_RULES = "4"
+EVIDENCE_RULES = "5"
 """Version of the rules that turn extractions into evidence: normalisation of names, names in
 titles, topics of documents, identity of relationships. It is part of every method, so that sources
 are extracted again when the rules change."""
@@ -199,7 +199,7 @@ class SourceGraph:
             self._add(
                 description,
                 (RDF.type, SARAG.Description),
-                self._label(f"{mention.name}: {text}"),
+                self._label(text if text.startswith(mention.name) else f"{mention.name}: {text}"),
                 (SARAG.text, self._text(text)),
                 (SARAG.descriptionOf, node),
                 (PROV.wasDerivedFrom, document),

@@ -97,10 +97,11 @@ def run(
             pending += len(result)
             seconds = time.monotonic() - batch_start
             if pending >= COMMIT_DOCUMENTS or seconds >= COMMIT_SECONDS:
-                _commit(writer, plan.method, batch, report)
+                ready, batch = batch, []  # a commit that fails is not tried again
+                _commit(writer, plan.method, ready, report)
                 advance(pending)
-                written(_texts(batch))
-                batch, pending, batch_start = [], 0, time.monotonic()
+                written(_texts(ready))
+                pending, batch_start = 0, time.monotonic()
     except (SaragError, KeyboardInterrupt):
         results.close()
         _commit(writer, plan.method, batch, report)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sarag_rdf.kg.report import key_sentences_of, names_of, path_in_words
+from sarag_rdf.kg.key_sentences import key_sentences_of
+from sarag_rdf.kg.report import names_of, path_in_words
 from sarag_rdf.types import RankedDocument, Retrieved
 
 
@@ -16,7 +17,7 @@ def metadata_of(retrieved: Retrieved) -> list[tuple[RankedDocument, dict[str, An
     has its steps.
     """
     names = names_of(retrieved)
-    sentences = key_sentences_of(retrieved)
+    sentences = key_sentences_of(retrieved, names)
     return [
         (ranked, _metadata(ranked, retrieved, names, sentence))
         for ranked, sentence in zip(retrieved.documents, sentences, strict=True)

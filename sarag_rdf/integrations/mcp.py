@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 from mcp.server import MCPServer
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
@@ -101,6 +102,7 @@ class GraphTools:
                 self._open_graph,
                 size=settings.question_workers,
                 queue=settings.queue,
+                max_memory=settings.worker_memory,
                 seconds=settings.question_timeout,
                 option="--question-timeout",
                 lazy=True,
@@ -113,6 +115,7 @@ class GraphTools:
                 settings,
                 size=settings.workers,
                 queue=settings.queue,
+                max_memory=settings.worker_memory,
                 seconds=settings.timeout,
                 option="--timeout",
                 lazy=True,
@@ -315,4 +318,5 @@ def run(open_graph: OpenGraph, settings: ServeSettings, *, http: bool = False) -
     if not http:
         server.run("stdio")
         return
-    serve_to_clients(server.streamable_http_app(host=settings.host), settings)
+    checked_before = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    serve_to_clients(server.streamable_http_app(transport_security=checked_before), settings)

@@ -7,8 +7,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sarag_rdf.kg.entities import EntityDescription, Neighbourhood
+from sarag_rdf.kg.key_sentences import key_sentences_of
 from sarag_rdf.kg.query import QueryExplanation
-from sarag_rdf.kg.report import key_sentences_of, names_of, path_in_words
+from sarag_rdf.kg.report import names_of, path_in_words
 from sarag_rdf.types import Answer, Link, RankedDocument, Retrieved
 
 
@@ -53,7 +54,7 @@ class SearchResult(_Value):
     def of(cls, retrieved: Retrieved, *, relationships: int = 10) -> SearchResult:
         """The part of a retrieval that a model reads."""
         names = names_of(retrieved)
-        sentences = key_sentences_of(retrieved)
+        sentences = key_sentences_of(retrieved, names)
         return cls(
             question=retrieved.query.text,
             retriever=retrieved.retriever,

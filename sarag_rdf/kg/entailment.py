@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyoxigraph import NamedNode
-
-from sarag_rdf.derive.entailment import (
-    apply_entailment,
+from sarag_rdf.derive.entailed_graph import (
     axioms_of,
     entailment_metadata,
-    entailment_record,
-    meta_quad,
+    new_metadata,
+    recorded_graphs,
 )
 from sarag_rdf.errors import UsageError
+from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.parts import imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Change
-from sarag_rdf.vocab import PROV, RDF, VOID
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ class Entailment:
 
         `over` names ``documents`` (the default) and imported graphs. Raises `UsageError` for an
         unknown name and for a graph without an ontology, `MissingDependencyError` without the
-        extra ``entailment``.
+        extra ``entailment``, and `EntailmentError` beyond a limit.
         """
         with self._session.write(create=False) as reader:
             graphs = _graphs_of(reader, over or (DOCUMENTS,))
@@ -59,16 +56,21 @@ class Entailment:
                     "nothing follows from the ontologies of this graph: add one with subclasses, "
                     "subproperties, domains or inverses, such as  sarag ontology add common"
                 )
-            meta = [meta_quad(reader, RDF.type, VOID.Dataset)]
-            meta += [meta_quad(reader, PROV.wasDerivedFrom, NamedNode(graph)) for graph in graphs]
-            apply_entailment(reader, graphs, meta, entailment_metadata(reader))
+            self._record(reader, graphs)
             return _status(reader)
 
     def disable(self) -> None:
         """Delete the entailed triples, and materialise none after further writes."""
         with self._session.write(create=False) as reader:
-            metadata = tuple(entailment_metadata(reader))
-            reader.store.apply(Change((reader.minter.entailed_graph,), metadata, ()))
+            self._record(reader, [])
+
+    def _record(self, reader: GraphReader, graphs: Sequence[str]) -> None:
+        """Record the graphs for which entailment is on; the entailed graph follows."""
+        before = entailment_metadata(reader)
+        after = new_metadata(reader.minter, graphs) if graphs else ()
+        if {*before} != {*after}:
+            reader.store.apply(with_revision(reader, Change((), before, after)))
+            self._session.vectors.carry_over(reader)
 
 
 def _graphs_of(reader: GraphReader, over: Sequence[str]) -> list[str]:
@@ -81,7 +83,7 @@ def _graphs_of(reader: GraphReader, over: Sequence[str]) -> list[str]:
 
 
 def _status(reader: GraphReader) -> EntailmentStatus:
-    graphs, _ = entailment_record(reader)
+    graphs = recorded_graphs(reader.minter, entailment_metadata(reader))
     if not graphs:
         return EntailmentStatus()
     names = {imported.graph: imported.name for imported in imported_graphs(reader)}

@@ -5,12 +5,19 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from sarag_rdf.derive.entailment import entailment_errors, refresh_entailment
+from sarag_rdf.derive.entailed_graph import ADVICE, entailment_errors, repair_entailment
 from sarag_rdf.derive.incremental import rebuild
-from sarag_rdf.errors import ModelError, StoreError, shown_path
+from sarag_rdf.errors import (
+    EntailmentError,
+    MissingDependencyError,
+    ModelError,
+    StoreError,
+    shown_path,
+)
 from sarag_rdf.graph.metadata import Meta, read_meta, repair_run_times, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.quarantine import read_contents, read_quarantine
@@ -20,7 +27,7 @@ from sarag_rdf.inspect.fsck import Finding, FsckReport, InvalidCache, check_arra
 from sarag_rdf.kg.models import DATABASES
 from sarag_rdf.kg.session import Session
 from sarag_rdf.models.caches import SqliteCache, fault_of
-from sarag_rdf.ports import Progress
+from sarag_rdf.ports import Change, Progress
 from sarag_rdf.vectors.store import RecordingVectorStore
 
 log = logging.getLogger(__name__)
@@ -42,7 +49,7 @@ def check_caches(session: Session, reader: GraphReader, *, deep: bool) -> list[I
 def discard_caches(session: Session, reader: GraphReader, *, only_broken: bool) -> list[str]:
     """Delete indexes and arrays, all or only broken ones; returns their names.
 
-    InvalidCache databases are renamed instead: the replies in them were paid for.
+    Cache databases are renamed instead: the replies in them were paid for.
     """
     meta = read_meta(reader.store) or Meta("")
     discarded = []
@@ -151,9 +158,7 @@ def _repair(session: Session, reader: GraphReader) -> list[str]:
     elif any(finding.check == fsck.DERIVED for finding in _check_derived(reader)):
         reader.store.apply(with_revision(reader, rebuild(reader)))
         done.append("rebuilt the traversed graph")
-    if [*_check_entailment(reader)]:
-        refresh_entailment(reader, deep=True)
-        done.append("refreshed the entailed graph")
+    done += _repair_entailment(reader)
     discarded = discard_caches(session, reader, only_broken=not done)
     times = repair_run_times(reader)
     if times.insert:
@@ -181,13 +186,27 @@ def _check_derived(reader: GraphReader) -> Iterator[Finding]:
 
 
 def _check_entailment(reader: GraphReader) -> Iterator[Finding]:
-    missing, surplus = entailment_errors(reader)
+    try:
+        missing, surplus = entailment_errors(reader)
+    except (EntailmentError, MissingDependencyError) as error:
+        advice = ADVICE if isinstance(error, EntailmentError) else ""
+        yield Finding("entailment", f"not checked: {error}", advice)
+        return
     if missing or surplus:
         yield Finding(
             "entailment",
             f"{_are(len(missing))} missing, {_do(len(surplus))} not follow",
             fsck.REPAIR,
         )
+
+
+def _repair_entailment(reader: GraphReader) -> list[str]:
+    with suppress(EntailmentError, MissingDependencyError):  # which the check reports
+        change = repair_entailment(reader)
+        if change != Change():
+            reader.store.apply(with_revision(reader, change))
+            return ["corrected the entailed graph"]
+    return []
 
 
 def _are(number: int) -> str:

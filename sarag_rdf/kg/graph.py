@@ -355,7 +355,10 @@ class KnowledgeGraph:
     def retriever(
         self, retriever: str | Options, **options: Unpack[RetrieverKeywords]
     ) -> Retriever:
-        """A retriever for many questions to the graph as it is now; see `search`."""
+        """A retriever for many questions to the graph as it is now; see `search`.
+
+        Without a `limit` it returns all documents that are ranked.
+        """
         with self.session.read() as snapshot:
             return registry.make_retriever(retriever, snapshot.view, options)
 

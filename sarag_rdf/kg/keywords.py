@@ -60,9 +60,11 @@ class RetrieverKeywords(TypedDict, total=False):
 
 def with_default_limit(retriever: str | Options, options: RetrieverKeywords) -> RetrieverKeywords:
     """The options of a question; 10 documents unless they or the retriever name a limit."""
-    if isinstance(retriever, Options) or "limit" in Spec.parse(retriever).options:
-        return options
-    return {"limit": DEFAULT_LIMIT, **options}
+    if isinstance(retriever, Options):
+        has_limit = getattr(retriever, "limit", None) is not None
+    else:
+        has_limit = "limit" in Spec.parse(retriever).options
+    return options if has_limit else {"limit": DEFAULT_LIMIT, **options}
 
 
 class ReadingKeywords(TypedDict, total=False):

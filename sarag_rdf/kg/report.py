@@ -1,17 +1,12 @@
-"""The stable output of ``search --json``: retrieved documents with their key sentences."""
+"""The stable output of ``search --json``, and the chain of a document in words."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import unquote
 
-from sarag_rdf.context.graph_walk import STOP_WORDS
-from sarag_rdf.sentences import sentence_spans
 from sarag_rdf.types import Answer, Context, RankedDocument, Retrieved, Step
 
 
@@ -21,23 +16,6 @@ def names_of(retrieved: Retrieved) -> dict[str, str]:
     names |= {seed.node: seed.name for seed in retrieved.seeds}
     names |= {entity.iri: entity.name for entity in retrieved.entities}
     return {**names, **retrieved.names}
-
-
-def key_sentences_of(retrieved: Retrieved) -> list[str]:
-    """The sentence of each retrieved document that best shows why it was retrieved."""
-    names = names_of(retrieved)
-    paths = [
-        " ".join(
-            names.get(iri, "")
-            for step in ranked.chain
-            for iri in (step.origin, step.target)
-            if iri != ranked.document.iri
-        )
-        for ranked in retrieved.documents
-    ]
-    texts = [ranked.document.text for ranked in retrieved.documents]
-    spans = key_sentences(texts, retrieved.query.text, paths)
-    return [text[begin:end] for text, (begin, end) in zip(texts, spans, strict=True)]
 
 
 def path_in_words(ranked: RankedDocument, retrieved: Retrieved, names: Mapping[str, str]) -> str:
@@ -202,38 +180,3 @@ def context_to_dict(context: Context) -> dict[str, Any]:
             for section in context.sections
         ],
     }
-
-
-_WORD = re.compile(r"\w+")
-
-
-def key_sentences(
-    texts: Iterable[str], question: str, paths: Iterable[str]
-) -> list[tuple[int, int]]:
-    """(begin, end) in code points of one sentence of each text, or (0, 0) of an empty one.
-
-    `paths` gives for each text the names along the path of activation that led to it. A sentence
-    scores the sum of ``log(1 + N / df)`` over the words that it shares with the question or the
-    path, where df of the N sentences of all texts contain the word. Stop words do not count, and
-    the first of equal sentences wins. No model is needed.
-    """
-    asked = _words(question)
-    sentences = [
-        [(span, _words(text[slice(*span)])) for span in sentence_spans(text)] for text in texts
-    ]
-    frequency = Counter(word for of_text in sentences for _, words in of_text for word in words)
-    total = sum(len(of_text) for of_text in sentences)
-
-    def score(words: set[str], requested: set[str]) -> float:
-        return sum(math.log(1 + total / frequency[word]) for word in sorted(words & requested))
-
-    chosen = []
-    for of_text, path in zip(sentences, paths, strict=True):
-        requested = asked | _words(path)
-        best = max(of_text, key=lambda item: score(item[1], requested), default=((0, 0), set()))
-        chosen.append(best[0])
-    return chosen
-
-
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.casefold())) - STOP_WORDS

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from sarag_rdf.derive.entailment import refresh_entailment
+from sarag_rdf.derive.entailed_graph import EntailingStore
 from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint, is_url
 from sarag_rdf.errors import DiskFullError, SaragError, UsageError
 from sarag_rdf.graph.delta import Journal
@@ -136,8 +136,14 @@ class Session:
         self.models = Models(cache, embedder, endpoint, llm, writable_cache=keep_vectors)
         self.vectors = Vectors(cache, self.models, engine, vectors, progress)
         self.facts = Facts(facts, self.vectors) if facts else None
+        self._readable: frozenset[str] | None = None
         self._snapshot: Snapshot | None = None
         self._lock = threading.Lock()
+
+    def limit_to(self, readable: frozenset[str] | None) -> None:
+        """Read some named graphs only, on behalf of a client; see `GraphReader.readable`."""
+        self._readable = readable
+        self.invalidate()
 
     @contextmanager
     def read(self, *, missing_ok: bool = False, latest: bool = False) -> Iterator[Snapshot]:
@@ -155,10 +161,12 @@ class Session:
     def write(self, *, create: bool = True, repair: bool = True) -> Iterator[GraphReader]:
         """A block that reads and writes the graph, locked for one writer.
 
-        The reader notes all changes in its journal. A graph that does not exist is created, unless
-        `create` is off. With `repair`, a change that was interrupted is completed first. Other
-        threads read the state before the write until the block ends. Raises `StoreLockedError`,
-        `DiskFullError`, `StoreError`; without `create`, `NotAGraphError` and `EmptyGraphError`.
+        The reader notes all changes in its journal, and its store extends each by that of the
+        entailed graph. A graph that does not exist is created, unless `create` is off. With
+        `repair`, a change that was interrupted is completed first. Other threads read the state
+        before the write until the block ends. Raises `StoreLockedError`, `DiskFullError`,
+        `StoreError`; without `create`, `NotAGraphError` and `EmptyGraphError`. Changes raise what
+        `EntailingStore.apply` raises.
         """
         if not create:
             with self.read(latest=True):  # raises if there is no graph
@@ -166,11 +174,11 @@ class Session:
         self.invalidate()
         try:
             with self.location.open_locked() as store:
-                reader = GraphReader(store, self._minter(read_meta(store)), journal=Journal())
+                minter = self._minter(read_meta(store))
+                reader = GraphReader(EntailingStore(store, minter), minter, journal=Journal())
                 if repair:
                     repair_graph(reader)
                 yield reader
-                refresh_entailment(reader)
         except DiskFullError as error:
             self.invalidate()
             raise DiskFullError(f"{error}{self._sources()}") from error
@@ -200,7 +208,7 @@ class Session:
                 reader = GraphReader(store, self._new_minter or Minter(), (foreign,))
             else:
                 meta = read_meta(store)
-                reader = GraphReader(store, self._minter(meta))
+                reader = GraphReader(store, self._minter(meta), readable=self._readable)
                 missing_ok &= meta is None
             snapshot = Snapshot(reader, self.over, self.vectors, self.facts)
             if not missing_ok:  # else the graph may be created meanwhile

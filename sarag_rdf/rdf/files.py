@@ -19,7 +19,10 @@ from sarag_rdf.redaction import holds_password, public_origin, remember_url
 _COMPRESSED = frozenset({".gz", ".bz2", ".xz"})
 READ_ERRORS = (*compression.TOO_SHORT_OR_DAMAGED, OSError)
 """Errors raised by reading a file that is damaged or truncated."""
-_SECONDS = 60.0
+_SECONDS, _DEADLINE = 60.0, 6 * 3600.0
+"""Seconds for each wait of a download, and for the whole."""
+MAX_DOWNLOAD = 64 << 30
+"""Bytes of a download at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +97,16 @@ def _describe_file(path: Path, origin: str, name: str) -> InputFile:
 def _download(url: str, path: Path) -> None:
     import httpx
 
-    from sarag_rdf.http import download
+    from sarag_rdf.http import DeadlineError, ReplySizeError, download
 
     try:
-        download(url, path, seconds=_SECONDS)
+        download(url, path, seconds=_SECONDS, deadline=_DEADLINE, most=MAX_DOWNLOAD)
+    except (DeadlineError, ReplySizeError) as error:
+        reason = str(error) or f"more than {_DEADLINE / 3600:g} hours"
+        raise InputError(
+            f"the download of {public_origin(url)} takes {reason}: download the file with another "
+            "program, and import it from disk"
+        ) from error
     except httpx.RemoteProtocolError as error:
         read = path.stat().st_size if path.exists() else 0
         raise InputError(

@@ -195,13 +195,10 @@ class OxigraphStore:
             raise StoreError("not a SELECT query")
         return result
 
-    def apply(self, change: Change, *, create: Iterable[str] = ()) -> None:
-        """Apply a change as one transaction; graphs in `create` exist afterwards, even if empty.
-
-        Quads may be in the default graph.
-        """
+    def apply(self, change: Change) -> None:
+        """Apply a change as one transaction; quads may be in the default graph."""
         operations = [f"DROP SILENT GRAPH <{graph}>" for graph in change.drop]
-        operations += [f"CREATE SILENT GRAPH <{graph}>" for graph in create]
+        operations += [f"CREATE SILENT GRAPH <{graph}>" for graph in change.create]
         operations += [_data_block("DELETE", change.delete), _data_block("INSERT", change.insert)]
         text = " ;\n".join(part for part in operations if part)
         if not text:

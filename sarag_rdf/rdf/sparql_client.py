@@ -335,8 +335,9 @@ class SparqlClient:
         """Send, and send again after a 429 or 503, or after a lost connection if `idempotent`."""
         for retry in range(RETRIES + 1):
             pause = self._backoff * 2**retry
+            sent = request()
             try:
-                response = self._send(request())
+                response = self._send(sent)
             except RemoteDownError as error:
                 if retry == RETRIES or not (idempotent and _is_lost(error.__cause__)):
                     raise
@@ -345,10 +346,9 @@ class SparqlClient:
                     return _response(response)
                 wait = retry_after(response.headers.get("Retry-After", ""))
                 if retry == RETRIES or (wait or 0.0) > MAX_WAIT:
-                    raise error_for_status(_url_of(response.request), response)
+                    raise error_for_status(_url_of(sent), response)
                 pause = pause if wait is None else wait
-            url = self.remote.query_url.partition("?")[0]
-            log.info("%s is not available: retrying in %.1f s", url, pause)
+            log.info("%s is not available: retrying in %.1f s", _url_of(sent), pause)
             time.sleep(pause)
         raise AssertionError  # the last retry returns or raises
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +16,6 @@ from sarag_rdf.errors import RemoteStoreError, RemoteTruncatedError, StoreError,
 from sarag_rdf.iris import is_iri
 from sarag_rdf.ports import Change, Table, Triples
 from sarag_rdf.rdf.dataset import uses_graph
-from sarag_rdf.rdf.query_guard import inspect_query
 from sarag_rdf.rdf.sparql_client import (
     ACCEPT_ROWS,
     ACCEPT_TRIPLES,
@@ -34,15 +34,17 @@ PAGE = 10_000
 """Rows per page; Virtuoso does not sort more at a time."""
 _DEFAULT_DATASET: DataSet = {}
 """The endpoint's own dataset."""
-MIN_TRUNCATED = 100
-"""Results with fewer rows are assumed to be complete, because no endpoint truncates at less."""
+SMALL = 100
+"""Results with fewer rows are complete if the endpoint returns this many rows at a time."""
 
 
 class SparqlStore:
     """A `GraphStore` for a query endpoint, with an update and a graph store endpoint for writing.
 
     Endpoints truncate results at a limit, and not all of them report it. Therefore a second query
-    checks whether a result of some size is complete; if not, `select` reads it in pages.
+    checks whether a result of some size is complete; if not, `select` reads it in pages. Small
+    results, and triples, which cannot be counted by a query, are complete if the endpoint returns
+    more of their kind at a time: it is asked once for so many that are in no data.
     """
 
     is_shared = True
@@ -54,6 +56,7 @@ class SparqlStore:
         self._writable = writable
         self._url = self._remote.query_url
         self._client: SparqlClient | None = SparqlClient(self._remote, backoff=backoff)
+        self._most_rows = self._most_triples = 1  # that the endpoint has returned when asked
 
     @property
     def _open_client(self) -> SparqlClient:
@@ -75,7 +78,7 @@ class SparqlStore:
         if form in ("CONSTRUCT", "DESCRIBE"):
             return self._triples(text, dataset)
         result, limit = self._rows(text, dataset)
-        if isinstance(result, Table) and self._is_incomplete(text, result, limit, dataset):
+        if isinstance(result, Table) and self._is_truncated(text, result, limit, dataset):
             raise RemoteTruncatedError(
                 f"{self._url} returned {len(result.rows)} rows and has more: query in pages, with "
                 "ORDER BY, LIMIT and a FILTER on the last value of the previous page"
@@ -151,20 +154,17 @@ class SparqlStore:
         return result
 
     def _lacks_triples(self, text: str, count: int, dataset: DataSet) -> bool:
-        """Whether a result of CONSTRUCT or DESCRIBE is incomplete, by the solutions behind it."""
-        if count < MIN_TRUNCATED:
-            return False
+        """Whether a result of CONSTRUCT or DESCRIBE is incomplete, or the solutions behind it."""
         select = solutions_of(text)
-        if select is None:
-            return count % 100 == 0
-        rows, limit = self._rows(select, dataset)
-        return not isinstance(rows, Table) or self._is_incomplete(select, rows, limit, dataset)
-
-    def _is_incomplete(self, text: str, table: Table, limit: int | None, dataset: DataSet) -> bool:
-        """`_is_truncated` for any query; one with FROM cannot be nested, so its size decides."""
-        if len(table.rows) >= MIN_TRUNCATED and inspect_query(text).names_dataset:
-            return limit is not None or len(table.rows) % 1000 == 0
-        return self._is_truncated(text, table, limit, dataset)
+        if select is not None:
+            rows, limit = self._rows(select, dataset)
+            if not isinstance(rows, Table) or self._is_truncated(select, rows, limit, dataset):
+                return True
+        if count >= self._most_triples:
+            query = f"CONSTRUCT {{ ?s ?p ?o }} WHERE {more_than(max(count, SMALL))}"
+            response = self._open_client.query(query, ACCEPT_TRIPLES, {})
+            self._most_triples = max(self._most_triples, len(read_triples(response).triples))
+        return count >= self._most_triples
 
     def _is_truncated(
         self, text: str, table: Table, limit: int | None, dataset: DataSet = _DEFAULT_DATASET
@@ -173,7 +173,10 @@ class SparqlStore:
         count = len(table.rows)
         if limit is not None and count >= limit:
             return True
-        if count < MIN_TRUNCATED:
+        if count < SMALL and count >= self._most_rows:
+            small, _ = self._rows(f"SELECT ?s ?p ?o WHERE {more_than(SMALL)}")
+            self._most_rows = len(small.rows) if isinstance(small, Table) else 1
+        if count < min(SMALL, self._most_rows):
             return False
         further, _ = self._rows(beyond(text, count), dataset)
         return not isinstance(further, Table) or bool(further.rows)
@@ -236,6 +239,24 @@ def split_prologue(text: str) -> tuple[str, str]:
     return text[:end], text[end:]
 
 
+def split_dataset(text: str) -> tuple[str, str, str]:
+    """The prologue of a SELECT query, its FROM clauses, and the rest, which can be nested."""
+    prologue, select = split_prologue(text)
+    clauses: list[tuple[int, int]] = []
+    depth, start = 0, -1
+    for token in tokens(select):
+        depth += (token.kind == "open") - (token.kind == "close")
+        if start >= 0 and token.kind in ("iri", "name"):
+            clauses.append((start, token.offset + len(token.text)))
+            start = -1
+        elif not depth and token.kind == "word" and token.text.upper() == "FROM":
+            start = token.offset
+    dataset = " ".join(select[begin:end] for begin, end in clauses)
+    for begin, end in reversed(clauses):
+        select = f"{select[:begin]} {select[end:]}"
+    return prologue, dataset, select
+
+
 def query_form(text: str) -> str:
     """SELECT, ASK, CONSTRUCT or DESCRIBE; empty for another keyword."""
     match = _FORM.match(split_prologue(text)[1])
@@ -263,10 +284,10 @@ def page(
     filters = [_equals(name, value) for name, value in fixed]
     if after is not None:
         filters.append(f"FILTER({_compared(key, '>', after)})")
-    prologue, select = split_prologue(text)
+    prologue, dataset, select = split_dataset(text)
     return "\n".join(
         [
-            f"{prologue}\nSELECT {' '.join(f'?{name}' for name in variables)} WHERE {{",
+            f"{prologue}\nSELECT {' '.join(f'?{name}' for name in variables)} {dataset} WHERE {{",
             f"{{ {select}\n}}",
             *filters,
             f"}} ORDER BY STR(?{key}) LIMIT {limit}",
@@ -301,8 +322,15 @@ def _compared(variable: str, operator: str, value: str) -> str:
 
 def beyond(text: str, count: int) -> str:
     """A query for row number `count` of the result, counted from 0."""
-    prologue, select = split_prologue(text)
-    return f"{prologue}\nSELECT * WHERE {{\n{{ {select}\n}}\n}} OFFSET {count} LIMIT 1"
+    prologue, dataset, select = split_dataset(text)
+    return f"{prologue}\nSELECT * {dataset} WHERE {{\n{{ {select}\n}}\n}} OFFSET {count} LIMIT 1"
+
+
+def more_than(count: int) -> str:
+    """A pattern with more than `count` solutions for ?s ?p ?o, all distinct, on any data."""
+    side = next(n for n in itertools.count(1) if n**3 > count)
+    values = " ".join(f"<urn:x:{number}>" for number in range(side))
+    return f"{{ {' '.join(f'VALUES ?{name} {{ {values} }}' for name in 'spo')} }}"
 
 
 def solutions_of(text: str) -> str | None:
@@ -351,6 +379,8 @@ def write_change(client: SparqlClient, change: Change) -> None:
     _update(client, "INSERT", [quad for quad in additions if not _is_revision(quad)])
     for graph in change.drop:
         _replace(client, graph, sorted(replacements[graph], key=_is_checksum))
+    for graph in change.create:
+        client.update(f"CREATE SILENT GRAPH <{graph}>")
     _update(client, "INSERT", [quad for quad in additions if _is_revision(quad)])
 
 

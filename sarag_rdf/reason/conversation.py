@@ -29,7 +29,7 @@ from sarag_rdf.types import (
 
 INSUFFICIENT: Final = "insufficient information"
 """The text of an `Answer` if the evidence is not sufficient."""
-NO_DOCUMENT: Final = "No document was found, or none fits the budget."
+NO_EVIDENCE: Final = "Nothing was found, or nothing that was found fits the budget."
 NOTHING: Final = Context(())
 IF_SUFFICIENT: Final[Mapping[str, bool]] = {"sufficient": True}
 """The condition under which ``final_answer`` of `final_properties` is the answer."""
@@ -194,11 +194,10 @@ class Conversation:
 
     def answer_from(self, reply: Mapping[str, Any], context: Context, reasoning: str) -> Answer:
         """The answer of a reply with `final_properties`."""
-        excerpts = context.excerpts
         return self.answer(
             reply["final_answer"],
             reasoning=reasoning,
-            citations=[excerpts[label].citation for label in reply.get("citations", ())],
+            citations=cited_in(reply, context),
             sufficient=reply["sufficient"],
         )
 
@@ -212,11 +211,11 @@ class Conversation:
 def from_evidence(
     query: Query, gather: Gather, llm: LLM, step: Callable[[Conversation, Context], Answer]
 ) -> Answer:
-    """Retrieve once, and answer by `step`; no call is made without documents."""
+    """Retrieve once, and answer by `step`; no call is made if nothing was found."""
     talk = Conversation(query, gather, llm)
     context = talk.gather().context
-    if not context.excerpts:
-        return talk.answer("", reasoning=NO_DOCUMENT)
+    if context.is_empty:
+        return talk.answer("", reasoning=NO_EVIDENCE)
     return step(talk, context)
 
 
@@ -238,13 +237,27 @@ def prompt_text(prompt: str, question: str, context: Context, **values: Any) -> 
 
 
 def citations_of(answer: str, context: Context) -> list[Citation]:
-    """Citations of the excerpts that contain an answer word for word."""
+    """Citations of the excerpts that contain an answer word for word.
+
+    Where none does, they are the sources of the descriptions and relationships that contain it.
+    """
     requested = f" {normalize_name(answer)} "
-    return [
-        excerpt.citation
-        for excerpt in context.excerpts.values()
-        if requested.strip() and requested in f" {normalize_name(excerpt.titled_text)} "
-    ]
+    if not requested.strip():
+        return []
+    excerpts = [(excerpt.titled_text, excerpt.citation) for excerpt in context.excerpts.values()]
+    facts = [pair for section in context.sections for pair in section.sources.items()]
+    for texts in (excerpts, facts):
+        if cited := [c for text, c in texts if requested in f" {normalize_name(text)} "]:
+            return cited
+    return []
+
+
+def cited_in(reply: Mapping[str, Any], context: Context) -> list[Citation]:
+    """The citations of a reply with `final_properties`; without labels those of its answer."""
+    excerpts = context.excerpts
+    if not excerpts:
+        return citations_of(reply["final_answer"], context)
+    return [excerpts[label].citation for label in reply.get("citations", ())]
 
 
 def _strings(value: Any) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from sarag_rdf.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation, abstains
+from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation, abstains, cited_in
 from sarag_rdf.reason.decompose import joined
 from sarag_rdf.reason.single import reasoned_reply
 from sarag_rdf.types import Answer, Citation, Context, Query
@@ -67,12 +67,12 @@ class Cot:
         for step in range(1, options.steps + 1):
             context = talk.gather(None if step == 1 else asked[-1]).context
             contexts.append(context)
-            if step == 1 and not context.excerpts and not closes:
-                return talk.answer("", reasoning=NO_DOCUMENT)
+            if step == 1 and context.is_empty and not closes:
+                return talk.answer("", reasoning=NO_EVIDENCE)
             last = step == options.steps and not closes
             reply = self._step(talk, context, summary, last=last)
             summary = " ".join(reply["summary"].split())
-            citations += [context.excerpts[label].citation for label in reply.get("citations", ())]
+            citations += cited_in(reply, context)
             if reply["answer_possible"] and not abstains(reply["final_answer"]):
                 answer = reply["final_answer"]
                 break
@@ -118,11 +118,9 @@ class Cot:
         every = self._options.closing_documents == "all"
         context = reduce(joined, contexts) if every else contexts[-1]
         reply = reasoned_reply(talk, context, summary=summary, max_tokens=self._options.max_tokens)
-        excerpts = context.excerpts
-        own = [excerpts[label].citation for label in reply.get("citations", ())]
         return talk.answer(
             reply["final_answer"],
             reasoning=f"{summary}\n\n{reply['reasoning']}",
-            citations=[*citations, *own],
+            citations=[*citations, *cited_in(reply, context)],
             sufficient=reply["sufficient"],
         )

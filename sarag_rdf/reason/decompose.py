@@ -14,11 +14,12 @@ from sarag_rdf.options import Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import (
     INSUFFICIENT,
-    NO_DOCUMENT,
+    NO_EVIDENCE,
     NOTHING,
     Conversation,
     abstains,
     citations_of,
+    cited_in,
     format_facts,
 )
 from sarag_rdf.reason.single import brief_answer, brief_text, reasoned_answer, reasoned_reply
@@ -116,8 +117,8 @@ class Decompose:
             asked = self._searched(self._asked(questions[-1], facts), facts)
             context = joined(talk.gather(asked).context if asked else NOTHING, context)
         known = [fact for fact in facts if options.unanswered or not abstains(fact["answer"])]
-        if not context.excerpts and not (options.unanswered and known):
-            return talk.answer("", reasoning=NO_DOCUMENT)
+        if context.is_empty and not (options.unanswered and known):
+            return talk.answer("", reasoning=NO_EVIDENCE)
         if options.brief:
             return brief_answer(talk, context, known)
         return reasoned_answer(talk, context, known, max_tokens=options.max_tokens)
@@ -162,7 +163,7 @@ class Decompose:
         """
         searched = self._searched(question, facts)
         context = talk.gather(searched).context if question else NOTHING
-        if not context.excerpts:
+        if context.is_empty:
             return INSUFFICIENT, []
         shown = facts if self._options.shown else ()
         if not self._options.reasoned or self._options.brief:
@@ -173,8 +174,7 @@ class Decompose:
         answer = " ".join(reply["final_answer"].split())
         if not reply["sufficient"] or abstains(answer):
             return INSUFFICIENT, []
-        cited = (context.excerpts[label].citation for label in reply.get("citations", ()))
-        return answer, list(cited)
+        return answer, cited_in(reply, context)
 
 
 def chain_of(questions: Sequence[str], whole: str) -> list[str]:

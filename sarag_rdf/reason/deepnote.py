@@ -13,7 +13,7 @@ from sarag_rdf.iris import normalize_name
 from sarag_rdf.json_schema import boolean, object_of, string
 from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation, citations_of
+from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation, citations_of
 from sarag_rdf.reason.decompose import joined
 from sarag_rdf.reason.kg_infused import PROSE, Infusion, KgInfusedOptions, one_line
 from sarag_rdf.retrieve.view import GraphView
@@ -64,8 +64,8 @@ class DeepNote:
         """The answer cites the documents that contain it; without documents there is no note."""
         talk, options = Conversation(query, self._gather, self._llm), self._options
         context = talk.gather(limit=options.passages).context
-        if not context.excerpts:
-            return talk.answer("", reasoning=NO_DOCUMENT)
+        if context.is_empty:
+            return talk.answer("", reasoning=NO_EVIDENCE)
         summary = self._infusion.summary(talk) if options.facts else ""
         note = self._with_facts(talk, self._infusion.passage_note(talk, context), summary)
         queries, failures = [talk.question], 0
@@ -97,7 +97,7 @@ class DeepNote:
         return "" if normalize_name(query) in known else query
 
     def _updated(self, talk: Conversation, note: str, context: Context) -> str:
-        if not context.excerpts:
+        if context.is_empty:
             return note
         reply = talk.call(
             "update_note",

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from sarag_rdf.arrays import rows_of
 from sarag_rdf.graph.schema_use import local_words
@@ -24,7 +24,7 @@ from sarag_rdf.iris import normalize_name
 from sarag_rdf.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation
+from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.reason.single import reasoned_answer
 from sarag_rdf.retrieve.dotrag import Division, DotRagSearch, DotRagSearchOptions, EntityPath
 from sarag_rdf.retrieve.seeds import nearest_entities
@@ -50,9 +50,6 @@ class DotRagOptions(Options):
     name = "dotrag"
     t: int = option(3, "Maximum number of rounds of search.", ge=1, le=MAX_HOPS)
     h: int = option(3, "Maximum number of steps from the anchors.", ge=1, le=MAX_HOPS)
-    calls: int = option(
-        12, "Maximum number of calls, the answering call among them.", ge=3, le=MAX_COUNT
-    )
     tau: float = option(
         0.6, "Minimum cosine of a named anchor and an entity's description.", ge=-1.0, le=1.0
     )
@@ -74,8 +71,6 @@ class _Search:
     accepted: dict[EntityPath, str] = field(default_factory=dict)
     texts: dict[EntityPath, str] = field(default_factory=dict)
     queries: list[str] = field(default_factory=list)
-    unjudged: int = 0
-    """Paths that were found, but no call was left to judge them."""
 
     @property
     def kept(self) -> list[EntityPath]:
@@ -85,11 +80,12 @@ class _Search:
 
 
 class DotRag:
-    """At most `calls` calls: anchors, division, judgements of paths in rounds, answer.
+    """Calls for anchors, division, the paths of each round, and the answer.
 
-    The trace has a note ``paths`` with the accepted paths in words, their judgements, the queries
-    that were searched, and the number of paths that no call was left to judge. With three calls, or
-    with few classes, the division is not restricted.
+    A round has a call for each ten `candidates`, and all but the last may have one for a further
+    query: 2 + `t` * ceil(`candidates` / 10) + `t` - 1 + 1 calls at most, 14 with the defaults. The
+    trace has a note ``paths`` with the accepted paths in words, their judgements, and the queries
+    that were searched. With fewer than two classes the division is not restricted.
     """
 
     options = DotRagOptions
@@ -104,7 +100,7 @@ class DotRag:
     def answer(self, query: Query) -> Answer:
         """Where no path is accepted, passages answer; without passages, no call is made for it."""
         options = self._options
-        talk = _Budgeted(Conversation(query, self._gather, self._llm), options.calls)
+        talk = Conversation(query, self._gather, self._llm)
         seeds = self._seeds(talk)
         rows = rows_of(self._facts.iris.entities, [seed.node for seed in seeds]).tolist()
         division = Division(self._facts, rows, options.h, options.statements)
@@ -116,14 +112,13 @@ class DotRag:
                 {"text": search.texts[path], "judgement": search.accepted[path]}
                 for path in search.kept
             ],
-            "unjudged": search.unjudged,
         }
-        talk.own.say("note", "paths", detail)
-        return self._answered(talk.own, seeds, search)
+        talk.say("note", "paths", detail)
+        return self._answered(talk, seeds, search)
 
     # Selection (section 3.1)
 
-    def _seeds(self, talk: _Budgeted) -> list[Seed]:
+    def _seeds(self, talk: Conversation) -> list[Seed]:
         """The entities that a model's anchors and topics stand for."""
         facts, options = self._facts, self._options
         anchor = object_of(name=string(100), description=string(300))
@@ -153,7 +148,7 @@ class DotRag:
                 vector = facts.vectors.embed_query(topic)
                 seeds += nearest_entities(facts.reader, facts.vectors, vector, each)
         if not seeds:
-            vector = facts.vectors.embed_query(talk.own.question)
+            vector = facts.vectors.embed_query(talk.question)
             seeds += nearest_entities(facts.reader, facts.vectors, vector, _ANCHORS)
         names = entity_labels(facts.reader, [seed.node for seed in seeds])
         known = {seed.node: seed for seed in reversed(seeds) if seed.node in names}
@@ -161,14 +156,16 @@ class DotRag:
 
     # Construction (section 3.2)
 
-    def _rules(self, talk: _Budgeted, division: Division, seeds: Sequence[Seed]) -> dict[str, str]:
+    def _rules(
+        self, talk: Conversation, division: Division, seeds: Sequence[Seed]
+    ) -> dict[str, str]:
         """What may stand on a path and at its end; the division is restricted to it.
 
         Classes that are too rare to be offered are allowed.
         """
         every = division.classes()
         classes = every.most_common(_CLASSES)
-        if len(classes) < 2 or talk.left < 2:  # a path needs a call, too
+        if len(classes) < 2:
             return {}
         labels = entity_labels(self._facts.reader, [iri for iri, _ in classes])
         names = {iri: labels[iri][0] if iri in labels else local_words(iri) for iri, _ in classes}
@@ -192,9 +189,9 @@ class DotRag:
 
     # Search (section 3.3)
 
-    def _search(self, talk: _Budgeted, division: Division, rules: dict[str, str]) -> _Search:
+    def _search(self, talk: Conversation, division: Division, rules: dict[str, str]) -> _Search:
         options, search = self._options, _Search()
-        queries, seen = [talk.own.question], set(division.anchors)
+        queries, seen = [talk.question], set(division.anchors)
         for left in reversed(range(options.t)):
             search.queries += queries
             ends: list[int] = []
@@ -205,10 +202,9 @@ class DotRag:
             seen.update(ends)
             paths = division.paths(ends, options.paths, options.candidates)
             queries = self._judged(talk, division, paths, rules, search)
-            if not left or not talk.left:
+            if not left:
                 break
-            is_open = "complete" not in search.accepted.values()
-            if not queries and is_open and talk.left > 1:  # what is found needs a call, too
+            if not queries and "complete" not in search.accepted.values():
                 queries = self._next(talk, search, left)
             if not queries:
                 break
@@ -216,7 +212,7 @@ class DotRag:
 
     def _judged(
         self,
-        talk: _Budgeted,
+        talk: Conversation,
         division: Division,
         paths: Sequence[EntityPath],
         rules: dict[str, str],
@@ -225,9 +221,6 @@ class DotRag:
         """Add the paths that the model accepts, and return the further queries that it has."""
         further: dict[str, str] = {}
         for begin in range(0, len(paths), _JUDGED):
-            if not talk.left:
-                search.unjudged += len(paths) - begin
-                break
             batch = paths[begin : begin + _JUDGED]
             texts = [" -> ".join(division.texts(path)) for path in batch]
             judgement = object_of(
@@ -257,7 +250,7 @@ class DotRag:
         past = {normalize_name(query) for query in search.queries}
         return [text for name, text in further.items() if name not in past]
 
-    def _next(self, talk: _Budgeted, search: _Search, left: int) -> list[str]:
+    def _next(self, talk: Conversation, search: _Search, left: int) -> list[str]:
         """A further query where no path has one; none if the model has no idea."""
         reply = talk.call(
             "next_search",
@@ -294,18 +287,6 @@ class DotRag:
             section = Section("", excerpts, tuple(search.texts[path] for path in search.kept))
             context = Context((section,), 0, options.name)
             talk.add(Evidence(evidence, context))
-        if not any(context.texts):
-            return talk.answer("", reasoning=NO_DOCUMENT)
+        if context.is_empty:
+            return talk.answer("", reasoning=NO_EVIDENCE)
         return reasoned_answer(talk, context, max_tokens=options.max_tokens)
-
-
-class _Budgeted:
-    """A conversation with a number of calls, one of which is left for the answer."""
-
-    def __init__(self, own: Conversation, calls: int) -> None:
-        self.own = own
-        self.left = calls - 1
-
-    def call(self, prompt: str, schema: dict[str, Any], **values: Any) -> dict[str, Any]:
-        self.left -= 1
-        return self.own.call(prompt, schema, **values)

@@ -25,9 +25,9 @@ from sarag_rdf.iris import normalize_name, sha256_hex
 from sarag_rdf.json_schema import array_of, object_of, string
 from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather, Vector
-from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation, citations_of
+from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation, citations_of
 from sarag_rdf.reason.decompose import joined
-from sarag_rdf.retrieve.seeds import nearest_entities
+from sarag_rdf.retrieve.seeds import Start, nearest_entities
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Activation, Answer, Context, Query, Seed, Selection, Statement
 
@@ -60,8 +60,8 @@ class KgInfusedOptions(Options):
     )
     seeds: int = option(
         3,
-        "Number of entities at which activation starts, those with the descriptions nearest to "
-        "the question.",
+        "Number of entities at which activation starts, those with statements whose descriptions "
+        "are nearest to the question.",
         ge=1,
         le=MAX_COUNT,
     )
@@ -119,7 +119,7 @@ class KgInfused:
             return talk.answer(self._infusion.bare_answer(talk, ""))
         note, context = self._infusion.note(talk)
         if not note:
-            return talk.answer("", reasoning=NO_NOTE if context.excerpts else NO_DOCUMENT)
+            return talk.answer("", reasoning=NO_EVIDENCE if context.is_empty else NO_NOTE)
         text = self._infusion.bare_answer(talk, note)
         return talk.answer(text, reasoning=note, citations=citations_of(text, context))
 
@@ -138,7 +138,7 @@ class Infusion:
         expands = options.baseline == "expansion" or (not is_baseline and options.expansion)
         summary = self.summary(talk, question) if uses_facts else ""
         context = self.passages(talk, question, summary, expands=expands)
-        note = self.passage_note(talk, context, question) if context.excerpts else ""
+        note = "" if context.is_empty else self.passage_note(talk, context, question)
         if not note or not summary or not options.augmentation:
             return note or (summary if options.augmentation else ""), context
         return self.augmented(talk, question, note, summary), context
@@ -176,12 +176,13 @@ class Infusion:
 
         With G the statements selected, and E the entities of round i (equations 3 to 5)::
 
-            E(1) = the entities with the nearest descriptions
+            E(1) = the entities with the nearest descriptions, of those with statements
             E(i + 1) = the ends of the statements selected in round i, less E(1), ..., E(i)
         """
         view, options = self._facts, self._options
         vector = view.vectors.embed_query(question)
-        seeds = nearest_entities(view.reader, view.vectors, vector, options.seeds)
+        starts: Start = "incident" if options.inverse else "outgoing"
+        seeds = nearest_entities(view.reader, view.vectors, vector, options.seeds, starts=starts)
         selections: list[Selection] = []
         entities = [seed.node for seed in seeds][: options.entities]
         activated: set[str] = set()

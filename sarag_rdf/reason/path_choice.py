@@ -10,7 +10,7 @@ from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.json_schema import object_of, one_of
 from sarag_rdf.options import MAX_COUNT, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation
+from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.reason.single import reasoned_answer
 from sarag_rdf.retrieve.paths import Paths, PathsOptions
 from sarag_rdf.retrieve.view import GraphView
@@ -76,8 +76,8 @@ class PathChoice:
         if not paths:
             talk.say("note", "paths", {"paths": [], "chosen": 0, "problem": "no path was found"})
             context = talk.gather().context
-            if not context.excerpts:
-                return talk.answer("", reasoning=NO_DOCUMENT)
+            if context.is_empty:
+                return talk.answer("", reasoning=NO_EVIDENCE)
             return reasoned_answer(talk, context, max_tokens=options.max_tokens)
         paths = [path for path in paths if path.score >= paths[0].score - options.margin]
         number, problem = self._chosen(talk, paths)

@@ -18,7 +18,7 @@ from sarag_rdf.fence import BREAK
 from sarag_rdf.json_schema import boolean, object_of, one_of, string
 from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation
+from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.reason.kg_infused import Infusion, KgInfusedOptions
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Answer, Context, Excerpt, Query, Section
@@ -131,7 +131,7 @@ class SelfRag:
             summary, context = "", talk.gather(limit=options.passages).context
         excerpts = list(context.excerpts.items())[: options.passages]
         if not excerpts:
-            return talk.answer("", reasoning=NO_DOCUMENT)
+            return talk.answer("", reasoning=NO_EVIDENCE)
         reflections = [
             (excerpt, self._reflection(talk, self._passage(talk, label, excerpt, summary)))
             for label, excerpt in excerpts

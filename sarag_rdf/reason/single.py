@@ -123,5 +123,5 @@ def looked_up(talk: Conversation, question: str) -> tuple[str, list[Citation]]:
     The answer is `INSUFFICIENT` for an empty question or context. An abstention has no citations.
     """
     context = talk.gather(question).context if question else NOTHING
-    answer = brief_text(talk, context, question=question) if context.excerpts else INSUFFICIENT
+    answer = INSUFFICIENT if context.is_empty else brief_text(talk, context, question=question)
     return answer, [] if abstains(answer) else citations_of(answer, context)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.options import MAX_COUNT, Options, max_tokens_option, option
 from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.conversation import NO_DOCUMENT, Conversation
+from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.reason.single import brief_answer, reasoned_answer
 from sarag_rdf.reason.typed_graph import Solutions, TooLongError
 from sarag_rdf.reason.typed_patterns import (
@@ -245,8 +245,8 @@ class SparqlTyped:
         """The answer of `single`, whose evidence is retrieved."""
         talk.say("note", "answered", {"from": "passages", "reason": reason})
         context = talk.gather().context
-        if not context.excerpts:
-            return talk.answer("", reasoning=NO_DOCUMENT)
+        if context.is_empty:
+            return talk.answer("", reasoning=NO_EVIDENCE)
         if self._options.brief:
             return brief_answer(talk, context)
         return reasoned_answer(talk, context, max_tokens=self._options.max_tokens)

@@ -4,11 +4,11 @@ After "DotRAG: Retrieval-Time Reasoning Along Paths" (Moore et al.). Where a mod
 anchors, restricts types and judges paths, here embeddings do:
 
 - anchors are the entities with the descriptions nearest to the question;
-- the division is what statements reach from the anchors in `h` steps; types are not restricted,
-  and of several statements between two entities only one is in it;
+- the division is what statements reach from the anchors in `h` steps; types are not restricted;
 - each of `t` rounds takes the unseen entities nearest to its query, and the shortest loopless paths
-  (Yen's algorithm) from every anchor to each of them. A path is accepted if the mean weight of its
-  statements, as calibrated by the query gate, is above 0;
+  (Yen's algorithm) from every anchor to each of them. A step of a path has all statements between
+  its two entities, and the weight of the best, as calibrated by the query gate. A path is accepted
+  if the mean weight of its steps is above 0;
 - the next query is the question followed by the texts of the best path accepted. Where none is, the
   rounds end.
 
@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import islice, pairwise
+from dataclasses import dataclass, replace
+from itertools import chain, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,9 @@ from sarag_rdf.retrieve.seeds import nearest_entities
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Link, Query, Retrieved, Seed, Step
 from sarag_rdf.vocab import SARAG
+
+TEXTS = 10
+"""Texts that a step of a path has at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +69,10 @@ class DotRagSearchOptions(RetrieverOptions):
 
 @dataclass(frozen=True, slots=True)
 class EntityPath:
-    """A path as rows of entities, the anchor first, and of the statements between them."""
+    """A path as rows of entities, the anchor first, and of all statements between each two."""
 
     entities: tuple[int, ...]
-    statements: tuple[int, ...]
+    statements: tuple[tuple[int, ...], ...]
     weight: float = 0.0
 
     def starts(self, other: EntityPath) -> bool:
@@ -89,7 +92,7 @@ class Division:
         self._steps = steps
         self._graph: Any = networkx.Graph()
         self._graph.add_nodes_from(self.anchors)
-        frontier = set(self.anchors)
+        frontier, seen = set(self.anchors), set[int]()
         for _ in range(steps):
             rows = np.array(sorted(frontier), dtype=np.int64)
             edges = view.traversal.incident(RELATED_TO, rows)
@@ -98,10 +101,12 @@ class Division:
                 edges.source.tolist(), edges.target.tolist(), edges.statement.tolist(), strict=True
             )
             for one, other, statement in sorted(triples):
-                if self._graph.number_of_edges() >= most:
+                if len(seen) >= most:
                     return
-                if one != other and not self._graph.has_edge(one, other):
-                    self._graph.add_edge(one, other, statement=statement)
+                if one != other and statement not in seen:
+                    seen.add(statement)
+                    self._graph.add_edge(one, other)
+                    self._graph.edges[one, other].setdefault("statements", []).append(statement)
             frontier = set(self._graph) - before
             if not frontier:
                 return
@@ -153,14 +158,19 @@ class Division:
         return [path for path in paths if len(path.statements) <= self._steps][:most]
 
     def _path(self, entities: Sequence[int]) -> EntityPath:
-        statements = [self._graph.edges[hop]["statement"] for hop in pairwise(entities)]
-        return EntityPath(tuple(entities), tuple(statements))
+        steps = [tuple(self._graph.edges[step]["statements"]) for step in pairwise(entities)]
+        return EntityPath(tuple(entities), tuple(steps))
 
     def texts(self, path: EntityPath) -> list[str]:
-        """The texts of a path's statements."""
-        iris = [self.view.iris.relationships[row] for row in path.statements]
-        texts = relationship_texts(self.view.reader, iris)
-        return [" ".join(texts[iri][0].split()) for iri in iris if iri in texts]
+        """The text of each step: the first distinct texts of its statements."""
+        names = self.view.iris.relationships
+        iris = [[names[row] for row in step] for step in path.statements]
+        texts = relationship_texts(self.view.reader, chain.from_iterable(iris))
+        several = [
+            dict.fromkeys(" ".join(texts[iri][0].split()) for iri in step if iri in texts)
+            for step in iris
+        ]
+        return ["; ".join(islice(each, TEXTS)) for each in several if each]
 
 
 class DotRagSearch:
@@ -219,12 +229,15 @@ class DotRagSearch:
         for end, path in best.items():
             steps = []
             hops = zip(pairwise(path.entities), path.statements, strict=True)
-            for number, ((one, other), row) in enumerate(hops, start=1):
-                names = iris.entities[one], iris.entities[other], iris.relationships[row]
+            for number, ((one, other), several) in enumerate(hops, start=1):
+                ends = iris.entities[one], iris.entities[other]
+                cosines = facts.relationship_cosines(question, np.array(several)).tolist()
+                for row, cosine in zip(several, cosines, strict=True):
+                    links[row] = Link(iris.relationships[row], *ends, "", cosine, path.weight)
+                nearest = links[several[int(np.argmax(cosines))]].relationship
                 amounts = path.weight, path.weight, path.weight
-                steps.append(Step(number, *names, *amounts, "related_to", "entity", "entity"))
-                cosine = facts.relationship_cosines(question, np.array([row]))
-                links[row] = Link(names[2], *names[:2], "", float(cosine[0]), path.weight)
+                kinds: Any = "related_to", "entity", "entity"
+                steps.append(Step(number, *ends, nearest, *amounts, *kinds))
                 chains.setdefault(other, tuple(steps))
             chains[end] = tuple(steps)
         activation = {
@@ -281,8 +294,8 @@ class DotRagSearch:
 def _weighted(
     facts: GraphView, question: Vector, path: EntityPath, gate: tuple[float, float]
 ) -> EntityPath:
-    """The path with the mean weight of its statements by the query gate."""
-    rows = np.array(path.statements, dtype=np.int64)
-    cosines = facts.relationship_cosines(question, rows)
-    weight = float(calibrated(cosines, *gate).mean())
-    return EntityPath(path.entities, path.statements, weight)
+    """The path with the mean weight of its steps; that of a step is its best statement's."""
+    rows = np.array([row for step in path.statements for row in step], dtype=np.int64)
+    weights = calibrated(facts.relationship_cosines(question, rows), *gate)
+    starts = np.cumsum([0, *map(len, path.statements)])[:-1]
+    return replace(path, weight=float(np.maximum.reduceat(weights, starts).mean()))

@@ -103,11 +103,17 @@ def retrieved(
     shown = {k.relationship for k in explanation.links if {k.subject, k.object} <= named}
     shown |= {k.relationship for k in explanation.relationships}
     shown |= {step.relationship for step in steps if step.kind == "related_to"}
-    sentences: dict[str, str] = {}
+    stated: dict[str, tuple[str, str]] = {}
     for reader in readers:
-        texts_here = relationship_texts(reader, shown)
-        sentences = {k: text for k, (text, _) in texts_here.items()} | sentences
-
+        stated = relationship_texts(reader, shown) | stated
+    sentences = {iri: text for iri, (text, _) in stated.items()}
+    origins = {
+        k.relationship: stated[k.relationship][1]
+        for k in explanation.relationships
+        if k.relationship in stated
+    }
+    if not documents:
+        texts |= view.documents(origins.values())
     names = {iri: name for iri, (name, _) in labels.items()}
     names |= {iri: document.title or document.text[:60] for iri, document in texts.items()}
     seeds = tuple(_described_seeds(readers, explanation.seeds, names))
@@ -158,6 +164,7 @@ def retrieved(
         Subgraph(seeds, explanation.hops, tuple(map(with_text, explanation.links))),
         calibration or {},
         names if explanation is not NOT_EXPLAINED else {},
+        sources={iri: texts[origin] for iri, origin in origins.items() if origin in texts},
     )
 
 

@@ -36,7 +36,7 @@ from sarag_rdf.retrieve.explanation import (
 )
 from sarag_rdf.retrieve.relevance import calibrated
 from sarag_rdf.retrieve.rrf import ranks
-from sarag_rdf.retrieve.seeds import nearest_entities
+from sarag_rdf.retrieve.seeds import Start, nearest_entities
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.types import Link, Query, Retrieved, Step
 
@@ -50,8 +50,8 @@ class KgInfusedSearchOptions(RetrieverOptions):
     name = "kg-infused"
     k: int = option(
         3,
-        "Number of entities at which activation starts, those with the descriptions nearest to "
-        "the question.",
+        "Number of entities at which activation starts, those with statements whose descriptions "
+        "are nearest to the question.",
         ge=1,
         le=MAX_COUNT,
     )
@@ -100,7 +100,8 @@ class KgInfusedSearch:
         """Raises `ModelError` if a question cannot be embedded, `StoreError` from the store."""
         view, facts, options = self._view, self._facts, self._options
         question = view.vectors.embed_query(query.text)
-        seeds = nearest_entities(facts.reader, facts.vectors, question, options.k)
+        starts: Start = "incident" if options.inverse else "outgoing"
+        seeds = nearest_entities(facts.reader, facts.vectors, question, options.k, starts=starts)
         floor, ceiling = facts.vectors.index("relationship").quantile(question, options.c)
         rows = rows_of(facts.iris.entities, [seed.node for seed in seeds])
         reached = self._activate(question, rows.tolist(), floor, ceiling)

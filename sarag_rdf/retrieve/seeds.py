@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Container, Mapping
+from typing import Final, Literal
 
 import numpy as np
 
@@ -17,47 +18,79 @@ from sarag_rdf.ports import Vector
 from sarag_rdf.retrieve.view import GraphView, Names
 from sarag_rdf.types import Seed
 
+Start = Literal["any", "outgoing", "incident"]
+_STARTS: Final[Mapping[Start, Mapping[str, int]]] = {
+    "any": {},
+    "outgoing": {"links": 1},
+    "incident": {"links": 1, "links-to": 2},
+}
+"""Queries for the statements over which a step starts, with their column of the entity."""
+_LOOKED_AT: Final = 1000
+"""Descriptions that are looked at, if statements are needed."""
+
 
 def nearest_seeds(
     reader: GraphReader, vectors: GraphVectors, question: Vector, k: int
 ) -> tuple[Seed, ...]:
-    """Seeds of the k nearest texts, by falling similarity, each entity once with its nearest text.
+    """Seeds of the k nearest descriptions, nearest first, each entity with its nearest one.
 
-    Descriptions of equal text, such as those of overlapping chunks, count as one of the k.
+    Descriptions of equal text and entities, such as those of overlapping chunks, count as one of
+    the k; those of equal text and different entities are as many nodes of the graph as entities.
     """
     index = vectors.index("description")
     requested = k + 1
     while True:
         nearest = index.nearest(question, min(requested, len(index)))
-        rows = reader.rows_for("description-sources", [iri for iri, _ in nearest])
-        texts = {iri: iri for iri, _ in nearest}
-        texts |= {iri.value: text.value for iri, text, _ in sorted(rows, key=str)}
-        if len(set(texts.values())) > k or requested >= len(index):
+        iris = [iri for iri, _ in nearest]
+        texts = dict(zip(iris, iris, strict=True))
+        for iri, text, _ in sorted(reader.rows_for("description-sources", iris), key=str):
+            texts[iri.value] = text.value
+        described: defaultdict[str, set[str]] = defaultdict(set)
+        for iri, entity in reader.rows_for("described-entities", iris):
+            described[iri.value].add(entity.value)
+        nodes = {iri: (texts[iri], frozenset(described[iri])) for iri in iris}
+        distinct = dict.fromkeys(nodes.values())
+        if len(distinct) > k or requested >= len(index):
             break
         requested *= 2
-    first = set(list(dict.fromkeys(texts[iri] for iri, _ in nearest))[:k])
-    nearest = [(iri, similarity) for iri, similarity in nearest if texts[iri] in first]
-    described: defaultdict[str, list[str]] = defaultdict(list)
-    for text, entity in reader.rows_for("described-entities", [iri for iri, _ in nearest]):
-        described[text.value].append(entity.value)
+    first = set(list(distinct)[:k])
     seeds: dict[str, Seed] = {}
     for description, similarity in nearest:
-        for entity in sorted(described[description]):
-            seeds.setdefault(entity, Seed(entity, description, similarity))
+        if nodes[description] in first:
+            for entity in sorted(described[description]):
+                seeds.setdefault(entity, Seed(entity, description, similarity))
     return tuple(seeds.values())
 
 
 def nearest_entities(
-    reader: GraphReader, vectors: GraphVectors, question: Vector, count: int
+    reader: GraphReader,
+    vectors: GraphVectors,
+    question: Vector,
+    count: int,
+    *,
+    starts: Start = "any",
 ) -> tuple[Seed, ...]:
     """The `count` entities with the nearest descriptions, or all if there are fewer.
 
-    Several of the nearest descriptions may be of one entity, so that more of them are looked at
-    until the entities suffice.
+    `starts` says which count: any, those with outgoing statements to another entity, or with
+    incident ones. Several of the nearest descriptions may be of one entity, or
+    of one that does not count, so that more of them are looked at until the entities suffice; for
+    entities that count at most `_LOOKED_AT`.
     """
     size, k = len(vectors.index("description")), count
+    queries = _STARTS[starts]
+    size = min(size, max(count, _LOOKED_AT)) if queries else size
     while True:
         seeds = nearest_seeds(reader, vectors, question, min(k, size))
+        if queries:
+            entities = [seed.node for seed in seeds]
+            begins = {
+                row[column].value
+                for query, column in queries.items()
+                for row in reader.rows_for(query, entities)
+                if row[1] != row[2]
+            }
+            seeds = tuple(seed for seed in seeds if seed.node in begins)
         if len(seeds) >= count or k >= size:
             return seeds[:count]
         k *= 4

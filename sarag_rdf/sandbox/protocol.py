@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from enum import Enum
 
@@ -30,12 +29,3 @@ class Limits:
 
     seconds: float
     memory: int
-
-
-def half_of_memory() -> int:
-    """Half of the machine's memory in bytes, but at least 4 GiB."""
-    minimum = 4 << 30
-    try:
-        return max(minimum, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
-    except (AttributeError, OSError, ValueError):
-        return minimum

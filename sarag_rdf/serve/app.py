@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -26,7 +25,6 @@ from sarag_rdf.resources import query_file, query_names
 from sarag_rdf.serve.access import (
     ANONYMOUS,
     Access,
-    RateLimiter,
     required_scope,
     unauthorized,
 )
@@ -34,6 +32,7 @@ from sarag_rdf.serve.answering import OpenGraph, answer_questions
 from sarag_rdf.serve.audit import METRICS_TYPE, AuditLog, Metrics, route_label
 from sarag_rdf.serve.explore import complete, names, neighbours, prefixes
 from sarag_rdf.serve.graph_store import PATH, graph_store
+from sarag_rdf.serve.guarded import ORIGIN_ERROR, Admission, check_host, is_cross_origin
 from sarag_rdf.serve.http import (
     RECORD,
     RequestRecord,
@@ -106,8 +105,15 @@ def make_app(settings: ServeSettings, base: str, open_graph: OpenGraph) -> Reque
         with scratch_folder() as folder, ExitStack() as pools:
 
             def start(target: Target, *arguments: object, **options: Any) -> WorkerPool:
-                queue = settings.queue
-                pool = WorkerPool(target, folder, settings, *arguments, queue=queue, **options)
+                pool = WorkerPool(
+                    target,
+                    folder,
+                    settings,
+                    *arguments,
+                    queue=settings.queue,
+                    max_memory=settings.worker_memory,
+                    **options,
+                )
                 pools.callback(pool.close)
                 return pool
 
@@ -171,7 +177,7 @@ class RequestMiddleware:
         self._app = app
         self._settings = settings
         self._audit = audit
-        self._limiter = RateLimiter()
+        self._admission = Admission(settings)
         self._metrics = app.state.metrics = Metrics()
         self._labels = frozenset(_first_segment(route) for route in app.routes)
         self._active = app.state.active = ActiveRequests()
@@ -234,12 +240,7 @@ class RequestMiddleware:
             return None
         headers = dict(scope["headers"])
         try:
-            authorization = headers.get(b"authorization", b"").decode("latin-1")
-            record.access = access = self._settings.access.access(authorization)
-            who = access.name
-            if who == ANONYMOUS and scope.get("client"):
-                who = f"{who} {scope['client'][0]}"
-            self._limiter.admit(who, access.per_minute)
+            record.access = access = self._admission.access(scope, headers)
             access.require(needed)
         except RequestError as error:
             if is_openai_path(scope["path"]):
@@ -270,13 +271,10 @@ class RequestMiddleware:
             return _text_response(
                 "too many concurrent requests: try again later", 503, Retry_After="2"
             )
-        hosts = self._settings.hosts
-        if hosts and _hostname(headers.get(b"host", b"")) not in hosts:
-            return _text_response(
-                "wrong host name: this server accepts names of the local machine only, such as "
-                "localhost; start it with --host or --public-url for others",
-                421,
-            )
+        try:
+            check_host(headers, self._settings)
+        except RequestError as error:
+            return _text_response(str(error), error.status)
         if b"transfer-encoding" in headers and b"content-length" in headers:
             return _text_response(
                 "the request has both Content-Length and Transfer-Encoding: send one of them",
@@ -288,7 +286,11 @@ class RequestMiddleware:
                 "unsupported Content-Encoding: send the body without compression", 415
             )
         if not is_origin_allowed(scope, headers, self._settings):
-            return _text_response(ORIGIN_ERROR, 403)
+            return _text_response(
+                f"{ORIGIN_ERROR}: see --cors; if you followed a link, paste its URL into the "
+                "address bar",
+                403,
+            )
         if scope["method"] != "OPTIONS":
             return None
         allow = "GET, HEAD, POST, OPTIONS"
@@ -320,14 +322,6 @@ class RequestMiddleware:
 def _text_response(text: str, status: int, **headers: str) -> Response:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return PlainTextResponse(f"{text}\n", status, named)
-
-
-def _hostname(host: bytes) -> str | None:
-    """The host of a Host header without its port, or None if it is malformed."""
-    try:
-        return urlsplit(f"//{host.decode('ascii')}").hostname
-    except (UnicodeDecodeError, ValueError):
-        return None
 
 
 STATIC = Path(__file__).parent / "static"
@@ -418,10 +412,6 @@ _PAGES = ("/", "/sparql-editor")
 _STATIC_PATHS = ("/docs", "/openapi.json", "/static/")
 _PAID_PATHS = ("/ask", "/v1")
 """May incur costs of a model endpoint, so ``--cors *`` does not open them to all origins."""
-ORIGIN_ERROR = (
-    "requests from pages of other origins are not allowed: see --cors; if you followed a link, "
-    "paste its URL into the address bar"
-)
 
 
 def is_origin_allowed(
@@ -429,7 +419,7 @@ def is_origin_allowed(
 ) -> bool:
     """Whether a request comes from this server's pages, an allowed origin, or outside a page."""
     path: str = scope["path"]
-    if path in _PAGES or path.startswith(_STATIC_PATHS) or not _is_cross_origin(headers, settings):
+    if path in _PAGES or path.startswith(_STATIC_PATHS) or not is_cross_origin(headers, settings):
         return True
     if _is_link(scope, headers) and is_resource_path(path):
         return True
@@ -438,24 +428,6 @@ def is_origin_allowed(
     if settings.cors == "*":
         return required_scope(path, _PAID_PATHS) != "ask"
     return bool(settings.cors) and headers.get(b"origin") == settings.cors.encode()
-
-
-def _is_cross_origin(headers: Mapping[bytes, bytes], settings: ServeSettings) -> bool:
-    site = headers.get(b"sec-fetch-site")
-    if site is not None:
-        return site not in (b"same-origin", b"none")
-    origin = headers.get(b"origin")
-    return origin is not None and not _is_own(origin, headers.get(b"host", b""), settings)
-
-
-def _is_own(origin: bytes, host: bytes, settings: ServeSettings) -> bool:
-    """Compares host and port only, because the scheme may differ behind a proxy."""
-    try:
-        netloc = urlsplit(origin.decode("ascii")).netloc.lower()
-    except (UnicodeDecodeError, ValueError):
-        return False
-    public = urlsplit(settings.public_url).netloc.lower()
-    return bool(netloc) and netloc in (host.decode("latin-1").lower(), public)
 
 
 def _is_link(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:

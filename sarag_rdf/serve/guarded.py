@@ -1,39 +1,97 @@
-"""Runs an ASGI application of another library behind the access rules of the server."""
+"""Which requests are admitted by their headers: host, origin, and token.
+
+`sarag serve` and the applications of other libraries (`serve_to_clients`) follow the same rules.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sarag_rdf.errors import one_line
-from sarag_rdf.serve.access import ANONYMOUS, AccessRules, RateLimiter
+from sarag_rdf.serve.access import ANONYMOUS, Access, RateLimiter
 from sarag_rdf.serve.jobs import RequestError
 from sarag_rdf.serve.settings import ServeSettings
 
 ACCESS: Final = "sarag.access"
 """Key of the `Access` in the scope of a request."""
+ORIGIN_ERROR: Final = "requests from pages of other origins are not allowed"
+
+
+def check_host(headers: Mapping[bytes, bytes], settings: ServeSettings) -> None:
+    """Raise `RequestError` (421) for a host name that is not this server's (DNS rebinding)."""
+    try:
+        host = urlsplit(f"//{headers.get(b'host', b'').decode('ascii')}").hostname
+    except (UnicodeDecodeError, ValueError):
+        host = None
+    if not settings.accepts_host(host or ""):
+        raise RequestError(
+            421,
+            "wrong host name: this server accepts names of the local machine only, such as "
+            "localhost; start it with --host or --public-url for others",
+        )
+
+
+def is_cross_origin(headers: Mapping[bytes, bytes], settings: ServeSettings) -> bool:
+    """Whether a request comes from a page of another origin, as far as a browser says."""
+    site = headers.get(b"sec-fetch-site")
+    if site is not None:
+        return site not in (b"same-origin", b"none")
+    origin = headers.get(b"origin")
+    return origin is not None and not _is_own(origin, headers.get(b"host", b""), settings)
+
+
+def _check_origin(headers: Mapping[bytes, bytes], settings: ServeSettings) -> None:
+    if is_cross_origin(headers, settings):
+        raise RequestError(403, ORIGIN_ERROR)
+
+
+def _is_own(origin: bytes, host: bytes, settings: ServeSettings) -> bool:
+    """Compares host and port only, because the scheme may differ behind a proxy."""
+    try:
+        netloc = urlsplit(origin.decode("ascii")).netloc.lower()
+    except (UnicodeDecodeError, ValueError):
+        return False
+    public = urlsplit(settings.public_url).netloc.lower()
+    return bool(netloc) and netloc in (host.decode("latin-1").lower(), public)
+
+
+class Admission:
+    """Admits clients by their tokens, and limits their requests."""
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self._rules = settings.access
+        self._limiter = RateLimiter()
+
+    def access(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Access:
+        """What a client may do; raises `RequestError` (401, 429)."""
+        access = self._rules.access(headers.get(b"authorization", b"").decode("latin-1"))
+        who = access.name
+        if who == ANONYMOUS and scope.get("client"):
+            who = f"{who} {scope['client'][0]}"
+        self._limiter.admit(who, access.per_minute)
+        return access
 
 
 class AccessMiddleware:
-    """Admits clients that may read, with or without a token, and limits their requests."""
+    """Admits clients that may read, from this server's own pages or outside a page."""
 
-    def __init__(self, app: ASGIApp, rules: AccessRules) -> None:
-        self._app, self._rules = app, rules
-        self._limiter = RateLimiter()
+    def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
+        self._app, self._settings = app, settings
+        self._admission = Admission(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             headers = dict(scope["headers"])
             try:
-                authorization = headers.get(b"authorization", b"").decode("latin-1")
-                access = scope[ACCESS] = self._rules.access(authorization)
-                who = access.name
-                if who == ANONYMOUS and scope.get("client"):
-                    who = f"{who} {scope['client'][0]}"
-                self._limiter.admit(who, access.per_minute)
+                check_host(headers, self._settings)
+                _check_origin(headers, self._settings)
+                access = scope[ACCESS] = self._admission.access(scope, headers)
                 access.require("read")
             except RequestError as error:
                 text = f"{one_line(str(error))}\n"
@@ -43,6 +101,6 @@ class AccessMiddleware:
 
 
 def serve_to_clients(app: ASGIApp, settings: ServeSettings) -> None:
-    """Serve the application until interrupted."""
-    guarded = AccessMiddleware(app, settings.access)
+    """Serve an application of another library, which has no rules of its own, until interrupted."""
+    guarded = AccessMiddleware(app, settings)
     uvicorn.run(guarded, host=settings.host, port=settings.port, log_level="error")

@@ -174,7 +174,7 @@ def _query_by_get() -> Json:
         "operationId": "query",
         "description": "Runs a query, or returns the service description if there is none.",
         "parameters": _parameters(_QUERY_TEXT | DATASET),
-        "responses": responses({200: _result()}, "E400 E403 E405 E406 E413 E503 E504"),
+        "responses": responses({200: _result()}, "E400 E403 E405 E406 E413 E503 E504 E507"),
     }
 
 
@@ -191,7 +191,7 @@ def _query_by_post() -> Json:
         },
         "responses": responses(
             {200: _result(), 204: {"description": "The update was applied."}},
-            "E400 E401 E403 E406 E408 E409 E413 E415 E503 E504",
+            "E400 E401 E403 E406 E408 E409 E413 E415 E503 E504 E507",
         ),
     }
 
@@ -208,7 +208,7 @@ def _update() -> Json:
         },
         "responses": responses(
             {204: {"description": "The update was applied."}},
-            "E400 E401 E403 E408 E409 E413 E415 E503 E504",
+            "E400 E401 E403 E408 E409 E413 E415 E503 E504 E507",
         ),
     }
 
@@ -221,7 +221,7 @@ def _graph_operations(name: str) -> Json:
         "required": True,
         "content": content(RDF_MEDIA_TYPES) | content(("multipart/form-data",), OBJECT),
     }
-    writing = "E400 E401 E403 E408 E409 E413 E415 E503 E504"
+    writing = "E400 E401 E403 E408 E409 E413 E415 E503 E504 E507"
     new = "" if name == "graphByPath" else " Without a graph, creates one; Location is its IRI."
     created = {"description": "The graph was created."}
     return {
@@ -230,7 +230,7 @@ def _graph_operations(name: str) -> Json:
             "description": "Returns all triples of a graph, without a limit.",
             "responses": responses(
                 {200: {"description": "The graph.", "content": content(RDF_MEDIA_TYPES)}},
-                "E400 E403 E404 E406 E503 E504",
+                "E400 E403 E404 E406 E503 E504 E507",
             ),
         },
         "put": {
@@ -257,7 +257,7 @@ def _graph_operations(name: str) -> Json:
             "description": "Deletes a graph.",
             "responses": responses(
                 {204: {"description": "The graph was deleted."}},
-                "E400 E401 E403 E404 E409 E503 E504",
+                "E400 E401 E403 E404 E409 E503 E504 E507",
             ),
         },
     }
@@ -288,7 +288,7 @@ def _question_operations(method: Literal["search", "ask"]) -> Json:
                     "content": content(["application/json"], result),
                 }
             },
-            "J400 E403 J408 J409 J413 J415 J500 J502 J503 J504",
+            "J400 E403 J408 J409 J413 J415 J500 J502 J503 J504 J507",
         ),
     }
     parameters = [
@@ -472,6 +472,7 @@ def _error_responses() -> Json:
         429: "More requests a minute than the token permits.",
         503: "Busy, or a writer is at work: try again.",
         504: "Stopped at the time limit.",
+        507: "Stopped at the memory limit.",
     }
     of_questions = {
         400: texts[400],
@@ -483,6 +484,7 @@ def _error_responses() -> Json:
         502: "The endpoint of the model failed.",
         503: "Busy: try again.",
         504: texts[504],
+        507: texts[507],
     }
     return (
         {f"E{status}": {"description": text, "content": line} for status, text in texts.items()}
@@ -507,7 +509,7 @@ def _object(required: str, properties: Mapping[str, Json]) -> Json:
 
 _CODES = (
     *("bad_request", "too_large", "wrong_media_type", "busy", "empty_graph", "model_endpoint"),
-    *("model", "store", "timeout", "internal"),
+    *("model", "store", "timeout", "memory", "internal"),
 )
 _SCHEMAS: Json = {
     "Found": _object(

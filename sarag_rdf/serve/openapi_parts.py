@@ -132,7 +132,7 @@ def _chat_completions(model: Json, parameters: Mapping[str, Json]) -> Json:
         "description": "Answers the last message of the user as OpenAI's chat completions do, "
         "with the citations as annotations; other parameters of OpenAI are ignored.",
         "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
-        "responses": _responses(answer, "400 401 403 404 408 409 413 429 500 502 503 504"),
+        "responses": _responses(answer, "400 401 403 404 408 409 413 429 500 502 503 504 507"),
     }
 
 
@@ -198,7 +198,7 @@ def _resource() -> Json:
                 304: {"description": "The client has this representation already."},
                 303: {"description": "The resource was merged into another: see Location."},
             },
-            "E400 E403 E404 E406 E503 E504",
+            "E400 E403 E404 E406 E503 E504 E507",
         ),
     }
 
@@ -224,7 +224,7 @@ def _resource_by_path() -> Json:
                     "headers": {"Location": {"schema": IRI}, **_LINK},
                 }
             },
-            "E403 E404 E503 E504",
+            "E403 E404 E503 E504 E507",
         ),
     }
 
@@ -242,7 +242,7 @@ def _read_graph(name: str, description: str, parameters: list[Json], schema: Jso
         "description": description,
         "parameters": [*parameters, _OVER],
         "responses": responses(
-            {200: {"description": "The result.", "content": media_types}}, "E400 E503 E504"
+            {200: {"description": "The result.", "content": media_types}}, "E400 E503 E504 E507"
         ),
     }
 

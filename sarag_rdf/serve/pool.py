@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import signal
 import sys
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, SpawnContext
@@ -15,6 +17,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from sarag_rdf.sandbox import process_memory
 from sarag_rdf.serve.jobs import ErrorReply, JobReply, Progress, RequestError, Stop
 from sarag_rdf.serve.spool import remove_spools
 
@@ -24,13 +27,20 @@ OnProgress = Callable[[Progress], None]
 """Called with what happens before the reply to a job."""
 _STARTUP_TIMEOUT = 60.0
 """Seconds until a new process must be ready."""
+_EXIT_TIMEOUT = 5.0
+"""Seconds until a process whose pipe is closed must have ended."""
+_MEMORY_PERIOD = 0.1
+"""Seconds between two looks at the memory of a process that runs a job."""
 
 
 class _WorkerProcess:
     """A process and the pipe to it; `run` starts the process if necessary."""
 
-    def __init__(self, target: Target, folder: Path, arguments: tuple[Any, ...]) -> None:
+    def __init__(
+        self, target: Target, folder: Path, arguments: tuple[Any, ...], max_memory: int
+    ) -> None:
         self._target, self._folder, self._arguments = target, folder, arguments
+        self._max_memory = max_memory
         self._pipe: Connection | None = None
         self._process: BaseProcess
         self._ready = False
@@ -38,7 +48,7 @@ class _WorkerProcess:
     def start(self) -> Connection:
         """Start the process, unless it is running, and return the pipe to it."""
         if self._pipe is None:
-            context = _context(self._target.__module__)
+            context = _context()
             pipe, child_end = context.Pipe()
             arguments = (child_end, str(self._folder), *self._arguments)
             self._process = context.Process(target=self._target, args=arguments, daemon=True)
@@ -49,24 +59,70 @@ class _WorkerProcess:
 
     async def run(
         self, job: object, seconds: float, on_progress: OnProgress | None = None
-    ) -> JobReply | ErrorReply | None:
-        """The reply to a job; None if the process died. Raises `TimeoutError`."""
+    ) -> JobReply | ErrorReply:
+        """The reply to a job; raises `TimeoutError`, or `RequestError`: 507 (memory), 500 (crash).
+
+        After an exception, the process must be replaced.
+        """
         pipe = self.start()
         try:
             if not self._ready:
-                await _receive(pipe, _STARTUP_TIMEOUT)
+                await self._receive(pipe, _STARTUP_TIMEOUT)
                 self._ready = True
             pipe.send((job, seconds))
             end = time.monotonic() + seconds
-            while isinstance(message := await _receive(pipe, end - time.monotonic()), Progress):
+            while isinstance(
+                message := await self._receive(pipe, end - time.monotonic()), Progress
+            ):
                 if on_progress is not None:
                     on_progress(message)
         except (EOFError, OSError) as error:
             if isinstance(error, TimeoutError):
                 raise
-            return None
+            raise self._death() from None
         reply: JobReply | ErrorReply = message
         return reply
+
+    async def _receive(self, pipe: Connection, seconds: float) -> Any:
+        """The next message; raises `TimeoutError`, `RequestError` (507), `EOFError`, `OSError`."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        readable = asyncio.Event()
+        loop.add_reader(pipe.fileno(), readable.set)
+        try:
+            while not readable.is_set():
+                if self.memory > self._max_memory:
+                    raise RequestError(
+                        507,
+                        f"the memory limit of {self._max_memory >> 20} MiB was exceeded: request "
+                        "less, or start the server with a higher --max-memory",
+                    )
+                if (remaining := end - loop.time()) <= 0:
+                    raise TimeoutError
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(remaining, _MEMORY_PERIOD)):
+                        await readable.wait()
+        finally:
+            loop.remove_reader(pipe.fileno())
+        return pipe.recv()
+
+    def _death(self) -> RequestError:
+        """The error for a process that has died by itself.
+
+        The system kills a process if memory is short, and the engine aborts it if an allocation
+        fails.
+        """
+        self._process.join(_EXIT_TIMEOUT)
+        code = self._process.exitcode or 0
+        if code in (-signal.SIGKILL, -signal.SIGABRT):
+            return RequestError(507, "the worker process ran out of memory: request less")
+        cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return RequestError(500, f"the worker process crashed ({cause}): see the server's log")
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that the process uses."""
+        return process_memory(self._process.pid or 0)
 
     async def finishes_within(self, seconds: float) -> bool:
         """Tell a cancelled job to stop, wait that long for its end, and discard its reply."""
@@ -75,9 +131,11 @@ class _WorkerProcess:
         end = time.monotonic() + seconds
         try:
             self._pipe.send(Stop())
-            while isinstance(reply := await _receive(self._pipe, end - time.monotonic()), Progress):
+            while isinstance(
+                reply := await self._receive(self._pipe, end - time.monotonic()), Progress
+            ):
                 pass
-        except (EOFError, OSError):
+        except (EOFError, OSError, RequestError):
             return False
         if isinstance(reply, JobReply) and reply.path:
             Path(reply.path).unlink(missing_ok=True)
@@ -93,29 +151,18 @@ class _WorkerProcess:
         remove_spools(self._folder, self._process.pid or 0)
 
 
-def _context(module: str) -> SpawnContext | ForkServerContext:
-    """The start method: on Linux, forking from a process that has already imported `module`.
+def _context() -> SpawnContext | ForkServerContext:
+    """The start method: on Linux, forking from a process that has imported what workers need.
 
-    Such processes share memory and start in milliseconds. On other systems libraries may not
-    survive a fork, so that each process imports everything itself.
+    Such processes share memory and start in milliseconds. All pools fork from the same process, so
+    that it imports what any of them needs. On other systems libraries may not survive a fork, so
+    that each process imports everything itself.
     """
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([module])
+    context.set_forkserver_preload(["sarag_rdf.serve.answering"])
     return context
-
-
-async def _receive(pipe: Connection, seconds: float) -> Any:
-    loop = asyncio.get_running_loop()
-    readable = asyncio.Event()
-    loop.add_reader(pipe.fileno(), readable.set)
-    try:
-        async with asyncio.timeout(seconds):
-            await readable.wait()
-    finally:
-        loop.remove_reader(pipe.fileno())
-    return pipe.recv()
 
 
 class WorkerPool:
@@ -130,17 +177,20 @@ class WorkerPool:
         queue: int,
         seconds: float,
         option: str,
+        max_memory: int,
         lazy: bool = False,
         grace: float = 0.0,
     ) -> None:
         """Each process runs ``target(pipe, folder, *arguments)``; arguments must be picklable.
 
         `seconds` is the time limit of a job, and `option` the command line option that sets it.
+        A process that uses more than `max_memory` bytes is killed.
         `lazy` processes are started by their first job. A job whose client has disconnected may
         finish within `grace` seconds, which is cheaper than restarting its process.
         """
-        self._new_worker = partial(_WorkerProcess, target, folder, arguments)
+        self._new_worker = partial(_WorkerProcess, target, folder, arguments, max_memory)
         self._seconds, self._option, self._grace = seconds, option, grace
+        self._max_memory = max_memory
         self._queue = FairQueue(size, queue)
         self._idle = [self._new_worker() for _ in range(size)]
         self._workers = set(self._idle)
@@ -156,8 +206,9 @@ class WorkerPool:
     async def run(
         self, job: object, client: str = "", on_progress: OnProgress | None = None
     ) -> JobReply:
-        """The reply to a job. Raises `RequestError`: that of the job, 503 or 504.
+        """The reply to a job.
 
+        Raises `RequestError`: that of the job, 503 (busy), 504 (time), 507 (memory) or 500 (crash).
         If the task is cancelled, the job is stopped as well.
         """
         try:
@@ -173,6 +224,9 @@ class WorkerPool:
         worker = self._idle.pop()
         try:
             reply = await worker.run(job, self._seconds, on_progress)
+        except RequestError:
+            self._release(worker, is_usable=False)
+            raise
         except TimeoutError:
             self._release(worker, is_usable=False)
             raise RequestError(
@@ -185,9 +239,8 @@ class WorkerPool:
             self._cancellations.add(cancellation)
             cancellation.add_done_callback(self._cancellations.discard)
             raise
-        self._release(worker, is_usable=reply is not None)
-        if reply is None:
-            raise RequestError(503, "the worker process died: it may have run out of memory")
+        # a large process is replaced, to return its memory, unless it may hold models
+        self._release(worker, is_usable=bool(self._grace) or worker.memory < self._max_memory / 2)
         if isinstance(reply, ErrorReply):
             raise RequestError(reply.status, reply.message, **reply.headers)
         return reply

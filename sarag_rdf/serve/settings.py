@@ -11,19 +11,24 @@ import pyoxigraph as ox
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.redaction import masked
+from sarag_rdf.sandbox import machine_memory
 from sarag_rdf.serve.access import ANONYMOUS, Access, AccessRules
+
+MIN_MEMORY = 1 << 30
+"""The least memory limit of a worker process that is chosen by default, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """Options of a server. Times in seconds, `max_body` in bytes, `max_rows` 0 for no limit.
+    """Options of a server. Times in seconds; `max_body` and `max_memory` in bytes.
 
-    `queue` is the length of the queue of each worker pool (queries, writes, questions). With
-    `union` the default graph of queries is the union of the parts in `over`, by default of the
-    documents. `access` says who may do what; nobody can write unless the server is `writable`.
-    `audit` is a file to which requests are recorded. `cors` is an origin whose pages may read
-    responses, or ``*``. `public_url` is the URL behind a reverse proxy. `has_model` says whether
-    questions are answered by a language model.
+    `max_memory` is that of each worker process; 0 for half of the machine's memory divided by
+    `workers`, but at least `MIN_MEMORY`. `max_rows` is 0 for no limit. `queue` is the length of the
+    queue of each worker pool (queries, writes, questions). With `union` the default graph of
+    queries is the union of the parts in `over`, by default of the documents. `access` says who may
+    do what; nobody can write unless the server is `writable`. `audit` is a file to which requests
+    are recorded. `cors` is an origin whose pages may read responses, or ``*``. `public_url` is the
+    URL behind a reverse proxy. `has_model` says whether questions are answered by a language model.
     """
 
     folder: Path
@@ -33,6 +38,7 @@ class ServeSettings:
     write_timeout: float = 600.0
     max_rows: int = 100_000
     max_body: int = 64 << 20
+    max_memory: int = 0
     workers: int = 2
     question_timeout: float = 120.0
     question_workers: int = 2
@@ -54,17 +60,24 @@ class ServeSettings:
         return self.folder / "store"
 
     @property
+    def worker_memory(self) -> int:
+        """The memory limit of a worker process, in bytes."""
+        return self.max_memory or max(MIN_MEMORY, machine_memory() // 2 // self.workers)
+
+    @property
     def is_loopback(self) -> bool:
         """Whether the server accepts connections from this machine only."""
         return is_loopback(self.host)
 
-    @property
-    def hosts(self) -> frozenset[str]:
-        """Host names that are accepted in requests; empty for any."""
-        if not self.is_loopback:
-            return frozenset()
-        public = urlsplit(self.public_url).hostname
-        return frozenset({"localhost", "127.0.0.1", "::1", self.host, public or "localhost"})
+    def accepts_host(self, host: str) -> bool:
+        """Whether a request may name this host.
+
+        A server for this machine has the names of this machine, and that of its `public_url`;
+        another one has any name.
+        """
+        if not self.is_loopback or is_loopback(host):
+            return True
+        return bool(host) and host == urlsplit(self.public_url).hostname
 
 
 def is_loopback(host: str) -> bool:

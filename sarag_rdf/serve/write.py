@@ -14,8 +14,9 @@ from typing import IO, TypeVar, cast
 import pyoxigraph as ox
 
 from sarag_rdf.derive.decisions import Decisions, decisions_of
+from sarag_rdf.derive.entailed_graph import EntailingStore
 from sarag_rdf.derive.incremental import recompute, refresh
-from sarag_rdf.errors import InputError, QueryError, SaragError
+from sarag_rdf.errors import EntailmentError, InputError, QueryError, SaragError
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.skolem import Skolemizer, has_blank_node
@@ -105,8 +106,9 @@ def _open_for_writing(settings: ServeSettings) -> Iterator[tuple[OxigraphStore, 
     """The locked store, repaired if the last write was interrupted."""
     with Session(settings.folder).write() as reader:
         store = reader.store
-        assert isinstance(store, OxigraphStore)  # noqa: S101 - a folder always has this store
-        yield store, InvariantRepair(reader, store)
+        assert isinstance(store, EntailingStore)  # noqa: S101 - as in every such block
+        assert isinstance(store.inner, OxigraphStore)  # noqa: S101 - as in every folder
+        yield store.inner, InvariantRepair(reader, store.inner)
 
 
 def _check_update(job: UpdateJob, settings: ServeSettings) -> tuple[str, UpdateTraits]:
@@ -231,11 +233,14 @@ class InvariantRepair:
             else:
                 delete += deleted
                 insert += self._inserted(difference, graph)
-        change = Change(tuple(sorted(drop)), tuple(delete), tuple(insert))
+        create = (difference.created | difference.cleared) - difference.dropped - managed
+        change = Change(*map(tuple, (sorted(drop), delete, insert, sorted(create))))
         if self._minter is not None:
             change = self._add_derived(change, sources, difference, is_reset=is_reset)
-        create = (difference.created | difference.cleared) - difference.dropped - managed
-        self._store.apply(change, create=sorted(create))
+        try:
+            self._reader.store.apply(change)
+        except EntailmentError as error:
+            raise RequestError(409, str(error)) from error
 
     def _add_derived(
         self,
@@ -266,6 +271,7 @@ class InvariantRepair:
             (*dict.fromkeys((*change.drop, *derived.drop)),),
             (*delete, *derived.delete),
             (*change.insert, *derived.insert),
+            change.create,
         )
         return with_revision(self._reader, change)
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.command import environment
 from tests.fault_server import playing, send
 from tests.picture.chromium import open_browser
 from tests.sample_graph import make_graph
@@ -95,6 +101,51 @@ def test_behind_a_proxy_the_public_origin_is_its_own(kg: Path) -> None:
         own = {"Origin": "https://data.example.org"}
         assert server.ask("GET", path, token=False, **own).status == 200
         server.ask("GET", path, token=False, Origin="https://evil.example").is_line(403)
+
+
+@contextmanager
+def mcp_server(kg: Path, host: str) -> Iterator[Running]:
+    """``sarag mcp --http`` on a free port."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "sarag_rdf", "mcp", "--http", "--host", host]
+    command += ["--port", str(port), "--kg", str(kg)]
+    process = subprocess.Popen(
+        command, env=environment(), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        for _ in range(600):
+            with socket.socket(family) as probe:
+                if probe.connect_ex((host, port)) == 0:
+                    break
+            assert process.poll() is None
+            time.sleep(0.1)
+        yield Running(process, host, port, kg)
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "::1", "localhost"])
+@pytest.mark.parametrize("start", [mcp_server, lambda kg, host: serving(kg, "--host", host)])
+def test_every_name_of_this_machine_and_no_other_is_answered(
+    kg: Path, start: Any, host: str
+) -> None:
+    with start(kg, host) as server:
+        authority = f"[{host}]" if ":" in host else host
+        # Without the media type that is expected, the answer of an admitted request is 400 or 406.
+        path, admitted = ("/mcp", {400, 406}) if start is mcp_server else ("/search?q=Ada", {200})
+        own = (authority, "127.0.0.1", "127.0.0.2:80", "LOCALHOST", "[::1]:1")
+        for name in own:
+            assert server.ask("GET", path, Host=name).status in admitted, name
+            got = server.ask("GET", path, Host=name, Origin=f"http://{name}")
+            assert got.status in admitted, name
+            server.ask("GET", path, Host=name, Origin="http://evil.example").is_line(403)
+            server.ask("GET", path, Host=name, Sec_Fetch_Site="cross-site").is_line(403)
+        for name in ("evil.example", "127.0.0.2.evil.example", "203.0.113.7", "0.0.0.0"):
+            for more in ({}, {"Origin": f"http://{name}"}):
+                server.ask("GET", path, Host=name, **more).is_line(421, "--host")
 
 
 PAGE = """<!doctype html><title>other</title><body><script>

@@ -174,7 +174,10 @@ def test_what_the_documents_hold_is_read_from_the_graph() -> None:
         second.iri: frozenset({BEA, CID}),
     }
     assert contents.names == {ADA: ["ada"], BEA: ["bea"], CID: ["cid"]}
-    assert contents.facts == [Fact(ADA, BEA, "Ada met Bea."), Fact(BEA, CID, "Bea met Cid.")]
+    assert contents.facts == [
+        Fact(ADA, BEA, "Ada met Bea.", first.iri),
+        Fact(BEA, CID, "Bea met Cid.", second.iri),
+    ]
 
 
 def test_sections_by_hop() -> None:

@@ -16,9 +16,10 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.context.graph_walk import GraphWalk, GraphWalkOptions
-from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.options import Spec
-from sarag_rdf.types import Extraction, Mention, Query, RankedDocument, Relation
+from sarag_rdf.reason.single import Single
+from sarag_rdf.types import Evidence, Extraction, Mention, Query, RankedDocument, Relation
 from tests.context.sample import found_for, words
 from tests.context.test_graph_walk import made, met, shown
 from tests.retrieve.graphs import Content
@@ -265,3 +266,27 @@ def test_descriptions_of_imported_entities_are_named(kind: Any, text: str, tmp_p
         "stream: a small river",
         "water: what flows",
     ]
+
+
+def test_facts_that_fill_the_budget_are_what_is_asked() -> None:
+    """Phase 4: facts come first, and the model is asked though no document fits after them.
+
+    "Bea met Ada." has three words, and describes both ends of the relationship that it states, once
+    each; the document of twelve words exceeds the budget of six.
+    """
+    sentence = "Bea met Ada."
+    text = f"{sentence} {'more ' * 9}".strip()
+    people = tuple(Mention(name, descriptions=(sentence,)) for name in ("Bea", "Ada"))
+    extraction = Extraction(people, (Relation("Bea", "met", "Ada", sentence),))
+    reader, documents = made([("", text, extraction)])
+    options = GraphWalkOptions.of({"preset": "paper", "budget": 6})
+    context = GraphWalk(words, reader, options).build(found_for("Who met Ada?", *documents))
+    assert not context.excerpts
+    [section] = context.sections
+    assert (section.descriptions, section.relationships) == ((sentence,), ())
+    document = documents[0].document
+    llm = QueuedLLM([{"reasoning": "", "sufficient": True, "final_answer": "Bea"}])
+    evidence = Evidence(found_for("Who met Ada?", *documents), context)
+    answer = Single(lambda query: evidence, llm).answer(Query("Who met Ada?"))
+    assert (answer.text, answer.usage.calls) == ("Bea", 1)
+    assert [citation.document for citation in answer.citations] == [document.iri]

@@ -58,6 +58,28 @@ def test_each_rule_is_measured_on_top_of_the_default(
     assert "same-words" in sarag("evaluate", "resolution", path, "--rules", "same-words").out
 
 
+def test_mentions_of_equal_text_keep_their_own_aliases(
+    sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two Holts with the same relations, the first of whom is Bo Holt, too.
+
+    All three are one entity by default, so that one of the three pairs is true; with the aliases
+    of the last Holt for both nothing would join Bo Holt.
+    """
+    monkeypatch.setattr(registry, "make_embedder", lambda *_: HashEmbedder())
+    path = tmp_path / "gold.tsv"
+    path.write_text(
+        "entity\tname\taliases\trelated\n"
+        "bo\tHolt\tBo Holt\tElm\n"
+        "bo\tBo Holt\t\tElm\n"
+        "other\tHolt\t\tElm\n"
+    )
+    [row] = json.loads(sarag("evaluate", "resolution", path, "--rules", "", "--json").out)["rules"][
+        :1
+    ]
+    assert row["pairs"] == {"precision": 33.3, "recall": 100.0, "f1": 50.0}
+
+
 def test_a_gold_file(tmp_path: Path) -> None:
     path = tmp_path / "gold.tsv"
     path.write_text(TABLE)

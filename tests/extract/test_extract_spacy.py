@@ -419,3 +419,8 @@ class TestModel:
             _ = SpacyExtractor().method
         assert "python -m spacy download en_core_web_sm" in str(caught.value)
         assert 'pip install "sarag-rdf[models]"' in str(caught.value)
+
+
+def test_names_have_their_signs(extractor: SpacyExtractor) -> None:
+    text = "He wrote C++ and C# code, and used the A* search of *Hamlet*."
+    assert {"C++", "C#", "A*", "Hamlet"} <= mentions(extractor, "", text).keys()

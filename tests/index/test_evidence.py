@@ -134,3 +134,21 @@ def test_the_command_line_prints_what_was_not_recorded(sarag: Sarag, tmp_path: P
     assert f"extracted but not recorded: {reasons}" in done.out.splitlines()
     again = sarag("index", document, "--kg", tmp_path / "kg", "--extractor", f"openie:{extraction}")
     assert "not recorded" not in again.out
+
+
+def test_the_label_of_a_description_has_the_name_once() -> None:
+    mentions = (
+        Mention("Ada", descriptions=("Ada: Ada led it.",)),
+        Mention("Ormund", descriptions=("A town.",)),
+        Mention("1901"),
+    )
+    with sarag_rdf.open(None, endpoint=None, embedder=HashEmbedder()) as kg:
+        kg.index([Source(TEXT, key="a.txt")], extractor=Given(Extraction(mentions, ())))
+        found = kg.query(
+            """PREFIX sarag: <https://w3id.org/sarag/ontology#>
+            PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+            SELECT ?label { ?description a sarag:Description ; rdfs:label ?label }"""
+        )
+    assert isinstance(found, Table)
+    labels = {term.value for (term,) in found.rows if isinstance(term, Literal)}
+    assert labels == {"Ada: Ada led it.", "Ormund: A town.", "1901"}

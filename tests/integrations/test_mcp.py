@@ -224,6 +224,18 @@ def test_a_long_query_ends_at_the_time_limit(folder: Path) -> None:
     asking(folder, test, timeout=0.5)
 
 
+def test_a_query_that_needs_too_much_memory_is_one_error(folder: Path) -> None:
+    async def test(ask: Asked) -> None:
+        grow = "?s"
+        for _ in range(3):
+            grow = f'REPLACE({grow}, ".", ?s)'
+        sparql = f"SELECT (STRLEN({grow}) AS ?n) {{ VALUES ?s {{ '{'x' * 400}' }} }}"
+        assert "memory limit of 300 MiB" in await ask.error("query", sparql=sparql)
+        assert (await ask("query", sparql="ASK {}"))["boolean"] is True
+
+    asking(folder, test, max_memory=300 << 20, timeout=120)
+
+
 def test_the_schema_is_a_tool_and_a_resource_and_prompts_are_offered(folder: Path) -> None:
     async def test(ask: Asked) -> None:
         schema = await ask("schema")

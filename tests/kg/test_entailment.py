@@ -11,7 +11,7 @@ import pytest
 from pyoxigraph import NamedNode
 
 import sarag_rdf
-from sarag_rdf.derive.entailment import entailment_errors
+from sarag_rdf.derive.entailed_graph import entailment_errors
 from sarag_rdf.errors import MissingDependencyError, UsageError
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder

@@ -84,7 +84,9 @@ def test_the_facade_has_no_untyped_options() -> None:
         ("sarag", {"limit": None}, 12),
         ("dense:limit=3", {}, 3),
         ("dense:limit=3", {"limit": 2}, 2),
-        (DenseOptions(), {}, 12),
+        (DenseOptions(), {}, DEFAULT_LIMIT),
+        (DenseOptions(), {"limit": None}, 12),
+        (DenseOptions(), {"limit": 11}, 11),
         (DenseOptions(limit=4), {}, 4),
     ],
 )

@@ -31,6 +31,12 @@ def kg(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
         yield kg
 
 
+def test_every_public_name_exists() -> None:
+    names: dict[str, object] = {}
+    exec("from sarag_rdf import *", names)
+    assert names.keys() - {"__builtins__"} == set(sarag_rdf.__all__)
+
+
 def test_short_forms(kg: KnowledgeGraph) -> None:
     found = kg.search(QUESTION)
     assert repr(found).startswith(f"<Retrieved by sarag for {QUESTION!r}: 3 documents: 1. Boris, ")

@@ -8,7 +8,7 @@ import pytest
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.models.fakes import QueuedLLM
-from sarag_rdf.reason.conversation import INSUFFICIENT, NO_DOCUMENT
+from sarag_rdf.reason.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.reason.cot import Cot, CotOptions
 from tests.reason.sample import (
     ADA,
@@ -121,7 +121,7 @@ def test_no_answer_is_given_before_it_is_possible(changes: dict[str, Any]) -> No
 def test_no_call_if_the_question_finds_nothing() -> None:
     library = Library(EMPTY)
     answer = Cot(library, QueuedLLM([])).answer(QUERY)
-    assert (answer.outcome, answer.reasoning) == ("insufficient", NO_DOCUMENT)
+    assert (answer.outcome, answer.reasoning) == ("insufficient", NO_EVIDENCE)
     assert library.asked == [QUERY.text]
 
 

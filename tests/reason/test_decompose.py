@@ -8,7 +8,7 @@ import pytest
 
 from sarag_rdf.errors import UnparsableReplyError, UsageError
 from sarag_rdf.models.fakes import QueuedLLM
-from sarag_rdf.reason.conversation import INSUFFICIENT, NO_DOCUMENT
+from sarag_rdf.reason.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.reason.decompose import Decompose, DecomposeOptions, chain_of, joined, substituted
 from sarag_rdf.types import Context, Excerpt, Section
 from tests.reason.sample import (
@@ -140,7 +140,7 @@ def test_a_part_that_finds_nothing_is_not_put_to_the_model() -> None:
 def test_the_whole_is_not_put_to_the_model_without_documents() -> None:
     llm = QueuedLLM([split(WHO)])
     answer = Decompose(Library(EMPTY), llm).answer(QUERY)
-    assert (answer.outcome, answer.reasoning) == ("insufficient", NO_DOCUMENT)
+    assert (answer.outcome, answer.reasoning) == ("insufficient", NO_EVIDENCE)
     assert answer.usage.calls == 1
 
 

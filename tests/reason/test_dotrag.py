@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import sarag_rdf
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.types import Answer, Source
@@ -122,13 +120,62 @@ def test_types_restrict_the_division() -> None:
     assert not any("language" in text.split("=== paths")[1].split("===")[1] for text in prompts)
 
 
-@pytest.mark.parametrize(("calls", "most"), [(3, 3), (4, 4)])
-def test_calls_are_bounded_and_the_last_one_answers(calls: int, most: int) -> None:
-    llm = script(judge_paths=complete, next_search={"query": "Catalan films"})
-    answer = ask(llm, calls=calls, nodes=20)
-    assert len(llm.names) <= most
-    assert llm.names[-1] == "answer"
-    assert answer.outcome == "answered"
+def shown(prompt: str) -> list[str]:
+    """The paths that a prompt asks to judge, without their numbers."""
+    lines = prompt.split("=== paths")[1].split("=== end")[0].splitlines()[1:]
+    return [line.split(". ", 1)[1] for line in lines if line]
+
+
+def judged_of(tmp_path: Path, triples: str, options: str) -> tuple[list[str], list[list[str]]]:
+    """Names of the calls, and the paths of each judgement, on a graph where no path is of use."""
+    prefixes = (
+        "PREFIX : <https://x.example/>\n"
+        "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
+        ':hub rdfs:label "Ruben Soldevila" .\n'
+    )
+    (tmp_path / "x.ttl").write_text(prefixes + triples)
+    paths: list[list[str]] = []
+
+    def look(prompt: str) -> dict[str, Any]:
+        paths.append(shown(prompt))
+        return {"judgements": []}
+
+    queries = iter(["one more", "and another"])
+    llm = script(
+        judge_paths=look,
+        next_search=lambda _: {"query": next(queries)},
+        answer=lambda _: nothing_known(),
+    )
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["x"], llm=llm) as kg:
+        kg.import_graph(tmp_path / "x.ttl", "rdf", name="x")
+        kg.ask(QUESTION, reasoner=f"dotrag{options}")
+    return llm.names, paths
+
+
+def test_rounds_bound_the_calls(tmp_path: Path) -> None:
+    """Section 3.3: the search takes T_max = 3 rounds, and each path of a round is judged.
+
+    Of 90 neighbours of the anchor a round takes 30, whose 30 paths are three calls; the two rounds
+    that another one follows end with a call for a query: 1 + 3 * 3 + 2 + 1 calls.
+    """
+    triples = "\n".join(f':n{n} rdfs:label "N{n}" . :hub :meets :n{n} .' for n in range(90))
+    names, paths = judged_of(tmp_path, triples, ":h=1:nodes=30")
+    round_ = ["judge_paths"] * 3
+    searches = [*round_, "next_search", *round_, "next_search", *round_]
+    assert names == ["select_anchors", *searches, "answer"]
+    judged_texts = [text for several in paths for text in several]
+    assert sorted(judged_texts) == sorted(f"Ruben Soldevila meets N{n}" for n in range(90))
+
+
+def test_every_statement_between_two_entities_is_judged(tmp_path: Path) -> None:
+    """Section 3.3: a path is a sequence of entities, its text that of all their relations."""
+    triples = (
+        ':film rdfs:label "Paper Lantern" ; :director :hub ; :writer :hub ; :language :ca .\n'
+        ':ca rdfs:label "Catalan" .\n'
+    )
+    _, paths = judged_of(tmp_path, triples, ":t=1")
+    both = "Paper Lantern director Ruben Soldevila; Paper Lantern writer Ruben Soldevila"
+    assert sorted(paths[0]) == [both, f"{both} -> Paper Lantern language Catalan"]
 
 
 def test_types_have_labels_and_rare_ones_stay(tmp_path: Path) -> None:
@@ -164,19 +211,6 @@ def test_types_have_labels_and_rare_ones_stay(tmp_path: Path) -> None:
     assert "meets Rare" in found
     assert "meets N1" in found
     assert "meets N2\n" not in found
-
-
-def test_no_call_is_spent_on_what_cannot_be_judged() -> None:
-    llm = script(judge_paths=complete)
-    note = note_of(ask(llm, calls=3, nodes=20))
-    assert llm.names == ["select_anchors", "judge_paths", "answer"]
-    assert note["unjudged"] > 0
-    llm = script(judge_paths=lambda _: {"judgements": []}, next_search={"query": "more"})
-    assert note_of(ask(llm, calls=6, nodes=3))["unjudged"] == 0
-    assert llm.names[2:] == ["judge_paths", "next_search", "judge_paths", "answer"]
-    llm = script(judge_paths=lambda _: {"judgements": []}, next_search={"query": "more"})
-    ask(llm, calls=5, nodes=3)
-    assert llm.names[2:] == ["judge_paths", "answer"]
 
 
 def test_rounds_and_steps_are_ablations() -> None:

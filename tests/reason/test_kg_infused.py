@@ -15,7 +15,8 @@ from sarag_rdf.errors import UnparsableReplyError, UsageError
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.reason.conversation import NO_DOCUMENT
+from sarag_rdf.ports import Reasoner
+from sarag_rdf.reason.conversation import NO_EVIDENCE
 from sarag_rdf.reason.kg_infused import NO_NOTE
 from sarag_rdf.reason.self_ask import SelfAsk, SelfAskOptions
 from sarag_rdf.retrieve.question import question_of
@@ -72,8 +73,12 @@ def opened(folder: Path) -> Iterator[KnowledgeGraph]:
         yield kg
 
 
+def kg_reasoner(kg: KnowledgeGraph, reasoner: str, llm: QueuedLLM) -> Reasoner:
+    return kg.reasoner(reasoner, kg.gather("dense"), llm)
+
+
 def asked(kg: KnowledgeGraph, llm: QueuedLLM, reasoner: str) -> Answer:
-    return kg.reasoner(reasoner, kg.gather("dense"), llm).answer(question_of(QUESTION))
+    return kg_reasoner(kg, reasoner, llm).answer(question_of(QUESTION))
 
 
 def test_an_empty_note_is_not_taken_for_a_search_without_documents(opened: KnowledgeGraph) -> None:
@@ -137,6 +142,15 @@ def test_the_memory(opened: KnowledgeGraph) -> None:
     assert memory.selections[0].statement.iri.startswith("urn:sarag:statement:")
     assert memory.selections[0].statement.text == "Orbis seat Ulm"
     assert json.loads(json.dumps(answer_to_dict(answer)))["activations"][0]["question"] == QUESTION
+
+
+def test_an_entity_without_statements_is_no_seed(opened: KnowledgeGraph) -> None:
+    """Equation 3: Guild has the description that is nearest, but no triple starts there."""
+    question = "Something else, something else with a seat"
+    for reasoner, seed in ((ONE, "Orbis"), (f"{ONE}:inverse=true", "Guild")):
+        llm = QueuedLLM([numbers(), QUERY, NOTE, FINAL])
+        answer = kg_reasoner(opened, reasoner, llm).answer(question_of(question))
+        assert [each.name for each in answer.activations[0].seeds] == [seed]
 
 
 def test_no_entity_is_activated_twice(opened: KnowledgeGraph) -> None:
@@ -261,7 +275,7 @@ def test_nothing_is_found(folder: Path) -> None:
         with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None, facts="rivers") as own:
             asked = question_of(QUESTION)
             answer = kg.reasoner("kg-infused", gather, llm).answer(asked)
-            assert (answer.outcome, answer.reasoning) == ("insufficient", NO_DOCUMENT)
+            assert (answer.outcome, answer.reasoning) == ("insufficient", NO_EVIDENCE)
             llm = QueuedLLM([numbers(2), SUMMARY, QUERY, FINAL])
             answer = own.reasoner(f"{ONE}:rounds=1", gather, llm).answer(asked)
             assert answer.reasoning == " ".join(SUMMARY["summary"].split())

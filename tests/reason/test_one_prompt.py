@@ -14,7 +14,7 @@ from sarag_rdf.errors import (
 )
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.reason.closed_book import ClosedBook, ClosedBookOptions
-from sarag_rdf.reason.conversation import INSUFFICIENT, NO_DOCUMENT
+from sarag_rdf.reason.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.reason.generic_cot import GenericCot, GenericCotOptions
 from sarag_rdf.reason.route import Route, RouteOptions
 from sarag_rdf.reason.sparql_cot import SparqlCot, SparqlCotOptions
@@ -79,7 +79,7 @@ def test_steps_are_the_reasoning() -> None:
 @pytest.mark.parametrize("reasoner", [SparqlCot, GenericCot, Route])
 def test_no_call_without_documents(reasoner: type[SparqlCot | GenericCot | Route]) -> None:
     answer = reasoner(Library(EMPTY), QueuedLLM([])).answer(QUERY)
-    assert (answer.outcome, answer.reasoning) == ("insufficient", NO_DOCUMENT)
+    assert (answer.outcome, answer.reasoning) == ("insufficient", NO_EVIDENCE)
 
 
 @pytest.mark.parametrize("changes", [{"sufficient": False}, {"final_answer": "N/A"}])

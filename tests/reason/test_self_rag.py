@@ -10,7 +10,7 @@ import pytest
 from sarag_rdf.errors import UnparsableReplyError, UsageError
 from sarag_rdf.fence import BREAK
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.reason.conversation import INSUFFICIENT, NO_DOCUMENT
+from sarag_rdf.reason.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.reason.self_rag import Reflection, SelfRag, SelfRagOptions
 from sarag_rdf.types import Answer, Context
 from tests.evaluation.scripted import Scripted
@@ -171,4 +171,4 @@ def test_abstentions_and_nothing() -> None:
     llm = QueuedLLM([judged(INSUFFICIENT), judged("Linz", relevant=False, support="none")])
     assert ask(llm).outcome == "insufficient"
     answer = ask(QueuedLLM([]), EMPTY)
-    assert (answer.outcome, answer.reasoning) == ("insufficient", NO_DOCUMENT)
+    assert (answer.outcome, answer.reasoning) == ("insufficient", NO_EVIDENCE)

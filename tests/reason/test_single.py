@@ -86,13 +86,27 @@ def test_words_that_only_look_like_nothing_are_an_answer(text: str) -> None:
 
 
 @pytest.mark.parametrize("brief", [False, True])
-def test_no_call_without_documents(brief: bool) -> None:
-    facts = Context((Section("", {}, ("Ada founded the club.",)),))
-    for context in (EMPTY, facts):
+def test_no_call_without_evidence(brief: bool) -> None:
+    for context in (EMPTY, Context((Section("", {}),))):
         answer = Single(Library(context), QueuedLLM([]), SingleOptions(brief=brief)).answer(QUERY)
         assert (answer.outcome, answer.text) == ("insufficient", INSUFFICIENT)
         assert answer.usage == Usage()
         assert told(answer) == [f"retrieval: {QUERY.text}"]
+
+
+@pytest.mark.parametrize("brief", [False, True])
+def test_facts_without_documents_are_asked_and_their_sources_cited(brief: bool) -> None:
+    """Of two facts the second contains the answer; no label can be cited, so its source is."""
+    facts = ("Ada founded the club.", "Ada was born in Ulm.")
+    sources = dict(zip(facts, (CITE_CLUB, CITE_ADA), strict=True))
+    context = Context((Section("", {}, facts[:1], facts[1:], sources),))
+    given = {"final_answer": "Ulm"} if brief else reply(final_answer="Ulm")
+    given.pop("citations", None)
+    llm = QueuedLLM([given])
+    answer = Single(Library(context), llm, SingleOptions(brief=brief)).answer(QUERY)
+    assert (answer.outcome, answer.text, answer.citations) == ("answered", "Ulm", (CITE_ADA,))
+    assert "citations" not in llm.calls[0].schema["properties"]
+    assert all(fact in llm.prompts[0] for fact in facts)
 
 
 def test_the_call_admits_no_label_that_was_not_given() -> None:

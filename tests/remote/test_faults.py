@@ -35,6 +35,8 @@ from tests.servers import Server
 
 JSON = "application/sparql-results+json"
 SELECT = "SELECT ?s WHERE { GRAPH ?g { ?s ?p ?o } }"
+ASK = "ASK { GRAPH ?g { ?s ?p ?o } }"
+NTRIPLES = "application/n-triples"
 
 
 def rows(*values: str) -> bytes:
@@ -43,6 +45,9 @@ def rows(*values: str) -> bytes:
 
 
 WHOLE = rows("urn:a", "urn:b")
+TRUE = b'{"head": {}, "boolean": true}'
+MANY = rows(*map("urn:{}".format, range(125)))
+MANY_TRIPLES = b"".join(b"<urn:%d> <urn:p> <urn:o> .\n" % number for number in range(125))
 
 
 def ok(body: bytes = WHOLE, type_: str = JSON, **headers: str) -> Play:
@@ -148,10 +153,8 @@ def test_what_is_no_tls() -> None:
 
 
 def test_a_request_is_sent_again_when_the_endpoint_says_so() -> None:
-    with playing(raw(429, b"", Retry_After="1"), raw(503, b""), reset, ok()) as server:
-        found = store(server).query(SELECT)
-    assert isinstance(found, Table)
-    assert [row[0].value for row in found.rows] == ["urn:a", "urn:b"]
+    with playing(raw(429, b"", Retry_After="1"), raw(503, b""), reset, ok(TRUE)) as server:
+        assert store(server).query(ASK) is True
     times = [moment for moment, _ in server.requests]
     assert len(times) == 4
     assert times[1] - times[0] >= 1.0
@@ -159,8 +162,8 @@ def test_a_request_is_sent_again_when_the_endpoint_says_so() -> None:
 
 def test_a_date_says_when_to_come_back() -> None:
     moment = format_datetime(datetime.now(UTC) - timedelta(minutes=5), usegmt=True)
-    with playing(raw(503, b"", Retry_After=moment), ok()) as server:
-        store(server).query(SELECT)
+    with playing(raw(503, b"", Retry_After=moment), ok(TRUE)) as server:
+        store(server).query(ASK)
     assert len(server.requests) == 2
 
 
@@ -176,6 +179,16 @@ def test_a_wait_that_is_too_long_is_told_at_once() -> None:
     assert len(server.requests) == 1
 
 
+def test_a_retry_names_the_url_that_it_is_sent_to(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "sarag_rdf")
+    with playing(raw(503, b""), ok()) as server:
+        remote = SparqlEndpoint(f"{server.root}/query", f"{server.root}/update")
+        change = Change(drop=("urn:g",))
+        SparqlStore(remote, writable=True, backoff=0.001).apply(change)
+    assert "/update is not available" in caplog.text
+    assert "/query" not in caplog.text
+
+
 def test_an_update_that_broke_off_is_not_sent_again() -> None:
     with playing(reset) as server, pytest.raises(StoreError):
         store(server, writable=True).apply(Change(drop=("urn:g",)))
@@ -186,15 +199,15 @@ def test_an_update_that_broke_off_is_not_sent_again() -> None:
 
 
 def test_requests_are_forms_with_a_name() -> None:
-    with playing(ok()) as server:
-        store(server).query(SELECT)
+    with playing(ok(TRUE)) as server:
+        store(server).query(ASK)
     method, path, headers = server.seen[0]
     assert (method, path) == ("POST", "/query")
     assert headers["User-Agent"].startswith("sarag_rdf/")
     assert headers.get_content_type() == "application/x-www-form-urlencoded"
     assert headers["Accept"].startswith(JSON)
     assert headers["Authorization"] is None
-    assert server.bodies == [{"query": SELECT}]
+    assert server.bodies == [{"query": ASK}]
 
 
 def test_credentials_go_to_the_endpoint_alone(
@@ -206,19 +219,19 @@ def test_credentials_go_to_the_endpoint_alone(
     with playing(ok()) as other, playing(raw(307, b"", Location=f"{other.root}/query")) as first:
         monkeypatch.setenv("SARAG_SPARQL_TOKEN", "open-sesame")
         with pytest.raises(RemoteStoreError, match="give its URL") as caught:
-            store(first).query(SELECT)
+            store(first).query(ASK)
         assert first.seen[0][2]["Authorization"] == "Bearer open-sesame"
         monkeypatch.delenv("SARAG_SPARQL_TOKEN")
         monkeypatch.setenv("SARAG_SPARQL_USER", "ali")
         monkeypatch.setenv("SARAG_SPARQL_PASSWORD", "open-sesame")
-        with playing(wanting, ok(), wanting) as server:
-            store(server).query(SELECT)
+        with playing(wanting, ok(TRUE), wanting) as server:
+            store(server).query(ASK)
             assert [headers["Authorization"] for *_, headers in server.seen] == [
                 None,
                 "Basic YWxpOm9wZW4tc2VzYW1l",
             ]
             with pytest.raises(RemoteAuthError) as refused:
-                store(server).query(SELECT)
+                store(server).query(ASK)
         assert other.requests == []
     said = caplog.text + str(caught.value) + str(refused.value)
     assert "sesame" not in said
@@ -250,7 +263,7 @@ def test_terms_of_every_kind() -> None:
     names = [f"v{number}" for number in range(len(cells))]
     binding = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
     body = json.dumps({"head": {"vars": names}, "results": {"bindings": [binding]}}).encode()
-    with playing(ok(body)) as server:
+    with playing(ok(body), ok(MANY)) as server:
         found = store(server).query(SELECT)
     assert isinstance(found, Table)
     integer = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
@@ -283,7 +296,8 @@ def test_an_ask(body: bytes, wanted: bool) -> None:
 def test_triples_whose_end_cannot_be_known_are_refused() -> None:
     data = b"<urn:s> <urn:p> <urn:o> .\n"
     text = "CONSTRUCT WHERE { ?s ?p ?o }"
-    with playing(ok(data, "application/n-triples"), unframed(data, "application/n-triples")) as s:
+    checks = ok(WHOLE), ok(MANY), ok(MANY_TRIPLES, NTRIPLES)
+    with playing(ok(data, NTRIPLES), *checks, unframed(data, NTRIPLES)) as s:
         found = store(s).query(text)
         assert isinstance(found, Triples)
         assert len(found.triples) == 1
@@ -300,13 +314,14 @@ def test_triples_whose_end_cannot_be_known_are_refused() -> None:
 
 
 def cutting(limit: int, root: str) -> Play:
-    """Hands a request on, and so many rows of the result back, and says nothing."""
+    """Hands a request on, and so many rows or lines of N-Triples back, and says nothing."""
 
     def cut(answer: Answer) -> Answer:
-        status, type_, body = answer
-        data = json.loads(body)
-        del data["results"]["bindings"][limit:]
-        return status, type_, json.dumps(data).encode()
+        if answer[1].startswith(JSON):
+            data = json.loads(answer[2])
+            del data["results"]["bindings"][limit:]
+            return *answer[:2], json.dumps(data).encode()
+        return *answer[:2], b"".join(answer[2].splitlines(keepends=True)[:limit])
 
     return relay(root, cut)
 
@@ -333,6 +348,33 @@ def test_a_silent_cut_is_seen_and_paged_over(numbers: str, limit: int) -> None:
         assert len(found.rows) == len(set(map(str, found.rows))) == 2699
         with pytest.raises(RemoteTruncatedError, match=f"{limit} rows and has more"):
             store(server, timeout=60).query(ALL)
+
+
+def test_a_small_limit_is_seen(numbers: str) -> None:
+    with playing(cutting(40, numbers)) as server:
+        cut = store(server, timeout=60)
+        assert len(cut.select(f"{ALL[:-1]} FILTER(?o = '2') }}", "s").rows) == 333 + 1
+        for text in (
+            f"{ALL} LIMIT 60",
+            f"CONSTRUCT {{ ?s ?p ?o }} {ALL[16:]}",
+            "DESCRIBE <urn:s500> FROM <urn:g>",
+        ):
+            with pytest.raises(RemoteTruncatedError, match=r"40 .* has more"):
+                cut.query(text)
+        for text in (f"{ALL} LIMIT 20", "DESCRIBE <urn:s5> FROM <urn:g>"):
+            assert cut.query(text)
+
+
+def test_a_complete_result_of_a_round_number_is_no_error(numbers: str) -> None:
+    store = SparqlStore(SparqlEndpoint(f"{numbers}/query"))
+    text = "SELECT ?s FROM <urn:g> FROM NAMED <urn:h> WHERE { ?s <urn:p> '0' }"
+    found = store.query(text)
+    assert isinstance(found, Table)
+    assert len(found.rows) == 1000
+    single = " ".join(f"<urn:s{3 * number}>" for number in range(100))
+    described = store.query(f"DESCRIBE {single} FROM <urn:g>")
+    assert isinstance(described, Triples)
+    assert len(described.triples) == 100
 
 
 def test_a_server_that_does_not_sort_is_found_out(numbers: str) -> None:

@@ -89,6 +89,10 @@ def test_options_that_do_not_fit(sarag: Sarag, monkeypatch: pytest.MonkeyPatch) 
     sarag("stats", "--kg", "kg", "--graph-kind", "skos").fails(2, "kg is a folder")
     sarag("stats", "--kg", url, "--default-graph", "urn:g").fails(2, "--graph-kind")
     sarag("stats", "--kg", "http://a:b@h/x").fails(2, "SARAG_SPARQL_USER")
+    sarag("stats", "--graph-kind", "skos").fails(2, "kg is a folder")
+    sarag("link", "--kg", "kg", "--endpoint", url, "--graph-kind", "skos", "--review", "x").fails(
+        1, "no graph at kg"
+    )
     monkeypatch.setenv("SARAG_ENDPOINT", url)
     sarag("stats").fails(1, url)
     sarag("stats", "--kg", "kg").fails(1, "no graph at kg")
@@ -96,3 +100,16 @@ def test_options_that_do_not_fit(sarag: Sarag, monkeypatch: pytest.MonkeyPatch) 
     sarag("stats").fails(2, "both name a graph")
     monkeypatch.delenv("SARAG_ENDPOINT")
     sarag("stats", "--endpoint", url).fails(1, url)
+
+
+def test_the_kind_of_an_endpoint_counts_wherever_the_graph_is_named(
+    sarag: Sarag, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = ("--graph-kind", "skos")
+    monkeypatch.setenv("SARAG_KG", "named")
+    sarag("stats", *kind).fails(2, "named is a folder: --graph-kind")
+    monkeypatch.setenv("SARAG_GRAPH_KIND", "skos")
+    sarag("stats").fails(2, "named is a folder: --graph-kind")
+    sarag("stats", "--kg", "other").fails(1, "no graph at other")
+    monkeypatch.setenv("SARAG_UPDATE_URL", "http://127.0.0.1:9/update")
+    sarag("index", ".").fails(2, "named is a folder")

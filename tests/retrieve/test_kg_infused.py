@@ -33,8 +33,10 @@ TWO = "who? Ada knows Bea Bea knows Cid"
 """The question with the texts of the two nearest statements; its cosine with the question is .3."""
 
 
-def graph() -> tuple[GraphView, list[str]]:
+def graph(eve: float = 0.1) -> tuple[GraphView, list[str]]:
+    """`eve` is the cosine of Eve's description, which is 0.1 for all but Ada's and Bea's."""
     cosines = dict.fromkeys(NAMES, 0.3) | {"Ada in 1": 0.9, "Bea in 1": 0.5, TWO: 0.3, ONE: 0.5}
+    cosines["Eve in 4"] = eve
     contents = []
     for number, (one, other) in enumerate(pairwise(NAMES), start=1):
         cosines[f"document {number}"] = (0.2, 0.4, 0.6, 0.0)[number - 1]
@@ -48,8 +50,8 @@ def graph() -> tuple[GraphView, list[str]]:
     return view_of(reader, TableEmbedder(cosines)), iris
 
 
-def search(**options: Any) -> tuple[Retrieved, list[str]]:
-    view, iris = graph()
+def search(*, eve: float = 0.1, **options: Any) -> tuple[Retrieved, list[str]]:
+    view, iris = graph(eve)
     options = {"k": 1, "c": 0.0, "texts": 2, **options}
     return make_retriever("kg-infused", view, options).retrieve(Query("who?")), iris
 
@@ -83,6 +85,17 @@ def test_statements_that_end_at_an_entity() -> None:
     assert amounts(found).keys() == {ADA, BEA}
     found, _ = search(k=2, n=2, inverse=True, entities=1)
     assert [link.text for link in found.relationships] == ["Ada knows Bea"]
+
+
+def test_an_entity_without_statements_is_no_seed() -> None:
+    """Equation 3 with E that triples start at: Eve has the nearest description, but no statement.
+
+    After her (.95) come Ada (.9) and Bea (.5), at which statements start. Over incident statements
+    she is a seed.
+    """
+    assert amounts(search(k=1, n=0, eve=0.95)[0]) == {ADA: 1}
+    assert amounts(search(k=2, n=0, eve=0.95)[0]) == {ADA: 1, BEA: 1}
+    assert amounts(search(k=1, n=0, eve=0.95, inverse=True)[0]) == {EVE: 1}
 
 
 def test_the_gate() -> None:

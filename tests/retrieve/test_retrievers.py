@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sarag_rdf.context.whole import Whole
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.registry import RETRIEVERS, make_retriever
@@ -178,6 +179,36 @@ def test_a_fact_counts_once_however_many_chunks_have_it(copies: int) -> None:
 def test_a_description_counts_once_however_many_chunks_have_it(name: str, copies: int) -> None:
     found = make_retriever(name, copied_facts(copies), {"k": 2}).retrieve(Query(QUESTION))
     assert [seed.node for seed in found.seeds] == [ADA, CID]
+
+
+@pytest.mark.parametrize("name", ["sarag-paper", "khop"])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_k_counts_description_nodes(name: str, k: int) -> None:
+    """SA-RAG, section 5.4: the top k descriptions are nodes, one of each of three films.
+
+    Their texts are equal, so that they are taken in the order of their IRIs.
+    """
+    names = ("Ada", "Bea", "Cid")
+    cosines = dict.fromkeys(names, 0.1) | {"A film.": 0.9, "text": 0.1}
+    mentions = tuple(Mention(name, descriptions=("A film.",)) for name in names)
+    reader, _ = indexed([("", "text", Extraction(mentions))])
+    view = view_of(reader, TableEmbedder(cosines))
+    found = make_retriever(name, view, {"k": k}).retrieve(Query(QUESTION))
+    assert len(found.seeds) == k
+
+
+def test_relationships_without_documents_have_sources() -> None:
+    """SA-RAG, section 5.6: tau_d prunes every document, and relationships are what is asked."""
+    view, documents = small_graph()
+    options = {"k": 1, "n": 2, "c": 0.0, "tau_a": 0.3, "tau_r": 0.45, "tau_d": 1.0}
+    found = make_retriever("sarag-paper", view, options).retrieve(Query(QUESTION))
+    assert not found.documents
+    context = Whole(len).build(found)
+    assert not context.excerpts
+    [section] = context.sections
+    assert {text: cited.document for text, cited in section.sources.items()} == {
+        "Ada knows Bea": documents[0], "Bea knows Cid": documents[1]
+    }  # fmt: skip
 
 
 def test_relationships_of_other_texts_or_ends_stay_parallel() -> None:

@@ -99,7 +99,7 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     for span in _proper_noun_runs(doc, covered):
         labels[span.start, span.end] = _RUN
     spans = filter_spans([doc[begin:end] for begin, end in labels])
-    pieces = _merge_spans([(span, labels[span.start, span.end]) for span in spans])
+    pieces = _merge_spans([(_with_sign(s), labels[s.start, s.end]) for s in spans])
     ner = {(_trim(ent).start, ent.end): ent.label_ for ent in doc.ents}
     ner |= {(ent.start, ent.end): ent.label_ for ent in doc.ents}
     mentions = []
@@ -156,6 +156,13 @@ def _is_office(left: Span, left_label: str, right: Span, label: str) -> bool:
     between = left.doc[left.end : right.start].text
     is_place = TYPES.get(label) == "geopolitical"
     return left_label == _RUN and between in ("of", "of the") and not (is_place and len(left) > 1)
+
+
+def _with_sign(span: Span) -> Span:
+    """The span with a sign that is written together with it: C#, A*."""
+    following = span.doc[span.end : span.end + 1]
+    is_sign = following.text in ("#", "*") and not span[-1].whitespace_
+    return span.doc[span.start : span.end + 1] if is_sign else span
 
 
 def _with_number(span: Span, label: str) -> Span:
