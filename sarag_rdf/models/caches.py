@@ -44,7 +44,7 @@ OnEmbedded = Callable[[int], None]
 """Called with the number of texts that were done since the last call."""
 
 
-_SLICE = 512
+_SLICE = 128
 LATEST = 4096
 """Vectors that are held in memory where they are not kept."""
 

@@ -212,7 +212,7 @@ def indexed() -> Any:
 
 def test_the_texts_of_a_graph_are_passages(indexed: tuple[KnowledgeGraph, Roles]) -> None:
     _, model = indexed
-    assert "Vistula" in model.passages
+    assert "Vistula flows through Gdańsk" in model.passages
     assert {source.text for source in SOURCES} <= set(model.passages)
 
 
