@@ -304,9 +304,7 @@ class StatementExtractor:
             return []
         last = len(subjects.candidates) - 1
         rows = [
-            subject_features(
-                vectors, subjects, vectors.candidates[index], row, schema, examples, as_object
-            )
+            subject_features(subjects, vectors.candidates[index], row, schema, examples, as_object)
             for index, row in chosen
         ]
         probabilities = self._scorer.subjects.predict(np.concatenate(rows))
