@@ -248,8 +248,7 @@ def subject_rows(data: Data, scores: Sequence[np.ndarray]) -> tuple[np.ndarray, 
                 as_object = np.array([best.get(c, 0.0) for c in subjects.candidates], np.float32)
                 features.append(
                     subject_features(
-                        row.vectors, subjects, candidate, int(place), data.schema, data.examples,
-                        as_object,
+                        subjects, candidate, int(place), data.schema, data.examples, as_object
                     )
                 )  # fmt: skip
                 names = [c.text for c in subjects.candidates]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -233,6 +234,7 @@ def test_calibration_follows_many_examples_and_trusts_the_scorer_with_few() -> N
 def test_properties_of_one_domain_prefer_one_subject() -> None:
     """Two sure pairs outvote a doubtful third; a property of another domain does not vote."""
     subjects = Subjects(
+        spacy.blank("en")("Ada Hov")[:],
         (Candidate(0, 1, "Ada", "person", 0), Candidate(1, 2, "Hov", "place", 1)),
         False,
         np.zeros((2, 1), np.float32),

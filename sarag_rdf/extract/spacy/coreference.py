@@ -379,8 +379,8 @@ class DefinedAlias:
 
 def text_after(doc: Doc, mention_span: MentionSpan) -> str:
     """The 200 characters after a mention."""
-    last = doc[mention_span.end - 1]
-    return doc.text[last.idx + len(last) : last.idx + len(last) + 200]
+    space = doc[mention_span.end - 1].whitespace_
+    return (space + doc[mention_span.end : mention_span.end + 200].text_with_ws)[:200]
 
 
 def find_aliases(

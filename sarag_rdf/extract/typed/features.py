@@ -7,12 +7,14 @@ name or of a property, so that a scorer that was trained on some ontologies appl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from sarag_rdf.extract.names import exact_text, soft_text
 from sarag_rdf.extract.typed.candidates import ENTITY_KINDS, KINDS, Candidate
@@ -452,11 +454,18 @@ _NO_SUBJECTS = frozenset({"date", "duration", "number", "quantity", "money", "co
 
 @dataclass(frozen=True)
 class Subjects:
-    """The candidates for the subject of a sentence; the last is the title if there is one."""
+    """The candidates for the subject of a sentence; the last is the title if there is one.
 
+    What does not depend on the property is computed once for a sentence or for an object of it.
+    """
+
+    sentence: Span
     candidates: tuple[Candidate, ...]
     has_title: bool
     name_vectors: Floats
+    _blocks: dict[Candidate, tuple[Floats, Floats]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @classmethod
     def of(cls, sentence: SentenceVectors, title: str, embed: Embed) -> Subjects:
@@ -471,17 +480,107 @@ class Subjects:
         candidates = tuple(sentence.candidates[index] for index in own)
         vectors = sentence.name_vectors[own]
         if not title:
-            return cls(candidates, False, vectors)
+            return cls(sentence.sentence, candidates, False, vectors)
         start = sentence.sentence.start
         return cls(
+            sentence.sentence,
             (*candidates, Candidate(start, start, title, "name", start)),
             True,
             np.concatenate([vectors, vectors_of_names([title], embed)]),
         )
 
+    @cached_property
+    def kinds(self) -> list[int]:
+        return [KINDS.index(c.kind) for c in self.candidates]
+
+    @cached_property
+    def fixed(self) -> tuple[Floats, Floats, Floats]:
+        """Shape (subjects, features), three times: kind and place, clause and name, capitals."""
+        doc, start = self.sentence.doc, self.sentence.start
+        length = max(1, len(self.sentence))
+        names = [c for c in self.candidates if c.kind != "noun"]
+        first_name = min((c.begin for c in names), default=0)
+        title = self._keys[-1] if self.has_title else ""
+        places, clauses, capitals = [], [], []
+        for c, key, is_title in zip(self.candidates, self._keys, self._is_title, strict=True):
+            places.append([
+                is_title, self.has_title, c.is_lead, c.is_entity, c.is_chunk, c.is_quoted,
+                c.dropped, c.end - c.begin, *(c.kind == kind for kind in KINDS[:7]),
+                (c.begin - start) / length, c.begin == first_name,
+            ])  # fmt: skip
+            role = doc[c.head].dep_
+            clauses.append([
+                role in ("nsubj", "nsubjpass"), role == "pobj", role == "dobj",
+                role in ("compound", "amod", "poss"), role == "appos",
+                doc[min(c.end, len(doc) - 1)].text in ("'s", "’s"),
+                self.has_title and key == title,
+                any(c.overlaps(o) and len(o.text) > len(c.text) for o in names),
+            ])  # fmt: skip
+            capitals.append([doc[c.begin].text[:1].isupper() and doc[c.end - 1].text.islower()])
+        return _floats(places), _floats(clauses), _floats(capitals)
+
+    def of_object(self, object_: Candidate) -> tuple[Floats, Floats]:
+        """Shape (subjects, features), twice: the way to the object, and the clauses around it."""
+        if object_ not in self._blocks:
+            self._blocks[object_] = _floats(self._ways(object_)), _floats(self._around(object_))
+        return self._blocks[object_]
+
+    def _ways(self, object_: Candidate) -> Iterator[list[float]]:
+        way = _ancestors(self.sentence.doc, object_.head)
+        verbs, marks = self._counts
+        start = self.sentence.start
+        for c, path in zip(self.candidates, self._paths, strict=True):
+            up, common = next(
+                ((up, token) for up, token in enumerate(path) if token in way), (0, -1)
+            )
+            down = way.index(common) if common >= 0 else len(way) - 1
+            low, high = sorted((c.head - start, object_.head - start))
+            yield [
+                c.begin < object_.begin, high - low, verbs[high] - verbs[low],
+                marks[high] - marks[low], up + down if common >= 0 else 20, down,
+            ]  # fmt: skip
+
+    def _around(self, object_: Candidate) -> Iterator[list[float]]:
+        doc = self.sentence.doc
+        clause = _clause_subjects(doc, object_)
+        nearest = doc[clause[0]].pos_ if clause else ""
+        key = soft_text(object_.text)
+        for c, own, is_title in zip(self.candidates, self._keys, self._is_title, strict=True):
+            yield [
+                not is_title and c.overlaps(object_), own == key,
+                *(
+                    not is_title and len(clause) > level and c.begin <= clause[level] < c.end
+                    for level in range(2)
+                ),
+                nearest == "PRON", nearest == "NOUN", len(clause),
+            ]  # fmt: skip
+
+    @cached_property
+    def _is_title(self) -> list[bool]:
+        last = len(self.candidates) - 1
+        return [self.has_title and index == last for index in range(last + 1)]
+
+    @cached_property
+    def _keys(self) -> list[str]:
+        return [soft_text(c.text) for c in self.candidates]
+
+    @cached_property
+    def _paths(self) -> list[list[int]]:
+        return [_ancestors(self.sentence.doc, c.head) for c in self.candidates]
+
+    @cached_property
+    def _counts(self) -> tuple[list[int], list[int]]:
+        """The numbers of verbs and of punctuation marks before each token of the sentence."""
+        verbs = (token.pos_ in ("VERB", "AUX") for token in self.sentence)
+        marks = (token.text in (",", ";", ".") for token in self.sentence)
+        return list(accumulate(verbs, initial=0)), list(accumulate(marks, initial=0))
+
+
+def _floats(rows: Iterable[Sequence[float]]) -> Floats:
+    return np.array(list(rows), np.float32)
+
 
 def subject_features(
-    sentence: SentenceVectors,
     subjects: Subjects,
     object_: Candidate,
     row: int,
@@ -493,59 +592,31 @@ def subject_features(
 
     `as_object` is the best score of each subject candidate as an object of any property.
     """
-    doc = sentence.sentence.doc
-    length = max(1, len(sentence.sentence))
-    kinds = [KINDS.index(c.kind) for c in subjects.candidates]
     domain = schema.domain_labels[row]
-    kind_domain = schema.kind_words[kinds] @ domain
-    domain_class = schema.class_words @ domain
-    object_path = _ancestors(doc, object_.head)
-    names = [c for c in subjects.candidates if c.kind != "noun"]
-    first_name = min((c.begin for c in names), default=0)
-    title = soft_text(subjects.candidates[-1].text) if subjects.has_title else ""
-    clause = _clause_subjects(doc, object_)
-    nearest = doc[clause[0]] if clause else None
-    is_pronoun = nearest is not None and nearest.pos_ == "PRON"
-    is_definite = nearest is not None and nearest.pos_ == "NOUN"
-    rows = []
-    like_examples = _like_example_subjects(examples, row, subjects)
-    last = len(subjects.candidates) - 1
-    for index, c in enumerate(subjects.candidates):
-        is_title = subjects.has_title and index == last
-        head = doc[c.head]
-        subject_path = _ancestors(doc, c.head)
-        common = next((i for i in subject_path if i in object_path), -1)
-        distance = subject_path.index(common) + object_path.index(common) if common >= 0 else 20
-        low, high = sorted((c.head, object_.head))
-        rows.append(
-            [
-                is_title, subjects.has_title, c.is_lead, c.is_entity, c.is_chunk, c.is_quoted,
-                c.dropped, c.end - c.begin, *(c.kind == kind for kind in KINDS[:7]),
-                (c.begin - sentence.sentence.start) / length,
-                c.begin == first_name, c.begin < object_.begin, abs(c.head - object_.head),
-                sum(t.pos_ in ("VERB", "AUX") for t in doc[low:high]),
-                sum(t.text in (",", ";", ".") for t in doc[low:high]),
-                distance, len(object_path) - 1 if common < 0 else object_path.index(common),
-                head.dep_ in ("nsubj", "nsubjpass"), head.dep_ == "pobj", head.dep_ == "dobj",
-                head.dep_ in ("compound", "amod", "poss"), head.dep_ == "appos",
-                doc[min(c.end, len(doc) - 1)].text in ("'s", "’s"),
-                subjects.has_title and soft_text(c.text) == title,
-                any(c.overlaps(o) and len(o.text) > len(c.text) for o in names),
-                not is_title and c.overlaps(object_), soft_text(c.text) == soft_text(object_.text),
-                *(
-                    not is_title and len(clause) > level and c.begin <= clause[level] < c.end
-                    for level in range(2)
-                ),
-                is_pronoun, is_definite, len(clause),
-                as_object[index], kind_domain[index], float(kind_domain[index] - kind_domain.max()),
-                len(subjects.candidates), *domain_class, schema.domain_shares[row],
-                schema.domain_shares[row] >= schema.domain_shares.max(),
-                *_of_examples(examples, row, c, c.begin < object_.begin),
-                doc[c.begin].text[:1].isupper() and doc[c.end - 1].text.islower(),
-                *like_examples[index],
-            ]
-        )  # fmt: skip
-    return np.array(rows, np.float32)
+    kind_domain = schema.kind_words[subjects.kinds] @ domain
+    shares = schema.domain_shares
+    size = len(subjects.candidates)
+    of_property = [size, *(schema.class_words @ domain), shares[row], shares[row] >= shares.max()]
+    places, clauses, capitals = subjects.fixed
+    ways, around = subjects.of_object(object_)
+    of_examples = [
+        _of_examples(examples, row, c, c.begin < object_.begin) for c in subjects.candidates
+    ]
+    return np.concatenate(
+        [
+            places,
+            ways,
+            clauses,
+            around,
+            np.stack([as_object, kind_domain, kind_domain - kind_domain.max()], axis=1),
+            np.broadcast_to(np.array(of_property, np.float32), (size, len(of_property))),
+            _floats(of_examples),
+            capitals,
+            _like_example_subjects(examples, row, subjects),
+        ],
+        axis=1,
+        dtype=np.float32,
+    )
 
 
 _RELATIVE = frozenset({"who", "which", "that", "whose", "whom", "where"})
