@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-import uvicorn
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sarag_rdf.errors import one_line
 from sarag_rdf.serve.access import ANONYMOUS, AccessRules, RateLimiter
 from sarag_rdf.serve.jobs import RequestError
+from sarag_rdf.serve.server import listen, run_app
 from sarag_rdf.serve.settings import ServeSettings
 
 ACCESS: Final = "sarag.access"
@@ -45,4 +45,4 @@ class AccessMiddleware:
 def serve_to_clients(app: ASGIApp, settings: ServeSettings) -> None:
     """Serve the application until interrupted."""
     guarded = AccessMiddleware(app, settings.access)
-    uvicorn.run(guarded, host=settings.host, port=settings.port, log_level="error")
+    run_app(guarded, settings, listen(settings))
