@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -86,6 +87,25 @@ def test_names_are_found_by_their_beginning_however_they_are_spelled(tmp_path: P
         assert not prefix or sorted(index.starting_with(prefix)) == expected
     NameIndex.write(tmp_path / "none", [])
     assert list(NameIndex(tmp_path / "none").starting_with("a")) == []
+
+
+def test_names_of_the_current_state_alone_are_in_files(tmp_path: Path) -> None:
+    folder = make_graph(tmp_path / "kg")
+    with (
+        tempfile.TemporaryDirectory() as name,  # sockets in it must have short paths
+        serving(folder, "--writable", env={"TMPDIR": name}) as server,
+    ):
+        scratch = Path(name)
+        for number in range(4):
+            add = f"<urn:x{number}> <http://www.w3.org/2004/02/skos/core#prefLabel> 'x{number}'"
+            assert server.update(f"INSERT DATA {{ GRAPH <urn:own> {{ {add} }} }}").status < 300
+            for over in ("", "&over=documents", "&over=documents&over=documents"):
+                got = server.ask("GET", f"/graph/complete?prefix=ada{over}")
+                assert [term["iri"] for term in got.json()["terms"]] == [ADA]
+            assert len(list(scratch.rglob("names-*"))) == 2  # of all that is served, of documents
+        for number in range(30):
+            server.ask("GET", f"/graph/complete?prefix=ada{'&over=documents' * number}")
+        assert len(list(scratch.rglob("names-*"))) == 2
 
 
 def test_names_are_given_for_many_iris(server: Running) -> None:
