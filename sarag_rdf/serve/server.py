@@ -13,7 +13,7 @@ from typing import Any
 
 import h11
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sarag_rdf.errors import EmptyGraphError, UsageError
@@ -84,10 +84,21 @@ def run_app(
 ) -> None:
     """Run an application until interrupted, with limits on connections and request heads.
 
-    `stop` is called a second after the interrupt. The listener is closed.
+    `stop` is called a second after the interrupt. The listener is closed. Raises what the
+    application raises when it starts.
     """
+    failures: list[Exception] = []
+
+    async def watched(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except Exception as error:
+            if scope["type"] == "lifespan":  # uvicorn exits without a message
+                failures.append(error)
+            raise
+
     config = uvicorn.Config(
-        app,
+        watched,
         loop="asyncio",
         http=partial(BoundedProtocol, settings.max_connections),  # type: ignore[arg-type]
         ws="none",
@@ -101,8 +112,12 @@ def run_app(
         timeout_keep_alive=15,
     )
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
-    with listener:
-        _Server(config, stop).run(sockets=[listener])
+    try:
+        with listener:
+            _Server(config, stop).run(sockets=[listener])
+    finally:
+        for error in failures:
+            raise error
 
 
 def _base_iri(open_graph: OpenGraph) -> str:
