@@ -13,6 +13,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.picture.selection import hops_of, steps_to
 from sarag_rdf.serve.explore import MAX_NODES, NameIndex
 from sarag_rdf.serve.frames import activation_frames
 from tests.sample_graph import make_graph
@@ -158,6 +159,19 @@ def test_a_denied_graph_is_not_walked(folder: Path) -> None:
         body = json.dumps([ADA])
         named = limited.ask("POST", "/graph/names", body, Content_Type="application/json").json()
         assert named["nodes"][0]["classes"] == []
+
+
+def test_frames_lead_to_the_documents_that_the_picture_has_paths_to(folder: Path) -> None:
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        found = kg.search("Which river flows through the seat of Orbis?", retriever="sarag-paper")
+    trace = activation_frames(found)
+    edges = {(edge["source"], edge["target"]) for edge in trace["edges"]}
+    reached = [ranked for ranked in found.documents if ranked.entity]
+    assert reached
+    for ranked in reached:
+        assert edges.issuperset(hops_of(steps_to(ranked)))
+        assert (ranked.entity, ranked.document.iri) in edges
+        assert trace["frames"][-1]["activation"][ranked.document.iri] == ranked.activation
 
 
 def test_frames_grow_from_the_seeds_to_the_results(folder: Path) -> None:
