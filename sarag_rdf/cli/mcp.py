@@ -15,7 +15,12 @@ from sarag_rdf.cli.options import (
     model_options,
     over_option,
 )
-from sarag_rdf.cli.serve import folder_of, graph_opener, max_memory_option
+from sarag_rdf.cli.serve import (
+    folder_of,
+    graph_opener,
+    max_connections_option,
+    max_memory_option,
+)
 from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import MissingDependencyError, UsageError
 
@@ -69,6 +74,7 @@ _SECONDS = click.FloatRange(0.0, min_open=True)
     help="Maximum number of rows or triples of a result.",
 )
 @max_memory_option
+@max_connections_option
 @over_option
 @facts_option
 @embedder_option
@@ -109,6 +115,7 @@ def command(**options: Any) -> int:
         question_timeout=options["question_timeout"],
         access=access,
         max_memory=(options["max_memory"] or 0) << 20,
+        max_connections=options["max_connections"],
         max_rows=options["max_rows"],
         over=options["over"],
     )

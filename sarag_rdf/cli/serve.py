@@ -36,6 +36,14 @@ max_memory_option = click.option(
     help="Maximum memory of each worker process, in MiB. Default: half of the machine's memory "
     "divided by the number of workers for queries, but at least 1024.",
 )
+max_connections_option = click.option(
+    "--max-connections",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Maximum number of connections from one address. A reverse proxy has one address: "
+    "set as many as it may open.",
+)
 
 
 @click.command(name="serve", epilog="Example:  sarag serve --kg kg --port 7878")
@@ -77,6 +85,7 @@ max_memory_option = click.option(
     help="Maximum size of a request body, in MiB.",
 )
 @max_memory_option
+@max_connections_option
 @click.option(
     "--workers",
     default=2,
@@ -172,6 +181,7 @@ def command(**options: Any) -> int:
         max_rows=options["max_rows"],
         max_body=options["max_body"] << 20,
         max_memory=(options["max_memory"] or 0) << 20,
+        max_connections=options["max_connections"],
         workers=options["workers"],
         question_timeout=options["question_timeout"],
         question_workers=options["question_workers"],

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from types import NoneType
 from typing import Any, Final
 from urllib.parse import unquote, urljoin
 
@@ -82,6 +83,28 @@ _DIALECT: Final[Mapping[str, tuple[object, ...]]] = {
 }
 """Property of a dialect -> the values that tables are read with."""
 
+_KIND_NAMES: Final[Mapping[type, str]] = {
+    str: "a text",
+    list: "a list",
+    dict: "an object",
+    bool: "true or false",
+    NoneType: "null",
+}
+_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("dialect", "tableSchema"), (dict,)),
+    **dict.fromkeys(("ordered", "suppressOutput", "virtual"), (bool,)),
+    **dict.fromkeys(("url", "@base", "name", "lang", "default", "base"), (str,)),
+    **dict.fromkeys(("aboutUrl", "propertyUrl", "valueUrl"), (str,)),
+    **dict.fromkeys(("groupChar", "decimalChar", "pattern"), (str,)),
+    **dict.fromkeys(("datatype", "format"), (str, dict)),
+    "separator": (str, NoneType),
+    "null": (str, list),
+    "titles": (str, list, dict),
+    "columns": (list,),
+    "tables": (list, dict),
+}
+"""Property -> the kinds of JSON values that it may have."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Column:
@@ -115,7 +138,7 @@ class _Reader:
         document = self._document(file.content)
         self._base = self._base_of(document)
         self._table, inherited = self._described(document, table)
-        self._url = urljoin(self._base, self._text(self._table, "url", "the table"))
+        self._url = self._joined(self._base, _text(self._table, "url"), "url")
         schema = self._object(self._table.get("tableSchema", {}), "tableSchema")
         inherited |= self._own(self._table) | self._own(schema)
         self._check_dialect({**document.get("dialect", {}), **self._table.get("dialect", {})})
@@ -160,22 +183,34 @@ class _Reader:
         return root
 
     def _object(self, value: Any, location: str) -> dict[str, Any]:
+        """A JSON object whose properties have values of their kinds, also in objects within it."""
         if isinstance(value, str):
             raise self._error(location, f"'{value}' is in another file: write it into this one")
         if not isinstance(value, dict):
             raise self._error(location, "is no object of JSON")
+        for key, inner in value.items():
+            kinds = _KINDS.get(key)
+            if kinds is None:
+                continue
+            if kinds == (dict,):
+                self._object(inner, key)
+            elif not isinstance(inner, kinds):
+                expected = " or ".join(_KIND_NAMES[kind] for kind in kinds)
+                raise self._error(location, f"{key} must be {expected}")
+            elif isinstance(inner, dict) and key in ("datatype", "format"):
+                self._object(inner, f"{location}, {key}")
         return value
 
-    def _text(self, holder: Mapping[str, Any], key: str, location: str) -> str:
-        value = holder.get(key, "")
-        if not isinstance(value, str):
-            raise self._error(location, f"{key} is no text")
-        return value
+    def _joined(self, base: str, reference: str, location: str) -> str:
+        try:
+            return urljoin(base, reference)
+        except ValueError as error:
+            raise self._error(location, f"'{reference}' is no URL: {error}") from error
 
     def _base_of(self, document: Mapping[str, Any]) -> str:
         context = document["@context"]
         options = context[1] if isinstance(context, list) and len(context) > 1 else {}
-        base = self._text(self._object(options, "@context"), "@base", "@context")
+        base = _text(self._object(options, "@context"), "@base")
         if base and not is_iri(base):
             raise self._error("@context", f"@base '{base}' is no absolute IRI")
         return base
@@ -192,7 +227,7 @@ class _Reader:
         names = []
         for described in tables if isinstance(tables, list) else [tables]:
             described_table = self._object(described, "tables")
-            url = self._text(described_table, "url", "the table")
+            url = _text(described_table, "url")
             name = unquote(Path(url.partition("?")[0].partition("#")[0]).name)
             if table in (name, name.removesuffix(Path(name).suffix) if _packed(name) else name):
                 if document.get("tableSchema") and "tableSchema" not in described_table:
@@ -217,13 +252,11 @@ class _Reader:
         self, schema: Mapping[str, Any], inherited: Mapping[str, Any]
     ) -> Iterator[_Column]:
         columns = schema.get("columns", [])
-        if not isinstance(columns, list):
-            raise self._error("tableSchema", "columns is no list")
         real = 0
         for number, described in enumerate(columns, 1):
             column = self._object(described, f"column {number}")
             titles = _titles(column.get("titles"))
-            name = self._text(column, "name", f"column {number}") or (titles or [""])[0]
+            name = _text(column, "name") or (titles or [""])[0]
             name = name or f"_col.{number}"
             properties = {**inherited, **column}
             if column.get("virtual") is True:
@@ -246,13 +279,13 @@ class _Reader:
     # ---------------------------------------------------------------------------- Terms
 
     def _subject(self, column: _Column) -> TermMap:
-        template = self._text(column.properties, "aboutUrl", column.location)
+        template = _text(column.properties, "aboutUrl")
         if not template:
             return TermMap(("row ", ROW, ""), "blank")
         return self._iri(column, template, "aboutUrl")
 
     def _predicate(self, column: _Column) -> TermMap:
-        template = self._text(column.properties, "propertyUrl", column.location)
+        template = _text(column.properties, "propertyUrl")
         if not template:
             template = f"#{percent_encoded(column.name)}"
         return self._iri(column, template, "propertyUrl")
@@ -261,14 +294,14 @@ class _Reader:
         properties = column.properties
         if properties.get("ordered") is True and properties.get("separator"):
             raise self._error(column.location, "ordered lists are not supported: remove ordered")
-        template = self._text(properties, "valueUrl", column.location)
+        template = _text(properties, "valueUrl")
         if template:
-            separator = self._separator(column)
+            separator = _text(column.properties, "separator")
             if separator and column.name not in re.findall(r"\{\+?([^{}]+)\}", template):
                 separator = ""
             return self._iri(column, template, "valueUrl", separator)
         datatype = self._datatype(column)
-        language = self._text(properties, "lang", column.location)
+        language = _text(properties, "lang")
         is_string = datatype == XSD.string.value
         if is_string and language not in ("", "und"):
             if not language.replace("-", "").isalnum():
@@ -276,7 +309,7 @@ class _Reader:
         else:
             language = ""
         if column.is_virtual:
-            default = self._text(properties, "default", column.location)
+            default = _text(properties, "default")
             if not default:
                 raise self._error(column.location, "a virtual column needs valueUrl or default")
             return TermMap((default,), "literal", False, "" if is_string else datatype, language)
@@ -285,7 +318,7 @@ class _Reader:
             "literal",
             datatype="" if is_string else datatype,
             language=language,
-            separator=self._separator(column),
+            separator=_text(column.properties, "separator"),
         )
 
     def _iri(self, column: _Column, template: str, key: str, separator: str = "") -> TermMap:
@@ -310,7 +343,9 @@ class _Reader:
                     f"{key} '{template}' is relative: write the whole IRI, or add "
                     '{"@base": "https://..."} to @context',
                 )
-            merged[0] = urljoin(self._url, merged[0]) if merged[0] else self._url
+            merged[0] = (
+                self._joined(self._url, merged[0], column.location) if merged[0] else self._url
+            )
         if not is_iri(merged[0]):
             raise self._error(column.location, f"{key} '{template}' is no IRI")
         return TermMap(tuple(merged), "iri", is_template=True, is_uri=True, separator=separator)
@@ -327,7 +362,7 @@ class _Reader:
         known = self._named.get(plain) or self._named.get(unquote(plain))
         if known is None or known.is_virtual:
             raise self._error(column.location, f"{key}: no column '{plain}' in tableSchema")
-        if name.startswith("+") and self._text(column.properties, key, "") != f"{{{name}}}":
+        if name.startswith("+") and _text(column.properties, key) != f"{{{name}}}":
             raise self._error(
                 column.location, f"{key}: {{{name}}} is supported only as the whole template"
             )
@@ -340,10 +375,6 @@ class _Reader:
         if not colon or local.startswith("//") or prefix not in _PREFIXES:
             return template
         return _PREFIXES[prefix] + local
-
-    def _separator(self, column: _Column) -> str:
-        value = column.properties.get("separator")
-        return "" if value is None else self._text(column.properties, "separator", column.location)
 
     # ---------------------------------------------------------------------------- Cells
 
@@ -363,7 +394,7 @@ class _Reader:
 
     def _rule(self, column: _Column) -> CellRule:
         nulls = column.properties.get("null", "")
-        default = self._text(column.properties, "default", column.location)
+        default = _text(column.properties, "default")
         texts = nulls if isinstance(nulls, list) else [nulls]
         if not all(isinstance(text, str) for text in texts):
             raise self._error(column.location, "null is no text or list of texts")
@@ -429,10 +460,8 @@ class _Reader:
         number_format = (
             {"pattern": format_, "groupChar": ","} if isinstance(format_, str) else format_
         )
-        if not isinstance(number_format, dict):
-            raise self._error(column.location, "format is no text or object")
-        group = self._text(number_format, "groupChar", column.location)
-        point = self._text(number_format, "decimalChar", column.location) or "."
+        group = _text(number_format, "groupChar")
+        point = _text(number_format, "decimalChar") or "."
         if "%" in str(number_format.get("pattern", "")) or "\u2030" in str(
             number_format.get("pattern", "")
         ):
@@ -464,6 +493,11 @@ _TOKENS: Final = {
     "ss": ("second", r"\d\d"),
 }
 """Token of a date format -> its part and pattern."""
+
+
+def _text(holder: Mapping[str, Any], key: str) -> str:
+    """A property of a checked object that is a text; empty if it is missing."""
+    return str(holder.get(key) or "")
 
 
 def _titles(value: Any) -> list[str]:

@@ -52,7 +52,9 @@ def render(template: str, retrieved: Retrieved, picture: Picture, **values: Any)
             retrieved=retrieved,
             names=_names(retrieved, picture),
             beside=beside,
-            chains={n.id: parts_of(hops_of(n.entity), ids, picture.lines) for n in picture.nodes},
+            chains={
+                n.id: parts_of(hops_of(n.entity.chain), ids, picture.lines) for n in picture.nodes
+            },
             called={node.id: node.name for node in picture.nodes}
             | {square.id: f"document {square.mark}" for square in picture.squares},
             square_half=SQUARE,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Literal
 
-from sarag_rdf.types import ActivatedEntity, Link, RankedDocument, Retrieved
+from sarag_rdf.types import ActivatedEntity, Link, RankedDocument, Retrieved, Step
+from sarag_rdf.vocab import SARAG
 
 Kind = Literal["seed", "activated", "dormant"]
 """A dormant entity was fetched with the subgraph, but not activated."""
@@ -61,17 +62,34 @@ def kind_of(entity: ActivatedEntity) -> Kind:
     return "seed" if entity.is_seed else "activated" if entity.is_activated else "dormant"
 
 
-def hops_of(entity: ActivatedEntity) -> tuple[Hop, ...]:
-    """The steps by which activation came to an entity, from a seed on."""
-    return tuple((step.origin, step.target) for step in entity.chain)
+def hops_of(steps: Iterable[Step]) -> tuple[Hop, ...]:
+    """The hops of steps, in their order."""
+    return tuple((step.origin, step.target) for step in steps)
 
 
-def path_to(document: RankedDocument) -> tuple[Hop, ...]:
-    """The steps by which activation came to a document, from a seed on; empty if none came."""
-    hops = [(step.origin, step.target) for step in document.chain]
-    if document.entity and (not hops or hops[-1][1] != document.document.iri):
-        hops.append((document.entity, document.document.iri))
-    return tuple(hops)
+def steps_to(document: RankedDocument) -> tuple[Step, ...]:
+    """The steps from a seed to a document; empty if no activation came.
+
+    A chain that ends at the entity of the document goes on to the document, which has the
+    activation of the entity (sarag-paper).
+    """
+    chain = document.chain
+    iri = document.document.iri
+    if not document.entity or (chain and chain[-1].target == iri):
+        return chain
+    last = Step(
+        chain[-1].round + 1 if chain else 1,
+        document.entity,
+        iri,
+        SARAG.describes.value,
+        1.0,
+        document.activation,
+        document.activation,
+        "describes",
+        "entity",
+        "document",
+    )
+    return (*chain, last)
 
 
 def _documents_on(document: RankedDocument) -> Iterator[str]:
@@ -104,7 +122,7 @@ def _papers(retrieved: Retrieved, limit: int) -> list[Paper]:
             d.document.title or d.document.text[:80],
             d,
             d.document.iri in seeds,
-            path_to(d),
+            hops_of(steps_to(d)),
         )
         for d in ranked
     }
@@ -185,6 +203,6 @@ def _carried(
     joined = joined | set(chain(*between))
     for paper in papers:
         if paper.is_seed and paper.iri not in joined:
-            hops = (hops_of(entity)[0] for entity in strong if entity.chain)
+            hops = (hops_of(entity.chain)[0] for entity in strong if entity.chain)
             yield from islice((hop for hop in hops if hop[0] == paper.iri), 1)
-    yield from (hops_of(e)[-1] for e in strong if e.chain and e.iri not in joined)
+    yield from (hops_of(e.chain)[-1] for e in strong if e.chain and e.iri not in joined)

@@ -268,20 +268,24 @@ class GraphPart:
         return [{"iri": iri, "name": name} for iri, name in ordered[:limit]]
 
     def _names(self) -> NameIndex:
+        """The names in the graphs that are asked, from the file for the state of the store."""
         self._snapshot.store()
-        state = sorted(self._snapshot.fingerprint or ()), self._over, sorted(self._readable or "*")
-        key = sha256_hex(repr(state))
-        if key not in _name_indexes:
-            if len(_name_indexes) >= _CACHED:
-                _name_indexes.clear()
-            path = Path(tempfile.gettempdir()) / f"names-{key[:32]}"
-            if not path.exists():
+        state = sha256_hex(repr(sorted(self._snapshot.fingerprint or ())))[:32]
+        view = sha256_hex(repr((sorted({*self._over}), sorted(self._readable or "*"))))[:32]
+        path = Path(tempfile.gettempdir()) / f"{_NAMES}{state}-{view}"
+        if path not in _name_indexes:
+            for other in _outdated(list(_name_indexes), state):
+                del _name_indexes[other]
+            try:
+                _name_indexes[path] = NameIndex(path)
+            except FileNotFoundError:
                 rows = self._rows("nodes-named", None, _MOST_LABELS)
-                NameIndex.write(
-                    path, ((name.value, node.value) for node, name in rows if _is_iri(node))
-                )
-            _name_indexes[key] = NameIndex(path)
-        return _name_indexes[key]
+                names = ((name.value, node.value) for node, name in rows if _is_iri(node))
+                _name_indexes[path] = NameIndex.write(path, names)
+                files = sorted(path.parent.glob(f"{_NAMES}*"), key=_age)
+                for other in _outdated(files, state):
+                    other.unlink(missing_ok=True)  # stays readable where it is mapped
+        return _name_indexes[path]
 
     def used(self, name: str) -> list[tuple[str, int]]:
         """Terms with the number of their uses, the most used first; `name` is that of a query."""
@@ -316,17 +320,20 @@ class NameIndex:
             self._lines = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     @staticmethod
-    def write(path: Path, names: Iterable[tuple[str, str]]) -> None:
-        """Write the index; a reader sees all of it or nothing."""
+    def write(path: Path, names: Iterable[tuple[str, str]]) -> NameIndex:
+        """Write the index, and return it; other readers see all of it or nothing."""
         lines = set()
         for name, iri in names:
             words = " ".join(name.split())
             lines.add(f"{words.casefold()}\t{words}\t{iri}\n".encode())
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+        prefix = f"{os.getpid()}-"  # by which the file is found if this process is killed
+        descriptor, temporary = tempfile.mkstemp(prefix=prefix, dir=path.parent)
         with os.fdopen(descriptor, "wb") as file:
             file.write(b"\n")  # an empty file cannot be mapped
             file.writelines(sorted(lines))
+        index = NameIndex(Path(temporary))
         Path(temporary).replace(path)
+        return index
 
     def starting_with(self, prefix: str) -> Iterator[tuple[str, str]]:
         """(name, IRI) of names that begin so, in alphabetical order."""
@@ -346,8 +353,26 @@ class NameIndex:
             low = end
 
 
-_name_indexes: dict[str, NameIndex] = {}
-"""For a state of the store, and what a client may read."""
+_NAMES: Final = "names-"
+_name_indexes: dict[Path, NameIndex] = {}
+"""By their files, which are named by the state of the store and by what a client reads."""
+
+
+def _outdated(files: Sequence[Path], state: str) -> Iterator[Path]:
+    """The files for other states of the store, and the first of those beyond `_CACHED`."""
+    current = [path for path in files if path.name.startswith(f"{_NAMES}{state}")]
+    yield from (path for path in files if path not in current)
+    yield from current[:-_CACHED]
+
+
+def _age(path: Path) -> int:
+    """When a file was written; 0 if it was removed in the meantime."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
 RDF_TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _CLASSES = {OWL.Class.value, RDFS.Class.value}
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sarag_rdf.kg.report import names_of
+from sarag_rdf.picture.selection import steps_to
 from sarag_rdf.types import Retrieved, Step
 
 MAX_NODES: Final = 500
@@ -91,7 +92,7 @@ def activation_frames(retrieved: Retrieved, most: int = MAX_NODES) -> _Json:
 
 def _steps(retrieved: Retrieved) -> Iterable[Step]:
     for ranked in retrieved.documents:
-        yield from ranked.chain
+        yield from steps_to(ranked)
     for entity in retrieved.entities:
         yield from entity.chain
 

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-import uvicorn
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sarag_rdf.errors import one_line
 from sarag_rdf.serve.access import ANONYMOUS, Access, RateLimiter
 from sarag_rdf.serve.jobs import RequestError
+from sarag_rdf.serve.server import listen, run_app
 from sarag_rdf.serve.settings import ServeSettings
 
 ACCESS: Final = "sarag.access"
@@ -103,4 +103,4 @@ class AccessMiddleware:
 def serve_to_clients(app: ASGIApp, settings: ServeSettings) -> None:
     """Serve an application of another library, which has no rules of its own, until interrupted."""
     guarded = AccessMiddleware(app, settings)
-    uvicorn.run(guarded, host=settings.host, port=settings.port, log_level="error")
+    run_app(guarded, settings, listen(settings))

@@ -46,14 +46,26 @@ class _WorkerProcess:
         self._ready = False
 
     def start(self) -> Connection:
-        """Start the process, unless it is running, and return the pipe to it."""
+        """Start the process, unless it is running, and return the pipe to it.
+
+        Raises `RequestError` (503) if the system does not allow it.
+        """
         if self._pipe is None:
             context = _context()
             pipe, child_end = context.Pipe()
             arguments = (child_end, str(self._folder), *self._arguments)
             self._process = context.Process(target=self._target, args=arguments, daemon=True)
-            self._process.start()
-            child_end.close()
+            try:
+                self._process.start()
+            except OSError as error:
+                pipe.close()
+                raise RequestError(
+                    503,
+                    f"cannot start a worker process ({error}): if the path of the temporary folder "
+                    "is long, set TMPDIR to a shorter one",
+                ) from error
+            finally:
+                child_end.close()
             self._pipe = pipe
         return self._pipe
 
@@ -258,7 +270,8 @@ class WorkerPool:
             worker.kill()
             worker = self._new_worker()
             self._workers.add(worker)
-            worker.start()
+            with suppress(RequestError):  # raised again by its first job
+                worker.start()
         self._idle.append(worker)
         self._queue.release()
 

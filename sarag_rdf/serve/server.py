@@ -7,16 +7,18 @@ import logging
 import re
 import socket
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 import h11
 import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sarag_rdf.errors import EmptyGraphError, UsageError
 from sarag_rdf.serve.answering import OpenGraph
-from sarag_rdf.serve.app import RequestMiddleware, make_app
+from sarag_rdf.serve.app import make_app
 from sarag_rdf.serve.settings import ServeSettings
 
 _STOP_SECONDS, _SHUTDOWN_SECONDS = 1.0, 3
@@ -48,14 +50,14 @@ def listen(settings: ServeSettings) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """Shuts down within seconds: running requests get a short time, then they get 503."""
+    """Shuts down within seconds; `stop` is called when running requests have had a short time."""
 
-    def __init__(self, config: uvicorn.Config, app: RequestMiddleware) -> None:
+    def __init__(self, config: uvicorn.Config, stop: Callable[[], None]) -> None:
         super().__init__(config)
-        self._app = app
+        self._stop = stop
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        asyncio.get_running_loop().call_later(_STOP_SECONDS, self._app.stop)
+        asyncio.get_running_loop().call_later(_STOP_SECONDS, self._stop)
         await super().shutdown(sockets)
 
 
@@ -70,10 +72,35 @@ def serve(settings: ServeSettings, open_graph: OpenGraph, ready: Callable[[str],
     port = listener.getsockname()[1]
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     app = make_app(settings, base, open_graph)
+    ready(f"http://{host}:{port}")
+    run_app(app, settings, listener, app.stop)
+
+
+def run_app(
+    app: ASGIApp,
+    settings: ServeSettings,
+    listener: socket.socket,
+    stop: Callable[[], None] = lambda: None,
+) -> None:
+    """Run an application until interrupted, with limits on connections and request heads.
+
+    `stop` is called a second after the interrupt. The listener is closed. Raises what the
+    application raises when it starts.
+    """
+    failures: list[Exception] = []
+
+    async def watched(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except Exception as error:
+            if scope["type"] == "lifespan":  # uvicorn exits without a message
+                failures.append(error)
+            raise
+
     config = uvicorn.Config(
-        app,
+        watched,
         loop="asyncio",
-        http=BoundedProtocol,
+        http=partial(BoundedProtocol, settings.max_connections),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
         log_config=None,
@@ -85,9 +112,12 @@ def serve(settings: ServeSettings, open_graph: OpenGraph, ready: Callable[[str],
         timeout_keep_alive=15,
     )
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
-    ready(f"http://{host}:{port}")
-    with listener:
-        _Server(config, app).run(sockets=[listener])
+    try:
+        with listener:
+            _Server(config, stop).run(sockets=[listener])
+    finally:
+        for error in failures:
+            raise error
 
 
 def _base_iri(open_graph: OpenGraph) -> str:
@@ -107,7 +137,7 @@ STALL_SECONDS = 60.0
 MAX_LINE, MAX_FIELDS, MAX_LINES = 1 << 20, 1 << 15, 100
 """Limits in bytes of a request line (a query by GET may be long) and header fields; of lines."""
 MAX_CONNECTIONS = 512
-"""Beyond this, the connection that has been idle longest is closed."""
+"""Of all clients, unless a single one may have more; beyond it, the idlest is closed."""
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 
 
@@ -138,10 +168,12 @@ class HeadSize:
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP/1.1 with limits on the time and size of request heads, and on stalled responses."""
+    """HTTP/1.1 with limits on connections, on the time and size of heads, and on stalls."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, per_client: int, *args: Any, **options: Any) -> None:
+        """`per_client`: the maximum number of connections of one address."""
         super().__init__(*args, **options)
+        self._per_client = per_client
         self._head = HeadSize()
         self._head_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
@@ -155,9 +187,17 @@ class BoundedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._start_head_timer()
-        if len(self.connections) > MAX_CONNECTIONS:
-            idle = [c for c in self.connections if isinstance(c, BoundedProtocol) and c.is_idle]
-            min(idle, key=lambda connection: connection._idle_since).transport.abort()
+        everyone = [c for c in self.connections if isinstance(c, BoundedProtocol)]
+        own = [c for c in everyone if c._address == self._address]
+        if len(own) > self._per_client:
+            _close_idlest(own)
+        elif len(everyone) > max(MAX_CONNECTIONS, self._per_client):
+            _close_idlest(everyone)
+
+    @property
+    def _address(self) -> str:
+        """The address of the client; behind a proxy, that of the proxy."""
+        return self.client[0] if self.client else ""
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_head_timer()
@@ -233,3 +273,9 @@ class BoundedProtocol(H11Protocol):
         )
         self.transport.write(head.encode() + body)
         self.transport.close()
+
+
+def _close_idlest(connections: list[BoundedProtocol]) -> None:
+    """Close the connection that has been idle longest; a new one is idle."""
+    idle = (connection for connection in connections if connection.is_idle)
+    min(idle, key=lambda connection: connection._idle_since).transport.abort()

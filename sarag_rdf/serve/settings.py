@@ -23,12 +23,13 @@ class ServeSettings:
     """Options of a server. Times in seconds; `max_body` and `max_memory` in bytes.
 
     `max_memory` is that of each worker process; 0 for half of the machine's memory divided by
-    `workers`, but at least `MIN_MEMORY`. `max_rows` is 0 for no limit. `queue` is the length of the
-    queue of each worker pool (queries, writes, questions). With `union` the default graph of
-    queries is the union of the parts in `over`, by default of the documents. `access` says who may
-    do what; nobody can write unless the server is `writable`. `audit` is a file to which requests
-    are recorded. `cors` is an origin whose pages may read responses, or ``*``. `public_url` is the
-    URL behind a reverse proxy. `has_model` says whether questions are answered by a language model.
+    `workers`, but at least `MIN_MEMORY`. `max_connections` is that of one address. `max_rows` is 0
+    for no limit. `queue` is the length of the queue of each worker pool (queries, writes,
+    questions). With `union` the default graph of queries is the union of the parts in `over`, by
+    default of the documents. `access` says who may do what; nobody can write unless the server is
+    `writable`. `audit` is a file to which requests are recorded. `cors` is an origin whose pages
+    may read responses, or ``*``. `public_url` is the URL behind a reverse proxy. `has_model` says
+    whether questions are answered by a language model.
     """
 
     folder: Path
@@ -39,6 +40,7 @@ class ServeSettings:
     max_rows: int = 100_000
     max_body: int = 64 << 20
     max_memory: int = 0
+    max_connections: int = 100
     workers: int = 2
     question_timeout: float = 120.0
     question_workers: int = 2

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from sarag_rdf.serve.server import (
     MAX_LINES,
     HeadSize,
 )
+from tests.command import environment
 from tests.sample_graph import make_graph
 from tests.serve.running import JSON, Running, serving
 
@@ -116,26 +119,73 @@ def test_no_host_that_a_client_names_is_redirected_to(tmp_path: Path) -> None:
 
 def test_silent_connections_lock_nobody_out(server: Running) -> None:
     with ExitStack() as wires:
-        silent = [_connected(server, wires) for _ in range(MAX_CONNECTIONS + 30)]
+        silent = [
+            _connected(server.port, wires, source=f"127.0.0.{2 + number % 10}")
+            for number in range(MAX_CONNECTIONS + 30)
+        ]
         assert server.query("ASK {}", JSON).status == 200
-        slow = _connected(server, wires)
-        slow.sendall(GET)
-        begun = time.monotonic()
-        slow.settimeout(HEAD_SECONDS * 10)
-        assert status(slow.recv(1000)) == b"408"
-        assert time.monotonic() - begun < HEAD_SECONDS * 10
         for wire in silent:  # ended by then: by the time limit, or to make room
-            wire.settimeout(HEAD_SECONDS * 10)
             assert _is_ended(wire)
     assert server.query("ASK {}").status == 200
 
 
-def _connected(server: Running, wires: ExitStack) -> socket.socket:
-    return wires.enter_context(socket.create_connection((server.host, server.port)))
-
-
-def _is_ended(wire: socket.socket) -> bool:
+@contextmanager
+def offering(kg: Path, *options: str) -> Iterator[int]:
+    """``sarag mcp --http`` on a free port."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "sarag_rdf", "mcp", "--kg", str(kg), "--http", "--port"]
+    process = subprocess.Popen([*command, str(port), *options], env=environment())
     try:
-        return wire.recv(1) == b""
+        deadline = time.monotonic() + 60
+        with socket.socket() as probe:
+            while probe.connect_ex(("127.0.0.1", port)):
+                assert process.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+@contextmanager
+def serving_port(kg: Path, *options: str) -> Iterator[int]:
+    with serving(kg, *options) as server:
+        yield server.port
+
+
+@pytest.mark.parametrize("start", [serving_port, offering])
+def test_a_client_has_few_connections_and_little_time_for_a_head(
+    start: Callable[..., AbstractContextManager[int]], tmp_path: Path
+) -> None:
+    kg = make_graph(tmp_path / "kg")
+    with start(kg, "--max-connections", "5") as port, ExitStack() as wires:
+        begun = time.monotonic()
+        other = _connected(port, wires, source="127.0.0.2")
+        other.sendall(GET)
+        silent = [_connected(port, wires) for _ in range(8)]
+        assert all(map(_is_ended, silent[:3]))
+        if time.monotonic() - begun < HEAD_SECONDS:
+            assert not any(_is_ended(wire, wait=0) for wire in (other, *silent[3:]))
+        assert status(other.recv(1000)) == b"408"
+        assert all(map(_is_ended, silent))
+
+
+def _connected(port: int, wires: ExitStack, source: str = "127.0.0.1") -> socket.socket:
+    wire = socket.create_connection(("127.0.0.1", port), source_address=(source, 0))
+    wire.settimeout(HEAD_SECONDS * 10)
+    return wires.enter_context(wire)
+
+
+def _is_ended(wire: socket.socket, wait: float = HEAD_SECONDS * 10) -> bool:
+    """Whether the server has closed a connection, or does so within that time."""
+    wire.settimeout(wait)
+    try:
+        return wire.recv(1, socket.MSG_PEEK) == b""
     except ConnectionResetError:
         return True
+    except BlockingIOError:
+        return False
+    finally:
+        wire.settimeout(HEAD_SECONDS * 10)

@@ -215,7 +215,10 @@ def changed(column: int, **properties: Any) -> dict[str, Any]:
         (changed(6, valueUrl="city/{tags}"), "'tags' has several values in a cell"),
         (changed(6, valueUrl="city/{city"), "'city/{city' is no URI template"),
         (changed(1, lang="a b"), "'a b' is no language tag"),
-        (changed(1, null=3), "null is no text or list of texts"),
+        (changed(1, null=3), "null must be a text or a list"),
+        ({**METADATA, "dialect": "tabs.json"}, "dialect: 'tabs.json' is in another file"),
+        ({**METADATA, "url": "//[a/places.csv"}, "is no URL"),
+        (changed(2, datatype=["date"]), "column 3: datatype must be a text or an object"),
         (changed(8, valueUrl=""), "a virtual column needs valueUrl or default"),
     ],
 )
@@ -226,6 +229,39 @@ def test_metadata_that_is_refused(tmp_path: Path, metadata: Any, message: str) -
         read_csvw(file, "places.csv", header)
     assert str(raised.value).startswith("m.json")
     assert message in str(raised.value)
+
+
+def everywhere(value: Any, replaced: Any) -> Iterator[Any]:
+    """Copies of a JSON value in which one value at any depth is another one."""
+    yield replaced
+    if not isinstance(value, dict | list):
+        return
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        for changed_inner in everywhere(inner, replaced):
+            copy = value.copy()
+            copy[key] = changed_inner
+            yield copy
+
+
+def test_values_of_any_kind_anywhere_are_read_or_refused() -> None:
+    dialect = {"delimiter": ",", "header": True, "encoding": "utf-8"}
+    metadata = {"@context": CONTEXT, "tables": [{**METADATA, "dialect": dialect, "lang": "en"}]}
+    header = CSV.splitlines()[0].split(",")
+    deep: Any = "a"
+    for _ in range(400):
+        deep = {"en": deep}
+    refused = 0
+    for wrong in (None, True, 3, "", "x", "\ud800", "//[", "{", [], [[]], {}, {"a": [1]}, deep):
+        for document in everywhere(metadata, wrong):
+            try:
+                read_csvw(
+                    MappingFile("m.json", json.dumps(document).encode()), "places.csv", header
+                )
+            except InputError as error:
+                assert str(error).startswith("m.json")
+                assert "\n" not in str(error)
+                refused += 1
+    assert refused > 500
 
 
 def test_what_is_no_json_is_refused() -> None:

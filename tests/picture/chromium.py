@@ -42,6 +42,8 @@ class Page:
         self._loaded = False
         self.requests: list[str] = []
         self.complaints: list[Any] = []
+        self.failures: list[str] = []
+        """Responses with an error status, with their URLs."""
         self.address = (folder / "page.html").as_uri()
         target = self.call("Target.createTarget", url="about:blank")
         attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
@@ -92,6 +94,10 @@ class Page:
             url = parameters["request"]["url"]
             if url != "data:,":
                 self.requests.append(url)
+        elif method == "Network.responseReceived":
+            response = parameters["response"]
+            if response["status"] >= 400:
+                self.failures.append(f"{response['status']} {response['url']}")
         elif parameters.get("entry", {}).get("source") == "rendering":
             pass  # WebGL in software is slow, which the driver says
         elif method in _COMPLAINTS:

@@ -13,7 +13,7 @@ from threading import Thread
 
 import pytest
 
-from tests.command import Sarag
+from tests.command import Sarag, run_sarag
 from tests.sample_graph import make_graph
 from tests.serve.running import all_end, serving
 from tests.serve.test_query import HEAVY
@@ -48,6 +48,14 @@ def test_a_port_in_use(sarag: Sarag, kg: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         sarag("serve", "--kg", kg, "--port", str(port)).fails(2, str(port), "in use", "--port")
+
+
+def test_a_temporary_folder_with_a_long_path(kg: Path) -> None:
+    """The processes listen on a socket in it, whose path may have some 100 characters."""
+    folder = kg.parent / ("long" * 30)
+    folder.mkdir()
+    done = run_sarag("serve", "--kg", kg, "--port", "0", cwd=kg.parent, env={"TMPDIR": str(folder)})
+    done.fails(1, "cannot start a worker process", "TMPDIR")
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "203.0.113.7", "x" * 300, "a b"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -12,6 +13,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.picture.selection import hops_of, steps_to
 from sarag_rdf.serve.explore import MAX_NODES, NameIndex
 from sarag_rdf.serve.frames import activation_frames
 from tests.sample_graph import make_graph
@@ -88,6 +90,25 @@ def test_names_are_found_by_their_beginning_however_they_are_spelled(tmp_path: P
     assert list(NameIndex(tmp_path / "none").starting_with("a")) == []
 
 
+def test_names_of_the_current_state_alone_are_in_files(tmp_path: Path) -> None:
+    folder = make_graph(tmp_path / "kg")
+    with (
+        tempfile.TemporaryDirectory() as name,  # sockets in it must have short paths
+        serving(folder, "--writable", env={"TMPDIR": name}) as server,
+    ):
+        scratch = Path(name)
+        for number in range(4):
+            add = f"<urn:x{number}> <http://www.w3.org/2004/02/skos/core#prefLabel> 'x{number}'"
+            assert server.update(f"INSERT DATA {{ GRAPH <urn:own> {{ {add} }} }}").status < 300
+            for over in ("", "&over=documents", "&over=documents&over=documents"):
+                got = server.ask("GET", f"/graph/complete?prefix=ada{over}")
+                assert [term["iri"] for term in got.json()["terms"]] == [ADA]
+            assert len(list(scratch.rglob("names-*"))) == 2  # of all that is served, of documents
+        for number in range(30):
+            server.ask("GET", f"/graph/complete?prefix=ada{'&over=documents' * number}")
+        assert len(list(scratch.rglob("names-*"))) == 2
+
+
 def test_names_are_given_for_many_iris(server: Running) -> None:
     body = json.dumps([ADA, f"{BASE}entity/nobody"])
     found = server.ask("POST", "/graph/names", body, Content_Type="application/json").json()
@@ -138,6 +159,19 @@ def test_a_denied_graph_is_not_walked(folder: Path) -> None:
         body = json.dumps([ADA])
         named = limited.ask("POST", "/graph/names", body, Content_Type="application/json").json()
         assert named["nodes"][0]["classes"] == []
+
+
+def test_frames_lead_to_the_documents_that_the_picture_has_paths_to(folder: Path) -> None:
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        found = kg.search("Which river flows through the seat of Orbis?", retriever="sarag-paper")
+    trace = activation_frames(found)
+    edges = {(edge["source"], edge["target"]) for edge in trace["edges"]}
+    reached = [ranked for ranked in found.documents if ranked.entity]
+    assert reached
+    for ranked in reached:
+        assert edges.issuperset(hops_of(steps_to(ranked)))
+        assert (ranked.entity, ranked.document.iri) in edges
+        assert trace["frames"][-1]["activation"][ranked.document.iri] == ranked.activation
 
 
 def test_frames_grow_from_the_seeds_to_the_results(folder: Path) -> None:

@@ -1,9 +1,12 @@
-"""Screenshots of the pages for the documentation, of a server with the example corpus that runs:
+"""Screenshots of the pages for the documentation, of a running server with the example corpus:
 
-sarag serve --kg demo/kg --port 7878
-python -m tools.explorer.screenshots http://127.0.0.1:7878 docs/images
+make demo
+.venv/bin/sarag serve --kg demo/kg --port 7878 &
+.venv/bin/python -m tools.explorer.screenshots http://127.0.0.1:7878 docs/images
+kill %1
 
-They have 256 colours, and less than 150 kB each.
+They have 256 colours, and less than 150 kB each. The script fails if a response has an error
+status, or if a page is not HTML or shows an error. It needs Chromium.
 """
 
 import os
@@ -25,6 +28,11 @@ CALM = {"name": "prefers-reduced-motion", "value": "reduce"}
 COLOURS = 256
 LARGEST = 150_000
 """Bytes of a picture."""
+SHOWN_ERROR = (
+    "(e => document.contentType !== 'text/html' ? document.body.innerText "
+    ": e && !e.hidden ? e.textContent : '')(document.getElementById('error'))"
+)
+"""JavaScript: the error that a page shows, or an empty text; errors of the server are no HTML."""
 
 
 def main(url: str, folder: str) -> None:
@@ -74,8 +82,10 @@ def first(page: Page, pattern: str) -> str:
 
 
 def save(page: Page, name: str) -> None:
-    """Save what the tab shows with few colours."""
+    """Save what the tab shows with few colours; exits if that is an error."""
     time.sleep(0.5)  # the graph is drawn in the next frame
+    if error := ", ".join(page.failures) or page.run(SHOWN_ERROR):
+        sys.exit(f"{name} shows an error: {error}")
     path = page.screenshot(name)
     Image.open(path).convert("RGB").quantize(COLOURS).save(path, optimize=True)
     size = path.stat().st_size
