@@ -33,7 +33,7 @@ class StoredOntology:
 
 
 def stored_ontologies(reader: GraphReader) -> list[StoredOntology]:
-    """The ontologies of a graph, ordered by name."""
+    """The ontologies of a graph that may be read, ordered by name."""
     ontologies: dict[str, StoredOntology] = {}
     for row in reader.select_provenance("ontologies"):
         graph, name, source, sha256, title, version, triples, added = (
@@ -44,7 +44,9 @@ def stored_ontologies(reader: GraphReader) -> list[StoredOntology]:
         ontologies[name] = StoredOntology(
             name, graph, source, sha256, title, version, int(triples or 0), latest
         )
-    return [ontologies[name] for name in sorted(ontologies)]
+    return [
+        ontologies[name] for name in sorted(ontologies) if reader.may_read(ontologies[name].graph)
+    ]
 
 
 def ontology_triples(reader: GraphReader, names: Iterable[str] = ()) -> Iterator[Triple]:

@@ -34,7 +34,7 @@ class Imported:
 
 
 def imported_graphs(reader: GraphReader) -> list[Imported]:
-    """All imported graphs, complete or not, ordered by name."""
+    """All imported graphs that may be read, complete or not, ordered by name."""
     imports: dict[str, Imported] = {}
     paths: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
     for node, name, kind, graph, state, path, property_ in reader.select_provenance("imports"):
@@ -45,6 +45,7 @@ def imported_graphs(reader: GraphReader) -> list[Imported]:
     return [
         replace(imports[name], paths={key: sorted(v) for key, v in sorted(paths[name].items())})
         for name in sorted(imports)
+        if reader.may_read(imports[name].graph)
     ]
 
 
@@ -54,7 +55,7 @@ def select_parts(
     """The reader of the parts in `over`; `ALL`, or an empty `over`, selects all parts.
 
     An empty `over` leaves out the imported graph `without`. Several parts are read with the links
-    between them. Raises `UsageError` for an unknown name.
+    between them, if these may be read. Raises `UsageError` for an unknown name.
     """
     imported = {i.name: i for i in imported_graphs(reader)}
     names = _part_names(over or [ALL], imported)
@@ -63,7 +64,7 @@ def select_parts(
     if names == [DOCUMENTS]:
         return reader
     parts = [reader.own if name == DOCUMENTS else _part(reader, imported[name]) for name in names]
-    if len(parts) > 1:
+    if len(parts) > 1 and reader.may_read(reader.minter.links_graph):
         graphs = {"links": reader.minter.links_graph}
         parts.append(Part(LINKS, LINKS, graphs, reader.store))
     return replace(reader, over=tuple(parts))
@@ -122,10 +123,11 @@ def accessible_graphs(
 ) -> frozenset[str]:
     """The named graphs that may be read: all or those in `allow`, without those in `deny`.
 
-    Both contain names of parts (`DOCUMENTS`, `LINKS`, imported graphs) or IRIs of graphs; names
-    that the graph does not have are ignored. What is derived from a graph that may not be read may
-    not be read either: the knowledge graph of the documents if one of their graphs is denied; and
-    links, entailments, metadata and runs if any graph is, unless `allow` names them.
+    Both contain names of parts (`DOCUMENTS`, `LINKS`, imported graphs) or IRIs of graphs. What is
+    derived from a graph that may not be read may not be read either: all that is derived from the
+    documents, if one of their graphs is denied; and links, entailments, metadata and runs if any
+    graph is, unless `allow` names them. That follows from the two lists alone, and not from the
+    graphs that there are: else their effect would tell whether a denied graph exists.
     """
     minter = reader.minter
     shared = _shared_graphs(reader)
@@ -137,25 +139,37 @@ def accessible_graphs(
     def named(names: Sequence[str]) -> set[str]:
         return {graph for name in names for graph in parts.get(name, {name})}
 
-    listed = named(allow or ())
-    denied = named(deny)
-    readable = (every - shared if allow is None else listed & every) - denied
-    own = {graph for graph in documents if not graph.startswith(minter.source_graphs)}
-    if not documents <= readable:
-        readable -= own - listed
-    if every - shared <= readable:
-        readable |= (shared if allow is None else set()) & every
-    return frozenset(readable - denied)
+    listed = named(allow or ()) & every
+    readable = listed if allow is not None else every - shared
+    if not (allow is None or DOCUMENTS in allow) or any(
+        name == DOCUMENTS or _is_of_documents(reader, name) for name in deny
+    ):
+        derived = {graph for graph in documents if not graph.startswith(minter.source_graphs)}
+        readable -= derived - listed
+    if allow is None and set(deny) <= shared | {LINKS}:
+        readable |= shared & every
+    return frozenset(readable - named(deny))
+
+
+def _is_of_documents(reader: GraphReader, graph: str) -> bool:
+    """Whether the IRI is that of a graph which the library writes for the documents."""
+    others = _shared_graphs(reader)
+    minter = reader.minter
+    return (
+        graph.startswith(minter.graphs)
+        and not graph.startswith(minter.imported_graphs)
+        and graph not in others
+    )
 
 
 def part_graphs(reader: GraphReader, over: Sequence[str] = ()) -> dict[str, frozenset[str]]:
-    """The parts in `over`, by default all, with their named graphs; graphs of all are left out.
+    """The parts in `over`, by default all, with the named graphs that are read of them.
 
-    Raises `UsageError` for an unknown name.
+    Graphs of all parts are left out, and so are those of one's own, which are no evidence. Raises
+    `UsageError` for an unknown name.
     """
     imported = {i.name: i for i in imported_graphs(reader)}
-    others = _shared_graphs(reader) | {i.graph for i in imported.values()}
-    documents = frozenset(reader.store.graphs()) - others
+    documents = frozenset(g for g in reader.store.graphs() if _is_of_documents(reader, g))
     return {
         name: documents if name == DOCUMENTS else frozenset({imported[name].graph})
         for name in _part_names(over or [ALL], imported)

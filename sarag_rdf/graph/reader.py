@@ -28,6 +28,8 @@ DOCUMENTS = "documents"
 """Name of the part extracted from documents."""
 _INDEX = "index"
 """The folder of queries about evidence and provenance."""
+_GRAPH = "g"
+"""The column with the graph of a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,16 @@ class GraphReader:
     over: tuple[Part, ...] | None = None
     journal: Journal | None = field(default=None, compare=False)
     """Records the changes of a writer."""
+    readable: frozenset[str] | None = None
+    """The named graphs that are read on behalf of a client, None for all.
+
+    Queries that range over graphs return no row of another one; `over` must be parts that are
+    readable as a whole.
+    """
+
+    def may_read(self, graph: str) -> bool:
+        """Whether a named graph is read."""
+        return self.readable is None or graph in self.readable
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -106,17 +118,30 @@ class GraphReader:
 
     def select_provenance(self, name: str) -> list[tuple[Any, ...]]:
         """All rows of a query of ``queries/index/`` without parameters."""
-        return _all_rows(self.own, query_file(_INDEX, name))
+        query = query_file(_INDEX, name)
+        return [*self._of_readable(query, _all_rows(self.own, query))]
 
     def select_provenance_for(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
         """Rows of a query of ``queries/index/`` for the given IRIs."""
-        return _rows_for(self.own, query_file(_INDEX, name), sorted(set(iris)))
+        query = query_file(_INDEX, name)
+        return self._of_readable(query, _rows_for(self.own, query, sorted(set(iris))))
 
     def select_provenance_for_terms(
         self, name: str, rows: Iterable[tuple[Term, ...]]
     ) -> Iterator[tuple[Any, ...]]:
         """Rows of a query of ``queries/index/`` for the given tuples of values."""
-        yield from _in_batches(self.own, query_file(_INDEX, name), iter(rows))
+        query = query_file(_INDEX, name)
+        yield from self._of_readable(query, _in_batches(self.own, query, iter(rows)))
+
+    def _of_readable(
+        self, query: QueryFile, rows: Iterable[tuple[Any, ...]]
+    ) -> Iterator[tuple[Any, ...]]:
+        """The rows of readable graphs, which queries that range over graphs return as ``g``."""
+        columns = query.header["returns"].split()
+        if self.readable is None or _GRAPH not in columns:
+            return iter(rows)
+        place = columns.index(_GRAPH)
+        return (row for row in rows if self.may_read(row[place].value))
 
     def _files(self, name: str) -> Iterator[tuple[Part, QueryFile]]:
         for part in self.parts:

@@ -135,8 +135,14 @@ class Session:
         self.models = Models(cache, embedder, endpoint, llm, writable_cache=keep_vectors)
         self.vectors = Vectors(cache, self.models, engine, vectors)
         self.facts = Facts(facts, self.vectors) if facts else None
+        self._readable: frozenset[str] | None = None
         self._snapshot: Snapshot | None = None
         self._lock = threading.Lock()
+
+    def limit_to(self, readable: frozenset[str] | None) -> None:
+        """Read some named graphs only, on behalf of a client; see `GraphReader.readable`."""
+        self._readable = readable
+        self.invalidate()
 
     @contextmanager
     def read(self, *, missing_ok: bool = False, latest: bool = False) -> Iterator[Snapshot]:
@@ -199,7 +205,7 @@ class Session:
                 reader = GraphReader(store, self._new_minter or Minter(), (foreign,))
             else:
                 meta = read_meta(store)
-                reader = GraphReader(store, self._minter(meta))
+                reader = GraphReader(store, self._minter(meta), readable=self._readable)
                 missing_ok &= meta is None
             snapshot = Snapshot(reader, self.over, self.vectors, self.facts)
             if not missing_ok:  # else the graph may be created meanwhile

@@ -43,7 +43,7 @@ class EdgeFactors:
 
 def read_rules(reader: GraphReader) -> Rules:
     """The rules in the graphs of a store; raises `UsageError` for a value that is not allowed."""
-    return rules_of(reader.select_provenance("activation-rules"))
+    return rules_of(row[:-1] for row in reader.select_provenance("activation-rules"))
 
 
 class Steering:
@@ -140,7 +140,7 @@ def _by_row(
 
 def _broader_terms(reader: GraphReader) -> Mapping[str, Sequence[str]]:
     broader: defaultdict[str, set[str]] = defaultdict(set)
-    for narrower, other in reader.select_provenance("broader-terms"):
+    for narrower, other, _ in reader.select_provenance("broader-terms"):
         if narrower != other:
             broader[narrower.value].add(other.value)
     return {term: sorted(others) for term, others in broader.items()}

@@ -58,7 +58,10 @@ class PathIndex:
         self._load()
 
     def _load(self) -> None:
-        arrays = self._view.vectors.cached_arrays("paths", self._arrays)
+        if self._view.reader.readable is None:
+            arrays = self._view.vectors.cached_arrays("paths", self._arrays)
+        else:  # the phrases of readable graphs are not those of all
+            arrays = self._arrays()
         self.schema = PathSchema.from_json(_text(arrays["schema"]))
         texts: list[str] = json.loads(_text(arrays["texts"]))
         self._known |= dict(zip(texts, np.asarray(arrays["vectors"]), strict=True))

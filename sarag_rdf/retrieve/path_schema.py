@@ -234,9 +234,9 @@ def term_names(
 
 def _annotated(reader: GraphReader) -> dict[Hop, tuple[str, ...]]:
     """The phrases that ontologies and graphs bring along, English ones if there are any."""
-    phrases_of: defaultdict[Hop, list[Any]] = defaultdict(list)
-    for property_, annotation, phrase in reader.select_provenance("path-phrases"):
-        phrases_of[Hop(property_.value, annotation == SARAG.inversePhrase)].append(phrase)
+    phrases_of: defaultdict[Hop, set[Any]] = defaultdict(set)
+    for property_, annotation, phrase, _ in reader.select_provenance("path-phrases"):
+        phrases_of[Hop(property_.value, annotation == SARAG.inversePhrase)].add(phrase)
     return {
         hop: tuple(" ".join(p.value.split()) for p in sorted(phrases, key=by_language))
         for hop, phrases in phrases_of.items()

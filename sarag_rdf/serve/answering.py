@@ -52,6 +52,10 @@ _CODES = {
 }  # fmt: skip
 
 
+_Key = tuple[tuple[str, ...] | None, frozenset[str] | None]
+"""Names of parts, and the named graphs that may be read; None for all."""
+
+
 @dataclass(slots=True)
 class _OpenGraph:
     kg: KnowledgeGraph
@@ -67,11 +71,10 @@ class ClientGraphs:
     def __init__(self, settings: ServeSettings, open_graph: OpenGraph) -> None:
         self._store = settings.store
         self._open_graph = open_graph
-        self._over = settings.over
-        self.snapshot = StoreSnapshot(settings.store)
-        self._graphs: OrderedDict[tuple[str, ...] | None, _OpenGraph] = OrderedDict()
+        self.snapshot = StoreSnapshot(settings.store, settings.over)
+        self._graphs: OrderedDict[_Key, _OpenGraph] = OrderedDict()
         with suppress(SaragError, OSError):  # reported by the first question
-            self._current(None)
+            self._current(None, None)
 
     def of(self, graphs: AccessibleGraphs, over: tuple[str, ...] = ()) -> KnowledgeGraph:
         """The graph for a client, or its parts in `over`.
@@ -79,37 +82,39 @@ class ClientGraphs:
         Raises `RequestError`: 403 if it may read no part, 400 for a part that is not served.
         """
         if not graphs.is_limited and not over:
-            return self._current(None)
-        parts = self.readable_parts(graphs)
+            return self._current(None, None)
+        readable = self.snapshot.accessible(graphs)
+        parts = tuple(self.snapshot.parts(readable))
+        if not parts:
+            raise RequestError(403, "this token may not read any graph that is searched here")
         unknown = [name for name in over if name not in parts and name != ALL]
         if unknown:
             raise RequestError(
                 400, f"no such graph is searched here: '{unknown[0]}': use all, {', '.join(parts)}"
             )
-        return self._current(parts if not over or ALL in over else over)
-
-    def readable_parts(self, graphs: AccessibleGraphs) -> tuple[str, ...]:
-        """The served parts that a client may read as a whole; raises `RequestError` (403)."""
-        readable = self.snapshot.accessible(graphs)
-        parts = self.snapshot.parts(self._over)
-        names = tuple(name for name, own in parts.items() if readable is None or own <= readable)
-        if not names:
-            raise RequestError(403, "this token may not read any graph that is searched here")
-        return names
+        return self._current(parts if not over or ALL in over else over, readable)
 
     def reads_documents(self, graphs: AccessibleGraphs) -> bool:
         """Whether a client may read the whole knowledge graph of the documents."""
-        return not graphs.is_limited or DOCUMENTS in self.readable_parts(graphs)
+        readable = self.snapshot.accessible(graphs)
+        return readable is None or DOCUMENTS in self.snapshot.parts(readable)
 
-    def _current(self, over: tuple[str, ...] | None) -> KnowledgeGraph:
-        """The graph, or its parts in `over`, of which the last used stay open."""
+    def _current(
+        self, over: tuple[str, ...] | None, readable: frozenset[str] | None
+    ) -> KnowledgeGraph:
+        """The graph, or its parts in `over` and what else is `readable`.
+
+        Of several, the last used stay open.
+        """
         current = fingerprint(self._store)
-        opened = self._graphs.pop(over, None)
+        key = over, readable
+        opened = self._graphs.pop(key, None)
         if opened is None:
             limits = {} if over is None else {"over": over, "facts": None}
             opened = _OpenGraph(self._open_graph(**limits))
-        self._graphs[over] = opened
-        limited = [key for key in self._graphs if key is not None]
+            opened.kg.session.limit_to(readable)
+        self._graphs[key] = opened
+        limited = [key for key in self._graphs if key != (None, None)]
         if len(limited) > _MOST_LIMITED:
             self._graphs.pop(limited[0]).kg.close()
         if current != opened.fingerprint:

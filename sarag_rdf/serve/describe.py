@@ -35,7 +35,7 @@ def describe(
     graphs = _graphs(snapshot)
     if readable is not None:
         graphs = [(graph, count) for graph, count in graphs if graph.value in readable]
-    union = settings.union and snapshot.covers_all_graphs(settings.over)
+    union = settings.union and snapshot.default_graphs((), readable) is None
     triples = list(_service(job.endpoint, settings, union=union))
     triples += _dataset(snapshot, job.endpoint, graphs, union=union)
     prefixes = {**PREFIXES, "sd": SD.base, "formats": FORMATS.base}

@@ -37,7 +37,7 @@ from sarag_rdf.serve.read import evaluate
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import Fingerprint, StoreSnapshot
 from sarag_rdf.serve.sparql import check_iri
-from sarag_rdf.vocab import OWL, PREFIXES, RDFS, SARAG
+from sarag_rdf.vocab import COMMON, OWL, PREFIXES, RDFS, SARAG
 
 MAX_NODES: Final = 500
 """Nodes of an answer at most."""
@@ -167,11 +167,11 @@ def known_prefixes(snapshot: StoreSnapshot, readable: frozenset[str] | None) -> 
     meta = snapshot.meta()
     if meta is None:
         return dict(PREFIXES)
-    known = prefixes_under(meta.base)
+    known = {"common": COMMON.base}
     if readable is None:
         store = OxigraphStore(snapshot.store(), writable=False)
-        known = ontology_prefixes(store, meta.base) | known
-    return known
+        known = ontology_prefixes(store, meta.base)
+    return known | prefixes_under(meta.base)
 
 
 class GraphPart:

@@ -114,7 +114,7 @@ def evaluate(
             dataset[key] = [ox.NamedNode(iri) for iri in graphs]
     elif not traits.names_dataset and (settings.union or job.over):
         try:
-            store, dataset = snapshot.resolve(job.text, job.over or settings.over, readable)
+            store, dataset = snapshot.resolve(job.text, job.over, readable)
         except UsageError as error:
             raise RequestError(400, str(error)) from error
     elif readable is not None:

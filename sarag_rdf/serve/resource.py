@@ -13,12 +13,11 @@ from starlette.responses import Response
 
 from sarag_rdf import __version__
 from sarag_rdf.errors import UsageError
-from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under
 from sarag_rdf.export.rdf import check_rdfxml
 from sarag_rdf.graph.metadata import Meta
 from sarag_rdf.iris import DEFAULT_BASE, Minter, is_iri, sha256_hex
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.serve.description import Description, Resources, describe_resource
+from sarag_rdf.serve.explore import known_prefixes
 from sarag_rdf.serve.graph_store import PATH as GRAPH_STORE
 from sarag_rdf.serve.http import (
     RDF_TYPES,
@@ -176,7 +175,7 @@ def run_resource_job(
     if job.known & {tag, "*"}:
         return JobReply(304, headers={"ETag": tag})
     description = describe_resource(resources, iri, job.page)
-    prefixes = _prefixes(snapshot, meta, description)
+    prefixes = _prefixes(snapshot, description, readable)
     headers = _links(iri, job.url) | {"ETag": tag}
     format_ = next((name for name, type_ in FORMATS.items() if type_ == job.media_type), "")
     if format_:
@@ -224,12 +223,10 @@ def _links(iri: str, url: str, *, described: bool = False) -> dict[str, str]:
 
 
 def _prefixes(
-    snapshot: StoreSnapshot, meta: Meta | None, description: Description
+    snapshot: StoreSnapshot, description: Description, readable: frozenset[str] | None
 ) -> dict[str, str]:
     """The prefixes that abbreviate IRIs of a description."""
-    base = meta.base if meta else DEFAULT_BASE
-    store = OxigraphStore(snapshot.store(), writable=False)
-    known = prefixes_under(base) | ontology_prefixes(store, base)
+    known = known_prefixes(snapshot, readable)
     text = "\n".join(map(str, description.triples))
     return {name: space for name, space in known.items() if f"<{space}" in text}
 

@@ -11,12 +11,13 @@ import pyoxigraph as ox
 
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import (
+    ALL,
     accessible_graphs,
     default_graphs,
     imported_graphs,
     part_graphs,
 )
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.iris import DEFAULT_BASE, Minter
 from sarag_rdf.rdf.dataset import DefaultGraphUnion
 from sarag_rdf.rdf.oxigraph import OxigraphStore, open_store
@@ -45,12 +46,15 @@ def fingerprint(store: Path) -> Fingerprint:
 class StoreSnapshot:
     """A store opened for reading, and reopened when it has changed."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, over: Sequence[str] = ()) -> None:
+        """`over` names the parts that are served, by default those of `sarag query`."""
+        self.folder, self._over = folder, over
         self._fingerprint: Fingerprint | None = None
         self._store: ox.Store | None = None
         self._union = DefaultGraphUnion()
-        self._dataset: tuple[frozenset[str], list[str] | None] | None = None
+        self._dataset: (
+            tuple[tuple[frozenset[str], frozenset[str] | None], list[str] | None] | None
+        ) = None
         self._accessible: dict[AccessibleGraphs, frozenset[str]] = {}
 
     def store(self) -> ox.Store:
@@ -70,47 +74,57 @@ class StoreSnapshot:
         """The metadata of the graph, if it has any."""
         return read_meta(OxigraphStore(self.store(), writable=False))
 
-    def covers_all_graphs(self, over: Sequence[str]) -> bool:
-        """Whether `over` names all parts of the graph; raises `UsageError` for an unknown name."""
-        return self._default_graphs(self.store(), over) is None
+    def _reader(self, readable: frozenset[str] | None = None) -> GraphReader:
+        """Reads the `readable` graphs, by default all."""
+        port = OxigraphStore(self.store(), writable=False)
+        meta = read_meta(port)
+        return GraphReader(port, Minter(meta.base if meta else DEFAULT_BASE), readable=readable)
 
     def accessible(self, graphs: AccessibleGraphs) -> frozenset[str] | None:
         """The named graphs that a client may read; None for all."""
         if not graphs.is_limited:
             return None
-        store = self.store()
+        self.store()
         if graphs not in self._accessible:
-            port = OxigraphStore(store, writable=False)
-            meta = read_meta(port)
-            reader = GraphReader(port, Minter(meta.base if meta else DEFAULT_BASE))
-            self._accessible[graphs] = accessible_graphs(reader, graphs.allow, graphs.deny)
+            self._accessible[graphs] = accessible_graphs(self._reader(), graphs.allow, graphs.deny)
         return self._accessible[graphs]
 
-    def parts(self, over: Sequence[str]) -> dict[str, frozenset[str]]:
-        """The parts in `over`, by default all complete ones, with their named graphs."""
-        port = OxigraphStore(self.store(), writable=False)
-        meta = read_meta(port)
-        reader = GraphReader(port, Minter(meta.base if meta else DEFAULT_BASE))
-        return part_graphs(reader, over)
+    def parts(self, readable: frozenset[str] | None) -> dict[str, frozenset[str]]:
+        """The served parts that may be read as a whole, with their named graphs."""
+        reader = self._reader(readable)
+        served = self._served(reader)
+        parts = {} if served is None else part_graphs(reader, served)
+        return {n: own for n, own in parts.items() if readable is None or own <= readable}
+
+    def _served(self, reader: GraphReader) -> list[str] | None:
+        """The names of the parts that are served and may be read, none for the default.
+
+        None if there are names, but none that may be read.
+        """
+        if reader.readable is None or not self._over:
+            return [*self._over]
+        known = {ALL, DOCUMENTS, *(each.name for each in imported_graphs(reader))}
+        return [name for name in self._over if name in known] or None
+
+    def manages(self, graph: str) -> bool:
+        """Whether the IRI is below those of the graphs that the library writes."""
+        return graph.startswith(self._reader().minter.graphs)
 
     def imports(self, readable: frozenset[str]) -> list[str]:
         """The names of imported graphs that may be read."""
-        port = OxigraphStore(self.store(), writable=False)
-        meta = read_meta(port)
-        reader = GraphReader(port, Minter(meta.base if meta else DEFAULT_BASE))
-        return [each.name for each in imported_graphs(reader) if each.graph in readable]
+        return [each.name for each in imported_graphs(self._reader(readable))]
 
     def resolve(
         self, text: str, over: Sequence[str], readable: frozenset[str] | None = None
     ) -> tuple[ox.Store, dict[str, Any]]:
         """The store to query, and the union of the parts in `over` as the default graph.
 
-        Only the `readable` graphs are in the dataset, by default all. The dataset is returned as
-        keyword arguments of `pyoxigraph.Store.query`. Raises `StoreError`, or `UsageError` for an
-        unknown name.
+        Without `over`, it is that of the served parts. Only the `readable` graphs are in the
+        dataset, by default all. The dataset is returned as keyword arguments of
+        `pyoxigraph.Store.query`. Raises `StoreError`, or `UsageError` for an unknown name.
         """
+        graphs = self.default_graphs(over, readable)
         store = self.store()
-        graphs = self._default_graphs(store, over)
         if readable is None:
             if graphs is None:
                 return store, {"use_default_graph_as_union": True}
@@ -121,18 +135,29 @@ class StoreSnapshot:
             dataset["named_graphs"] = [ox.NamedNode(graph) for graph in sorted(readable)]
         return chosen, dataset
 
-    def _default_graphs(self, store: ox.Store, over: Sequence[str]) -> list[str] | None:
-        """`default_graphs` of the parts in `over`; the last result is cached.
+    def default_graphs(
+        self, over: Sequence[str], readable: frozenset[str] | None
+    ) -> list[str] | None:
+        """`default_graphs` of the parts in `over`, or of those that are served.
 
-        A store without metadata has no parts: all its graphs are queried.
+        None if these are all graphs that may be read. The last result is cached. A store without
+        metadata has no parts: all its graphs are queried. Raises `UsageError` for a name of no part
+        that may be read.
         """
-        parts = frozenset(over)
-        if self._dataset is None or self._dataset[0] != parts:
-            port = OxigraphStore(store, writable=False)
-            meta = read_meta(port)
-            reader = GraphReader(port, Minter(meta.base)) if meta else None
-            self._dataset = parts, default_graphs(reader, over) if reader else None
+        self.store()
+        key = frozenset(over), readable
+        if self._dataset is None or self._dataset[0] != key:
+            self._dataset = key, self._read_default_graphs(over, readable)
         return self._dataset[1]
+
+    def _read_default_graphs(
+        self, over: Sequence[str], readable: frozenset[str] | None
+    ) -> list[str] | None:
+        if self.meta() is None:
+            return None
+        reader = self._reader(readable)
+        names = over or self._served(reader)
+        return [] if names is None else default_graphs(reader, names)
 
     def close(self) -> None:
         """Close the store; the next call of `store` reopens it."""

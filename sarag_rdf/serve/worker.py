@@ -52,7 +52,7 @@ Handler = Callable[[Any], JobReply | ErrorReply]
 
 def run_sparql_jobs(pipe: Connection, folder: str, settings: ServeSettings) -> None:
     """Run queries, updates and graph store operations until the pipe is closed."""
-    snapshot = StoreSnapshot(settings.store)
+    snapshot = StoreSnapshot(settings.store, settings.over)
 
     def handle(job: Job) -> JobReply | ErrorReply:
         reply = catch_errors(lambda: _run(job, settings, snapshot, Path(folder)))
@@ -156,7 +156,8 @@ def _check_write(job: Job, graphs: AccessibleGraphs, snapshot: StoreSnapshot) ->
         return
     accessible = snapshot.accessible(graphs) or frozenset()
     is_new = job.graph is not None and not graph_exists(snapshot.store(), job.graph)
-    may_create = is_new and graphs.allow is None and job.graph not in graphs.deny
+    is_own = job.graph is not None and not snapshot.manages(job.graph)
+    may_create = is_new and is_own and graphs.allow is None and job.graph not in graphs.deny
     if job.graph not in accessible and not may_create and job.graph not in (graphs.allow or ()):
         raise RequestError(403, f"this token may not write to {job.graph or 'the default graph'}")
 
