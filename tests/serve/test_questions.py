@@ -276,7 +276,8 @@ def test_replies_have_what_the_description_says_and_no_more(server: Running) -> 
         method, body = ("POST", json.dumps(_BODIES[path])) if path in _BODIES else ("GET", None)
         for query in queries:
             kind = {"Content_Type": "application/json"} if body else {}
-            got = server.ask(method, path.replace("{name}", "cot") + query, body, **kind)
+            url = path.replace("{name}", "cot") + query
+            got = server.ask(method, url, body, token=False, **kind)
             statuses.add(got.status)
             response = document["paths"][path][method.lower()]["responses"][str(got.status)]
             if "$ref" in response:
