@@ -110,10 +110,12 @@ class GraphReader:
         for part, query in self._files(name):
             yield from _rows_for(part, query, values)
 
-    def rows_named(self, names: Iterable[Literal]) -> Iterator[tuple[Any, ...]]:
+    def rows_named(
+        self, names: Iterable[Literal], query_name: str = "entities-named"
+    ) -> Iterator[tuple[Any, ...]]:
         """(name, entity) for the names that entities have, with exact spelling and language tag."""
         values = sorted(set(names), key=str)
-        for part, query in self._files("entities-named"):
+        for part, query in self._files(query_name):
             yield from _in_batches(part, query, iter(values))
 
     def select_provenance(self, name: str) -> list[tuple[Any, ...]]:

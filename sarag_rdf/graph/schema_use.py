@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable
 from typing import Final
 from urllib.parse import unquote
 
+from pyoxigraph import Literal
+
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
 from sarag_rdf.types import ClassUse, PropertyUse, SchemaUse, TermCount
 from sarag_rdf.vocab import OWL, RDF, RDFS, SARAG, SKOS
@@ -132,6 +134,17 @@ def term_reader(reader: GraphReader, part: Part) -> GraphReader:
     """Reads a part with the queries about graphs in general."""
     own = Part(DOCUMENTS, "index", {"kg": part.graphs["kg"]}, part.store, part.paths)
     return GraphReader(reader.store, reader.minter, (own,))
+
+
+def labelled_terms(reader: GraphReader, labels: Iterable[Literal]) -> dict[str, str]:
+    """IRI -> label of the classes and properties that a part of a graph uses and labels so."""
+    literals = sorted(set(labels), key=str)
+    return {
+        term.value: label.value
+        for part in reader.parts
+        if "kg" in part.graphs
+        for label, term in term_reader(reader, part).rows_named(literals, "labelled-terms")
+    }
 
 
 def plain_words(word: str) -> str:

@@ -76,6 +76,14 @@ class Neighbourhood:
     is_complete: bool = True
 
 
+_LANGUAGES = ("en", "mul", "de", "fr", "es", "it", "nl", "pl", "pt", "ru", "zh", "ja")
+
+
+def literals_of(name: str) -> list[Literal]:
+    """A name without a language and in common ones, as graphs may have it."""
+    return [Literal(name), *(Literal(name, language=language) for language in _LANGUAGES)]
+
+
 def find_entity(reader: GraphReader, name: str) -> str:
     """The IRI of the entity with this IRI or name.
 
@@ -86,9 +94,7 @@ def find_entity(reader: GraphReader, name: str) -> str:
         if not entity_labels(reader, [name]):
             raise UsageError(f"no entity has the IRI {name}: search for it, or give its name")
         return name
-    languages = ("en", "mul", "de", "fr", "es", "it", "nl", "pl", "pt", "ru", "zh", "ja")
-    spelled = [Literal(name), *(Literal(name, language=language) for language in languages)]
-    entities: set[str] = {entity.value for _, entity in reader.rows_named(spelled)}
+    entities: set[str] = {entity.value for _, entity in reader.rows_named(literals_of(name))}
     entities |= entity_labels(reader, [reader.minter.entity(normalize_name(name))]).keys()
     if not entities:
         raise UsageError(f"no entity is named '{name}': search for it, or give its IRI")

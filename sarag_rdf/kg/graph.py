@@ -347,7 +347,7 @@ class KnowledgeGraph:
         annotations. Raises `UsageError` for an unknown name, and for weights of a retriever without
         activation.
         """
-        query = with_weights(question_of(question), weights, retriever, self.phrases.schema)
+        query = with_weights(question_of(question), weights, retriever, self.session)
         with self.session.read() as snapshot:
             limited = with_default_limit(retriever, options)
             return registry.make_retriever(retriever, snapshot.view, limited).retrieve(query)
@@ -384,7 +384,7 @@ class KnowledgeGraph:
         approximately. `on_event` is called with what happens on the way: searches, calls, and the
         words of the answer, which come one by one where the last call of the reasoner writes them.
         """
-        query = with_weights(question_of(question), weights, retriever, self.phrases.schema)
+        query = with_weights(question_of(question), weights, retriever, self.session)
         strategy = registry.options_of("reasoner", reasoner)
         limited = with_default_limit(retriever, options)
         gather = self.gather(

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sarag_rdf.errors import UsageError
+from sarag_rdf.graph.ontologies import ontology_triples
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.schema_use import labelled_terms
+from sarag_rdf.kg.entities import literals_of
 from sarag_rdf.kg.registry import RETRIEVERS, options_of
+from sarag_rdf.kg.session import Session
 from sarag_rdf.ontology.activation import check_weight
-from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.ontology.read import common_schema, schema_of
+from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty
 from sarag_rdf.ontology.terms import TermNames
 from sarag_rdf.options import Options
 from sarag_rdf.types import Query
@@ -19,12 +25,13 @@ def with_weights(
     query: Query,
     weights: Mapping[str, float] | None,
     retriever: str | Options,
-    schema: Callable[[], Schema],
+    session: Session,
 ) -> Query:
     """The question with activation weights, whose terms are IRIs, prefixed names or labels.
 
-    Raises `UsageError` for an unknown term, a weight outside [0, 4], and a retriever without
-    activation.
+    Labels are those of the ontologies, or else those that the searched graphs give to classes and
+    properties. Raises `UsageError` for an unknown term, a weight outside [0, 4], and a retriever
+    without activation.
     """
     if not weights:
         return query
@@ -34,11 +41,39 @@ def with_weights(
         raise UsageError(
             f"{options.name} does not spread activation: weights need {' or '.join(steered)}"
         )
-    known = schema()
-    terms: dict[str, OntologyClass | OntologyProperty] = {**known.classes, **known.properties}
-    names = TermNames("property or class", terms)
-    by_iri = {names.resolve(name): check_weight(name, weight) for name, weight in weights.items()}
+    with session.read() as snapshot:
+        reader = snapshot.searched
+        own = snapshot.reader.over is None
+        names = TermNames(_KIND, _ontology_terms(snapshot.reader) if own else {})
+        by_iri = {
+            names.find(name) or _labelled_term(reader, name): check_weight(name, weight)
+            for name, weight in weights.items()
+        }
     return replace(query, weights=tuple(sorted(by_iri.items())))
+
+
+_KIND = "property or class"
+
+
+def _ontology_terms(reader: GraphReader) -> dict[str, OntologyClass | OntologyProperty]:
+    """Classes and properties of the stored ontologies; of the packaged one if they have none."""
+    stored, packaged = schema_of(ontology_triples(reader)), common_schema()
+    classes = stored.classes or packaged.classes
+    return {**classes, **(stored.properties or packaged.properties)}
+
+
+def _labelled_term(reader: GraphReader, name: str) -> str:
+    """The class or property with a label in the graphs themselves; raises `UsageError`."""
+    text = name.strip()
+    literals = [one for each in {text, text.lower(), text.title()} for one in literals_of(each)]
+    terms = labelled_terms(reader, literals)
+    iri = TermNames(_KIND, {i: OntologyClass(i, label) for i, label in terms.items()}).find(text)
+    if iri is None:
+        raise UsageError(
+            f"no such {_KIND}: '{text}': give its IRI, or a label that  sarag ontology show  lists "
+            "or that the graph has"
+        )
+    return iri
 
 
 _AFTER_WEIGHT = re.compile(r"=\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*(,)")

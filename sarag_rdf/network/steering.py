@@ -15,6 +15,7 @@ import numpy as np
 
 from sarag_rdf.arrays import find_all
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.network.edges import Edges, Floats, Iris, Rows
 from sarag_rdf.network.kinds import EdgeKind
 from sarag_rdf.ontology.activation import MAX_WEIGHT, ActivationRule, Rules, rules_of
@@ -105,6 +106,11 @@ class Steering:
         classes: defaultdict[str, set[str]] = defaultdict(set)
         for class_, entity, _ in reader.select_provenance_for("instances", self._rules):
             classes[entity.value].add(class_.value)
+        for part in reader.parts:
+            if not part.graphs.get("kg", reader.minter.graphs).startswith(reader.minter.graphs):
+                others = term_reader(reader, part)  # a graph that sarag did not write
+                for class_, entity in others.rows_for("class-instances", self._rules):
+                    classes[entity.value].add(class_.value)
         values: dict[frozenset[str], tuple[float, float]] = {}
         by_entity = {}
         for entity, several in classes.items():

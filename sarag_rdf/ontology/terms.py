@@ -25,11 +25,18 @@ class TermNames:
         self._by_local_name = _grouped((iri.removeprefix(namespace(iri)), iri) for iri in terms)
 
     def resolve(self, name: str) -> str:
-        """The IRI of a term, by its IRI, prefixed name, label, or local name.
+        """The IRI of a term; raises `UsageError` for an unknown name, and as `find` does."""
+        iri = self.find(name)
+        if iri is None:
+            raise UsageError(f"no such {self._kind}: '{name}': sarag ontology show  lists them")
+        return iri
+
+    def find(self, name: str) -> str | None:
+        """The IRI of a term, by its IRI, prefixed name, label, or local name; None if unknown.
 
         An IRI with a scheme such as ``https:`` need not be in the schema. A prefix other than
         `PREFIXES` stands for the namespace of the terms with the local name that follows it.
-        Raises `UsageError` for an unknown name and for one of several terms.
+        Raises `UsageError` for the name of several terms.
         """
         text = name.strip()
         bare = text.removeprefix("<").removesuffix(">")
@@ -42,17 +49,21 @@ class TermNames:
         for group in (self._by_local_name,) if colon else groups:
             iris = group.get((local if colon else text).casefold(), [])
             if len(iris) > 1:
-                listed = ", ".join(f"<{iri}>" for iri in iris)
-                raise UsageError(f"'{name}' names several terms: use one of {listed}")
+                raise UsageError(_ambiguous(name, iris))
             if iris:
                 return iris[0]
-        raise UsageError(f"no such {self._kind}: '{name}': sarag ontology show  lists them")
+        return None
 
     def name(self, iri: str) -> str:
         """The label of a term if no other term has it, or else the IRI."""
         term = self._terms.get(iri)
         is_unique = term is not None and self._by_label.get(term.label.casefold()) == [iri]
         return term.label if term is not None and is_unique and ":" not in term.label else iri
+
+
+def _ambiguous(name: str, iris: Iterable[str]) -> str:
+    listed = ", ".join(f"<{iri}>" for iri in iris)
+    return f"'{name}' names several terms: use one of {listed}"
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
@@ -291,17 +291,23 @@ class RequestMiddleware:
                 "address bar",
                 403,
             )
-        if scope["method"] != "OPTIONS":
+        methods = self._methods(scope) if scope["method"] == "OPTIONS" else []
+        if not methods:
             return None
-        allow = "GET, HEAD, POST, OPTIONS"
-        if scope["path"].startswith(PATH):
-            allow = "GET, HEAD, PUT, POST, DELETE, OPTIONS"
-        response_headers = {"Allow": allow}
+        response_headers = {"Allow": ", ".join([*methods, "OPTIONS"])}
         if self._settings.cors and b"access-control-request-method" in headers:
-            response_headers["Access-Control-Allow-Methods"] = "GET, HEAD, POST"
+            response_headers["Access-Control-Allow-Methods"] = ", ".join(methods)
             response_headers["Access-Control-Allow-Headers"] = "Accept, Authorization, Content-Type"
             response_headers["Access-Control-Max-Age"] = "86400"
         return Response(status_code=204, headers=response_headers)
+
+    def _methods(self, scope: Scope) -> list[str]:
+        """The methods of a path; none of an unknown one."""
+        methods: set[str] = set()
+        for route in self._app.routes:
+            if route.matches(scope)[0] is not Match.NONE:
+                methods |= getattr(route, "methods", None) or {"GET", "HEAD"}
+        return [name for name in ("GET", "HEAD", "PUT", "POST", "DELETE") if name in methods]
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
         """Security and CORS headers of all responses."""

@@ -263,9 +263,6 @@ def _graph_operations(name: str) -> Json:
     }
 
 
-# --------------------------------------------------------------------------- Linked data
-
-
 # ---------------------------------------------------------------------------- Questions
 
 _SUMMARIES = {
@@ -410,14 +407,17 @@ def _strategy_schema(table: Mapping[str, Any], default: str) -> Json:
 
 
 def _merged(declared: Mapping[str, Option]) -> Json:
-    """One schema for an option that several strategies declare: the widest range.
+    """One schema for an option that several strategies declare: all kinds, the widest range.
 
     The range of the strategy in question is checked with the request.
     """
     schemas = [option_schema(option) for option in declared.values()]
     kinds = {schema["type"] for schema in schemas}
-    [kind] = {"number"} if kinds == {"integer", "number"} else kinds
-    merged: Json = {"type": kind}
+    if "number" in kinds:
+        kinds.discard("integer")
+    merged: Json = {"type": kinds.pop() if len(kinds) == 1 else sorted(kinds)}
+    if all("enum" in schema for schema in schemas):
+        merged["enum"] = list(dict.fromkeys(one for schema in schemas for one in schema["enum"]))
     for bound, widest in (
         ("minimum", min),
         ("exclusiveMinimum", min),
@@ -523,6 +523,22 @@ _SCHEMAS: Json = {
             "entities": OBJECTS,
             "documents": {"type": "array", "items": {"$ref": "#/components/schemas/Document"}},
             "relationships": OBJECTS,
+            "paths": {
+                "type": "array",
+                "items": _object(
+                    "topic topic_name text score hops sparql answers is_cut",
+                    {
+                        "topic": IRI,
+                        "topic_name": TEXT,
+                        "text": TEXT,
+                        "score": NUMBER,
+                        "hops": OBJECTS,
+                        "sparql": TEXT,
+                        "answers": OBJECTS,
+                        "is_cut": {"type": "boolean"},
+                    },
+                ),
+            },
             "trace": _object(
                 "nodes edges frames left_out",
                 {
@@ -570,6 +586,8 @@ _SCHEMAS: Json = {
             "evidence": {"$ref": "#/components/schemas/Found"},
             "contexts": OBJECTS,
             "trace": OBJECTS,
+            "activations": OBJECTS,
+            "model": TEXT,
         },
     ),
     "Error": _object(

@@ -60,8 +60,6 @@ DATASET: dict[str, tuple[str, Json]] = {
 }
 
 
-_TEXT: Final[Json] = {"type": "string"}
-_OBJECT: Final[Json] = {"type": "object"}
 OPENAI_ERROR: Final[Json] = {
     "type": "object",
     "required": ["error"],
@@ -70,8 +68,8 @@ OPENAI_ERROR: Final[Json] = {
             "type": "object",
             "required": ["message", "type"],
             "properties": {
-                "message": _TEXT,
-                "type": _TEXT,
+                "message": TEXT,
+                "type": TEXT,
                 "param": {"type": "null"},
                 "code": {"type": ["string", "null"]},
             },
@@ -91,25 +89,45 @@ def openai_paths(model: Json, parameters: Mapping[str, Json]) -> Json:
         "schema": {"type": "string", "enum": list(REASONERS)},
     }
     listed = "The reasoners as models of OpenAI's API; 404 without a model endpoint."
+    every = {"object": TEXT, "data": {"type": "array", "items": _MODEL}}
     return {
-        "/v1/models": {"get": _models("models", listed, [])},
-        "/v1/models/{name}": {"get": _models("model", "One reasoner as a model.", [name])},
+        "/v1/models": {"get": _models("models", listed, [], _closed(every))},
+        "/v1/models/{name}": {"get": _models("model", "One reasoner as a model.", [name], _MODEL)},
         "/v1/chat/completions": {"post": _chat_completions(model, parameters)},
     }
 
 
-def _models(operation: str, description: str, parameters: list[Json]) -> Json:
+def _closed(properties: Mapping[str, Json]) -> Json:
+    """An object that always has these properties."""
+    return {"type": "object", "required": list(properties), "properties": dict(properties)}
+
+
+_MODEL: Final = _closed({"id": TEXT, "object": TEXT, "created": INTEGER, "owned_by": TEXT})
+_COMPLETION: Final = _closed(
+    {
+        "id": TEXT,
+        "object": TEXT,
+        "created": INTEGER,
+        "model": TEXT,
+        "choices": OBJECTS,
+        "usage": OBJECT,
+        "sarag": _closed({"outcome": TEXT, "citations": OBJECTS}),
+    }
+)
+
+
+def _models(operation: str, description: str, parameters: list[Json], schema: Json) -> Json:
     return {
         "operationId": operation,
         "description": description,
         "parameters": parameters,
-        "responses": _responses({"application/json": {"schema": _OBJECT}}, "401 403 404"),
+        "responses": _responses({"application/json": {"schema": schema}}, "401 403 404"),
     }
 
 
 def _chat_completions(model: Json, parameters: Mapping[str, Json]) -> Json:
     options = {key: each for key, each in parameters.items() if key not in FIXED}
-    message = {"type": "object", "properties": {"role": _TEXT, "content": {}}}
+    message = {"type": "object", "properties": {"role": TEXT, "content": {}}}
     properties = {
         "model": model,
         "messages": {"type": "array", "items": message, "minItems": 1},
@@ -126,7 +144,7 @@ def _chat_completions(model: Json, parameters: Mapping[str, Json]) -> Json:
         },
     }
     schema = {"type": "object", "required": ["model", "messages"], "properties": properties}
-    answer = {"application/json": {"schema": _OBJECT}, "text/event-stream": {"schema": _TEXT}}
+    answer = {"application/json": {"schema": _COMPLETION}, "text/event-stream": {"schema": TEXT}}
     return {
         "operationId": "chatCompletions",
         "description": "Answers the last message of the user as OpenAI's chat completions do, "

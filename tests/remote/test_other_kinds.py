@@ -22,6 +22,7 @@ from sarag_rdf.ports import GraphStore
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from sarag_rdf.resources import query_file, query_names
+from sarag_rdf.vocab import PREFIXES
 from tests.command import Sarag
 from tests.fault_server import FaultServer
 from tests.servers import Server
@@ -147,6 +148,35 @@ def test_search_over_another_kind(
         found = kg.search(question)
         titles = {ranked.document.title for ranked in found.documents}
     assert titles >= ({"river", "water"} if kind == "skos" else {"Ulm", "Danube"})
+
+
+@pytest.mark.parametrize("graph", [GRAPH, ""])
+def test_weights_of_terms_by_the_labels_of_the_graph(
+    oxigraph: Server, graph: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SARAG_CACHE_DIR", str(tmp_path))
+    oxigraph.clear()
+    towns = "https://towns.example.org/"
+    oxigraph.load(nquads("rdf", graph))
+    other = ("a", "knows", "b"), ("a", "label", "Anna"), ("b", "label", "Bert")
+    place = f" <{graph}>" if graph else ""
+    for subject, name, value in other:  # activation does not pass over the least similar statement
+        is_label = name == "label"
+        property_ = f"{PREFIXES['rdfs']}label" if is_label else towns + name
+        object_ = f'"{value}"' if is_label else f"<{towns}{value}>"
+        oxigraph.load(f"<{towns}{subject}> <{property_}> {object_}{place} .\n".encode())
+    remote = SparqlEndpoint(oxigraph.query_url, kind="rdf", graph=graph)
+    with sarag_rdf.open(remote, embedder=HashEmbedder(), endpoint=None) as kg:
+
+        def factors(term: str) -> dict[str, float]:
+            question = "What lies on the Danube?"
+            found = kg.search(question, c=0.0, k=0, n=1, weights={term: 2})
+            return {entity.name: step.factor for entity in found.entities for step in entity.chain}
+
+        for label, iri, linz in (("town", "Town", 1.0), ("Lies on", "lies", 2.0)):
+            assert factors(label) == factors(towns + iri) == {"Ulm": 2.0, "Linz": linz}
+        with pytest.raises(UsageError, match="no such property or class: 'boat'"):
+            factors("boat")
 
 
 def test_search_on_the_command_line(

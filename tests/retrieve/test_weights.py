@@ -62,6 +62,29 @@ def search(kg: KnowledgeGraph, **options: Any) -> Retrieved:
     return kg.search(QUESTION, **{"c": 0.0, "k": 0, "n": 1, **options})
 
 
+def test_a_class_by_its_label_where_only_classes_are_stored(tmp_path: Path) -> None:
+    owl, rdfs = "http://www.w3.org/2002/07/owl#", "http://www.w3.org/2000/01/rdf-schema#"
+    data = tmp_path / "boats.ttl"
+    data.write_text(
+        f"<{EX}x> a <{EX}Vessel> ; <{rdfs}label> 'Heron' ; <{EX}near> <{EX}y> .\n"
+        f"<{EX}y> a <{EX}Buoy> ; <{rdfs}label> 'Otter' .\n"
+        f"<{EX}Buoy> <{rdfs}label> 'floating mark'@en .\n"
+        f"<{EX}a> <{rdfs}label> 'Anna' ; <{EX}knows> <{EX}b> . <{EX}b> <{rdfs}label> 'Bert' .\n"
+    )
+    with graph(tmp_path / "kg") as kg:
+        kg.import_graph(data, "rdf")
+        vessel = f'<{EX}Vessel> a <{owl}Class> ; <{rdfs}label> "sailing vessel"@en .'
+        add(kg, tmp_path, vessel, "classes")
+
+        for question, label, iri in (
+            ("What is near Otter?", "Sailing vessel", "Vessel"),
+            ("What is near Heron?", "floating mark", "Buoy"),
+        ):
+            for term in (label, EX + iri):
+                found = kg.search(question, c=0.0, k=0, n=1, weights={term: 2})
+                assert set(factors(found).values()) == {2.0}
+
+
 def factors(found: Retrieved) -> dict[tuple[str, str], float]:
     """(origin, target) -> factor, of the steps between entities on all chains."""
     steps = [step for entity in found.entities for step in entity.chain]

@@ -174,6 +174,14 @@ def test_head_and_options(server: Running) -> None:
     options = server.ask("OPTIONS", "/sparql")
     assert (options.status, options.headers["allow"]) == (204, "GET, HEAD, POST, OPTIONS")
     assert "access-control-allow-origin" not in full.headers
+    for path, allow in (
+        ("/update", "POST, OPTIONS"),
+        ("/graph/prefixes", "GET, HEAD, OPTIONS"),
+        ("/rdf-graph-store/g", "GET, HEAD, PUT, POST, DELETE, OPTIONS"),
+        ("/static/page.css", "GET, HEAD, OPTIONS"),
+    ):
+        assert server.ask("OPTIONS", path).headers["allow"] == allow, path
+    assert server.ask("OPTIONS", "/no/such/path").status == 404
 
 
 def test_browsers_are_sent_to_the_editor(server: Running) -> None:
@@ -462,6 +470,14 @@ def test_pages_of_other_origins_may_read_if_told_so(kg: Path) -> None:
             "OPTIONS", "/sparql", Origin="https://app.example", Access_Control_Request_Method="GET"
         )
         assert asked.headers["access-control-allow-methods"] == "GET, HEAD, POST"
+        asked = server.ask(
+            "OPTIONS",
+            "/rdf-graph-store?graph=urn:g",
+            Origin="https://app.example",
+            Access_Control_Request_Method="PUT",
+        )
+        methods = asked.headers["access-control-allow-methods"]
+        assert methods == "GET, HEAD, PUT, POST, DELETE"
 
 
 # ------------------------------------------------------------------------------- Clients

@@ -18,10 +18,10 @@ from openapi_spec_validator import validate
 
 from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
-from sarag_rdf.options import declared_options
+from sarag_rdf.options import Option, declared_options
 from sarag_rdf.serve import graph_store, sparql
 from sarag_rdf.serve.app import routes
-from sarag_rdf.serve.openapi import openapi_document, question_parameters
+from sarag_rdf.serve.openapi import _merged, openapi_document, question_parameters
 from sarag_rdf.serve.questions import FILE_OPTIONS, parameter_names
 from sarag_rdf.types import Source
 from tests.command import run_sarag
@@ -227,6 +227,81 @@ def test_the_description_is_openapi_and_names_every_path(server: Running) -> Non
     for path, item in document["paths"].items():
         methods = {name.upper() for name in item if name != "parameters"}
         assert methods == paths[path] - {"HEAD"}, path
+
+
+def closed(schema: Any) -> Any:
+    """The schema without properties that it does not name."""
+    if isinstance(schema, list):
+        return [closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    more = {"additionalProperties": False} if isinstance(schema.get("properties"), dict) else {}
+    return more | {name: closed(each) for name, each in schema.items()}
+
+
+_REPLIES: dict[str, list[str]] = {
+    "/search": [
+        "?q=Ada",
+        "?q=Ada&trace=true",
+        "?q=x&limit=0",
+        *(f"?q=Who+taught+Ada%3F&retriever={name}" for name in RETRIEVERS),
+    ],
+    "/ask": ["?q=Who+taught+Ada%3F", "?q=Ada&reasoner=cot", "?q=Ada&retriever=paths", "?q="],
+    "/graph/neighbours": ["?iri=https://example.org/kg/entity/ada", "?iri=urn:none", "?iri="],
+    "/graph/complete": ["?prefix=A", "?kind=class&prefix=E", "?kind=property", "?kind=x"],
+    "/graph/prefixes": [""],
+    "/graph/names": ["", "?over=none"],
+    "/v1/models": [""],
+    "/v1/models/{name}": [""],
+    "/v1/chat/completions": ["", "?x=1"],
+}
+_BODIES: dict[str, Any] = {
+    "/graph/names": ["https://example.org/kg/entity/ada", "urn:none"],
+    "/v1/chat/completions": {"model": "single", "messages": [{"role": "user", "content": "Ada"}]},
+}
+
+
+def test_replies_have_what_the_description_says_and_no_more(server: Running) -> None:
+    document = closed(server.ask("GET", "/openapi.json").json())
+    described = {
+        path
+        for path, item in document["paths"].items()
+        for operation in item.values()
+        if "responses" in operation
+        and "application/json" in operation["responses"].get("200", {}).get("content", {})
+    }
+    assert described == _REPLIES.keys()
+    statuses = set()
+    for path, queries in _REPLIES.items():
+        method, body = ("POST", json.dumps(_BODIES[path])) if path in _BODIES else ("GET", None)
+        for query in queries:
+            kind = {"Content_Type": "application/json"} if body else {}
+            url = path.replace("{name}", "cot") + query
+            got = server.ask(method, url, body, token=False, **kind)
+            statuses.add(got.status)
+            response = document["paths"][path][method.lower()]["responses"][str(got.status)]
+            if "$ref" in response:
+                response = document["components"]["responses"][response["$ref"].split("/")[-1]]
+            schema = response["content"][got.media_type]["schema"]
+            if got.media_type == "application/json":
+                whole = {"components": document["components"], **schema}
+                jsonschema.Draft202012Validator(whole).validate(got.json())
+    assert {200, 400} <= statuses <= {200, 400, 502}  # the model fails some strategies
+
+
+def test_an_option_of_several_strategies_has_all_their_kinds_and_choices() -> None:
+    def declared(kind: type, choices: tuple[str, ...] = (), ge: int | None = None) -> Option:
+        return Option("size", kind, False, None, "Size.", ge, None, None, None, choices, True)
+
+    for options, expected in (
+        ((declared(int, ge=1), declared(str)), {"type": ["integer", "string"]}),
+        ((declared(int, ge=1), declared(float, ge=0)), {"type": "number", "minimum": 0}),
+        ((declared(str, ("a", "b")), declared(str, ("b", "c"))), {"enum": ["a", "b", "c"]}),
+        ((declared(str, ("a",)), declared(str)), {"type": "string"}),
+    ):
+        schema = _merged({f"r{number}": option for number, option in enumerate(options)})
+        assert schema.items() >= expected.items()
+        assert ("enum" in schema) == ("enum" in expected)
 
 
 def parameters_of(path: str) -> set[str]:
