@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -45,7 +45,8 @@ class SparqlEndpoint:
     from `query_url` where its path is a known one. `kind` names the folder of queries that reads
     it, empty for a graph that sarag wrote. `graph` is the IRI of the graph that is read if the
     kind is another one; empty for the endpoint's default graph. `timeout` in seconds a request,
-    `max_reply` in bytes of an answer.
+    `max_reply` in bytes of an answer. Without `has_credentials`, those of the environment are for
+    another endpoint and not sent to this one.
     """
 
     query_url: str
@@ -55,6 +56,7 @@ class SparqlEndpoint:
     graph: str = ""
     timeout: float = TIMEOUT
     max_reply: int = MAX_REPLY
+    has_credentials: bool = True
 
     def __post_init__(self) -> None:
         for url in (self.query_url, *filter(None, (self.update_url, self.store_url))):
@@ -70,15 +72,16 @@ class SparqlEndpoint:
         """The same with the URLs for writing filled in by convention where they are known."""
         parts = urlsplit(self.query_url)
         update, store = _by_convention(parts.path)
-        return SparqlEndpoint(
-            self.query_url,
-            self.update_url or (parts._replace(path=update).geturl() if update else ""),
-            self.store_url or (parts._replace(path=store).geturl() if store else ""),
-            self.kind,
-            self.graph,
-            self.timeout,
-            self.max_reply,
+        return replace(
+            self,
+            update_url=self.update_url or (parts._replace(path=update).geturl() if update else ""),
+            store_url=self.store_url or (parts._replace(path=store).geturl() if store else ""),
         )
+
+    def beside(self, other: SparqlEndpoint) -> SparqlEndpoint:
+        """The same, without credentials if it is on another host than `other`, which has them."""
+        origins = [urlsplit(endpoint.query_url.lower())[:2] for endpoint in (self, other)]
+        return self if origins[0] == origins[1] else replace(self, has_credentials=False)
 
     def cache(self) -> Path:
         """The folder of this endpoint's caches, below SARAG_CACHE_DIR or the user's cache."""
@@ -124,8 +127,19 @@ def _cache_root() -> Path:
     named = os.environ.get("SARAG_CACHE_DIR")
     if named:
         return Path(named).expanduser()
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "sarag"
+    return user_folder("CACHE")
+
+
+_USER_FOLDERS = {"CACHE": ".cache", "CONFIG": ".config", "STATE": ".local/state"}
+
+
+def user_folder(kind: Literal["CACHE", "CONFIG", "STATE"]) -> Path:
+    """The user's folder for files of a kind (XDG Base Directory Specification).
+
+    A path that is not absolute is ignored, as the specification says.
+    """
+    named = Path(os.environ.get(f"XDG_{kind}_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / _USER_FOLDERS[kind]) / "sarag"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Review tables: rows to edit in a spreadsheet, as tab- or comma-separated values.
 
 A cell that a spreadsheet would compute as a formula is written with an apostrophe in front, which
-reading removes again. Tables start with a byte order mark, so that spreadsheets recognise UTF-8.
+reading removes again (`written_cell` and `read_cell`, also for SSSOM). Tables start with a byte
+order mark, so that spreadsheets recognise UTF-8.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ DECISION = "decision"
 """Column for the decision of the reviewer about a row."""
 _ACCEPT = frozenset({"accept", "yes", "y", "x"})
 _REJECT = frozenset({"reject", "no", "n"})
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+"""What begins a formula, also in full width; white space is never first in a cell."""
+MAX_BYTES = 64 << 20
+"""Maximum size of a table for people, in bytes."""
 _DELIMITERS = ("\t", ",", ";")
 _MAX_ERRORS = 5
 
@@ -35,7 +39,7 @@ def write_table(
     buffer.seek(1)
     table = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
     table.writerow(columns)
-    table.writerows([_cell(row.get(column, "")) for column in columns] for row in rows)
+    table.writerows([written_cell(row.get(column, "")) for column in columns] for row in rows)
     return buffer.getvalue()
 
 
@@ -44,7 +48,8 @@ def delimiter_for(path: Path) -> str:
     return "," if path.suffix.lower() == ".csv" else "\t"
 
 
-def _cell(value: object) -> str:
+def written_cell(value: object) -> str:
+    """A cell on one line that no spreadsheet computes."""
     text = " ".join(str(value).split())
     return f"'{text}" if _FORMULA.match(text) else text
 
@@ -81,12 +86,7 @@ def read_table(path: Path, required: Sequence[str]) -> list[TableRow]:
     `InputError` for a file that cannot be read, that lacks a required column, or in which a row
     has more cells than the header.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: save the table as UTF-8") from error
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    text = read_text(path)
     header = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=header.count)
     try:
@@ -99,7 +99,7 @@ def read_table(path: Path, required: Sequence[str]) -> list[TableRow]:
         raise InputError(f"{path} is not a review table: it has no column '{missing[0]}'")
     rows = []
     for number, cells in enumerate(lines[1:], 2):
-        texts = [_text(cell) for cell in cells]
+        texts = [read_cell(cell) for cell in cells]
         if any(texts[len(names) :]):
             raise InputError(
                 f"{path}, row {number}: {len(cells)} cells for {len(names)} columns: put quotation "
@@ -110,7 +110,22 @@ def read_table(path: Path, required: Sequence[str]) -> list[TableRow]:
     return rows
 
 
-def _text(cell: str) -> str:
+def read_text(path: Path) -> str:
+    """The text of a table; raises `InputError`, also for more than `MAX_BYTES`."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise InputError(f"{path} has more than {MAX_BYTES >> 20} MiB: split the table")
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text: save the table as UTF-8") from error
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+
+
+def read_cell(cell: str) -> str:
+    """The text of a cell that `written_cell` wrote, or that somebody typed."""
     stripped = cell.strip()
     return stripped[1:] if stripped.startswith("'") and _FORMULA.match(stripped) else stripped
 

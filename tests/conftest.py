@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when the libraries are imported
+for _kind in ("CONFIG", "STATE"):  # no settings of the user
+    os.environ[f"XDG_{_kind}_HOME"] = f"/nonexistent/{_kind.lower()}"
 
 pytest_plugins = [
     "tests.ci_skips",

@@ -14,12 +14,16 @@ from pathlib import Path
 import click
 
 from sarag_rdf.cli.main import COMMANDS, cli
+from sarag_rdf.cli.settings import Setting
 from sarag_rdf.resources import query_file, query_names
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 SHARED = 3
 """An option of this many commands or more is described once, with the shared options."""
+
+HARMLESS = {True: "yes", "inside": "names and paths in it", False: "if trusted"}
+"""Whether the settings file of a folder sets an option, as `Setting.harmless` has it."""
 
 READING = ("sarag", "rdf", "skos", "wikibase", "wikibase-truthy")
 """Kinds of graph: each has the same queries, in a folder of its own."""
@@ -33,6 +37,7 @@ class Option:
     variables: str
     default: str
     meaning: str
+    harmless: str
 
 
 def commands() -> list[tuple[str, click.Command]]:
@@ -74,9 +79,9 @@ def _row(option: click.Option) -> Option:
         meaning = f"{meaning} One of {', '.join(map(str, option.type.choices))}."
     if option.multiple and "repeated" not in meaning:
         meaning = f"{meaning} May be repeated."
-    return Option(
-        flags, ", ".join(f"`{name}`" for name in variables), shown, meaning.replace("|", "\\|")
-    )
+    harmless = HARMLESS[option.harmless] if isinstance(option, Setting) else ""
+    names = ", ".join(f"`{name}`" for name in variables)
+    return Option(flags, names, shown, meaning.replace("|", "\\|"), harmless)
 
 
 def _users() -> dict[Option, list[str]]:
@@ -170,12 +175,14 @@ def settings_part() -> str:
     for option, names in {**{row: ["sarag"] for row in options(cli)}, **_users()}.items():
         if option.variables:
             settings.setdefault(option.variables, []).append((option, ", ".join(names)))
-    lines = ["| environment | flag | default | meaning |", "| --- | --- | --- | --- |"]
+    lines = ["| environment | flag | default | file of a folder | meaning |"]
+    lines.append("| --- | --- | --- | --- | --- |")
     for variables, rows in sorted(settings.items(), key=lambda item: item[0].replace("`", "")):
         for option, users in rows:
             of = f" ({users})" if len(rows) > 1 else ""
             meaning = option.meaning + of
-            lines.append(f"| {variables} | {option.flag} | {option.default} | {meaning} |")
+            cells = (variables, option.flag, option.default, option.harmless, meaning)
+            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -28,7 +28,7 @@ def test_cells_are_read_as_they_were_written(
     assert read == [row for row in expected if any(row)]
 
 
-@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "'=1", "\t=1"])
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "'=1", "\t=1", "\uff0b1"])
 def test_no_cell_is_a_formula(cell: str) -> None:
     [_, [written]] = csv.reader(write_table(("a",), [{"a": cell}]).splitlines(), delimiter="\t")
     assert written.startswith("'")

@@ -20,11 +20,11 @@ STORED = ("title", "description", "license", "publisher", "homepage")
     "https://creativecommons.org/licenses/by/4.0/ --output void.ttl",
 )
 @kg_option
-@setting("--title", help="Title of the dataset.")
-@setting("--description", help="Description of the dataset, in a sentence or two.")
-@setting("--license", help="IRI of the licence.")
-@setting("--publisher", help="IRI or name of the publisher.")
-@setting("--homepage", help="IRI of the home page.")
+@setting("--title", harmless=True, help="Title of the dataset.")
+@setting("--description", harmless=True, help="Description of the dataset, in a sentence or two.")
+@setting("--license", harmless=True, help="IRI of the licence.")
+@setting("--publisher", harmless=True, help="IRI or name of the publisher.")
+@setting("--homepage", harmless=True, help="IRI of the home page.")
 @click.option(
     "--distribution",
     "distributions",
@@ -33,7 +33,9 @@ STORED = ("title", "description", "license", "publisher", "homepage")
     help="A dump: its URL, or a file (which adds size and checksum), and its format. May be "
     "repeated.",
 )
-@setting("--sparql-endpoint", default="", help="URL of a SPARQL endpoint for the dataset.")
+@setting(
+    "--sparql-endpoint", harmless=True, default="", help="URL of a SPARQL endpoint for the dataset."
+)
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Default: standard output.")
 def command(output: Path | None, **options: Any) -> int:
     """Describe the dataset in VoID, DCAT and PROV, as Turtle.

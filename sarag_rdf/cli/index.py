@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 @shapes_options
 @setting(
     "--stdin-format",
+    harmless=True,
     default="txt",
     help="Format of standard input: txt, md, html, json, jsonl, csv or tsv.",
 )

@@ -44,6 +44,7 @@ def indexing_options(function: Callable[..., Any]) -> Callable[..., Any]:
         sparql_write_options,
         setting(
             "--extractor",
+            harmless="inside",
             help="spacy, llm, budgeted or openie:FILE. Default: the graph's extractor; for a new "
             "graph llm with an endpoint, else spacy.",
         ),
@@ -53,14 +54,21 @@ def indexing_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Sentences with their statements (.jsonl), which spacy or llm learns from. The "
             "same as examples=FILE in --extractor.",
         ),
-        setting("--words", default=500, help="Words per chunk."),
-        setting("--overlap", default=200, help="Words shared by consecutive chunks."),
+        setting("--words", harmless=True, default=500, help="Words per chunk."),
+        setting(
+            "--overlap", harmless=True, default=200, help="Words shared by consecutive chunks."
+        ),
         setting(
             "--root",
             type=click.Path(path_type=Path),
             help="Folder that source IRIs are relative to.",
         ),
-        setting("--language", default="auto", help="BCP 47 tag of the documents, or auto."),
+        setting(
+            "--language",
+            harmless=True,
+            default="auto",
+            help="BCP 47 tag of the documents, or auto.",
+        ),
         setting("--max-chars", default=5_000_000, help="Maximum document size, in characters."),
         setting(
             "--max-file",
@@ -82,7 +90,7 @@ def indexing_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-base_option = setting("--base", help="Base IRI of a new graph (http or https).")
+base_option = setting("--base", harmless=True, help="Base IRI of a new graph (http or https).")
 
 yes_option = click.option(
     "--yes", is_flag=True, help="Confirm the deletion of more than a third of the sources."

@@ -7,19 +7,18 @@ import keyword
 import logging
 import os
 import sys
-import tomllib
 import traceback
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from sarag_rdf import __version__
 from sarag_rdf.cache_errors import FirstOnly, lack_of_room
+from sarag_rdf.cli.settings import set_defaults, settings_files, settings_message
+from sarag_rdf.cli.trust import is_trusted
 from sarag_rdf.cli.verbosity import add_verbosity_options
-from sarag_rdf.errors import SaragError, UsageError, one_line
+from sarag_rdf.errors import SaragError, one_line
 from sarag_rdf.redaction import redacted
 
 COMMANDS = {
@@ -43,6 +42,7 @@ COMMANDS = {
     "serve": "serve a SPARQL endpoint, search and answers over HTTP",
     "mcp": "offer a graph to agents over the Model Context Protocol",
     "token": "make a token for a server",
+    "trust": "let the settings file of a folder set everything",
     "validate": "validate the graph against its SHACL shapes",
     "fsck": "check the consistency of a graph, and repair it",
     "quarantine": "manage sources that do not conform to the shapes",
@@ -82,89 +82,24 @@ class LazyGroup(click.Group):
     "--config",
     type=click.Path(dir_okay=False, path_type=Path),
     envvar="SARAG_CONFIG",
-    help="Settings file. Default: ./sarag.toml, if it exists.",
+    help="Settings file, in place of ./sarag.toml.",
 )
 @click.pass_context
 def cli(ctx: click.Context, config: Path | None) -> None:
     """Turn documents into an RDF knowledge graph, and answer questions from it.
 
-    An option whose help names an environment variable can also be set there, or in sarag.toml. The
-    command line takes precedence over the environment, and the environment over sarag.toml.
+    An option whose help names an environment variable can also be set there, in sarag.toml, or in
+    ~/.config/sarag/sarag.toml; the first of these takes precedence, and the command line over all.
+    The sarag.toml of a folder sets only what is harmless, until you run sarag trust.
 
     \b
     Example:
       sarag index docs/ --kg kg
       sarag search "Which river flows through the birthplace of Marie Curie?"
     """  # noqa: D301 - click reads the backspace
-    settings = _read_settings(config)
-    if settings:
-        ctx.default_map = _default_map(settings)
-
-
-def _read_settings(config: Path | None) -> dict[str, Any]:
-    path = config or Path("sarag.toml")
-    if config is None and not path.is_file():
-        return {}
-    try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except RecursionError as error:
-        raise UsageError(f"cannot read {path} as TOML: it is nested too deeply") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"cannot read {path} as TOML: {error}") from error
-    return {key: _argument(path, key, value) for key, value in settings.items()}
-
-
-def _argument(path: Path, key: str, value: Any) -> str | list[Any]:
-    """A setting as the text of a command line argument, which its option then validates."""
-    if isinstance(value, list):
-        return [_argument(path, key, item) for item in value]
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str | int | float):
-        return str(value)
-    raise UsageError(f"{path}: {key} must be a string, a number, true, false or a list")
-
-
-def _default_map(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of each command; raises `UsageError` for one that no command has."""
-    used: set[str] = set()
-    result = {name: _defaults_of(_load(name), settings, used) for name in COMMANDS}
-    unknown = settings.keys() - used
-    if unknown:
-        plural = "" if len(unknown) == 1 else "s"
-        raise UsageError(
-            f"sarag.toml: unknown setting{plural}: {', '.join(sorted(unknown))}: a setting is the "
-            "name of an option without leading dashes"
-        )
-    return result
-
-
-def _defaults_of(
-    command: click.Command, settings: dict[str, Any], used: set[str]
-) -> dict[str, Any]:
-    """The settings of a command and its subcommands; their keys are added to `used`."""
-    options = {
-        (option.lstrip("-").replace("-", "_")): parameter
-        for parameter in command.params
-        for option in parameter.opts
-        if option.startswith("--") and parameter.envvar and parameter.name
-    }
-    known = {
-        key: options[key.replace("-", "_")] for key in settings if key.replace("-", "_") in options
-    }
-    used.update(known)
-    subcommands = command.commands if isinstance(command, click.Group) else {}
-    own = {str(option.name): _default(option, key, settings[key]) for key, option in known.items()}
-    return own | {name: _defaults_of(sub, settings, used) for name, sub in subcommands.items()}
-
-
-def _default(option: click.Parameter, key: str, value: str | list[Any]) -> str | list[Any]:
-    """A list for a repeatable option, a single value for others."""
-    if getattr(option, "multiple", False):
-        return value if isinstance(value, list) else [value]
-    if isinstance(value, list):
-        raise UsageError(f"sarag.toml: {key} must be a single value, not a list")
-    return value
+    files = settings_files(config, is_trusted)
+    if files:
+        set_defaults(ctx, files, {name: _load(name) for name in COMMANDS})
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -216,7 +151,7 @@ def _run(arguments: list[str]) -> int:
         hint = ""
         if isinstance(error, click.UsageError) and error.ctx is not None:
             hint = f" (see {error.ctx.command_path} --help)"
-        message = _settings_message(error) or error.format_message()
+        message = settings_message(error) or error.format_message()
         return _fail(message.rstrip(".") + hint, error.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -234,22 +169,6 @@ def _run(arguments: list[str]) -> int:
             1,
         )
     return result if isinstance(result, int) else 0
-
-
-def _settings_message(error: click.ClickException) -> str:
-    """The message for an invalid value in the settings file; empty for any other error."""
-    if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None:
-        return ""
-    name = error.param.name or ""
-    if error.ctx.get_parameter_source(name) is not ParameterSource.DEFAULT_MAP:
-        return ""
-    path = error.ctx.find_root().params.get("config") or Path("sarag.toml")
-    keys = {option.lstrip("-").replace("-", "_") for option in error.param.opts}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        key = line.partition("=")[0].strip().strip("\"'")
-        if key.replace("-", "_") in keys:
-            return f"{path}, line {number}: {key}: {error.message}"
-    return f"{path}: {name}: {error.message}"
 
 
 def _system_message(error: OSError) -> str:

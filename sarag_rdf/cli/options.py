@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from sarag_rdf.cli.settings import Harmless, Setting
 from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY, TIMEOUT, SparqlEndpoint, is_url
 from sarag_rdf.errors import UsageError
 from sarag_rdf.options import DEFAULT_LIMIT, Spec
@@ -21,14 +22,17 @@ if TYPE_CHECKING:
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def setting(*names: str, **attributes: Any) -> Decorator:
-    """A click option that the environment can set as SARAG_NAME."""
+def setting(*names: str, harmless: Harmless = False, **attributes: Any) -> Decorator:
+    """A click option that the environment, as SARAG_NAME, and settings files can set.
+
+    `harmless`: whether the file of a folder that is not trusted may set it; see `Setting`.
+    """
     name = next(n for n in names if n.startswith("--")).split("/")[0]
     variable = "SARAG_" + name.lstrip("-").upper().replace("-", "_")
     envvar = [variable, *attributes.pop("also", [])]
     attributes.setdefault("show_default", True)
     attributes.setdefault("show_envvar", True)
-    return click.option(*names, envvar=envvar, **attributes)
+    return click.option(*names, cls=Setting, harmless=harmless, envvar=envvar, **attributes)
 
 
 def _location(value: str | Path) -> str | Path:
@@ -38,6 +42,7 @@ def _location(value: str | Path) -> str | Path:
 
 kg_option = setting(
     "--kg",
+    harmless="inside",
     default="kg",
     type=_location,
     metavar="FOLDER|URL",
@@ -51,12 +56,14 @@ embedder_option = setting(
 )
 over_option = setting(
     "--over",
+    harmless=True,
     multiple=True,
     help="Part of the graph to search: documents, or the name of an imported graph. May be "
     "repeated. Default: all, with the links between them.",
 )
 facts_option = setting(
     "--facts",
+    harmless="inside",
     metavar="NAME|URL",
     help="Graph whose statements kg-infused and dotrag select: documents, the name of an imported "
     "graph, or the URL of a SPARQL endpoint (with --graph-kind). Default: what is searched. An "
@@ -70,6 +77,7 @@ activation_option = setting(
 )
 query_over_option = setting(
     "--over",
+    harmless=True,
     multiple=True,
     help="Part of the graph to query: documents, the name of an imported graph, or all. May be "
     "repeated. Default: documents. A query with FROM names its own data set.",
@@ -91,6 +99,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 _sparql_timeout = setting(
     "--sparql-timeout",
+    harmless=True,
     default=TIMEOUT,
     type=click.FloatRange(0.0, min_open=True),
     help="Time limit of a request to the SPARQL endpoint, in seconds.",
@@ -122,6 +131,7 @@ def shapes_options(function: Callable[..., Any]) -> Callable[..., Any]:
             ),
             setting(
                 "--on-violation",
+                harmless=True,
                 type=click.Choice(("report", "quarantine")),
                 help="With --shapes: report violations (default), or put the statements that "
                 "violate shapes into quarantine.",
@@ -141,11 +151,13 @@ def sparql_options(function: Callable[..., Any]) -> Callable[..., Any]:
             ),
             setting(
                 "--graph-kind",
+                harmless=True,
                 type=click.Choice(["sarag", "wikibase", "wikibase-truthy", "skos", "rdf"]),
                 help="Kind of graph at the endpoint. Default: a graph that sarag wrote.",
             ),
             setting(
                 "--default-graph",
+                harmless=True,
                 help="IRI of the graph that is read there; default: the endpoint's default graph. "
                 "Not for sarag, which names its graphs.",
             ),
@@ -207,9 +219,12 @@ def _endpoint_settings(timeout: str) -> list[Decorator]:
             help="URL of an OpenAI-compatible endpoint. Its key is read from SARAG_API_KEY or "
             "OPENAI_API_KEY.",
         ),
-        setting(timeout, default=120.0, help="Time limit of a request to it, in seconds."),
+        setting(
+            timeout, harmless=True, default=120.0, help="Time limit of a request to it, in seconds."
+        ),
         setting(
             "--loading-wait",
+            harmless=True,
             default=LOADING_WAIT,
             type=click.FloatRange(0.0),
             help="Time to wait for a server that is loading its model, in seconds.",
@@ -222,18 +237,33 @@ def _model_settings() -> list[Decorator]:
     return [
         setting("--model", help="Model at the endpoint; default: its only one."),
         setting(
-            "--concurrency", default=4, type=click.IntRange(1), help="Number of concurrent calls."
+            "--concurrency",
+            harmless=True,
+            default=4,
+            type=click.IntRange(1),
+            help="Number of concurrent calls.",
         ),
         setting(
             "--temperature",
+            harmless=True,
             default=0.0,
             type=click.FloatRange(0.0),
             help="Sampling temperature of the model.",
         ),
-        setting("--model-seed", default=0, type=int, help="Random seed of the model."),
-        setting("--price-in", default=0.0, help="Price of a million input tokens, in US dollars."),
         setting(
-            "--price-out", default=0.0, help="Price of a million output tokens, in US dollars."
+            "--model-seed", harmless=True, default=0, type=int, help="Random seed of the model."
+        ),
+        setting(
+            "--price-in",
+            harmless=True,
+            default=0.0,
+            help="Price of a million input tokens, in US dollars.",
+        ),
+        setting(
+            "--price-out",
+            harmless=True,
+            default=0.0,
+            help="Price of a million output tokens, in US dollars.",
         ),
     ]
 
@@ -362,22 +392,29 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
         [
             setting(
                 "--retriever",
+                harmless="inside",
                 default="sarag",
                 metavar="NAME[:KEY=VALUE]...",
                 help="sarag, sarag-paper, bm25, dense, rrf, khop, ppr, dual-level, flow, dotrag, "
                 "kg-infused, ket or paths. 'sarag strategies' lists their keys.",
             ),
-            setting("--preset", help="The same as preset=NAME in --retriever (sarag-paper)."),
-            setting("-k", "--k", type=int, help="The same as k=K in --retriever."),
-            setting("-n", "--n", type=int, help="The same as n=N in --retriever."),
-            setting("--c", type=float, help="The same as c=C in --retriever."),
+            setting(
+                "--preset",
+                harmless=True,
+                help="The same as preset=NAME in --retriever (sarag-paper).",
+            ),
+            setting("-k", "--k", harmless=True, type=int, help="The same as k=K in --retriever."),
+            setting("-n", "--n", harmless=True, type=int, help="The same as n=N in --retriever."),
+            setting("--c", harmless=True, type=float, help="The same as c=C in --retriever."),
             setting(
                 "--limit",
+                harmless=True,
                 type=click.IntRange(1),
                 help=f"Maximum number of documents.  [default: {DEFAULT_LIMIT}]",
             ),
             setting(
                 "--weight",
+                harmless=True,
                 multiple=True,
                 metavar="TERM=WEIGHT",
                 help="Multiply the activation that passes over the edges of a property, or to the "
@@ -385,6 +422,7 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
             ),
             setting(
                 "--engine",
+                harmless=True,
                 default="auto",
                 type=click.Choice(["auto", "memory", "sparql"]),
                 help="How links are followed: with arrays in memory, which are cached between "
@@ -426,6 +464,7 @@ def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
         [
             setting(
                 "--reasoner",
+                harmless="inside",
                 default="single",
                 metavar="NAME[:KEY=VALUE]...",
                 help="single, cot, decompose, sparql-cot, generic-cot, self-ask, closed-book, "
@@ -434,12 +473,14 @@ def reasoning_options(function: Callable[..., Any]) -> Callable[..., Any]:
             ),
             setting(
                 "--context",
+                harmless="inside",
                 default="whole",
                 metavar="NAME[:KEY=VALUE]...",
                 help="Context for the model: whole documents, selected sentences, or a graph-walk.",
             ),
             setting(
                 "--budget",
+                harmless=True,
                 type=click.IntRange(1),
                 help="Maximum size of the context in tokens, unless --context sets it. Default: "
                 "none (whole), 400 (selected), 4000 (graph-walk).",

@@ -34,6 +34,7 @@ from sarag_rdf.rdf.query_guard import check_query
 from sarag_rdf.rdf.results import plain_text
 from sarag_rdf.rdf.sparql_client import parse_json_results, parse_tsv_results
 from sarag_rdf.resources import query_header
+from sarag_rdf.tables import read_text
 from sarag_rdf.vocab import XSD
 
 RunQuery = Callable[[str], Table | Triples | bool]
@@ -51,8 +52,7 @@ _NUMERIC: Final = frozenset(
     )
 )
 _BOOLEANS: Final = {"true": True, "false": False}
-_LARGEST: Final = 64 << 20
-"""Bytes of a file of expected answers."""
+
 
 Row = tuple[str, ...]
 """The cells of a row as text, in the order of the variables."""
@@ -116,7 +116,7 @@ def evaluate_question(
     """
     name, question = file.stem, ""
     try:
-        text = _read_text(file)
+        text = read_text(file)
         question = query_header(text).get("summary", "")
         expected = read_answers(file)
         result = _answer(prologue + text, run_query, expected)
@@ -162,24 +162,13 @@ def read_answers(query: Path) -> ExpectedRows | bool:
     if len(files) > 1:
         raise InputError(f"expected answers in {files[0].name} and {files[1].name}: keep one")
     (file,) = files
-    text = _read_text(file)
+    text = read_text(file)
     word = text.strip().casefold()
     if word in _BOOLEANS and file.suffix != ".srj":
         return _BOOLEANS[word]
     if file.suffix == ".csv":
         return _read_csv(file, text)
     return _read_terms(file, text)
-
-
-def _read_text(file: Path) -> str:
-    try:
-        if file.stat().st_size > _LARGEST:
-            raise InputError(f"{file.name} has more than {_LARGEST >> 20} MiB: split it")
-        return file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file.name} is not UTF-8: save it as UTF-8") from error
-    except OSError as error:
-        raise InputError(f"{file.name} cannot be read: {error.strerror}") from error
 
 
 def _read_csv(file: Path, text: str) -> ExpectedRows:

@@ -16,6 +16,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.metadata import now, run_quads, with_curated_revision
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.kg.location import endpoint_beside
 from sarag_rdf.kg.session import Session
 from sarag_rdf.link.candidates import CandidateOptions, candidates
 from sarag_rdf.link.match import (
@@ -149,6 +150,7 @@ class Links:
     def remote_candidates(self, remote: SparqlEndpoint, **settings: Any) -> list[Match]:
         """Candidates among the items behind an endpoint, which is queried for equal names."""
         chosen = replace(CandidateOptions(**({"date": _today()} | settings)), by_name=True)
+        remote = endpoint_beside(remote, self._session.location)
         with Session(remote).read() as target, self._session.read() as snapshot:
             return candidates(
                 snapshot.reader, target.reader, lambda: snapshot.view.vectors.embedder, chosen

@@ -72,6 +72,11 @@ def location_of(location: str | Path | SparqlEndpoint | None) -> Location:
     return FolderLocation(Path(location))
 
 
+def endpoint_beside(remote: SparqlEndpoint, graph: Location) -> SparqlEndpoint:
+    """A second endpoint of a command: the credentials of the environment are for the graph's."""
+    return remote.beside(graph.endpoint) if isinstance(graph, EndpointLocation) else remote
+
+
 class MemoryLocation:
     """A graph in memory: readers and writers use the same store and take turns."""
 
@@ -212,10 +217,10 @@ class EndpointLocation:
     """A graph behind a SPARQL endpoint, which isolates readers from writers itself."""
 
     def __init__(self, endpoint: SparqlEndpoint) -> None:
-        self._endpoint = endpoint
+        self.endpoint = endpoint
 
     def __str__(self) -> str:
-        return f"at {masked(self._endpoint.query_url)}"
+        return f"at {masked(self.endpoint.query_url)}"
 
     def exists(self) -> bool:
         return read_meta(self._connect()) is not None
@@ -223,7 +228,7 @@ class EndpointLocation:
     def open(self, *, missing_ok: bool = False) -> GraphStore:
         store = self._connect()
         if not (missing_ok or self._is_foreign() or read_meta(store)):
-            url = self._endpoint.query_url
+            url = self.endpoint.query_url
             raise EmptyGraphError(
                 f"{url} holds no graph written by sarag: give the kind of its graph with "
                 "--graph-kind (wikibase, skos or rdf), or index into it with  "
@@ -235,7 +240,7 @@ class EndpointLocation:
     def open_locked(self) -> Iterator[GraphStore]:
         """Open the endpoint for updates; SPARQL has no locks, so that writers must take turns."""
         if self._is_foreign():
-            kind = self._endpoint.kind
+            kind = self.endpoint.kind
             raise UsageError(f"a graph of kind {kind} is read-only: omit --graph-kind")
         yield self._connect(writable=True)
 
@@ -245,19 +250,19 @@ class EndpointLocation:
     def foreign_part(self, store: GraphStore) -> Part | None:
         if not self._is_foreign():
             return None
-        endpoint = self._endpoint
+        endpoint = self.endpoint
         return Part(endpoint.query_url, endpoint.kind, {"kg": endpoint.graph}, store)
 
     def cache(self, name: str) -> Path | None:
-        return self._endpoint.cache() / name
+        return self.endpoint.cache() / name
 
     def _is_foreign(self) -> bool:
-        return self._endpoint.kind not in ("", "sarag")
+        return self.endpoint.kind not in ("", "sarag")
 
     def _connect(self, *, writable: bool = False) -> GraphStore:
         from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 
-        return SparqlStore(self._endpoint, writable=writable)
+        return SparqlStore(self.endpoint, writable=writable)
 
 
 def _absolute(folder: Path) -> Path:

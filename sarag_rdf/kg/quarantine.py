@@ -24,10 +24,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyoxigraph as ox
 from pyoxigraph import Quad
 
 from sarag_rdf.derive.decisions import Decision, read_decisions
-from sarag_rdf.errors import InputError, SaragError, UsageError
+from sarag_rdf.errors import InputError, SaragError, UsageError, one_line
 from sarag_rdf.graph.metadata import now
 from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.reader import GraphReader
@@ -45,6 +46,7 @@ from sarag_rdf.kg.identity import record_decisions, today, undo_decisions
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Progress, silent
 from sarag_rdf.rdf.shacl import Engine, Shapes, ValidationReport, Violation, parse_shapes, validate
+from sarag_rdf.sandbox import EndedError
 from sarag_rdf.terms import iri, iri_or_literal
 from sarag_rdf.vocab import SARAG
 
@@ -66,13 +68,23 @@ class GateReport:
 
 
 def read_shapes_files(paths: Iterable[str | Path]) -> Shapes:
-    """The shapes in Turtle files, as one shapes graph. Raises `InputError`."""
+    """The shapes in Turtle files, which are parsed in a child process, as one shapes graph.
+
+    Raises `InputError`.
+    """
+    from sarag_rdf.rdf.sparql_client import parse_in_sandbox
+
     contents = []
     for path in paths:
         try:
-            contents.append(Path(path).read_bytes())
+            triples = parse_in_sandbox(Path(path).read_bytes(), ox.RdfFormat.TURTLE)
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from error
+        except (SyntaxError, ValueError, EndedError) as error:
+            raise InputError(
+                f"the SHACL shapes in {path} are invalid: {one_line(str(error))}; correct the file"
+            ) from error
+        contents.append(ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b"")
     try:
         return parse_shapes(*contents)
     except SaragError as error:

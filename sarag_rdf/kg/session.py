@@ -17,7 +17,7 @@ from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.repair import repair as repair_graph
 from sarag_rdf.iris import DEFAULT_BASE, Minter
-from sarag_rdf.kg.location import location_of
+from sarag_rdf.kg.location import Location, endpoint_beside, location_of
 from sarag_rdf.kg.models import Models
 from sarag_rdf.kg.vectors import Vectors
 from sarag_rdf.ports import LLM, ChooseVectors, Embedder, Progress, silent
@@ -75,11 +75,15 @@ class Snapshot:
 class Facts:
     """The graph whose statements are activated: a part of the graph, or a SPARQL endpoint."""
 
-    def __init__(self, where: str | SparqlEndpoint, vectors: Vectors) -> None:
+    def __init__(self, where: str | SparqlEndpoint, vectors: Vectors, graph: Location) -> None:
         """`where` is a part's name, an endpoint or its URL; `vectors` are those of the graph."""
-        is_part = isinstance(where, str) and not is_url(where)
-        self.part = str(where) if is_part else ""
-        self._location = None if is_part else location_of(where)
+        self.part = ""
+        self._location: Location | None = None
+        if isinstance(where, str) and not is_url(where):
+            self.part = where
+        else:
+            remote = SparqlEndpoint(where) if isinstance(where, str) else where
+            self._location = location_of(endpoint_beside(remote, graph))
         self._vectors = vectors
 
     def view(self, reader: GraphReader) -> GraphView:
@@ -135,7 +139,7 @@ class Session:
         cache = self.location.cache
         self.models = Models(cache, embedder, endpoint, llm, writable_cache=keep_vectors)
         self.vectors = Vectors(cache, self.models, engine, vectors, progress)
-        self.facts = Facts(facts, self.vectors) if facts else None
+        self.facts = Facts(facts, self.vectors, self.location) if facts else None
         self._readable: frozenset[str] | None = None
         self._snapshot: Snapshot | None = None
         self._lock = threading.Lock()

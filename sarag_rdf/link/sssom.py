@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pyoxigraph import NamedNode
 
+from sarag_rdf import tables
 from sarag_rdf.errors import InputError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of
@@ -62,7 +63,7 @@ def write_table(
         buffer.write(f"#  {prefix}: {json.dumps(base, ensure_ascii=False)}\n")
     table = csv.DictWriter(buffer, used, extrasaction="ignore", delimiter="\t", lineterminator="\n")
     table.writeheader()
-    table.writerows(rows)
+    table.writerows({column: tables.written_cell(row[column]) for column in used} for row in rows)
     return buffer.getvalue()
 
 
@@ -71,23 +72,19 @@ def cells(match: Match, curies: Curies | None = None) -> dict[str, str]:
     curies = curies or Curies({})
     return {
         "subject_id": curies.shorten(match.subject),
-        "subject_label": _line(match.subject_label),
+        "subject_label": match.subject_label,
         "predicate_id": curies.shorten(match.predicate),
         "predicate_modifier": "Not" if match.negated else "",
         "object_id": curies.shorten(match.object),
-        "object_label": _line(match.object_label),
+        "object_label": match.object_label,
         "mapping_justification": curies.shorten(match.justification),
         "confidence": _number(match.confidence),
         "similarity_score": _number(match.similarity),
         "similarity_measure": match.measure,
         "mapping_tool": match.tool,
         "mapping_date": match.date,
-        "comment": _line(match.comment),
+        "comment": match.comment,
     }
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _number(value: float | None) -> str:
@@ -96,11 +93,7 @@ def _number(value: float | None) -> str:
 
 def read_table(path: Path) -> list[Match]:
     """The rows of a table; raises `InputError` with the lines of all errors."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: {error.reason}") from error
-    lines = text.splitlines(keepends=True)
+    lines = tables.read_text(path).splitlines(keepends=True)
     head = [line for line in lines if line.startswith("#")]
     curies = Curies(_curie_map(path, head))
     # Header lines become empty, so that line numbers are those of the file.
@@ -154,7 +147,7 @@ def _curie_map(path: Path, head: Iterable[str]) -> dict[str, str]:
 def _match(names: Sequence[str], cells: Sequence[str], curies: Curies, line: int) -> Match:
     if len(cells) != len(names):
         raise ValueError(f"{len(cells)} cells for {len(names)} columns")
-    row = dict(zip(names, (cell.strip() for cell in cells), strict=True))
+    row = dict(zip(names, map(tables.read_cell, cells), strict=True))
     for name in REQUIRED:
         if not row[name]:
             raise ValueError(f"{name} is empty")
@@ -285,19 +278,14 @@ def review_table(reader: GraphReader, matches: Sequence[Match]) -> str:
     """
     entities = {iri for match in matches for iri in match.pair}
     documents, samples = documents_of(reader, entities), _samples(reader, entities)
-    buffer = io.StringIO("\ufeff")
-    buffer.seek(1)
-    table = csv.DictWriter(
-        buffer, REVIEW_COLUMNS, extrasaction="ignore", delimiter="\t", lineterminator="\n"
-    )
-    table.writeheader()
+    rows = []
     for match in matches:
-        row = {**cells(match), DECISION: ""}
+        row = cells(match)
         for end, entity in zip(_ENDS, match.pair, strict=True):
             row[f"{end}_documents"] = str(len(documents.get(entity, ())))
             row[f"{end}_sample"] = samples.get(entity, "")
-        table.writerow(row)
-    return buffer.getvalue()
+        rows.append(row)
+    return tables.write_table(REVIEW_COLUMNS, rows)
 
 
 def _samples(reader: GraphReader, entities: Iterable[str]) -> dict[str, str]:

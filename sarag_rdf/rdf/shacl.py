@@ -254,7 +254,7 @@ def read_shapes(*names: str) -> Shapes:
 def parse_shapes(*files: bytes) -> Shapes:
     """The shapes of Turtle files, as one shapes graph.
 
-    Raises `SaragError` if a file is not Turtle.
+    Raises `SaragError` if a file is not Turtle, or has a query that could reach the network.
     """
     try:
         triples = [
@@ -264,7 +264,22 @@ def parse_shapes(*files: bytes) -> Shapes:
         ]
     except SyntaxError as error:
         raise _invalid_shapes(error) from error
+    for triple in triples:
+        if triple.predicate in _QUERIES and isinstance(triple.object, Literal):
+            _refuse_network(triple.object.value)
     return Shapes(_ntriples(triples))
+
+
+_QUERIES: Final = (SH.select, SH.ask, SH.construct, SH.update)
+
+
+def _refuse_network(query: str) -> None:
+    """Raise `SaragError` for SERVICE and FROM, which the engines notice in part only."""
+    from sarag_rdf.rdf.query_guard import inspect_query
+
+    traits = inspect_query(query)
+    if traits.reaches_network or traits.names_dataset:
+        raise _invalid_shapes("a query has SERVICE or FROM: remove them")
 
 
 def validate(

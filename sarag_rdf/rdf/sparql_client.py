@@ -288,9 +288,10 @@ class SparqlClient:
     def __init__(self, remote: SparqlEndpoint, *, backoff: float = BACKOFF) -> None:
         self.remote = remote
         self._backoff = backoff
-        self._token = os.environ.get("SARAG_SPARQL_TOKEN", "")
-        self._user = os.environ.get("SARAG_SPARQL_USER", "")
-        self._password = os.environ.get("SARAG_SPARQL_PASSWORD", "")
+        names = ("SARAG_SPARQL_TOKEN", "SARAG_SPARQL_USER", "SARAG_SPARQL_PASSWORD")
+        self._token, self._user, self._password = (
+            os.environ.get(name, "") if remote.has_credentials else "" for name in names
+        )
         if self._user:
             remember(base64.b64encode(f"{self._user}:{self._password}".encode()).decode())
         seconds = remote.timeout

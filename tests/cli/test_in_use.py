@@ -157,7 +157,7 @@ def test_fsck_has_nothing_to_say_of_a_graph_in_order(offline: Sarag, tmp_path: P
 # ---------------------------------------------------------------------------------- Settings
 
 
-@pytest.mark.parametrize("key", ["words", "max-file", "max_file"])
+@pytest.mark.parametrize("key", ["words", "model-seed", "model_seed"])
 def test_a_bad_setting_is_blamed_on_the_line_of_its_file(
     sarag: Sarag, tmp_path: Path, key: str
 ) -> None:

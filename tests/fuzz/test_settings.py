@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.cli import main
+from sarag_rdf.cli.settings import read_settings
 from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import SaragError, UsageError
 from sarag_rdf.iris import Minter, namespace, normalize_name, statement_iri, statement_of
@@ -230,5 +231,5 @@ _FORMATS = {
 def test_deep_settings_are_one_line(folder: Path) -> None:
     (folder / "sarag.toml").write_bytes(b"k = " + b"[" * 10_000 + b"]" * 10_000)
     with pytest.raises(SaragError, match="TOML"):
-        main._read_settings(folder / "sarag.toml")
+        read_settings(folder / "sarag.toml")
     shutil.rmtree(folder / "kg")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import shutil
@@ -16,11 +17,13 @@ import pytest
 import sarag_rdf
 from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.link.match import EXACT, NO_MAPPING, SAME_AS, Match
-from sarag_rdf.link.sssom import read_table
+from sarag_rdf.link.sssom import read_table, review_table, write_table
 from sarag_rdf.models.fakes import HashEmbedder
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.types import Source
 from sarag_rdf.vocab import OWL, PROV, SEMAPV, SKOS
 from tests import servers
@@ -394,6 +397,25 @@ def test_a_table_reads_as_it_was_written(kg: KnowledgeGraph, tmp_path: Path) -> 
     file = tmp_path / "candidates.sssom.tsv"
     file.write_text(kg.links.table(found, "candidates/places"), encoding="utf-8")
     assert read_table(file) == found
+
+
+@pytest.mark.parametrize(
+    "name", ['=HYPERLINK("http://x.example")', "+1", "-1", "@A1", "'=1", "\uff1d1"]
+)
+def test_no_cell_is_a_formula(name: str, tmp_path: Path) -> None:
+    match = Match(f"{T}a", EXACT, f"{T}b", SEMAPV.LexicalMatching.value, 1.0, name, name)
+    match = replace(match, comment=name)
+    graph = GraphReader(OxigraphStore.in_memory(), MINTER)
+    for table in (
+        write_table([match], {}, {}),
+        review_table(graph, [replace(match, accepted=False)]),
+    ):
+        path = tmp_path / "links.sssom.tsv"
+        path.write_text(table, "utf-8")
+        cells = [cell for row in csv.reader(table.splitlines(), delimiter="\t") for cell in row]
+        assert cells.count(f"'{name}") == 3
+        [read] = read_table(path)
+        assert (read.subject_label, read.object_label, read.comment) == (name, name, name)
 
 
 def test_mappings(kg: KnowledgeGraph, tmp_path: Path) -> None:

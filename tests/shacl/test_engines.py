@@ -17,6 +17,7 @@ from sarag_rdf.errors import MissingDependencyError, SaragError
 from sarag_rdf.rdf import shacl as engines
 from sarag_rdf.rdf.shacl import ENGINES, Engine, parse_shapes, read_shapes, validate, violations_of
 from sarag_rdf.vocab import SH
+from tests.fault_server import playing, raw
 from tests.shacl.engines import (
     EVIDENCE_SHAPES,
     ROOT,
@@ -378,3 +379,26 @@ def test_pyshacl_validates_where_shacl_has_no_package(monkeypatch: pytest.Monkey
         assert validate(read_shapes(*(path.name for path in EVIDENCE_SHAPES)), evidence()).conforms
     finally:
         engines._installed_engine.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "service",
+    [
+        "SERVICE <{url}> {{ ?s ?p ?o }}",
+        r"SERVIC\\u0045 <{url}> {{ ?s ?p ?o }}",
+        "FILTER(1<2)SERVICE?x#>\n{{ ?s ?p ?o }}",
+        "service#\n<{url}> {{ ?s ?p ?o }}",
+    ],
+)
+def test_no_query_of_shapes_reaches_the_network(service: str) -> None:
+    """pySHACL overlooks escapes and comments."""
+    with playing(raw(200, b"{}")) as server:
+        text = service.format(url=server.root)
+        shapes = f"""@prefix sh: <http://www.w3.org/ns/shacl#> .
+          <urn:s> a sh:NodeShape ; sh:targetNode <urn:n> ; sh:message "m" ;
+            sh:sparql [ sh:select '''SELECT $this WHERE {{ {text} }}''' ] ."""
+        with pytest.raises(SaragError, match="a query has SERVICE or FROM"):
+            parse_shapes(shapes.encode())
+        with pytest.raises(SaragError, match="a query has SERVICE or FROM"):
+            parse_shapes(shapes.replace(text, "").replace("WHERE", "FROM <urn:g>").encode())
+        assert server.requests == []
