@@ -120,7 +120,7 @@ def used() -> float:
 def timed_stages(clock: Clock) -> Iterator[None]:
     """Puts clocks on the stages of indexing."""
     places: list[tuple[Any, str, str]] = [
-        (run, "source_quads", "evidence"),
+        (run, "source_graph", "evidence"),
         (run, "validate_evidence", "validation"),
         (commit, "refresh", "what follows"),
         (OxigraphStore, "apply", "writing the store"),

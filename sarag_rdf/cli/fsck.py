@@ -15,7 +15,7 @@ from sarag_rdf.cli.options import (
     open_graph,
     sparql_write_options,
 )
-from sarag_rdf.cli.output import counted, echo_json, echo_violations
+from sarag_rdf.cli.output import counted, echo_json, echo_violations, progress_bars
 from sarag_rdf.cli.verbosity import note
 
 _COUNTED = ("sources", "documents", "entities", "relationships", "quads")
@@ -33,8 +33,8 @@ def command(*, as_json: bool, repair: bool, **options: Any) -> int:
 
     Prints each finding with its remedy. Exit code 1 if any findings remain.
     """
-    with open_graph(options) as kg:
-        report = kg.fsck(repair=repair)
+    with open_graph(options) as kg, progress_bars() as progress:
+        report = kg.fsck(repair=repair, progress=progress)
     if as_json:
         echo_json({"in_order": report.in_order, **asdict(report)})
         return int(not report.in_order)

@@ -357,8 +357,8 @@ class Decisions:
     def owners(self, owners: Mapping[str, set[str]]) -> dict[str, frozenset[str]]:
         """Alias -> mentions that have it as an alias, without names of different entities."""
         return {
-            alias: frozenset(owner for owner in decisions if (alias, owner) not in self.different)
-            for alias, decisions in owners.items()
+            alias: frozenset(owner for owner in mentions if (alias, owner) not in self.different)
+            for alias, mentions in owners.items()
         }
 
     def merge_targets(self, roots: Mapping[str, str]) -> dict[str, str]:

@@ -258,9 +258,8 @@ def entity_names(
 
     The class is that of the type decided for a name of the entity (of several names, first the one
     that gives the entity its IRI), or else of the majority type over sources (misc only if there is
-    no other). The preferred
-    label of each language is the name with most sources, where names of the mention that gives the
-    entity its IRI come first.
+    no other). The preferred label of each language is the name with most sources, where names of
+    the mention that gives the entity its IRI come first.
     """
     names: defaultdict[str, Counter[tuple[bool, Literal]]] = defaultdict(Counter)
     aliases: defaultdict[str, set[Literal]] = defaultdict(set)

@@ -142,7 +142,9 @@ class Entailments:
         self._statements.discard(
             quad.triple
             for quad in deleted - inserted
-            if not any(Quad(*quad.triple, other) in given for other in others)
+            if not any(
+                Quad(quad.subject, quad.predicate, quad.object, other) in given for other in others
+            )
         )
         before = self._entailed.around(nodes)
         after = {

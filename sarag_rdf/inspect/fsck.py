@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 from pyoxigraph import Literal, NamedNode, Quad
@@ -13,7 +14,7 @@ from sarag_rdf.graph.ontologies import stored_ontologies
 from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, imported_graphs
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import texts_of
-from sarag_rdf.graph.vectors import KINDS, arrays_key, index_key
+from sarag_rdf.graph.vectors import KINDS, Kind, arrays_key, index_key
 from sarag_rdf.inspect.validate import validate
 from sarag_rdf.ports import Arrays, VectorIndex, VectorStore
 from sarag_rdf.vocab import RDF, SARAG
@@ -275,8 +276,7 @@ def _check_index(
     if index is None:
         yield InvalidCache(name, "cannot be read")
         return
-    [kind] = (kind for kind in KINDS if kind == name)
-    iris = [iri for iri, _ in texts_of(reader, kind)]
+    iris = [iri for iri, _ in texts_of(reader, cast("Kind", name))]
     if list(index.iris) != iris:
         different = len(set(iris) ^ set(index.iris))
         yield InvalidCache(name, f"{_count(different, 'text')} only in the graph or in the index")

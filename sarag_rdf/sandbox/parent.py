@@ -101,7 +101,11 @@ class _Child:
             self._connection = Connection(parent_end.detach())
         self.is_reusable = False
         self.search_path = path
-        self._await_start()
+        try:
+            self._await_start()
+        except BaseException:  # also an interrupt, after which nobody would end the process
+            self.end()
+            raise
 
     def _await_start(self) -> None:
         try:
@@ -110,7 +114,6 @@ class _Child:
                 return
         except (EOFError, OSError):
             pass
-        self.end()
         raise SaragError(
             "cannot start the child process for untrusted input: set SARAG_DEBUG=1 for details"
         )

@@ -234,7 +234,7 @@ class InvariantRepair:
                 delete += deleted
                 insert += self._inserted(difference, graph)
         create = (difference.created | difference.cleared) - difference.dropped - managed
-        change = Change(*map(tuple, (sorted(drop), delete, insert, sorted(create))))
+        change = Change(tuple(sorted(drop)), tuple(delete), tuple(insert), tuple(sorted(create)))
         if self._minter is not None:
             change = self._add_derived(change, sources, difference, is_reset=is_reset)
         try:

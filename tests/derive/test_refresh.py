@@ -234,7 +234,7 @@ def test_the_bound_is_the_limit_of_its_query() -> None:
 
 
 class Counting(OxigraphStore):
-    """A store that counts the rows and quads that are read from it."""
+    """A store that counts the rows that it returns; its engine may read more to find them."""
 
     def __init__(self) -> None:
         super().__init__(Store())
@@ -261,7 +261,7 @@ def near_a_hub(number: int, hub: str = "Hub") -> Content:
 
 
 def rows_read(size: int) -> list[int]:
-    """Rows that commits read where `size` sources speak of one thing: what is there to count."""
+    """Rows that commits get where `size` sources speak of one thing: what is there to count."""
     store = Counting()
     keys = [str(number) for number in range(size)]
     store.load(quad for key in keys for quad in quads(key, near_a_hub(int(key))))
@@ -285,5 +285,6 @@ def rows_read(size: int) -> list[int]:
     return read
 
 
-def test_what_a_commit_reads_does_not_grow_with_the_graph() -> None:
+def test_the_rows_that_a_commit_gets_do_not_grow_with_the_graph() -> None:
+    """The time of some commits does, as ``benchmarks/commit.py`` measures."""
     assert rows_read(300) == rows_read(900)

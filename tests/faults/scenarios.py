@@ -99,6 +99,35 @@ def _exported(work: Path, sarag: Sarag) -> None:
     (work / "kg").mkdir()
 
 
+AXIOMS = """
+@prefix : <https://example.org/deeds#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:taught a owl:ObjectProperty ; rdfs:label "taught" ; rdfs:subPropertyOf :met .
+:met a owl:ObjectProperty , owl:SymmetricProperty ; rdfs:label "met" ; rdfs:subPropertyOf :near .
+:wasIn a owl:ObjectProperty ; rdfs:label "was in" ; owl:inverseOf :saw .
+:near a owl:ObjectProperty , owl:TransitiveProperty ; rdfs:label "near" .
+:saw a owl:ObjectProperty ; rdfs:label "saw" .
+"""
+_PHRASES = "phrase\tproperty\ntaught\ttaught\nmet\tmet\nwas in\twas in\n"
+
+
+def _entailed(work: Path, sarag: Sarag) -> None:
+    """Of 270 documents 40 are in the graph, with statements from which others follow."""
+    openie_corpus(work, count=40)
+    (work / "deeds.ttl").write_text(AXIOMS, encoding="utf-8")
+    (work / "phrases.tsv").write_text(_PHRASES, encoding="utf-8")
+    sarag("index", "docs", *OPENIE)
+    sarag("ontology", "add", "deeds.ttl")
+    sarag("ontology", "entail")
+    sarag("ontology", "accept", "phrases.tsv")
+    openie_corpus(work, count=DOCUMENTS)
+
+
+def _all_entailed(work: Path, sarag: Sarag) -> None:
+    _entailed(work, sarag)
+    sarag("index", "docs", *OPENIE)
+
+
 def _without_caches(work: Path, sarag: Sarag) -> None:
     _new_documents(work, sarag)
     sarag("index", "docs", *OPENIE)
@@ -133,5 +162,13 @@ SCENARIOS = (
         over="nothing",
     ),
     Scenario("restore", _exported, ("import", "export.nq", "--as", "sarag"), weight=2),
+    Scenario("entailed", _entailed, ("index", "docs", *OPENIE), "indexing documents", weight=3),
+    Scenario(
+        "no-longer-entailed",
+        _all_entailed,
+        ("ontology", "accept", "--undo-all"),
+        nothing_left="no decision: see  sarag ontology accept --list",
+        weight=2,
+    ),
     Scenario("caches", _without_caches, ("search", QUESTIONS[0]), weight=3),
 )

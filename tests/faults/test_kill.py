@@ -17,7 +17,7 @@ from tests.faults.soak import soaking
 
 KILLS = int(os.environ.get("SARAG_TEST_KILLS", "1"))
 """Of each scenario."""
-SHORT = ("index", "update", "delete", "import", "restore", "caches")
+SHORT = ("index", "update", "delete", "import", "restore", "entailed", "caches")
 SEED = int(os.environ.get("SARAG_TEST_SEED", "0"))
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="optional: it needs inotify")

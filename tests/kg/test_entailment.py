@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import random
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +17,15 @@ from pyoxigraph import NamedNode
 import sarag_rdf
 from sarag_rdf.derive.entailed_graph import entailment_errors
 from sarag_rdf.errors import MissingDependencyError, UsageError
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ports import Change, Table
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.serve.jobs import UpdateJob
+from sarag_rdf.serve.settings import ServeSettings
+from sarag_rdf.serve.write import update
 from sarag_rdf.types import Source
 from tests.command import Sarag
 from tests.sample_graph import BASE
@@ -105,6 +115,116 @@ def test_after_any_history_it_is_a_fresh_closure(kg: KnowledgeGraph) -> None:
 
 def _has(kg: KnowledgeGraph, key: str) -> bool:
     return bool(kg.query(f"ASK {{ <{BASE}source/{key}> ?p ?o }}"))
+
+
+def test_whoever_writes_no_state_lacks_what_follows(
+    kg: KnowledgeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each transaction of each writer, as a process may be killed after any."""
+    people = tmp_path / "people.ttl"
+    people.write_text(f'{AXIOMS} ex:ada rdfs:label "Ada" ; ex:student ex:bob .', "utf-8")
+    kg.import_graph(people, "rdf")
+    apply, count = OxigraphStore.apply, 0
+
+    def checked(self: OxigraphStore, change: Change) -> None:
+        nonlocal count
+        apply(self, change)
+        assert entailment_errors(GraphReader(self, Minter(BASE))) == (set(), set())
+        count += 1
+
+    monkeypatch.setattr(OxigraphStore, "apply", checked)
+    kg.entailment.enable(["documents", "people"])
+    assert {"bob teacher ada", "emil_sand student ilse_brandt"} <= entailed(kg)
+    kg.delete(["emil.txt"])
+    kg.index([SOURCES[1]], extractor=TypedExtractor())
+    kg.identity.retype("Emil Sand", f"{EX}Chemist")
+    kg.identity.merge("Ilse Brandt", "Emil Sand")
+    kg.identity.undo(None)
+    kg.identity.split("Emil Sand", ["emil.txt"], "teacher")
+    assert "emil_sand~teacher knows ilse_brandt" in entailed(kg)
+    people.write_text(f'{AXIOMS} ex:ada rdfs:label "Ada" ; ex:student ex:eva .', "utf-8")
+    kg.import_graph(people, "rdf", replace=True)
+    assert "eva teacher ada" in entailed(kg)
+    source = Minter(BASE).source_graph(f"{BASE}source/emil.txt")
+    update(UpdateJob(f"DROP GRAPH <{source}>", BASE), ServeSettings(tmp_path / "kg"))
+    kg.reload()
+    assert "emil_sand~teacher knows ilse_brandt" not in entailed(kg)
+    kg.forget_import("people")
+    kg.ontologies.remove("axioms")
+    assert "ilse_brandt type Agent" not in entailed(kg)
+    kg.ontologies.add(tmp_path / "axioms.ttl")
+    kg.entailment.disable()
+    assert count > 15
+
+
+def test_without_a_reasoner_nothing_is_decided(
+    kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kg.entailment.enable()
+    kg.close()
+    table = tmp_path / "phrases.tsv"
+    table.write_text("phrase\tproperty\nmet\tteacher\n", encoding="utf-8")
+    before = set(OxigraphStore.open(tmp_path / "kg" / "store").quads())
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "reasonable", None)
+        done = sarag("ontology", "accept", table, "--kg", tmp_path / "kg")
+        done.fails(1, "pip install 'sarag-rdf[entailment]'", "sarag ontology entail --off")
+        assert set(OxigraphStore.open(tmp_path / "kg" / "store").quads()) == before
+        found = sarag("fsck", "--kg", tmp_path / "kg")
+        assert (found.code, "entailment: not checked" in found.out) == (1, True), found
+        sarag("ontology", "entail", "--off", "--kg", tmp_path / "kg")
+        assert sarag("ontology", "accept", table, "--kg", tmp_path / "kg").code == 0
+
+
+def test_what_exceeds_a_limit_is_one_line(
+    kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kg.entailment.enable()
+    kg.close()
+    before = set(OxigraphStore.open(tmp_path / "kg" / "store").quads())
+    monkeypatch.setattr("sarag_rdf.derive.entailment.MAX_TRIPLES", len(entailed(kg)) - 1)
+    done = sarag("retype", "Emil Sand", f"{EX}Chemist", "--kg", tmp_path / "kg")
+    done.fails(1, "entailed triples, so this change was not made: turn entailment off")
+    assert set(OxigraphStore.open(tmp_path / "kg" / "store").quads()) == before
+    found = sarag("fsck", "--kg", tmp_path / "kg")
+    assert (found.code, "not checked: there are more than" in found.out) == (1, True), found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="optional: it needs /proc")
+def test_ctrl_c_ends_the_reasoner(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    """A chain of a transitive property, about which the reasoner works for half a minute."""
+    kg.close()
+    chain = "".join(f"<urn:{n}> ex:before <urn:{n + 1}> .\n" for n in range(1000))
+    axiom = 'ex:before a owl:TransitiveProperty . <urn:0> rdfs:label "first" .\n'
+    (tmp_path / "chain.ttl").write_text(f"{AXIOMS}{axiom}{chain}", encoding="utf-8")
+    where = ("--kg", str(tmp_path / "kg"))
+    command = [sys.executable, "-m", "sarag_rdf"]
+    load = [*command, "import", "chain.ttl", "--as", "rdf", "--no-vectors", *where]
+    subprocess.run(load, cwd=tmp_path, check=True, capture_output=True)
+    before = set(OxigraphStore.open(tmp_path / "kg" / "store").quads())
+    with subprocess.Popen(
+        [*command, "ontology", "entail", "--over", "chain", *where],
+        cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    ) as process:  # fmt: skip
+        end = time.monotonic() + 120
+        while not (children := _reasoners(process.pid)):
+            assert process.poll() is None, process.stderr and process.stderr.read()
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, complaint = process.communicate(timeout=60)
+    assert (process.returncode, "interrupted" in complaint) == (130, True), complaint
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+    assert set(OxigraphStore.open(tmp_path / "kg" / "store").quads()) == before
+
+
+def _reasoners(parent: int) -> list[str]:
+    """The children of a process that take more than 120 MB of memory."""
+    text = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
+    sizes = {
+        child: Path(f"/proc/{child}/statm").read_text(encoding="ascii") for child in text.split()
+    }
+    return [child for child, pages in sizes.items() if int(pages.split()[1]) > 30_000]
 
 
 def test_a_damaged_graph_is_repaired(kg: KnowledgeGraph) -> None:
