@@ -1,6 +1,6 @@
 """How fast graphs come in and go out, against the bare engine; and a graph both ways.
 
-    python benchmarks/linked_data.py --metaqa kb.tsv [--copies 6]
+    python -m benchmarks.linked_data --metaqa kb.tsv [--copies 6]
 
 Makes N-Triples of a graph of movies (`head<TAB>relation<TAB>tail`), `copies` times under other
 IRIs, and prints in one run, as medians of `--repeat`: triples a second of a bare `bulk_load`, of

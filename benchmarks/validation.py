@@ -4,8 +4,8 @@ Indexes the example corpus with the spaCy extractor, then a few hundred sources 
 corpus with an extraction file, and times the gate by itself. Then the whole graph is validated, by
 both engines where that does not take long::
 
-    python benchmarks/validation.py --sources 400
-    python benchmarks/validation.py --corpus corpus.json --openie openie.json
+    python -m benchmarks.validation --sources 400
+    python -m benchmarks.validation --corpus corpus.json --openie openie.json
 
 Prints sources, triples, seconds of processor time of indexing (with a trivial embedder), of
 validation in it, the ratio, and milliseconds a source.

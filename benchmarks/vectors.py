@@ -2,8 +2,8 @@
 
 Vectors are made at random about topics and subtopics, or read from the cache of a graph::
 
-    python benchmarks/vectors.py --count 1000000
-    python benchmarks/vectors.py --embeddings KG/cache/embeddings.sqlite
+    python -m benchmarks.vectors --count 1000000
+    python -m benchmarks.vectors --embeddings KG/cache/embeddings.sqlite
 
 Prints seconds, the median milliseconds of processors for a question with all vectors looked at and
 with those of near clusters, the ratio of the two, the share of the nearest that is found, sizes of
