@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
+from unittest.mock import patch
 
 from pyoxigraph import Quad
 
@@ -86,10 +86,11 @@ def measure(
     sources: list[Source], extractor: Extractor, engines: Sequence[Engine] = ENGINES
 ) -> None:
     timed = Gate()
-    patched: Any = run
-    patched.validate_evidence = timed
     next(iter(extractor.extract([])), None)
-    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+    with (
+        patch.object(run, "validate_evidence", timed),
+        sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg,
+    ):
         begin = time.process_time()
         report = kg.index(sources, extractor=extractor)
         seconds = time.process_time() - begin

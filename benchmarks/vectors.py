@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 
@@ -55,9 +56,9 @@ def unit(rows: np.ndarray) -> Matrix:
 
 def read(path: Path) -> Matrix:
     """All vectors in a cache of embeddings, ordered by key; only those of the most common width."""
-    database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    values = database.execute("SELECT value FROM kept ORDER BY key")
-    rows = [value[:-4] for (value,) in values]  # without the checksum
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        values = database.execute("SELECT value FROM kept ORDER BY key")
+        rows = [value[:-4] for (value,) in values]  # without the checksum
     width = int(median(map(len, rows)))
     return np.stack([np.frombuffer(row, np.float32) for row in rows if len(row) == width])
 

@@ -55,7 +55,7 @@ def command(folder: Path, **options: Any) -> int:
         for file in files:
             results.append(evaluate_question(file, kg.query, known, prologue))
             advance(1)
-    counts = Counter(result.state for result in results)
+    counts = Counter[str](result.state for result in results)
     report = {
         "passes": counts["passes"],
         "partly": counts["partly"],
