@@ -117,7 +117,8 @@ def both_ways(kb: Path, work: Path) -> None:
     export = work / "export.nt"
     with opened(folder) as kg, export.open("wb") as output:
         taken = seconds(partial(kg.export_wikibase, "wikibase", output, over=["movies"]))
-    triples = sum(1 for _ in export.open("rb"))
+    with export.open("rb") as lines:
+        triples = sum(1 for _ in lines)
     tell("Wikibase export", triples, taken)
     with opened(folder) as kg:
         again = partial(kg.import_graph, export, "wikibase", name="again", embed=False)
