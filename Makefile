@@ -3,7 +3,7 @@
 #   make test       runs the tests, except the slow ones
 # and two that take longer:
 #   make test-slow  the other tests: attacks, faults, histories, a real model, browser, Virtuoso,
-#                   Java reasoners, RDF tools by others, the commands of the guides, wheels
+#                   Java reasoners, RDF tools by others, the commands of guides and benchmarks, wheels
 #   make soak       kills indexing, importing and the like at random moments, KILLS times
 # The documentation as a site that needs no network, in site/index.html:
 #   make docs

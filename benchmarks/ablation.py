@@ -3,7 +3,7 @@
 Takes indexed graphs of one corpus, such as one for each extractor, and the files that
 ``sarag evaluate retrieval`` takes::
 
-    python benchmarks/ablation.py --corpus corpus.json --questions questions.json \\
+    python -m benchmarks.ablation --corpus corpus.json --questions questions.json \\
         --kg kg-spacy --kg kg-openie
 
 What is left is tuned anew, and so is the whole: `gain` and `c` are those of a small grid

@@ -1,4 +1,4 @@
-"""What checksums of caches cost: ``python benchmarks/checksums.py [MEGABYTES]``.
+"""What checksums of caches cost: ``python -m benchmarks.checksums [MEGABYTES]``.
 
 Times of one run each, with the file in the memory of the system.
 """

@@ -3,7 +3,7 @@
 Writes generated documents in batches, as indexing does, into a graph on disk, and on the way, at
 each of the sizes, times commits of one document::
 
-    python benchmarks/commit.py --sizes 1000 10000 100000
+    python -m benchmarks.commit --sizes 1000 10000 100000
 
 Every document mentions the hub, a thing of its own and some of a number of others, some much more
 often than others; one in twenty calls the hub by another name or takes it for a person. Prints, for

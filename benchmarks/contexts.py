@@ -2,7 +2,7 @@
 
 Takes an indexed graph and questions with answers, as ``sarag evaluate qa`` does::
 
-    python benchmarks/contexts.py --questions questions.json --kg kg-openie
+    python -m benchmarks.contexts --questions questions.json --kg kg-openie
 
 Prints Markdown: for each retriever, context builder and budget in tokens the share of questions
 whose answer (or an alias) is in the context, in percent. With

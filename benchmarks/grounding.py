@@ -3,7 +3,7 @@
 Takes patterns by question id, such as those written by hand in ``patterns-musique.json`` (with
 the graph at hand, as a knowledge engineer would), and an indexed graph::
 
-    python benchmarks/grounding.py --patterns benchmarks/patterns-musique.json \\
+    python -m benchmarks.grounding --patterns benchmarks/patterns-musique.json \\
         --questions questions.json --kg kg-openie
 
 Prints a line a question, then how many queries were parsed, linked, bound, and how many bind the

@@ -2,8 +2,8 @@
 
 Indexes a corpus as ``sarag index`` does, with the default embedding model, into a new graph::
 
-    python benchmarks/indexing.py CORPUS.json
-    python benchmarks/indexing.py CORPUS.json --extractor openie:FILE --sources 300
+    python -m benchmarks.indexing CORPUS.json
+    python -m benchmarks.indexing CORPUS.json --extractor openie:FILE --sources 300
 
 Prints the setting, then for each stage the seconds of processor time and their share, and last the
 share of all cores that was used. Stages run on the main thread; the embedding model works on

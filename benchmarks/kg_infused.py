@@ -3,7 +3,7 @@
 Takes an indexed graph of the corpus, whose own statements are the facts unless ``--facts`` names an
 imported graph, and the files that ``sarag evaluate qa`` takes::
 
-    python benchmarks/kg_infused.py --questions questions.json --kg kg --limit 25 \\
+    python -m benchmarks.kg_infused --questions questions.json --kg kg --limit 25 \\
         --rows rows.jsonl --replies replies.sqlite --base-url http://127.0.0.1:8080/v1
 
 Answers go to ``--rows`` and replies to ``--replies`` as they come: an interrupted run goes on where

@@ -7,7 +7,7 @@ Install them beside the project, in an environment for this alone, and run a par
     python -m benchmarks.libraries vectors --n 100000 --embeddings KG/cache/embeddings.sqlite
     python -m benchmarks.libraries vector-faults --n 20000
     python -m benchmarks.libraries shacl --sources 1000
-    python -m benchmarks.libraries pictures --folder /tmp/pictures
+    python -m benchmarks.libraries pictures --svg drawing.svg --folder pictures
     python -m benchmarks.libraries pool
 
 All times are processor time, the best of some runs where a run is short. Only ratios within one
@@ -32,8 +32,6 @@ from pathlib import Path
 from typing import Any
 
 import pyoxigraph as ox
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.vector_libraries import ENGINES, PHASES, compare, faults, prepare
 from sarag_rdf.index.evidence import source_quads
@@ -287,6 +285,8 @@ def main() -> int:
     elif arguments.part == "shacl":
         shacl(arguments.sources, arguments.validators.split(","))
     elif arguments.part == "pictures":
+        if arguments.svg is None:
+            parser.error("pictures needs --svg")
         pictures(arguments.folder or Path("pictures"), arguments.svg)
     else:
         pool()

@@ -1,6 +1,6 @@
 """How fast graphs come in and go out, against the bare engine; and a graph both ways.
 
-    python benchmarks/linked_data.py --metaqa kb.tsv [--copies 6]
+    python -m benchmarks.linked_data --metaqa kb.tsv [--copies 6]
 
 Makes N-Triples of a graph of movies (`head<TAB>relation<TAB>tail`), `copies` times under other
 IRIs, and prints in one run, as medians of `--repeat`: triples a second of a bare `bulk_load`, of
@@ -117,7 +117,8 @@ def both_ways(kb: Path, work: Path) -> None:
     export = work / "export.nt"
     with opened(folder) as kg, export.open("wb") as output:
         taken = seconds(partial(kg.export_wikibase, "wikibase", output, over=["movies"]))
-    triples = sum(1 for _ in export.open("rb"))
+    with export.open("rb") as lines:
+        triples = sum(1 for _ in lines)
     tell("Wikibase export", triples, taken)
     with opened(folder) as kg:
         again = partial(kg.import_graph, export, "wikibase", name="again", embed=False)

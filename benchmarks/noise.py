@@ -3,7 +3,7 @@
 Takes a corpus, questions and an extraction in HippoRAG's format, as ``sarag evaluate retrieval``
 does, and spoils the extraction in one of three ways before it indexes it::
 
-    python benchmarks/noise.py --corpus corpus.json --questions questions.json \\
+    python -m benchmarks.noise --corpus corpus.json --questions questions.json \\
         --openie openie.json --results noise.jsonl --plot noise.png
 
 - ``wrong``: beside the triples of a passage, SHARE times as many that are false: a name of the

@@ -48,7 +48,7 @@ Figures = dict[str, Any]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--edges", type=int, nargs="*", default=[10_000, 100_000])
-    parser.add_argument("--metaqa", type=Path, help="kb.tsv: head, relation, tail in each line")
+    parser.add_argument("--metaqa", type=Path, help="kb.tsv, beside its questions")
     parser.add_argument("--questions", type=int, default=30)
     parser.add_argument("--sparql", type=int, default=3, help="questions by SPARQL alone")
     parser.add_argument("--keep", type=Path, help="folder that graphs are left in")

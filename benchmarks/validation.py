@@ -4,8 +4,8 @@ Indexes the example corpus with the spaCy extractor, then a few hundred sources 
 corpus with an extraction file, and times the gate by itself. Then the whole graph is validated, by
 both engines where that does not take long::
 
-    python benchmarks/validation.py --sources 400
-    python benchmarks/validation.py --corpus corpus.json --openie openie.json
+    python -m benchmarks.validation --sources 400
+    python -m benchmarks.validation --corpus corpus.json --openie openie.json
 
 Prints sources, triples, seconds of processor time of indexing (with a trivial embedder), of
 validation in it, the ratio, and milliseconds a source.
@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
+from unittest.mock import patch
 
 from pyoxigraph import Quad
 
@@ -86,10 +86,11 @@ def measure(
     sources: list[Source], extractor: Extractor, engines: Sequence[Engine] = ENGINES
 ) -> None:
     timed = Gate()
-    patched: Any = run
-    patched.validate_evidence = timed
     next(iter(extractor.extract([])), None)
-    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+    with (
+        patch.object(run, "validate_evidence", timed),
+        sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg,
+    ):
         begin = time.process_time()
         report = kg.index(sources, extractor=extractor)
         seconds = time.process_time() - begin

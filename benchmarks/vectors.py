@@ -2,8 +2,8 @@
 
 Vectors are made at random about topics and subtopics, or read from the cache of a graph::
 
-    python benchmarks/vectors.py --count 1000000
-    python benchmarks/vectors.py --embeddings KG/cache/embeddings.sqlite
+    python -m benchmarks.vectors --count 1000000
+    python -m benchmarks.vectors --embeddings KG/cache/embeddings.sqlite
 
 Prints seconds, the median milliseconds of processors for a question with all vectors looked at and
 with those of near clusters, the ratio of the two, the share of the nearest that is found, sizes of
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 
@@ -55,9 +56,9 @@ def unit(rows: np.ndarray) -> Matrix:
 
 def read(path: Path) -> Matrix:
     """All vectors in a cache of embeddings, ordered by key; only those of the most common width."""
-    database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    values = database.execute("SELECT value FROM kept ORDER BY key")
-    rows = [value[:-4] for (value,) in values]  # without the checksum
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        values = database.execute("SELECT value FROM kept ORDER BY key")
+        rows = [value[:-4] for (value,) in values]  # without the checksum
     width = int(median(map(len, rows)))
     return np.stack([np.frombuffer(row, np.float32) for row in rows if len(row) == width])
 

@@ -57,11 +57,11 @@ def _leaves(group: click.Group, prefix: str) -> Iterator[tuple[str, click.Comman
 
 
 def options(command: click.Command) -> list[Option]:
-    """The options of a command, without ``--version`` and ``--help``."""
+    """The options of a command, without ``--version`` of the program and ``--help``."""
     return [
         _row(option)
         for option in command.params
-        if isinstance(option, click.Option) and option.name != "version"
+        if isinstance(option, click.Option) and not option.is_eager
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sarag_rdf.cli.evaluation import check_outputs, write_json
+from sarag_rdf.cli.evaluation import check_outputs, result_options, show_results
 from sarag_rdf.cli.options import endpoint_of, endpoint_options
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.errors import InputError, UsageError
@@ -28,10 +28,7 @@ from sarag_rdf.errors import InputError, UsageError
     "--seed", type=click.IntRange(0), default=0, show_default=True,
     help="Random seed of the bootstrap intervals.",
 )  # fmt: skip
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path),
-    help="Write all results to this JSON file.",
-)  # fmt: skip
+@result_options
 @endpoint_options
 def command(**options: Any) -> None:
     """Let a judge model compare the answers of two systems, question by question.
@@ -54,7 +51,7 @@ def command(**options: Any) -> None:
         raise InputError(
             f"no such file: {options['rows']}: name a file written by 'sarag evaluate qa --rows'"
         )
-    check_outputs(options["json_file"])
+    check_outputs(options["output"])
     with RowFile(options["rows"]) as row_file:
         answer_pairs = pair_answers(row_file, *labels)
         pairs = answer_pairs.pairs[: options["limit"]]
@@ -75,6 +72,4 @@ def command(**options: Any) -> None:
         "version": sarag_rdf.__version__,
     }
     data = report(AnswerPairs(pairs, answer_pairs.failed, answer_pairs.unpaired), records, setting)
-    write_json(options["json_file"], data)
-    for line in compare.lines(data):
-        click.echo(line)
+    show_results(options, data, compare.lines(data))

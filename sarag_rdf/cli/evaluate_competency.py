@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.cli.evaluation import check_outputs, write_json
+from sarag_rdf.cli.evaluation import check_outputs, result_options, show_results
 from sarag_rdf.cli.options import kg_option, open_graph, query_over_option, sparql_options
-from sarag_rdf.cli.output import counted, echo_json, progress_bars
+from sarag_rdf.cli.output import counted, progress_bars
 from sarag_rdf.cli.query import prologue_of
 from sarag_rdf.errors import one_line
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 3
 """Missing and unexpected rows that are printed."""
-_STDOUT = Path("-")
 
 
 @click.command(
@@ -32,13 +31,8 @@ _STDOUT = Path("-")
 @kg_option
 @query_over_option
 @sparql_options
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path, allow_dash=True),
-    help="Write all results to this JSON file; with -, print them instead of the table.",
-)
-def command(folder: Path, *, json_file: Path | None, **options: Any) -> int:
+@result_options
+def command(folder: Path, **options: Any) -> int:
     """Run competency questions, and report which the graph answers and what is missing.
 
     FOLDER has queries NAME.rq (SELECT or ASK) and their expected answers in the formats of SPARQL
@@ -53,8 +47,7 @@ def command(folder: Path, *, json_file: Path | None, **options: Any) -> int:
     from sarag_rdf.evaluation.competency import evaluate_question, question_files
 
     files = question_files(folder)
-    is_printed = json_file == _STDOUT
-    check_outputs(None if is_printed else json_file)
+    check_outputs(options["output"])
     with open_graph(options) as kg, progress_bars() as progress:
         known, prologue = kg.ontologies.vocabulary(), prologue_of(kg)
         advance = progress("questions", len(files))
@@ -62,7 +55,7 @@ def command(folder: Path, *, json_file: Path | None, **options: Any) -> int:
         for file in files:
             results.append(evaluate_question(file, kg.query, known, prologue))
             advance(1)
-    counts = Counter(result.state for result in results)
+    counts = Counter[str](result.state for result in results)
     report = {
         "passes": counts["passes"],
         "partly": counts["partly"],
@@ -70,43 +63,39 @@ def command(folder: Path, *, json_file: Path | None, **options: Any) -> int:
         "error": counts["error"],
         "questions": [asdict(result) for result in results],
     }
-    if is_printed:
-        echo_json(report)
-    else:
-        _show(results)
-        click.echo(
-            f"{counted(len(results), 'question')}: {counts['passes']} passed, {counts['partly']} "
-            f"partly, {counts['fails']} failed, {counts['error']} with an error"
-        )
-        write_json(json_file, report)
+    show_results(options, report, _lines(results, counts))
     return int(counts["passes"] < len(results))
 
 
-def _show(results: Sequence[CompetencyResult]) -> None:
+def _lines(results: Sequence[CompetencyResult], counts: Mapping[str, int]) -> Iterator[str]:
     for result in results:
         rows = "" if result.state == "error" else f" ({result.found} of {result.expected})"
         words = f": {result.question}" if result.question else ""
-        click.echo(f"{result.state:8}{one_line(f'{result.name}{words}{rows}')}")
+        yield f"{result.state:8}{one_line(f'{result.name}{words}{rows}')}"
         if result.state != "passes":
-            _show_problems(result)
+            yield from (f"        {one_line(problem)}" for problem in _problems(result))
+    yield (
+        f"{counted(len(results), 'question')}: {counts['passes']} passed, {counts['partly']} "
+        f"partly, {counts['fails']} failed, {counts['error']} with an error"
+    )
 
 
-def _show_problems(result: CompetencyResult) -> None:
+def _problems(result: CompetencyResult) -> Iterator[str]:
     if result.message:
-        _line(result.message)
+        yield result.message
     stops = {stop.row: stop for stop in result.stops}
     for row in result.missing[:_SHOWN]:
         stop = stops.get(row)
-        _line(f"missing: {_row(row)}{f' ({_reason(stop)})' if stop else ''}")
-    _more(result.missing, "missing")
+        yield f"missing: {_row(row)}{f' ({_reason(stop)})' if stop else ''}"
+    yield from _more(result.missing, "missing")
     for row in result.unexpected[:_SHOWN]:
-        _line(f"unexpected: {_row(row)}")
-    _more(result.unexpected, "unexpected")
+        yield f"unexpected: {_row(row)}"
+    yield from _more(result.unexpected, "unexpected")
     for term in result.unused:
         hint = f"; did you mean {term.suggestion}?" if term.suggestion else ""
-        _line(f"{term.kind} {term.term} {term.problem}{hint}")
+        yield f"{term.kind} {term.term} {term.problem}{hint}"
     if () in stops:
-        _line(_reason(stops[()]))
+        yield _reason(stops[()])
 
 
 def _reason(stop: Stop) -> str:
@@ -115,14 +104,10 @@ def _reason(stop: Stop) -> str:
     return "all triple patterns have a solution, which another clause excludes"
 
 
-def _more(rows: Sequence[Row], word: str) -> None:
+def _more(rows: Sequence[Row], word: str) -> Iterator[str]:
     if len(rows) > _SHOWN:
-        _line(f"... {len(rows) - _SHOWN} more {word}")
+        yield f"... {len(rows) - _SHOWN} more {word}"
 
 
 def _row(row: Row) -> str:
     return " | ".join(row)
-
-
-def _line(text: str) -> None:
-    click.echo(f"        {one_line(text)}")

@@ -14,12 +14,11 @@ from sarag_rdf.cli.options import embedder_option, endpoint_of, endpoint_options
 from sarag_rdf.cli.output import echo_json, progress_bars
 from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import UsageError
+from sarag_rdf.evaluation.text2kgbench import SUITES, read_benchmark
 
 if TYPE_CHECKING:
     from sarag_rdf.evaluation.extraction import MakeExtractor, ModelExtractors, OntologyResult
     from sarag_rdf.evaluation.text2kgbench import BenchmarkOntology
-
-SUITES = ("dbpedia_webnlg", "wikidata_tekgen")
 
 
 @click.command(
@@ -27,10 +26,6 @@ SUITES = ("dbpedia_webnlg", "wikidata_tekgen")
     epilog="Example:  sarag evaluate extraction --data text2kgbench --suite dbpedia_webnlg "
     "--ontologies 9_astronaut --examples-per-property 10",
 )
-@click.option(
-    "--benchmark", type=click.Choice(["text2kgbench"]), default="text2kgbench", show_default=True,
-    help="Benchmark whose files are read.",
-)  # fmt: skip
 @click.option(
     "--data", required=True, type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Folder of the benchmark, with a folder for each suite.",
@@ -59,8 +54,8 @@ SUITES = ("dbpedia_webnlg", "wikidata_tekgen")
 )  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the examples.")
 @click.option(
-    "--reply-cache", type=click.Path(path_type=Path, dir_okay=False),
-    help="File that caches the replies of a model, so that a repeated run makes no calls.",
+    "--replies", type=click.Path(path_type=Path, dir_okay=False),
+    help="Cache the replies of the model in this file (.sqlite), to resume an interrupted run.",
 )  # fmt: skip
 @embedder_option
 @endpoint_options
@@ -73,7 +68,6 @@ def command(**options: Any) -> None:
     accents, brackets, quotes and units. All figures are in percent.
     """
     from sarag_rdf.evaluation import extraction
-    from sarag_rdf.evaluation.text2kgbench import read_benchmark
 
     names = [n.strip() for n in options["ontologies"].split(",")] if options["ontologies"] else None
     ontologies = read_benchmark(options["data"], options["suite"], names)
@@ -121,7 +115,7 @@ def _llm(options: dict[str, Any]) -> ModelExtractors:
 
     endpoint = endpoint_of(options)
     return ModelExtractors(
-        make_llm(endpoint, options["reply_cache"]),
+        make_llm(endpoint, options["replies"]),
         make_embedder(options["embedder"], endpoint),
         concurrency=options["concurrency"],
         options=options_of("extractor", options["extractor"]),

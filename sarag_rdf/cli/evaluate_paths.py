@@ -133,15 +133,15 @@ def fit_command(**options: Any) -> None:
     output = options["output"]
     if not output.resolve().parent.is_dir() or output.is_dir():
         raise UsageError(f"cannot write {output}: name a file in an existing folder")
-    files = [read_questions(path) for path in options["questions"]]
-    names = [path.name for path in options["questions"]]
+    files = [read_questions(path) for path in dict.fromkeys(options["questions"])]
+    names = [str(path) for path in dict.fromkeys(options["questions"])]
     data = f"{sum(map(len, files))} questions of {', '.join(names)}"
     with open_graph(options) as kg:
         fit = fit_paths(_paths(kg, options, explain=False), files, options["version"], data)
     output.write_text(fit.model.to_json() + "\n", encoding="utf-8")
     if options["as_json"]:
         echo_json({
-            "left_out": dict(zip(names, fit.left_out, strict=False)),
+            "left_out": dict(zip(names, fit.left_out, strict=True)),
             "all": dict(zip(names, fit.all, strict=True)),
             "weights": dict(fit.model.weights),
         })  # fmt: skip

@@ -19,6 +19,7 @@ from sarag_rdf.cli.evaluation import (
     output_options,
     select_questions,
     selection_options,
+    show_results,
     write_json,
 )
 from sarag_rdf.cli.options import endpoint_of, endpoint_options
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 @click.command(
     name="qa",
     epilog="Example:  sarag evaluate qa --corpus corpus.json --questions questions.json "
-    "--systems dense+single,sarag+single --rows answers.jsonl --json results.json",
+    "--systems dense+single,sarag+single --rows answers.jsonl --output results.json",
 )
 @data_options
 @click.option(
@@ -71,8 +72,7 @@ def command(**options: Any) -> None:
     """Report the accuracy of each system, the causes of its errors, and the cost of an answer.
 
     The measures are defined in docs/reference/evaluation.md. With --rows an interrupted run can
-    be resumed. The JSON file depends only on the replies; timings are printed, and written with
-    --timings.
+    be resumed. The JSON depends only on the replies; timings are written with --timings.
     """
     from sarag_rdf.evaluation import qa_report
 
@@ -80,14 +80,13 @@ def command(**options: Any) -> None:
     labels = [system.label for system in systems]
     baseline = check_baseline(options["baseline"] or labels[0], labels, "--systems")
     data, times = answer_questions(systems, baseline, options)
-    for line in qa_report.lines(data, times):
-        click.echo(line)
+    show_results(options, data, qa_report.lines(data, times))
 
 
 def answer_questions(
     systems: Sequence[SystemSpec], baseline: str, options: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The report and the timings of systems, written to the files that `options` name."""
+    """The report and the timings of systems; timings and plot are written as `options` say."""
     import sarag_rdf
     from sarag_rdf.evaluation import qa_report
     from sarag_rdf.evaluation.corpus import read_corpus
@@ -100,7 +99,7 @@ def answer_questions(
 
     registry.options_of("context", options["full_context"])
     check_plot(options["plot"])
-    check_outputs(options["rows"], options["json_file"], options["timings"], options["plot"])
+    check_outputs(options["rows"], options["output"], options["timings"], options["plot"])
     llm = registry.make_llm(endpoint_of(options), None)
     corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
     selected = select_questions(file.questions, options["limit"], options["seed"])
@@ -148,7 +147,6 @@ def answer_questions(
         )  # fmt: skip
     data = qa_report.report(questions, rows, verdicts, setting)
     times = qa_report.timings(rows, options["concurrency"])
-    write_json(options["json_file"], data)
     write_json(options["timings"], times)
     if options["plot"]:
         _draw(data, options["plot"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from sarag_rdf.cli.evaluation import (
     parse_numbers,
     select_questions,
     selection_options,
+    show_results,
     write_json,
 )
 from sarag_rdf.cli.options import endpoint_options
@@ -35,7 +37,7 @@ CURVE = 20
 @click.command(
     name="retrieval",
     epilog="Example:  sarag evaluate retrieval --corpus corpus.json --questions questions.json "
-    "--methods sarag,sarag-paper --kg kg-of-corpus --json results.json",
+    "--methods sarag,sarag-paper --kg kg-of-corpus --output results.json",
 )
 @data_options
 @click.option(
@@ -61,7 +63,7 @@ def command(**options: Any) -> None:
     """Report recall of supporting passages and coverage of answers for each method.
 
     The measures are defined in docs/reference/evaluation.md. The same input gives the same
-    JSON; timings are printed, and written with --timings.
+    JSON; timings are written with --timings.
     """
     import sarag_rdf
     from sarag_rdf.evaluation import retrieval_report, tables
@@ -75,17 +77,16 @@ def command(**options: Any) -> None:
     methods = _methods(options["methods"])
     baseline = _baseline(options["baseline"], methods)
     check_plot(options["plot"])
-    check_outputs(options["json_file"], options["timings"], options["plot"])
+    check_outputs(options["output"], options["timings"], options["plot"])
     corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
     selected = select_questions(file.questions, options["limit"], options["seed"])
     questions = locate_support(selected, corpus)
-    cutoffs = Cutoffs(options["ks"], options["tokens"])
-    curve = range(1, max(CURVE, *cutoffs.ks) + 1) if options["plot"] else ()
-    computed = Cutoffs(tuple(sorted({*cutoffs.ks, *curve})), cutoffs.tokens)
+    curve = tuple(range(1, max(CURVE, *options["ks"]) + 1)) if options["plot"] else ()
+    cutoffs = Cutoffs(options["ks"], options["tokens"], curve)
     with open_corpus_graph(options, corpus) as (kg, unextracted), progress_bars() as progress:
         problems = count_problems(corpus, file, questions, kg.documents(), unextracted)
         check_coverage(problems, corpus, options["corpus"])
-        encoding, outcomes = evaluate(kg, corpus, questions, methods, computed, progress)
+        encoding, outcomes = evaluate(kg, corpus, questions, methods, cutoffs, progress)
         setting = retrieval_report.setting(
             corpus, file, questions, cutoffs,
             methods=[method.label for method in methods],
@@ -100,12 +101,10 @@ def command(**options: Any) -> None:
         )  # fmt: skip
     data = retrieval_report.report(corpus, questions, outcomes, cutoffs, setting)
     times = retrieval_report.timings(encoding, outcomes)
-    write_json(options["json_file"], data)
     write_json(options["timings"], times)
     if options["plot"]:
         _draw(outcomes, curve, options["plot"])
-    for line in tables.lines(data, times, cutoffs):
-        click.echo(line)
+    show_results(options, data, tables.lines(data, times, cutoffs))
 
 
 def _methods(text: str) -> list[RetrievalMethod]:
@@ -127,7 +126,7 @@ def _baseline(name: str | None, methods: list[RetrievalMethod]) -> str:
     return check_baseline(name or default, labels, "--methods")
 
 
-def _draw(outcomes: list[MethodResults], curve: range | tuple[()], path: Path) -> None:
+def _draw(outcomes: list[MethodResults], curve: Sequence[int], path: Path) -> None:
     from sarag_rdf.evaluation.plots import write_recall_plot
     from sarag_rdf.evaluation.statistics import mean
 

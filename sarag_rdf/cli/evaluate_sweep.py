@@ -17,6 +17,7 @@ from sarag_rdf.cli.evaluation import (
     parse_numbers,
     select_questions,
     selection_options,
+    show_results,
     write_json,
 )
 from sarag_rdf.cli.options import endpoint_options
@@ -79,7 +80,7 @@ def command(**options: Any) -> None:
     if options["plot"]:
         check_plot(options["plot"])
         sweep.check_curves(settings)
-    check_outputs(options["json_file"], options["timings"], options["plot"])
+    check_outputs(options["output"], options["timings"], options["plot"])
     corpus, file = read_corpus(options["corpus"]), read_questions(options["questions"])
     questions = locate_support(
         select_questions(file.questions, options["limit"], options["seed"]), corpus
@@ -104,10 +105,8 @@ def command(**options: Any) -> None:
         )  # fmt: skip
     data = retrieval_report.report(corpus, questions, outcomes, cutoffs, setting)
     times = retrieval_report.timings(encoding, outcomes)
-    write_json(options["json_file"], data)
     write_json(options["timings"], times)
     if options["plot"]:
         write_sweep_plot(*sweep.curves(settings, data, cutoffs), options["plot"])
         note(f"plot written to {options['plot']}")
-    for line in sweep.sweep_lines(settings, data, times, cutoffs):
-        click.echo(line)
+    show_results(options, data, sweep.sweep_lines(settings, data, times, cutoffs))

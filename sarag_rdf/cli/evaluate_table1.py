@@ -9,11 +9,10 @@ import click
 
 from sarag_rdf.cli.evaluate_qa import answer_questions, parse_system
 from sarag_rdf.cli.evaluation import (
-    check_outputs,
     data_options,
     output_options,
     selection_options,
-    write_json,
+    show_results,
 )
 from sarag_rdf.cli.options import endpoint_options
 from sarag_rdf.errors import UsageError
@@ -63,19 +62,16 @@ def command(**options: Any) -> None:
     place = options["dataset"], options["thresholds"].strip(":")
     systems = [parse_system(row.label(*place)) for row in rows if row.system]
     if options["dry_run"]:
-        lines = plan_lines(rows, *place)
-    else:
-        if not systems:
-            raise UsageError("none of these rows can be run: name others with --only")
-        check_outputs(options["json_file"])
-        fixed = {"budget": None, "tokenizer": None, "plot": None, "json_file": None}
-        asked = {**options, **fixed, "full_context": "whole:preset=paper"}
-        report, _ = answer_questions(systems, systems[0].label, asked)
-        figures = published_figures(rows, *place)
-        write_json(options["json_file"], {**report, "table1": figures})
-        lines = table_lines(rows, *place, report, markdown=options["markdown"])
-    for line in lines:
-        click.echo(line)
+        for line in plan_lines(rows, *place):
+            click.echo(line)
+        return
+    if not systems:
+        raise UsageError("none of these rows can be run: name others with --only")
+    fixed = {"budget": None, "tokenizer": None, "plot": None}
+    asked = {**options, **fixed, "full_context": "whole:preset=paper"}
+    report, _ = answer_questions(systems, systems[0].label, asked)
+    data = {**report, "table1": published_figures(rows, *place)}
+    show_results(options, data, table_lines(rows, *place, report, markdown=options["markdown"]))
 
 
 def _rows(only: str | None) -> list[TableRow]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import random
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.cli.options import Decorator, embedder_option, facts_option, open_graph
-from sarag_rdf.cli.output import progress_bars
+from sarag_rdf.cli.options import (
+    Decorator,
+    embedder_option,
+    facts_option,
+    json_option,
+    open_graph,
+)
+from sarag_rdf.cli.output import echo_json, json_text, progress_bars
 from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import InputError, UsageError
 
@@ -69,11 +74,16 @@ selection_options = _combine(
     ),
 )  # fmt: skip
 """Selection of questions."""
-output_options = _combine(
+result_options = _combine(
+    json_option,
     click.option(
-        "--json", "json_file", type=click.Path(path_type=Path),
-        help="Write all results to this JSON file.",
+        "--output", type=click.Path(path_type=Path),
+        help="Write the JSON of all results to this file, too.",
     ),
+)  # fmt: skip
+"""All results as JSON."""
+output_options = _combine(
+    result_options,
     click.option(
         "--timings", type=click.Path(path_type=Path), help="Write timings to this JSON file."
     ),
@@ -180,6 +190,15 @@ def _index(kg: KnowledgeGraph, corpus: Corpus, name: str) -> int:
 def write_json(path: Path | None, data: Any) -> None:
     """Write a JSON file, if a path is given."""
     if path is not None:
-        text = json.dumps(data, ensure_ascii=False, indent=1)
-        path.write_text(f"{text}\n", encoding="utf-8", errors="replace")
+        path.write_text(f"{json_text(data)}\n", encoding="utf-8", errors="replace")
         note(f"written to {path}")
+
+
+def show_results(options: Mapping[str, Any], data: Any, lines: Iterable[str]) -> None:
+    """Print results as JSON, or else as `lines`, and write them as `result_options` say."""
+    write_json(options["output"], data)
+    if options["as_json"]:
+        echo_json(data)
+        return
+    for line in lines:
+        click.echo(line)

@@ -371,9 +371,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}es" if noun.endswith("s") else f"{number} {noun}s"
 
 
+def json_text(data: Any) -> str:
+    """Data as the command line prints and writes it, without a line break at the end."""
+    return json.dumps(data, ensure_ascii=False, indent=2)
+
+
 def echo_json(data: Any) -> None:
     """Print a value as indented JSON."""
-    click.echo(json.dumps(data, ensure_ascii=False, indent=2))
+    click.echo(json_text(data))
 
 
 def echo_violations(violations: Sequence[object]) -> None:

@@ -11,7 +11,6 @@ lose accents, brackets, quotes, units and the fraction ".0" of numbers.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ from sarag_rdf.evaluation.text2kgbench import (
     LiteralStyle,
     Sentence,
     Triple,
+    read_lines,
     sample_examples,
 )
 from sarag_rdf.extract.llm import LLMExtractor, LLMOptions
@@ -230,20 +230,23 @@ def score_predictions(
     """Score statements in the files of the benchmark's baselines, ``*NAME_*.jsonl``.
 
     Each line has the ``id`` of a sentence and ``triples`` of three strings. Raises `InputError` for
-    an ontology without a file.
+    an ontology without a file, and for a line of another form.
     """
     for ontology in ontologies:
         name = re.compile(rf"(?:.*\D)?{re.escape(ontology.name)}(?:\W|_).*jsonl")
         paths = [p for p in sorted(folder.glob("*.jsonl")) if name.fullmatch(p.name)]
         if not paths:
             raise InputError(f"no predictions for {ontology.name} in {folder}")
-        rows = [json.loads(line) for line in paths[0].read_text(encoding="utf-8").splitlines()]
-        predictions = {row["id"]: [Triple(*map(str, t)) for t in row["triples"]] for row in rows}
+        predictions = dict(read_lines(paths[0], _prediction, "an id, and triples of three texts"))
         sentences = ontology.test[:limit]
         scores = score_ontology(
             sentences, predictions, ontology.relations.values(), ontology.concepts
         )
         yield OntologyResult(ontology.name, len(sentences), 0, scores)
+
+
+def _prediction(row: dict[str, Any]) -> tuple[str, list[Triple]]:
+    return row["id"], [Triple(*map(str, triple)) for triple in row["triples"]]
 
 
 def example_of(ontology: BenchmarkOntology, sentence: Sentence) -> Example:
@@ -341,12 +344,13 @@ def report(results: Sequence[OntologyResult], setting: Mapping[str, Any]) -> dic
     }
 
 
-_COLUMNS = {
-    "P": "official_precision", "R": "official_recall", "F1": "official_f1",
-    "strict P": "strict_precision", "R ": "strict_recall", "F1 ": "strict_f1",
-    "soft F1": "soft_f1", "conf": "conformance", "inv.s": "invented_subjects",
-    "inv.o": "invented_objects",
-}  # fmt: skip
+_COLUMNS = (
+    ("P", "official_precision"), ("R", "official_recall"), ("F1", "official_f1"),
+    ("strict P", "strict_precision"), ("R", "strict_recall"), ("F1", "strict_f1"),
+    ("soft F1", "soft_f1"), ("conf", "conformance"), ("inv.s", "invented_subjects"),
+    ("inv.o", "invented_objects"),
+)  # fmt: skip
+"""Heading and measure."""
 
 
 def lines(results: Sequence[OntologyResult], setting: Mapping[str, Any]) -> Iterator[str]:
@@ -355,11 +359,11 @@ def lines(results: Sequence[OntologyResult], setting: Mapping[str, Any]) -> Iter
     yield ""
     rows = [[r.name, *_cells(r.scores)] for r in results]
     rows.append(["mean", *_cells(ExtractionScores.mean([r.scores for r in results]))])
-    yield from table(["ontology", *_COLUMNS], rows)
+    yield from table(["ontology", *(heading for heading, _ in _COLUMNS)], rows)
 
 
 def _cells(scores: ExtractionScores) -> list[str]:
-    return [percent(getattr(scores, name)) for name in _COLUMNS.values()]
+    return [percent(getattr(scores, name)) for _, name in _COLUMNS]
 
 
 class _TypedExtractor:

@@ -67,15 +67,19 @@ class MethodResults:
 
 @dataclass(frozen=True, slots=True)
 class Cutoffs:
-    """The cutoffs of recall in documents, and of coverage in tokens."""
+    """The cutoffs of recall in documents, and of coverage in tokens.
+
+    `curve` are further cutoffs of recall, which are computed but do not count in the time.
+    """
 
     ks: tuple[int, ...]
     tokens: tuple[int, ...] = ()
+    curve: tuple[int, ...] = ()
 
     @property
     def limit(self) -> int:
         """The number of documents to retrieve."""
-        return max(*self.ks, DEPTH)
+        return max(*self.ks, *self.curve, DEPTH)
 
 
 def evaluate(
@@ -153,7 +157,7 @@ def _ask(
         covered.append(_coverage(kg, method, judged.question, documents, cutoffs))
         advance(1)
     supporting = [judged.supporting for judged in questions]
-    found_figures = figures(supporting, rankings, cutoffs.ks)
+    found_figures = figures(supporting, rankings, sorted({*cutoffs.ks, *cutoffs.curve}))
     rows = [
         RetrievalResult(support_ranks(passages, ranking), count, {**shares, **covers}, time)
         for passages, ranking, count, shares, covers, time in zip(

@@ -14,11 +14,11 @@ import random
 import re
 import string
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.extract.names import soft_text
@@ -116,6 +116,7 @@ def forms_of(text: str, value: Value | None) -> Iterator[tuple[str, str]]:
 
 
 SUITES = ("dbpedia_webnlg", "wikidata_tekgen")
+_Row = TypeVar("_Row")
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _DATATYPES = {
     "string": "string", "number": "decimal", "date": "date", "year": "gYear", "time": "time",
@@ -242,22 +243,38 @@ def words_of(label: str) -> str:
 
 def _read_sentences(path: Path) -> Iterable[Sentence]:
     """Sentences in the order of the file; training files of TekGen have one statement a line."""
-    merged: dict[str, list[dict[str, Any]]] = {}
+    merged: dict[int | str, list[Sentence]] = {}
+    rows = read_lines(path, _sentence, "an id, a sentence and its statements")
+    for number, (sentence, is_whole) in enumerate(rows):
+        merged.setdefault(number if is_whole else sentence.text, []).append(sentence)
+    for first, *further in merged.values():
+        triples = dict.fromkeys(t for sentence in (first, *further) for t in sentence.triples)
+        yield replace(first, triples=tuple(triples)) if further else first
+
+
+def _sentence(row: dict[str, Any]) -> tuple[Sentence, bool]:
+    """A sentence, and whether the line has all of its statements."""
+    if "triples" in row:
+        triples = [Triple(t["sub"], t["rel"], t["obj"]) for t in row["triples"]]
+    else:
+        triples = [Triple(row["sub_label"], row["rel_label"], row["obj_label"])]
+    return Sentence(row["id"], row["sent"], tuple(triples)), "triples" in row
+
+
+def read_lines(path: Path, parse: Callable[[dict[str, Any]], _Row], form: str) -> Iterator[_Row]:
+    """JSON Lines as values. Raises `InputError` for a line that has not that `form`."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    rows = [json.loads(line) for line in lines if line.strip()]
-    if rows and "triples" in rows[0]:
-        for row in rows:
-            triples = (Triple(t["sub"], t["rel"], t["obj"]) for t in row["triples"])
-            yield Sentence(row["id"], row["sent"], tuple(triples))
-        return
-    for row in rows:
-        merged.setdefault(row["sent"], []).append(row)
-    for text, same in merged.items():
-        triples = (Triple(r["sub_label"], r["rel_label"], r["obj_label"]) for r in same)
-        yield Sentence(same[0]["id"], text, tuple(dict.fromkeys(triples)))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = parse(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{path}, line {number}: each line needs {form}") from error
+        yield row
 
 
 def _read_json(path: Path) -> Any:

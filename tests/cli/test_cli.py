@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from keyword import iskeyword
 from pathlib import Path
 
+import click
 import pyoxigraph as ox
 import pytest
 import rdflib
@@ -33,6 +34,7 @@ from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.vocab import SARAG, SKOS
 from tests.command import ROOT, Sarag, environment, run_sarag
 from tests.fault_server import FaultServer, data, playing, send
+from tests.reference import commands
 from tests.sample_graph import (
     BASE,
     CapitalExtractor,
@@ -63,6 +65,18 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # -------------------------------------------------------------------------------- Help
+
+
+def test_json_is_printed_by_all_commands_that_have_it() -> None:
+    """A file is named by --output, or by the shell."""
+    flags = [
+        (name, option)
+        for name, command in commands()
+        for option in command.params
+        if isinstance(option, click.Option) and "--json" in option.opts
+    ]
+    assert len(flags) > 30
+    assert [name for name, option in flags if not option.is_flag] == []
 
 
 def test_commands() -> None:

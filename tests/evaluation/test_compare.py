@@ -94,7 +94,7 @@ class Compare:
         return self.sarag("evaluate", "compare", *options, *arguments)
 
     def json(self, *arguments: str, **options: str) -> dict[str, Any]:
-        done = self(*arguments, "--json", "out.json", **options)
+        done = self(*arguments, "--output", "out.json", **options)
         assert done.code == 0, done
         found: dict[str, Any] = json.loads((self.folder / "out.json").read_text("utf-8"))
         return found
@@ -224,7 +224,7 @@ def test_wrong_systems(compare: Compare, code: int, systems: str, words: list[st
 
 
 def test_wrong_files(compare: Compare, tmp_path: Path) -> None:
-    compare("--json", "nowhere/a.json").fails(2, "nowhere/a.json")
+    compare("--output", "nowhere/a.json").fails(2, "nowhere/a.json")
     (tmp_path / "rows.jsonl").write_text("hello\n")
     compare().fails(1, "line 1: not a row")
     (tmp_path / "rows.jsonl").write_text("")

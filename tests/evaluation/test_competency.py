@@ -227,10 +227,10 @@ def test_the_command(sarag: Sarag, folder: Path, tmp_path: Path) -> None:
         "        no expected answers: write them to c.csv, c.tsv or c.srj",
         "3 questions: 1 passed, 0 partly, 1 failed, 1 with an error",
     ]
-    printed = json.loads(sarag(*arguments, "--json", "-").out)
+    printed = json.loads(sarag(*arguments, "--json").out)
     assert [printed[key] for key in ("passes", "partly", "fails", "error")] == [1, 0, 1, 1]
     assert printed["questions"][1]["stops"] == [{"pattern": "?x a ex:Chemis", "row": []}]
-    assert sarag(*arguments, "--json", tmp_path / "r.json", "-q").err == ""
+    assert sarag(*arguments, "--output", tmp_path / "r.json", "-q").err == ""
     assert json.loads((tmp_path / "r.json").read_text()) == printed
     sarag("evaluate", "competency", tmp_path / "none", "--kg", folder).fails(1, "no such folder")
     sarag("evaluate", "competency", questions, "--kg", "none").fails(1, "no graph")

@@ -292,7 +292,7 @@ def test_the_command_evaluates_a_language_model(
     sarag(*arguments, "--extractor", "llm").fails(2, "--base-url")
     sarag(*arguments, "--extractor", "gpt").fails(2, "choose spacy, llm or predictions:FOLDER")
     with playing(data({"statements": [ISLAND, HEIGHT, INVENTED]})) as server:
-        model = ("--base-url", server.base_url, "--reply-cache", tmp_path / "replies.sqlite")
+        model = ("--base-url", server.base_url, "--replies", tmp_path / "replies.sqlite")
         done = sarag(*arguments, "--extractor", "llm:max_tokens=200", *model)
         assert done.code == 0, done.err
         assert "1_lighthouse" in done.out
@@ -322,3 +322,16 @@ def test_the_command_scores_predictions(sarag: Sarag, folder: Path, tmp_path: Pa
     wrong = sarag(*command, "magic")
     assert wrong.code != 0
     assert "no such extractor: 'magic'" in wrong.err
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "{}", '{"id": "a", "triples": [["a", "b"]]}', "1"])
+def test_lines_of_another_form_are_errors(
+    sarag: Sarag, folder: Path, tmp_path: Path, line: str
+) -> None:
+    path = tmp_path / "ont_1_lighthouse_answers.jsonl"
+    path.write_text(f"{line}\n")
+    command = ("evaluate", "extraction", "--data", str(folder), "--extractor")
+    sarag(*command, f"predictions:{tmp_path}").fails(1, f"{path}, line 1: each line needs an id")
+    test = folder / "dbpedia_webnlg" / "ground_truth" / "ont_1_lighthouse_ground_truth.jsonl"
+    test.write_text(f"{line}\n")
+    sarag(*command, f"predictions:{tmp_path}").fails(1, f"{test}, line 1: each line needs an id")

@@ -44,7 +44,7 @@ def sweep(sarag: Sarag, *arguments: str) -> Result:
 def test_each_option_is_varied_by_itself(sarag: Sarag, files: Path) -> None:
     done = sweep(
         sarag, "--retriever", "sarag-paper:c=0.1", "--vary", "c=0.1,0.9", "--vary", "k=1,3",
-        "--json", "out.json",
+        "--output", "out.json",
     )  # fmt: skip
     assert done.code == 0, done
     labels = [result["method"] for result in read(files / "out.json")["results"]]
@@ -54,10 +54,12 @@ def test_each_option_is_varied_by_itself(sarag: Sarag, files: Path) -> None:
 
 
 def test_recall_is_that_of_evaluate_retrieval(sarag: Sarag, files: Path) -> None:
-    assert sweep(sarag, "--retriever", "fixed", "--vary", "limit=1,3", "--json", "a.json").code == 0
+    assert (
+        sweep(sarag, "--retriever", "fixed", "--vary", "limit=1,3", "--output", "a.json").code == 0
+    )
     done = sarag(
-        "evaluate", "retrieval", *FILES, "--k", "1,3", "--tokens", "1000,4000", "--json", "b.json",
-        "--methods", "fixed:limit=1,fixed:limit=3",
+        "evaluate", "retrieval", *FILES, "--k", "1,3", "--tokens", "1000,4000",
+        "--output", "b.json", "--methods", "fixed:limit=1,fixed:limit=3",
     )  # fmt: skip
     assert done.code == 0
     mine, other = (read(files / name)["results"] for name in ("a.json", "b.json"))
@@ -67,7 +69,7 @@ def test_recall_is_that_of_evaluate_retrieval(sarag: Sarag, files: Path) -> None
 
 def test_a_grid_is_drawn(sarag: Sarag, files: Path) -> None:
     grid = ("--retriever", "khop", "--vary", "k=1,2,3", "--vary", "n=1,2", "--grid")
-    assert sweep(sarag, *grid, "--plot", "a.png", "--json", "out.json").code == 0
+    assert sweep(sarag, *grid, "--plot", "a.png", "--output", "out.json").code == 0
     assert len(read(files / "out.json")["results"]) == 6
     assert (files / "a.png").read_bytes().startswith(b"\x89PNG")
 
@@ -87,7 +89,7 @@ def test_a_grid_is_drawn(sarag: Sarag, files: Path) -> None:
 def test_what_cannot_be_varied(
     sarag: Sarag, files: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    sweep(sarag, *arguments, "--json", "out.json").fails(2, message)
+    sweep(sarag, *arguments, "--output", "out.json").fails(2, message)
     assert not {"a.png", "out.json"} & {file.name for file in files.iterdir()}
 
 
@@ -132,7 +134,7 @@ def test_rows_have_the_names_of_the_paper(
     monkeypatch.setattr(registry, "make_llm", lambda *_: llm)
     thresholds = ("--thresholds", "c=0:tau_a=0:tau_d=-1")
     run = ("--kg", "kg", "--concurrency", "1", "--rows", "rows.jsonl", *thresholds)
-    done = table1(sarag, "--only", PAPER_ROWS, *run, "--json", "out.json", "--markdown")
+    done = table1(sarag, "--only", PAPER_ROWS, *run, "--output", "out.json", "--markdown")
     assert done.code == 0, done
     lines = [line.split(" | ") for line in done.out.splitlines() if line.startswith("| ")]
     assert [line[0] for line in lines[2:]] == [f"| {name}" for name in PAPER_ROWS.split(",")]

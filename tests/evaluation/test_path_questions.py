@@ -176,7 +176,7 @@ def test_other_evaluations_read_them(
 
     assert sarag("index", "films.jsonl", "--kg", "articles").code == 0
     files = ["--corpus", "films.jsonl", "--questions", "questions.json"]
-    arguments = ["--methods", "bm25", "--kg", "articles", "--json", "out.json"]
+    arguments = ["--methods", "bm25", "--kg", "articles", "--output", "out.json"]
     assert sarag("evaluate", "retrieval", *files, *arguments).code == 0
     [result] = json.loads(Path("out.json").read_text("utf-8"))["results"]
     assert result["method"] == "bm25"

@@ -99,7 +99,7 @@ class Evaluate:
         return self.sarag("evaluate", "qa", *files, "--concurrency", "1", *arguments)
 
     def json(self, *arguments: str) -> dict[str, Any]:
-        done = self(*arguments, "--json", "out.json")
+        done = self(*arguments, "--output", "out.json")
         assert done.code == 0, done
         found: dict[str, Any] = json.loads(self.bytes())
         return found
@@ -628,7 +628,7 @@ def test_a_plot_of_few_and_of_many(tmp_path: Path, count: int, length: int) -> N
         (["--baseline", "dense+single"], ["--baseline dense+single", "sarag+single"]),
         (["--plot", "a.jpg"], [".png"]),
         (["--rows", "nowhere/rows.jsonl"], ["nowhere/rows.jsonl"]),
-        (["--json", "."], ["."]),
+        (["--output", "."], ["."]),
         (["--budget", "0"], ["--budget"]),
         (["--limit", "0"], ["--limit"]),
         (["--extractor", "other"], ["unknown extractor"]),
@@ -749,7 +749,7 @@ def test_with_a_real_server(
     arguments = (
         *("evaluate", "qa", "--corpus", "corpus.json", "--questions", "questions.json"),
         *("--systems", "fixed:order=Ulm+single:brief=true", "--limit", "1", "--judge"),
-        *("--base-url", llm_server, "--rows", "rows.jsonl", "--json", "out.json"),
+        *("--base-url", llm_server, "--rows", "rows.jsonl", "--output", "out.json"),
     )
     assert sarag(*arguments).code == 0
     data = json.loads((tmp_path / "out.json").read_text("utf-8"))

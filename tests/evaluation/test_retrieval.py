@@ -41,7 +41,7 @@ class Evaluate:
         return self.sarag("evaluate", "retrieval", *files, *arguments)
 
     def json(self, *arguments: str, **options: Any) -> dict[str, Any]:
-        done = self(*arguments, "--json", "out.json", **options)
+        done = self(*arguments, "--output", "out.json", **options)
         assert done.code == 0, done
         found: dict[str, Any] = json.loads((self.folder / "out.json").read_text("utf-8"))
         return found
@@ -130,7 +130,7 @@ def test_the_same_input_gives_the_same_bytes(evaluate: Evaluate, tmp_path: Path)
     arguments = ["--methods", "sarag,sarag:gain=0,fixed", "--seed", "1", "--kg", "kg"]
     written = []
     for number in range(2):
-        done = evaluate(*arguments, "--json", "a.json", "--plot", "a.png")
+        done = evaluate(*arguments, "--output", "a.json", "--plot", "a.png")
         assert done.code == 0
         assert ("sarag: indexing with" in done.err) == (number == 0)
         written.append([(tmp_path / name).read_bytes() for name in ("a.json", "a.png")])
@@ -138,6 +138,7 @@ def test_the_same_input_gives_the_same_bytes(evaluate: Evaluate, tmp_path: Path)
     evaluate.json(*arguments[:-2])
     assert (tmp_path / "out.json").read_bytes() == written[0][0]
     assert str(tmp_path).encode() not in written[0][0]
+    assert evaluate(*arguments, "--json").out.encode() == written[0][0]
 
 
 def test_with_spacy(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,7 +380,7 @@ def test_an_extraction_file(evaluate: Evaluate, tmp_path: Path) -> None:
         for title, text in list(PASSAGES.items())[:6]
     ]
     write(tmp_path / "openie.json", {"docs": docs})
-    done = evaluate("--extractor", "openie:openie.json", "--json", "out.json")
+    done = evaluate("--extractor", "openie:openie.json", "--output", "out.json")
     assert done.code == 0
     assert done.err.count("sarag: corpus.json") + done.err.count("no extraction for") == 3
     data = json.loads((tmp_path / "out.json").read_text("utf-8"))
@@ -410,7 +411,7 @@ def test_an_extraction_file(evaluate: Evaluate, tmp_path: Path) -> None:
             ["method sarag:gain=-1", "gain of sarag must be a number between"],
         ),
         (["--baseline", "dense"], ["--baseline dense", "sarag"]),
-        (["--json", "nowhere/a.json"], ["nowhere/a.json"]),
+        (["--output", "nowhere/a.json"], ["nowhere/a.json"]),
         (["--plot", "."], ["."]),
         (["--plot", "a.jpg"], [".png"]),
         (["--extractor", "other"], ["unknown extractor"]),
