@@ -15,6 +15,8 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
 from sarag_rdf.extract.names import clean_name, is_name, strip_disambiguation
+from sarag_rdf.extract.spacy.common_words import COMMON, VERBS
+from sarag_rdf.extract.spacy.source_text import has_other_text, is_prose
 from sarag_rdf.types import EntityType
 
 TYPES: dict[str, EntityType] = {
@@ -95,6 +97,9 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
         labels.setdefault((span.start, span.end), "WORK_OF_ART")
     for span in _dates(doc):
         labels.setdefault((span.start, span.end), _DATED)
+    labels = {
+        (begin, end): label for (begin, end), label in labels.items() if is_prose(doc[begin:end])
+    }
     covered = {index for begin, end in labels for index in range(begin, end)}
     for span in _proper_noun_runs(doc, covered):
         labels[span.start, span.end] = _RUN
@@ -102,6 +107,13 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     pieces = _merge_spans([(_with_sign(s), labels[s.start, s.end]) for s in spans])
     ner = {(_trim(ent).start, ent.end): ent.label_ for ent in doc.ents}
     ner |= {(ent.start, ent.end): ent.label_ for ent in doc.ents}
+    if has_other_text(doc):
+        small = frozenset(token.text for token in doc if token.is_lower)
+        pieces = [
+            (span if label == _TITLE else _without_verb(span), label)
+            for span, label in pieces
+            if label in (_TITLE, _DATED) or not _is_common(span, small)
+        ]
     mentions = []
     for span, label in pieces:
         name = title if label == _TITLE else clean_name(span.text)
@@ -156,6 +168,20 @@ def _is_office(left: Span, left_label: str, right: Span, label: str) -> bool:
     between = left.doc[left.end : right.start].text
     is_place = TYPES.get(label) == "geopolitical"
     return left_label == _RUN and between in ("of", "of the") and not (is_place and len(left) > 1)
+
+
+def _is_common(span: Span, small: frozenset[str]) -> bool:
+    """Whether a capitalised span in a technical text has no word that is a name.
+
+    `small` are the words that the text has in lower case.
+    """
+    words = [token for token in span if any(map(str.isalnum, token.text))]
+    return all(t.lower_ in COMMON or (t.is_title and t.lower_ in small) for t in words)
+
+
+def _without_verb(span: Span) -> Span:
+    """The span without a verb at its beginning: "Install" Docker."""
+    return span[1:] if len(span) > 1 and span[0].lower_ in VERBS else span
 
 
 def _with_sign(span: Span) -> Span:

@@ -26,12 +26,14 @@ from sarag_rdf.extract.names import (
     lead_name,
     short_names_of_person,
 )
+from sarag_rdf.extract.spacy.source_text import set_source_text, source_text
 from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.extract.typed.phrases import PhraseMatcher
 from sarag_rdf.ontology.read import common_schema
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.options import MAX_COUNT, Options, option
 from sarag_rdf.ports import Embedder
+from sarag_rdf.prose import prose_of
 from sarag_rdf.types import Document, Extraction, Mention, Method
 
 if TYPE_CHECKING:
@@ -137,11 +139,15 @@ class SpacyExtractor:
         return load_pipeline(self._model)
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
-        """One extraction per document, in order; documents are read one batch ahead."""
+        """One extraction per document, in order; documents are read one batch ahead.
+
+        Only the prose of a document is parsed; sentences are quoted as they stand in its text.
+        """
         ahead, documents = tee(documents)
-        texts = (document.text for document in ahead)
+        texts = (prose_of(document.text) for document in ahead)
         docs = self._pipeline.pipe(texts, batch_size=self._batch_size)
         for document, doc in zip(documents, docs, strict=True):
+            set_source_text(doc, document.text)
             yield extraction_of(doc, document.title, self._matcher, self._statements)
 
 
@@ -216,7 +222,7 @@ def extraction_of(
 
 def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:
     """Mentions described by the sentences that name them, and the topic by the first sentences."""
-    sentences = {sent.start: " ".join(sent.text.split()) for sent in doc.sents}
+    sentences = {sent.start: source_text(sent) for sent in doc.sents}
     named: dict[str, dict[int, None]] = {name: {} for name in coreference.clusters}
     for mention_span in coreference.mention_spans:
         named[mention_span.name][doc[mention_span.begin].sent.start] = None

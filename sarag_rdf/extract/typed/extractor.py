@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
 from sarag_rdf.extract.names import soft_text
+from sarag_rdf.extract.spacy.source_text import source_text
 from sarag_rdf.extract.typed.calibration import Calibration
 from sarag_rdf.extract.typed.candidates import Candidate
 from sarag_rdf.extract.typed.contexts import path_phrase, sentences_of
@@ -383,7 +384,7 @@ def relation_of(statement: TypedStatement) -> Relation:
         statement.subject.text,
         path_phrase(statement.sentence.doc, statement.object),
         statement.object.text,
-        " ".join(statement.sentence.text.split()),
+        source_text(statement.sentence),
         round(statement.confidence, 3),
         statement.property.iri,
         value=literal_of(statement.property, statement.object),

@@ -1,0 +1,205 @@
+"""What of a text is prose: not code, markup, addresses, tables, settings and encoded data.
+
+Rules for Markdown and reStructuredText, and for such things in plain text. Headings and the texts
+of links are prose. A text may be a part of a file, so that it may begin within a code block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+_COMMENT = re.compile(
+    r"<!--.*?(?:-->|\Z)|-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----", re.DOTALL
+)
+_ELEMENT = re.compile(r"<(script|style|pre|code|kbd|svg|table)\b[^<>]*>.*?</\1>", re.DOTALL | re.I)
+_FENCE = re.compile(r"(?:[ \t>]|[-*+][ \t])*(`{3,}|~{3,})([^`\n]*)")
+_INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
+_DIRECTIVE = re.compile(r"[ \t]*\.\. |(?:.*\S)?::[ \t]*$")
+_LIST_ITEM = re.compile(r"[ \t]*(?:[-*+\u2022]|\d{1,2}[.)])[ \t]")
+_CODE_LIKE = re.compile(
+    r"[=;{}<>$\\|`]|::|->|\w\(|\w_\w|(?:^|\s)--?[a-z]|^\s*[#@/\"'\[]|/\w+/"
+    r"|^\s*[a-z][\w.-]*( [a-z]\S*)?$"
+)
+_SMALL_WORD = re.compile(r"\b[a-z]{2,}\b")
+_TABLE_RULE = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:[|+][ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+_BARRED = re.compile(r"[ \t>]*[|+].*[|+][ \t]*")
+_SETTING = re.compile(
+    r"[ \t]*(?:-[ \t]+)?[\"']?[a-z$][\w.$-]*[\"']?[ \t]*(?:[:=](?:[ \t].*|[ \t]*)|=\S.*)"
+)
+_COMMAND = re.compile(
+    r"[ \t]*(?:\$ |>>> |\.\.\. |(?:sudo|pip3?|npm|npx|yarn|pnpm|conda|mamba|docker|git|cd|brew|"
+    r"make|apt|apt-get|python3?|nextflow|curl|wget|cargo|go|export|import|from)[ \t]+[\w./~@-])"
+)
+
+_INLINE = [
+    re.compile(pattern, flags)
+    for pattern, flags in (
+        (r"`(?P<prose>[^`<>\n]+?)\s*<[^<>`\n]+>`__?", 0),
+        (r":[a-z:]+:`[^`\n]+`", 0),
+        (r"(?<![\\`])(`+)(?=[^\s`])(?:(?!''|\n[ \t]*\n|`).|(?!\1(?!`))`){1,400}?(?<=\S)"
+         r"\1(?:s\b)?(?![`\w])", re.DOTALL),
+        (r"!\[[^\[\]]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\[\]\n]*\])", 0),
+        (r"\[(?P<prose>[^\[\]]*)\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\[\]\n]*\])", 0),
+        (r"^[ \t]*\[[^\]^\n][^\]\n]*\]:[ \t]*\S.*$", re.M),
+        (r"^[ \t]*\.\. .*$|^[ \t]*:[a-z][\w -]*:(?=\s)", re.M),
+        (r"</?[A-Za-z][^<>]*>", 0),
+        (r"&(?:#\d+|#x[\da-fA-F]+|[A-Za-z]\w{1,30});", 0),
+        (r"\{\{.*?\}\}|\{%.*?%\}|\$\{[^{}\n]*\}|\$\([^()\n]*\)|\S*\{\d*,\d*\}\S*|\{[^{}\n]*[:=][^{}\n]*\}",
+         0),
+        (r"\bdata:[\w/+.-]+;base64,\S+|\b(?:image/)?[a-z+]+;base64,\S+", 0),
+        (r"\b(?:[a-z][a-z0-9+.-]*://|www\.|mailto:)[^\s<>\"'`)\]}|]+", re.I),
+        (r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", 0),
+        (r"(?<![\w.])(?:(?:~|\.{1,2})?(?:/[\w.@+*-]+){2,}/?|(?:\.{1,2}|~)/[\w./*-]+)", 0),
+        (r"(?<![\w./])(?:[\w.*-]+/)*[\w*-]+(?:\.[\w-]+)*\.(?:py|ipynb|mjs|ts|tsx|jsx|css|scss|html?|"
+         r"ya?ml|json|toml|ini|cfg|conf|config|md|rst|txt|csv|tsv|log|lock|sh|nf|gz|bz2|zip|tar|whl|"
+         r"bam|sam|vcf|bed|gtf|gff|fasta|fastq|fa|fq|png|svg|jpe?g|gif|pdf|xml|sql|java|cpp|rs|rb|php|"
+         r"pem|key|crt|sock|service)\b(?:#[\w.-]+)?", 0),
+        (r"(?<![\w./])(?:[a-z][\w.*-]*/)*[a-z][\w-]*\.js\b", 0),
+        (r"(?<!\w)\$?[\w.-]*[A-Za-z0-9]_[A-Za-z0-9*][\w.-]*(?:\(\))?", 0),
+        (r"(?<![\w-])--[a-z][\w-]*(?:=\S+)?|(?<![\w-])-[A-Za-z](?=[\s,;:)])", 0),
+        (r"\b[A-Za-z_][\w.]*\(\)", 0),
+        (r"\b[a-z_]\w+(?:\.[a-z_]\w+)+(?:\.\w+)*", 0),
+        (r"(?<!\S)[\w.\[\]-]+=[^\s,;]*[^\s,;.]", 0),
+        (r"(?<![\w$])\$[A-Z_]\w+|%\w+%|%[sdif]\b", 0),
+        (r"\\[A-Za-z]+|\\[^\w\s]", 0),
+        (r"(?<!\w):[a-z0-9_+-]{2,}:(?!\w)", 0),
+        (r"(?<![\w.])@\w[\w/-]*", 0),
+        (r"(?<![\w/+-])(?=[\w/+=-]*\d)(?=[\w/+=-]*[A-Za-z])[\w/+=-]{32,}", 0),
+        (r"\b(?=\w*\d)(?=\w*[a-f])[0-9a-f]{7,}\b", 0),
+        (r"\S*[\]}][)\]}]*\w\S*", 0),
+        (r"^(?:[ \t]*>)+", re.M),
+        (r"^[ \t]*(?:#{1,6}(?=[ \t])|(?:[-*+\u2022]|\d{1,2}[.)])(?=[ \t]))", re.M),
+        (r"(?<!\w)\[(?:[ xX]|![A-Z]+)\](?!\w)", 0),
+        (r"(?:^|(?<=[ \t]))#+[ \t]*$|^[ \t]*[=\-~^\"'*+`:._]{3,}[ \t]*$"
+         r"|^[ \t]*(?:[*_-][ \t]*){3,}$",
+         re.M),
+        (r"(?<![\w*])(\*{1,3})(?=\S)(?P<prose>[^*\n]{1,200}?)(?<=\S)\1(?![\w*])", 0),
+        (r"(?<!\w)(_{1,3})(?=[^\s_])(?P<prose>[^_\n]{1,200}?)(?<=[^\s_])\1(?!\w)", 0),
+    )
+]  # fmt: skip
+"""In this order; the group `prose` remains."""
+
+
+def prose_of(text: str) -> str:
+    """The text with a space for every character that is not prose, except line breaks.
+
+    Offsets into it are offsets into the text.
+
+    >>> prose_of("Use `--cut 5` in [Trim Galore](https://example.org/tg).")
+    'Use           in  Trim Galore                         .'
+    """
+    indented = _indented(text.split("\n"))
+    text = _ELEMENT.sub(_blank, _COMMENT.sub(_blank, text))
+    lines = text.split("\n")
+    for is_part in (_fenced(lines), _tables(lines), indented, _settings(lines)):
+        lines = [
+            " " * len(line) if hidden else line for line, hidden in zip(lines, is_part, strict=True)
+        ]
+    text = "\n".join(lines)
+    for pattern in _INLINE:
+        text = pattern.sub(_blank, text)
+    return text
+
+
+def _blank(match: re.Match[str]) -> str:
+    kept = match.span("prose") if "prose" in match.re.groupindex else (match.end(), match.end())
+    begin, end = (offset - match.start() for offset in kept)
+    whole = match[0]
+    return _spaces(whole[:begin]) + whole[begin:end] + _spaces(whole[end:])
+
+
+def _spaces(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _fenced(lines: Sequence[str]) -> list[bool]:
+    """The lines of fenced code.
+
+    A text that begins within a code block shows by a closing fence that has a language.
+    """
+    fences = [(n, m) for n, line in enumerate(lines) if (m := _FENCE.match(line))]
+    if not fences:
+        return [False] * len(lines)
+    outside, inside = (_pair(fences, len(lines), starts_inside=flag) for flag in (False, True))
+    first = lines[: fences[0][0]]
+    begins_inside = inside[1] < outside[1] or (
+        inside[1] == outside[1]
+        and _is_code(first)
+        and not fences[0][1][2].strip()
+        and len(fences) % 2 == 1
+    )
+    return (inside if begins_inside else outside)[0]
+
+
+def _pair(
+    fences: Sequence[tuple[int, re.Match[str]]], size: int, *, starts_inside: bool
+) -> tuple[list[bool], int]:
+    """The lines of code, and the number of fences within code that have a language."""
+    hidden, odd = [False] * size, 0
+    opened, mark = (0, "") if starts_inside else (-1, "")
+    for number, match in fences:
+        language = match[2].strip()
+        if opened < 0:
+            opened, mark = number, match[1]
+        elif language:
+            odd += 1
+        elif match[1].startswith(mark):
+            hidden[opened : number + 1] = [True] * (number + 1 - opened)
+            opened = -1
+    if opened >= 0:
+        hidden[opened:] = [True] * (size - opened)
+    return hidden, odd
+
+
+def _tables(lines: Sequence[str]) -> list[bool]:
+    """The rows of tables: around a rule of hyphens and bars, or several lines between bars."""
+    hidden = [False] * len(lines)
+    for number, line in enumerate(lines):
+        if number and "|" in line and _TABLE_RULE.fullmatch(line) and "|" in lines[number - 1]:
+            end = number + 1
+            while end < len(lines) and "|" in lines[end]:
+                end += 1
+            hidden[number - 1 : end] = [True] * (end - number + 1)
+    for begin, end in _runs([bool(_BARRED.fullmatch(line)) for line in lines], 2):
+        hidden[begin:end] = [True] * (end - begin)
+    return hidden
+
+
+def _indented(lines: Sequence[str]) -> list[bool]:
+    """Blocks of indented lines after a blank line, most of them like code; commands."""
+    hidden = [bool(_COMMAND.match(line)) and not line.rstrip().endswith(".") for line in lines]
+    is_part = [bool(_INDENTED.match(line)) or not line.strip() for line in lines]
+    for begin, end in _runs(is_part, 1):
+        block = [line for line in lines[begin:end] if line.strip()]
+        before = lines[begin - 1] if begin else ""
+        if not block or (begin and lines[begin].strip()):
+            continue
+        is_literal = _DIRECTIVE.match(before) and not re.search("note|warning", before)
+        if is_literal or (not _LIST_ITEM.match(block[0]) and _is_code(block)):
+            hidden[begin:end] = [True] * (end - begin)
+    return hidden
+
+
+def _is_code(lines: Sequence[str]) -> bool:
+    """Whether more than half of the lines that are not blank have signs of code or few words."""
+    full = [line for line in lines if line.strip()]
+    few = (_CODE_LIKE.search(line) or len(_SMALL_WORD.findall(line)) < 3 for line in full)
+    return 2 * sum(map(bool, few)) > len(full)
+
+
+def _settings(lines: Sequence[str]) -> list[bool]:
+    """Two or more lines of settings: `key: value`, `key = value`."""
+    hidden = [False] * len(lines)
+    for begin, end in _runs([bool(_SETTING.fullmatch(line)) for line in lines], 2):
+        hidden[begin:end] = [True] * (end - begin)
+    return hidden
+
+
+def _runs(flags: Sequence[bool], least: int) -> Iterator[tuple[int, int]]:
+    """(begin, end) of each run of true flags of at least this length."""
+    for is_run, group in groupby(enumerate(flags), key=lambda pair: pair[1]):
+        numbers = [number for number, _ in group]
+        if is_run and len(numbers) >= least:
+            yield numbers[0], numbers[-1] + 1
