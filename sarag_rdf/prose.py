@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_ELEMENT = re.compile(r"<(script|style|pre|code|kbd|svg)\b[^<>]*>.*?</\1>", re.DOTALL | re.I)
+_COMMENT = re.compile(
+    r"<!--.*?(?:-->|\Z)|-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----", re.DOTALL
+)
+_ELEMENT = re.compile(r"<(script|style|pre|code|kbd|svg|table)\b[^<>]*>.*?</\1>", re.DOTALL | re.I)
 _FENCE = re.compile(r"(?:[ \t>]|[-*+][ \t])*(`{3,}|~{3,})([^`\n]*)")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
 _DIRECTIVE = re.compile(r"[ \t]*\.\. |(?:.*\S)?::[ \t]*$")
@@ -20,6 +22,7 @@ _CODE_LIKE = re.compile(
     r"[=;{}<>$\\|`]|::|->|\w\(|\w_\w|(?:^|\s)--?[a-z]|^\s*[#@/\"'\[]|/\w+/"
     r"|^\s*[a-z][\w.-]*( [a-z]\S*)?$"
 )
+_SMALL_WORD = re.compile(r"\b[a-z]{2,}\b")
 _TABLE_RULE = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:[|+][ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _BARRED = re.compile(r"[ \t>]*[|+].*[|+][ \t]*")
 _SETTING = re.compile(
@@ -35,15 +38,15 @@ _INLINE = [
     for pattern, flags in (
         (r"`(?P<prose>[^`<>\n]+?)\s*<[^<>`\n]+>`__?", 0),
         (r":[a-z:]+:`[^`\n]+`", 0),
-        (r"(?<![\\`])(`+)(?=[^\s`])(?:(?!''|\n[ \t]*\n|`).|(?!\1(?!`))`){1,400}?(?<=\S)\1(?![`\w])",
-         re.DOTALL),
+        (r"(?<![\\`])(`+)(?=[^\s`])(?:(?!''|\n[ \t]*\n|`).|(?!\1(?!`))`){1,400}?(?<=\S)"
+         r"\1(?:s\b)?(?![`\w])", re.DOTALL),
         (r"!\[[^\[\]]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\[\]\n]*\])", 0),
         (r"\[(?P<prose>[^\[\]]*)\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\[\]\n]*\])", 0),
         (r"^[ \t]*\[[^\]^\n][^\]\n]*\]:[ \t]*\S.*$", re.M),
         (r"^[ \t]*\.\. .*$|^[ \t]*:[a-z][\w -]*:(?=\s)", re.M),
         (r"</?[A-Za-z][^<>]*>", 0),
         (r"&(?:#\d+|#x[\da-fA-F]+|[A-Za-z]\w{1,30});", 0),
-        (r"\{\{.*?\}\}|\{%.*?%\}|\$\{[^{}\n]*\}|\$\([^()\n]*\)|\{\d*,\d*\}|\{[^{}\n]*[:=][^{}\n]*\}",
+        (r"\{\{.*?\}\}|\{%.*?%\}|\$\{[^{}\n]*\}|\$\([^()\n]*\)|\S*\{\d*,\d*\}\S*|\{[^{}\n]*[:=][^{}\n]*\}",
          0),
         (r"\bdata:[\w/+.-]+;base64,\S+|\b(?:image/)?[a-z+]+;base64,\S+", 0),
         (r"\b(?:[a-z][a-z0-9+.-]*://|www\.|mailto:)[^\s<>\"'`)\]}|]+", re.I),
@@ -54,7 +57,7 @@ _INLINE = [
          r"bam|sam|vcf|bed|gtf|gff|fasta|fastq|fa|fq|png|svg|jpe?g|gif|pdf|xml|sql|java|cpp|rs|rb|php|"
          r"pem|key|crt|sock|service)\b(?:#[\w.-]+)?", 0),
         (r"(?<![\w./])(?:[a-z][\w.*-]*/)*[a-z][\w-]*\.js\b", 0),
-        (r"(?<!\w)[\w.-]*[A-Za-z0-9]_[A-Za-z0-9*][\w.-]*(?:\(\))?", 0),
+        (r"(?<!\w)\$?[\w.-]*[A-Za-z0-9]_[A-Za-z0-9*][\w.-]*(?:\(\))?", 0),
         (r"(?<![\w-])--[a-z][\w-]*(?:=\S+)?|(?<![\w-])-[A-Za-z](?=[\s,;:)])", 0),
         (r"\b[A-Za-z_][\w.]*\(\)", 0),
         (r"\b[a-z_]\w+(?:\.[a-z_]\w+)+(?:\.\w+)*", 0),
@@ -65,7 +68,7 @@ _INLINE = [
         (r"(?<![\w.])@\w[\w/-]*", 0),
         (r"(?<![\w/+-])(?=[\w/+=-]*\d)(?=[\w/+=-]*[A-Za-z])[\w/+=-]{32,}", 0),
         (r"\b(?=\w*\d)(?=\w*[a-f])[0-9a-f]{7,}\b", 0),
-        (r"\S*[\]}]\w\S*", 0),
+        (r"\S*[\]}][)\]}]*\w\S*", 0),
         (r"^(?:[ \t]*>)+", re.M),
         (r"^[ \t]*(?:#{1,6}(?=[ \t])|(?:[-*+\u2022]|\d{1,2}[.)])(?=[ \t]))", re.M),
         (r"(?<!\w)\[(?:[ xX]|![A-Z]+)\](?!\w)", 0),
@@ -87,9 +90,10 @@ def prose_of(text: str) -> str:
     >>> prose_of("Use `--cut 5` in [Trim Galore](https://example.org/tg).")
     'Use           in  Trim Galore                         .'
     """
+    indented = _indented(text.split("\n"))
     text = _ELEMENT.sub(_blank, _COMMENT.sub(_blank, text))
     lines = text.split("\n")
-    for is_part in (_fenced(lines), _tables(lines), _indented(lines), _settings(lines)):
+    for is_part in (_fenced(lines), _tables(lines), indented, _settings(lines)):
         lines = [
             " " * len(line) if hidden else line for line, hidden in zip(lines, is_part, strict=True)
         ]
@@ -179,10 +183,10 @@ def _indented(lines: Sequence[str]) -> list[bool]:
 
 
 def _is_code(lines: Sequence[str]) -> bool:
-    """Whether more than half of the lines that are not blank are like code."""
-    return 2 * sum(bool(_CODE_LIKE.search(line)) for line in lines) > sum(
-        map(bool, map(str.strip, lines))
-    )
+    """Whether more than half of the lines that are not blank have signs of code or few words."""
+    full = [line for line in lines if line.strip()]
+    few = (_CODE_LIKE.search(line) or len(_SMALL_WORD.findall(line)) < 3 for line in full)
+    return 2 * sum(map(bool, few)) > len(full)
 
 
 def _settings(lines: Sequence[str]) -> list[bool]:

@@ -26,6 +26,7 @@ VALUES = {
     "arrays",
     "json_schema",
     "sentences",
+    "prose",
 }
 INFRASTRUCTURE = {
     "endpoints",
@@ -47,6 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "vocab": set(),
     "json_schema": set(),
     "sentences": set(),
+    "prose": set(),
     "arrays": set(),
     "redaction": set(),
     "errors": {"redaction"},

@@ -15,6 +15,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
 from sarag_rdf.extract.names import clean_name, is_name, strip_disambiguation
+from sarag_rdf.extract.spacy.common_words import COMMON, VERBS
 from sarag_rdf.extract.spacy.source_text import has_other_text, is_prose
 from sarag_rdf.types import EntityType
 
@@ -109,7 +110,7 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     if has_other_text(doc):
         small = frozenset(token.text for token in doc if token.is_lower)
         pieces = [
-            (span, label)
+            (span if label == _TITLE else _without_verb(span), label)
             for span, label in pieces
             if label in (_TITLE, _DATED) or not _is_common(span, small)
         ]
@@ -169,21 +170,18 @@ def _is_office(left: Span, left_label: str, right: Span, label: str) -> bool:
     return left_label == _RUN and between in ("of", "of the") and not (is_place and len(left) > 1)
 
 
-_LITERALS = frozenset(
-    "true false none null nan yes no ok todo fixme note notes warning tip important caution info "
-    "default required optional string integer boolean float int bool str list dict type name value "
-    "file path url id".split()
-)
-"""Words of technical texts that are written with capital letters and are no names."""
-
-
 def _is_common(span: Span, small: frozenset[str]) -> bool:
     """Whether a capitalised span in a technical text has no word that is a name.
 
     `small` are the words that the text has in lower case.
     """
     words = [token for token in span if any(map(str.isalnum, token.text))]
-    return all(t.lower_ in _LITERALS or (t.is_title and t.lower_ in small) for t in words)
+    return all(t.lower_ in COMMON or (t.is_title and t.lower_ in small) for t in words)
+
+
+def _without_verb(span: Span) -> Span:
+    """The span without a verb at its beginning: "Install" Docker."""
+    return span[1:] if len(span) > 1 and span[0].lower_ in VERBS else span
 
 
 def _with_sign(span: Span) -> Span:
