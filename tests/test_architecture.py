@@ -36,6 +36,7 @@ INFRASTRUCTURE = {
     "safe_xml",
     "sandbox",
     "tables",
+    "temporary",
 }
 BASE = VALUES | INFRASTRUCTURE | {"cache_errors"}
 STEPS = BASE | {"graph", "network", "ontology"}
@@ -61,6 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "safe_xml": {"errors"},
     "sandbox": {"errors"},
     "tables": {"errors"},
+    "temporary": set(),
     "endpoints": {"errors", "iris", "redaction"},
     "http": {"redaction"},
     # adapters: stores, indexes, models
