@@ -80,6 +80,7 @@ class ClientGraphs:
         """
         if not graphs.is_limited and not over:
             return self._current(None)
+        self.snapshot.refresh()
         parts = self.readable_parts(graphs)
         unknown = [name for name in over if name not in parts and name != ALL]
         if unknown:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
 import re
 import tempfile
 from collections import defaultdict
@@ -23,7 +22,6 @@ from starlette.responses import Response
 from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.ports import Term
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.resources import query_file
 from sarag_rdf.serve.http import query_string, read_body, run
 from sarag_rdf.serve.jobs import (
@@ -37,6 +35,7 @@ from sarag_rdf.serve.read import evaluate
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import Fingerprint, StoreSnapshot
 from sarag_rdf.serve.sparql import check_iri
+from sarag_rdf.temporary import replacing
 from sarag_rdf.vocab import OWL, PREFIXES, RDFS, SARAG
 
 MAX_NODES: Final = 500
@@ -169,7 +168,7 @@ def known_prefixes(snapshot: StoreSnapshot, readable: frozenset[str] | None) -> 
         return dict(PREFIXES)
     known = prefixes_under(meta.base)
     if readable is None:
-        store = OxigraphStore(snapshot.store(), writable=False)
+        store = snapshot.port
         known = ontology_prefixes(store, meta.base) | known
     return known
 
@@ -268,7 +267,6 @@ class GraphPart:
         return [{"iri": iri, "name": name} for iri, name in ordered[:limit]]
 
     def _names(self) -> NameIndex:
-        self._snapshot.store()
         state = sorted(self._snapshot.fingerprint or ()), self._over, sorted(self._readable or "*")
         key = sha256_hex(repr(state))
         if key not in _name_indexes:
@@ -285,7 +283,6 @@ class GraphPart:
 
     def used(self, name: str) -> list[tuple[str, int]]:
         """Terms with the number of their uses, the most used first; `name` is that of a query."""
-        self._snapshot.store()
         current: Fingerprint | None = self._snapshot.fingerprint
         key = (current, name, self._over, self._readable)
         if key not in _terms_cache:
@@ -322,11 +319,9 @@ class NameIndex:
         for name, iri in names:
             words = " ".join(name.split())
             lines.add(f"{words.casefold()}\t{words}\t{iri}\n".encode())
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
+        with replacing(path) as file:
             file.write(b"\n")  # an empty file cannot be mapped
             file.writelines(sorted(lines))
-        Path(temporary).replace(path)
 
     def starting_with(self, prefix: str) -> Iterator[tuple[str, str]]:
         """(name, IRI) of names that begin so, in alphabetical order."""

@@ -17,7 +17,6 @@ from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under
 from sarag_rdf.export.rdf import check_rdfxml
 from sarag_rdf.graph.metadata import Meta
 from sarag_rdf.iris import DEFAULT_BASE, Minter, is_iri, sha256_hex
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.serve.description import Description, Resources, describe_resource
 from sarag_rdf.serve.graph_store import PATH as GRAPH_STORE
 from sarag_rdf.serve.http import (
@@ -154,7 +153,7 @@ def run_resource_job(
     snapshot: StoreSnapshot, job: ResourceJob, readable: frozenset[str] | None = None
 ) -> JobReply:
     """The reply for a resource in the `readable` graphs; raises `RequestError` (404, 406)."""
-    resources = Resources(snapshot.store(), readable)
+    resources = Resources(snapshot.store, readable)
     meta = snapshot.meta()
     iri = next((iri for iri in job.iris if resources.exists(iri)), "")
     if not iri and (merged := _merged_into(resources, job.iris, meta)):
@@ -228,7 +227,7 @@ def _prefixes(
 ) -> dict[str, str]:
     """The prefixes that abbreviate IRIs of a description."""
     base = meta.base if meta else DEFAULT_BASE
-    store = OxigraphStore(snapshot.store(), writable=False)
+    store = snapshot.port
     known = prefixes_under(base) | ontology_prefixes(store, base)
     text = "\n".join(map(str, description.triples))
     return {name: space for name, space in known.items() if f"<{space}" in text}

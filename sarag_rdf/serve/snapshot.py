@@ -19,7 +19,7 @@ from sarag_rdf.graph.parts import (
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.iris import DEFAULT_BASE, Minter
 from sarag_rdf.rdf.dataset import DefaultGraphUnion
-from sarag_rdf.rdf.oxigraph import OxigraphStore, open_store
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.serve.jobs import AccessibleGraphs
 
 Fingerprint = frozenset[tuple[str, int, int]]
@@ -43,23 +43,38 @@ def fingerprint(store: Path) -> Fingerprint:
 
 
 class StoreSnapshot:
-    """A store opened for reading, and reopened when it has changed."""
+    """A store opened for reading; what is read between two calls of `refresh` is one revision."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._fingerprint: Fingerprint | None = None
-        self._store: ox.Store | None = None
+        self._port: OxigraphStore | None = None
         self._union = DefaultGraphUnion()
         self._dataset: tuple[frozenset[str], list[str] | None] | None = None
         self._accessible: dict[AccessibleGraphs, frozenset[str]] = {}
 
+    def refresh(self) -> None:
+        """Open the store again if it has changed; raises `StoreError`."""
+        if self._port is None or fingerprint(self.folder) != self._fingerprint:
+            self._open()
+
+    def _open(self) -> OxigraphStore:
+        self._fingerprint = fingerprint(self.folder)  # before, so that no change is missed
+        self._port = OxigraphStore.open(self.folder)
+        self._union.invalidate()
+        self._dataset = None
+        self._accessible.clear()
+        return self._port
+
+    @property
+    def port(self) -> OxigraphStore:
+        """The store, which is opened by the first use; raises `StoreError`."""
+        return self._port or self._open()
+
+    @property
     def store(self) -> ox.Store:
-        """The store in its current state; raises `StoreError`."""
-        current = fingerprint(self.folder)
-        if self._store is None or current != self._fingerprint:
-            self.close()
-            self._store, self._fingerprint = open_store(self.folder, writable=False), current
-        return self._store
+        """The store of pyoxigraph, to be used until the next `refresh`; raises `StoreError`."""
+        return self.port.inner
 
     @property
     def fingerprint(self) -> Fingerprint | None:
@@ -68,37 +83,33 @@ class StoreSnapshot:
 
     def meta(self) -> Meta | None:
         """The metadata of the graph, if it has any."""
-        return read_meta(OxigraphStore(self.store(), writable=False))
+        return read_meta(self.port)
+
+    def _reader(self) -> GraphReader:
+        meta = self.meta()
+        return GraphReader(self.port, Minter(meta.base if meta else DEFAULT_BASE))
 
     def covers_all_graphs(self, over: Sequence[str]) -> bool:
         """Whether `over` names all parts of the graph; raises `UsageError` for an unknown name."""
-        return self._default_graphs(self.store(), over) is None
+        return self._default_graphs(over) is None
 
     def accessible(self, graphs: AccessibleGraphs) -> frozenset[str] | None:
         """The named graphs that a client may read; None for all."""
         if not graphs.is_limited:
             return None
-        store = self.store()
         if graphs not in self._accessible:
-            port = OxigraphStore(store, writable=False)
-            meta = read_meta(port)
-            reader = GraphReader(port, Minter(meta.base if meta else DEFAULT_BASE))
+            reader = self._reader()
             self._accessible[graphs] = accessible_graphs(reader, graphs.allow, graphs.deny)
         return self._accessible[graphs]
 
     def parts(self, over: Sequence[str]) -> dict[str, frozenset[str]]:
         """The parts in `over`, by default all complete ones, with their named graphs."""
-        port = OxigraphStore(self.store(), writable=False)
-        meta = read_meta(port)
-        reader = GraphReader(port, Minter(meta.base if meta else DEFAULT_BASE))
-        return part_graphs(reader, over)
+        return part_graphs(self._reader(), over)
 
     def imports(self, readable: frozenset[str]) -> list[str]:
         """The names of imported graphs that may be read."""
-        port = OxigraphStore(self.store(), writable=False)
-        meta = read_meta(port)
-        reader = GraphReader(port, Minter(meta.base if meta else DEFAULT_BASE))
-        return [each.name for each in imported_graphs(reader) if each.graph in readable]
+        imports = imported_graphs(self._reader())
+        return [each.name for each in imports if each.graph in readable]
 
     def resolve(
         self, text: str, over: Sequence[str], readable: frozenset[str] | None = None
@@ -109,8 +120,7 @@ class StoreSnapshot:
         keyword arguments of `pyoxigraph.Store.query`. Raises `StoreError`, or `UsageError` for an
         unknown name.
         """
-        store = self.store()
-        graphs = self._default_graphs(store, over)
+        store, graphs = self.store, self._default_graphs(over)
         if readable is None:
             if graphs is None:
                 return store, {"use_default_graph_as_union": True}
@@ -121,22 +131,12 @@ class StoreSnapshot:
             dataset["named_graphs"] = [ox.NamedNode(graph) for graph in sorted(readable)]
         return chosen, dataset
 
-    def _default_graphs(self, store: ox.Store, over: Sequence[str]) -> list[str] | None:
+    def _default_graphs(self, over: Sequence[str]) -> list[str] | None:
         """`default_graphs` of the parts in `over`; the last result is cached.
 
         A store without metadata has no parts: all its graphs are queried.
         """
         parts = frozenset(over)
         if self._dataset is None or self._dataset[0] != parts:
-            port = OxigraphStore(store, writable=False)
-            meta = read_meta(port)
-            reader = GraphReader(port, Minter(meta.base)) if meta else None
-            self._dataset = parts, default_graphs(reader, over) if reader else None
+            self._dataset = parts, default_graphs(self._reader(), over) if self.meta() else None
         return self._dataset[1]
-
-    def close(self) -> None:
-        """Close the store; the next call of `store` reopens it."""
-        self._store, self._fingerprint = None, None
-        self._union.invalidate()
-        self._dataset = None
-        self._accessible.clear()
