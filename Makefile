@@ -5,6 +5,7 @@
 #   make test-slow  the other tests: attacks, faults, histories, a real model, browser, Virtuoso,
 #                   Java reasoners, RDF tools by others, the commands of guides and benchmarks, wheels
 #   make soak       kills indexing, importing and the like at random moments, KILLS times
+#   make soak-readers  reads a graph beside writers for SECONDS, with READERS and WRITERS
 # The documentation as a site that needs no network, in site/index.html:
 #   make docs
 PYTHON ?= python3
@@ -17,6 +18,9 @@ MODELS := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps --r
 CASES ?= 100000
 KILLS ?= 200
 SEED ?= 0
+SECONDS ?= 600
+WRITERS ?= 2
+READERS ?= 8
 # one more test at a time than the two cores of the continuous integration: many tests wait
 BESIDE ?= 3
 SLOW := attack or browser or fault or guide or history or interop or llm or reasoner or virtuoso or wheel
@@ -25,9 +29,9 @@ PYTEST = $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 # without byte code every command that a test starts would compile the package again, and more
 # threads than cores wait for each other
 unexport PYTHONDONTWRITEBYTECODE
-test test-slow fuzz soak: export OMP_NUM_THREADS = 1
+test test-slow fuzz soak soak-readers: export OMP_NUM_THREADS = 1
 
-.PHONY: demo test test-slow fuzz soak check lint format types docs image clean
+.PHONY: demo test test-slow fuzz soak soak-readers check lint format types docs image clean
 
 demo: $(VENV)/.ready
 	$(PY) examples/demo.py
@@ -44,6 +48,9 @@ fuzz: $(VENV)/.ready-dev
 
 soak: $(VENV)/.ready-dev
 	$(PY) -m tests.faults.soak --kills $(KILLS) --seed $(SEED)
+
+soak-readers: $(VENV)/.ready-dev
+	$(PY) -m tests.faults.readers --seconds $(SECONDS) --writers $(WRITERS) --readers $(READERS)
 
 check: lint types test test-slow
 

@@ -37,6 +37,7 @@ INFRASTRUCTURE = {
     "safe_xml",
     "sandbox",
     "tables",
+    "temporary",
 }
 BASE = VALUES | INFRASTRUCTURE | {"cache_errors"}
 STEPS = BASE | {"graph", "network", "ontology"}
@@ -63,6 +64,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "safe_xml": {"errors"},
     "sandbox": {"errors"},
     "tables": {"errors"},
+    "temporary": set(),
     "endpoints": {"errors", "iris", "redaction"},
     "http": {"redaction"},
     # adapters: stores, indexes, models

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from sarag_rdf.cli.options import (
 from sarag_rdf.cli.output import echo_json, json_text, progress_bars
 from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.temporary import ScratchFolder
 
 if TYPE_CHECKING:
     from sarag_rdf.evaluation.corpus import Corpus
@@ -150,8 +150,8 @@ def open_corpus_graph(
 ) -> Iterator[tuple[KnowledgeGraph, int]]:
     """A graph of the corpus, and the number of documents missing from an extraction file."""
     with (
-        tempfile.TemporaryDirectory(prefix="sarag-", ignore_cleanup_errors=True) as folder,
-        open_graph({**options, "kg": options["kg"] or Path(folder) / "kg"}) as kg,
+        ScratchFolder("evaluate") as scratch,
+        open_graph({**options, "kg": options["kg"] or scratch.path / "kg"}) as kg,
     ):
         known = kg.extractors()
         kind = (options["extractor"] or "").partition(":")[0]

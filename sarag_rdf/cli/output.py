@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from sarag_rdf.kg.report import names_of, path_in_words, source_name
 from sarag_rdf.picture.geometry import clean
 from sarag_rdf.ports import Advance, Progress, Table
 from sarag_rdf.rdf.results import plain_text
+from sarag_rdf.temporary import replacing
 from sarag_rdf.types import (
     ActivatedEntity,
     Answer,
@@ -426,17 +426,11 @@ def _replace_atomically(output: Path) -> Iterator[IO[bytes]]:
         with output.open("wb") as stream:
             yield stream
         return
-    target = output.resolve()
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as stream:
+        with replacing(output.resolve()) as stream:
             yield stream
-        part.replace(target)
-    except BaseException as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            error.filename = str(output)
+    except OSError as error:
+        error.filename = str(output)
         raise
 
 

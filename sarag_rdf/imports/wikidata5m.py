@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from pyoxigraph import Literal, NamedNode
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.ports import Progress, silent
 from sarag_rdf.rdf.files import READ_ERRORS, input_file, unpacked
+from sarag_rdf.temporary import ScratchFolder
 from sarag_rdf.vocab import RDF, RDFS, SKOS, WIKIBASE_SCHEMA
 from sarag_rdf.wikibase.vocabulary import WIKIBASE, WIKIDATA
 
@@ -71,8 +71,8 @@ def converted(folder: Path, max_expansion: int, progress: Progress = silent) -> 
     Equal files give equal bytes. Raises `InputError` for a line of another form, `UsageError`.
     """
     files = Wikidata5MFiles.of(folder)
-    with tempfile.TemporaryDirectory(prefix="sarag-") as temporary:
-        path = Path(temporary) / "wikidata5m.nt.gz"
+    with ScratchFolder("import") as scratch:
+        path = scratch.path / "wikidata5m.nt.gz"
         with path.open("wb") as raw, gzip.GzipFile("", "wb", 1, raw, mtime=0) as output:
             for lines in _ntriples(files, max_expansion, progress):
                 output.write("".join(f"{line} .\n" for line in lines).encode())

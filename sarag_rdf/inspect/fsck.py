@@ -239,21 +239,27 @@ class InvalidCache:
 def check_caches(
     reader: GraphReader, store: VectorStore, revision: str, model: str
 ) -> list[InvalidCache]:
-    """Invalid indexes and arrays; those of older revisions are ignored, as they are not used."""
+    """Invalid indexes and arrays of this revision.
+
+    Those of other revisions are not used, and a writer may replace some while they are checked.
+    """
     invalid: list[InvalidCache] = []
     for name in store.names():
         key = store.key_of(name)
-        is_index = name in KINDS
-        current_key = (index_key if is_index else arrays_key)(revision, model)
-        if not key:
-            invalid.append(InvalidCache(name, "cannot be read"))
-        elif key != current_key:
-            continue
-        elif is_index:
-            invalid += _check_index(reader, store, name, key)
-        elif store.load_arrays(name, key) is None:
-            invalid.append(InvalidCache(name, "cannot be read"))
+        current_key = (index_key if name in KINDS else arrays_key)(revision, model)
+        if key in ("", current_key):
+            found = list(_check_cache(reader, store, name, key))
+            invalid += found if store.key_of(name) == key else ()
     return invalid
+
+
+def _check_cache(
+    reader: GraphReader, store: VectorStore, name: str, key: str
+) -> Iterator[InvalidCache]:
+    if key and name in KINDS:
+        yield from _check_index(reader, store, name, key)
+    elif not key or store.load_arrays(name, key) is None:
+        yield InvalidCache(name, "cannot be read")
 
 
 def check_arrays(

@@ -38,8 +38,8 @@ from sarag_rdf.serve.jobs import ExploreJob, JobReply, LimitedJob, QueryJob
 from sarag_rdf.serve.pool import WorkerPool
 from sarag_rdf.serve.questions import body_of
 from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.spool import scratch_folder
 from sarag_rdf.serve.worker import run_sparql_jobs
+from sarag_rdf.temporary import ScratchFolder
 
 _LOCAL: Final = Access("local")
 MAX_PASSAGES = 50
@@ -94,7 +94,8 @@ class GraphTools:
     async def running(self) -> AsyncIterator[None]:
         """A block in which tools can be run."""
         settings = self._settings
-        with scratch_folder() as folder, ExitStack() as pools:
+        with ScratchFolder("mcp") as scratch, ExitStack() as pools:
+            folder = scratch.path
             self._tools = WorkerPool(
                 run_tools,
                 folder,

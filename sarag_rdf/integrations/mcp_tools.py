@@ -79,6 +79,7 @@ class ToolExecutor:
 
     def _result(self, job: ToolJob, graphs: AccessibleGraphs) -> BaseModel | bytes:
         if graphs.is_limited and job.tool in _WHOLE:
+            self._graphs.snapshot.refresh()
             readable = self._graphs.snapshot.accessible(graphs) or frozenset()
             return _WHOLE[job.tool](self._graphs.snapshot, self._settings, readable)
         result = _TOOLS[job.tool](self._graphs.of(graphs), **job.arguments)

@@ -84,18 +84,31 @@ def literals_of(name: str) -> list[Literal]:
     return [Literal(name), *(Literal(name, language=language) for language in _LANGUAGES)]
 
 
+def entities_of_name(reader: GraphReader, name: str) -> list[str]:
+    """The entities of the documents that a name, or the name in an IRI, refers to after merges."""
+    minter = reader.minter
+    is_own = name.startswith(f"{minter.base}entity/")
+    mention = minter.mention_of_entity(name) if is_own else minter.mention(normalize_name(name))
+    rows = reader.select_provenance_for("mention-targets", [mention])
+    return sorted(entity.value for _, entity in rows)
+
+
 def find_entity(reader: GraphReader, name: str) -> str:
     """The IRI of the entity with this IRI or name.
 
     A name is looked up as it is spelled, and for the graph of documents also in its normalized
-    form. Raises `UsageError` if no entity has it, or if several have it.
+    form; an entity that was merged is found by its former names and IRI. Raises `UsageError` if no
+    entity has it, or if several have it.
     """
     if is_iri(name):
-        if not entity_labels(reader, [name]):
-            raise UsageError(f"no entity has the IRI {name}: search for it, or give its name")
-        return name
+        for entity in (name, *entities_of_name(reader, name)):
+            if entity_labels(reader, [entity]):
+                return entity
+        raise UsageError(f"no entity has the IRI {name}: search for it, or give its name")
     entities: set[str] = {entity.value for _, entity in reader.rows_named(literals_of(name))}
     entities |= entity_labels(reader, [reader.minter.entity(normalize_name(name))]).keys()
+    if not entities:
+        entities |= entity_labels(reader, entities_of_name(reader, name)).keys()
     if not entities:
         raise UsageError(f"no entity is named '{name}': search for it, or give its IRI")
     if len(entities) > 1:

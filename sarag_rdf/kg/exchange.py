@@ -193,6 +193,7 @@ def read_only_dataset(store: GraphStore) -> rdflib.Dataset:
 
     methods: dict[str, Any] = dict.fromkeys(_CHANGES, refuse)
     methods["add_graph"] = lambda _, graph: None  # noqa: ARG005
+    methods["snapshot"] = store  # which has the files open
     read_only = type("ReadOnlyStore", (OxrdflibStore,), methods)
     dataset = rdflib.Dataset(store=read_only(store=store.inner), default_union=True)
     for prefix, namespace in PREFIXES.items():

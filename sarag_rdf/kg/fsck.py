@@ -30,6 +30,8 @@ from sarag_rdf.models.caches import SqliteCache, fault_of
 from sarag_rdf.ports import Change, Progress
 from sarag_rdf.vectors.store import RecordingVectorStore
 
+_IN_PROGRESS = ("description", "revision", "imports")
+"""Checks that fail while an import or a restoration is running."""
 log = logging.getLogger(__name__)
 
 
@@ -104,9 +106,24 @@ def _broken_databases(session: Session) -> dict[Path, str]:
 
 
 def check(session: Session, progress: Progress) -> FsckReport:
-    """Check the graph as it is now; nothing is written."""
+    """Check the graph as it is now; nothing is written.
+
+    While another process writes, a change that is not complete is a note, not a finding.
+    """
+    writer = session.location.writer()
     with session.read(latest=True) as snapshot:
-        return _check(session, snapshot.own, progress)
+        report = _check(session, snapshot.own, progress)
+    writer = writer or session.location.writer()
+    if writer is None:
+        return report
+    running = [finding for finding in report.findings if finding.check in _IN_PROGRESS]
+    notes = [
+        f"{finding.check}: {finding.message}, and {writer} is writing: check again when it has "
+        "finished"
+        for finding in running
+    ]
+    findings = tuple(finding for finding in report.findings if finding not in running)
+    return replace(report, findings=findings, notes=(*report.notes, *notes))
 
 
 def repair(session: Session, progress: Progress) -> FsckReport:

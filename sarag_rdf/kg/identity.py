@@ -23,6 +23,7 @@ from sarag_rdf.derive.merge_rules import NEAR, RULES, propose
 from sarag_rdf.derive.relabel import relabelled
 from sarag_rdf.errors import UnparsableReplyError, UsageError
 from sarag_rdf.extract.typed.phrases import PhraseMatcher
+from sarag_rdf.graph.links import following_links
 from sarag_rdf.graph.metadata import now, run_quads, with_revision
 from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.parts import select_parts
@@ -30,6 +31,7 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of, entity_labels
 from sarag_rdf.index.sync import IndexedSources
 from sarag_rdf.iris import normalize_name, phrase_key
+from sarag_rdf.kg.entities import entities_of_name
 from sarag_rdf.kg.session import Session, Snapshot
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.link.sssom import read_table, review_table
@@ -312,7 +314,7 @@ class Identity:
         if not normalized or not qualifier.strip() or not sources:
             raise UsageError("a name, the sources and a qualifier are needed to split a name")
         with self._session.write(create=False) as reader:
-            if not _targets(reader, [reader.minter.mention(normalized)]):
+            if not entities_of_name(reader, name):
                 raise UsageError(f"no document mentions '{name}': see sarag stats")
             iris = {
                 *IndexedSources(reader).resolve([sources] if isinstance(sources, str) else sources)
@@ -486,10 +488,11 @@ def record_decisions(
     provenance += [(PROV.generated, NamedNode(node)) for node in sorted(new)]
     what = "decisions added" if new else "decisions undone"
     run = run_quads(reader, what, started, provenance)
+    unlinked, linked = following_links(reader, change)
     change = replace(
         change,
-        delete=(*change.delete, *sorted(old - quads, key=str)),
-        insert=(*change.insert, *sorted(quads - old, key=str), *run),
+        delete=(*change.delete, *sorted((old - quads) | unlinked, key=str)),
+        insert=(*change.insert, *sorted((quads - old) | linked, key=str), *run),
     )
     reader.store.apply(with_revision(reader, change))
 
@@ -591,15 +594,9 @@ def _entity(reader: GraphReader, named: str) -> str:
     if named.startswith(f"{reader.minter.base}entity/"):
         if next(reader.select_provenance_for("entity-mentions", [named]), None) is not None:
             return named
-    else:
-        entities = _targets(reader, [reader.minter.mention(normalize_name(named))])
-        if entities:
-            return entities[0]
+    elif entities := entities_of_name(reader, named):
+        return entities[0]
     raise UsageError(f"no entity '{named}' in this graph: give its IRI, or a name in a document")
-
-
-def _targets(reader: GraphReader, mentions: Sequence[str]) -> list[str]:
-    return [entity.value for _, entity in reader.select_provenance_for("mention-targets", mentions)]
 
 
 def _normalized(reader: GraphReader, mention: str) -> str:

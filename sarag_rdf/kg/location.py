@@ -29,7 +29,7 @@ from sarag_rdf.iris import Minter
 from sarag_rdf.ports import GraphStore
 from sarag_rdf.rdf import writer_lock
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.rdf.writer_lock import UNFINISHED_WRITE, remove_leftovers
+from sarag_rdf.rdf.writer_lock import UNFINISHED_WRITE, Holder, remove_leftovers
 from sarag_rdf.redaction import masked
 
 
@@ -53,6 +53,9 @@ class Location(Protocol):
 
     def excluding_writers(self) -> AbstractContextManager[object]:
         """Keep writers of other threads out where a reader would see their unfinished changes."""
+
+    def writer(self) -> Holder | None:
+        """The process that is writing to the graph, where this is known."""
 
     def foreign_part(self, store: GraphStore) -> Part | None:
         """The graph in `store`, if it is one that sarag did not write."""
@@ -100,6 +103,9 @@ class MemoryLocation:
 
     def excluding_writers(self) -> AbstractContextManager[object]:
         return self._lock
+
+    def writer(self) -> Holder | None:
+        return None
 
     def foreign_part(self, store: GraphStore) -> Part | None:  # noqa: ARG002
         return None
@@ -160,6 +166,9 @@ class FolderLocation:
 
     def excluding_writers(self) -> AbstractContextManager[object]:
         return nullcontext()
+
+    def writer(self) -> Holder | None:
+        return writer_lock.holder_of(self._folder)
 
     def foreign_part(self, store: GraphStore) -> Part | None:  # noqa: ARG002
         return None
@@ -246,6 +255,9 @@ class EndpointLocation:
 
     def excluding_writers(self) -> AbstractContextManager[object]:
         return nullcontext()
+
+    def writer(self) -> Holder | None:
+        return None
 
     def foreign_part(self, store: GraphStore) -> Part | None:
         if not self._is_foreign():

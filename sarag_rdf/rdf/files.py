@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from sarag_rdf import compression
 from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.ports import Advance
 from sarag_rdf.redaction import holds_password, public_origin, remember_url
+from sarag_rdf.temporary import ScratchFolder
 
 _COMPRESSED = frozenset({".gz", ".bz2", ".xz"})
 READ_ERRORS = (*compression.TOO_SHORT_OR_DAMAGED, OSError)
@@ -67,9 +67,9 @@ def input_file(
                 "a URL must not contain a password: download the file, and import it from disk"
             )
         remember_url(location)
-        with tempfile.TemporaryDirectory(prefix="sarag-") as folder:
+        with ScratchFolder("download") as scratch:
             name = location.partition("?")[0].rstrip("/").rpartition("/")[2] or "download"
-            path = Path(folder) / ("download" + "".join(Path(name).suffixes[-2:]))
+            path = scratch.path / ("download" + "".join(Path(name).suffixes[-2:]))
             _download(location, path)
             yield replace(
                 _describe_file(path, public_origin(location), name), max_expansion=max_expansion

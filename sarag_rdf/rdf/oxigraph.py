@@ -25,11 +25,13 @@ from sarag_rdf.errors import (
     shown_path,
 )
 from sarag_rdf.ports import Change, Table, Triples
+from sarag_rdf.rdf.checkpoint import Checkpoint
 from sarag_rdf.rdf.dataset import DefaultGraphUnion
 from sarag_rdf.rdf.sparql_tokens import undeclared_prefix
 from sarag_rdf.rdf.writer_lock import holder_of
 
 log = logging.getLogger(__name__)
+_ENGINE_ERRORS = (OSError, RuntimeError, ValueError)
 _RETRY_DELAYS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 """Seconds between attempts to open a store for reading."""
 _leaked: list[object] = []
@@ -61,24 +63,38 @@ def _quad_pattern(quad: ox.Quad) -> str:
     return f"GRAPH {quad.graph_name} {{ {quad.triple} }}"
 
 
-def open_store(folder: Path, *, writable: bool) -> ox.Store:
-    """The pyoxigraph store in a folder; raises what `OxigraphStore.open` raises.
+def open_store(folder: Path) -> ox.Store:
+    """The pyoxigraph store in a folder, for writing; raises what `OxigraphStore.open` raises."""
+    try:
+        return ox.Store(str(folder))
+    except FileNotFoundError as error:
+        raise _no_graph(folder) from error
+    except _ENGINE_ERRORS as error:
+        raise _open_error(folder.parent, error, writable=True) from error
 
-    Opening for reading is retried, because a concurrent writer may remove files between their
-    listing and their opening.
+
+def _open_checkpoint(folder: Path) -> tuple[ox.Store, Checkpoint | None]:
+    """The store in a folder as it is now, and its files, which must be kept as long as the store.
+
+    This is retried, because a concurrent writer may be creating the store.
     """
-    for pause in () if writable else _RETRY_DELAYS:
-        with suppress(OSError, RuntimeError, ValueError):
-            return ox.Store.read_only(str(folder))
+    for pause in _RETRY_DELAYS:
+        with suppress(*_ENGINE_ERRORS):
+            checkpoint = Checkpoint(folder)
+            return ox.Store.read_only(str(checkpoint.folder)), checkpoint
         if not (folder / "CURRENT").exists():
             break
         time.sleep(pause)
     try:
-        return ox.Store(str(folder)) if writable else ox.Store.read_only(str(folder))
+        return ox.Store.read_only(str(folder)), None
     except FileNotFoundError as error:
-        raise NotAGraphError(f"no graph in {shown_path(folder.parent)}") from error
-    except (OSError, RuntimeError, ValueError) as error:
-        raise _open_error(folder.parent, error, writable=writable) from error
+        raise _no_graph(folder) from error
+    except _ENGINE_ERRORS as error:
+        raise _open_error(folder.parent, error, writable=False) from error
+
+
+def _no_graph(folder: Path) -> NotAGraphError:
+    return NotAGraphError(f"no graph in {shown_path(folder.parent)}")
 
 
 def _open_error(folder: Path, error: Exception, *, writable: bool) -> StoreError:
@@ -124,9 +140,15 @@ class OxigraphStore:
     is_shared = False
 
     def __init__(
-        self, store: ox.Store, *, writable: bool = True, folder: Path | None = None
+        self,
+        store: ox.Store,
+        *,
+        writable: bool = True,
+        folder: Path | None = None,
+        files: Checkpoint | None = None,
     ) -> None:
-        """`folder` is the graph's folder, for error messages."""
+        """`folder` is the graph's folder, for error messages; `files` are those of the store."""
+        self._files = files
         self._store: ox.Store | None = store
         self._writable = writable
         self._folder = folder
@@ -154,14 +176,20 @@ class OxigraphStore:
     def open(cls, folder: Path, *, writable: bool = False) -> OxigraphStore:
         """Open an existing store; without `writable`, as a snapshot of its current state.
 
+        The snapshot can be read as long as this object exists, whatever is written meanwhile.
         Raises `NotAGraphError`, `StoreLockedError`, `StoreError`.
         """
-        store = open_store(folder, writable=writable)
-        return cls(store, writable=writable, folder=folder.parent)
+        if writable:
+            return cls(open_store(folder), folder=folder.parent)
+        store, files = _open_checkpoint(folder)
+        return cls(store, writable=False, folder=folder.parent, files=files)
 
     @property
     def inner(self) -> ox.Store:
-        """The store of pyoxigraph, which other libraries may read."""
+        """The pyoxigraph store, to be used as long as this object exists.
+
+        Raises `StoreError` after `close`.
+        """
         return self._open_store
 
     @property
@@ -183,7 +211,7 @@ class OxigraphStore:
         except SyntaxError as error:
             reason = undeclared_prefix(text) or error
             raise QueryError(f"the SPARQL query does not parse: {reason}") from error
-        except (OSError, RuntimeError, ValueError) as error:
+        except _ENGINE_ERRORS as error:
             raise StoreError(f"the query failed: {error}") from error
         if log.isEnabledFor(logging.DEBUG):
             log.debug("query took %.3f s: %s", time.monotonic() - begin, _abbreviate(text))
@@ -211,7 +239,7 @@ class OxigraphStore:
             self._flush_periodically(len(change.insert) + len(change.delete))
         except SyntaxError as error:
             raise QueryError(f"the change does not parse: {error}") from error
-        except (OSError, RuntimeError, ValueError) as error:
+        except _ENGINE_ERRORS as error:
             raise self.write_error("nothing changed", error) from error
 
     def _flush_periodically(self, written: int) -> None:
@@ -219,7 +247,7 @@ class OxigraphStore:
         self._unflushed += written
         if self._unflushed >= FLUSH_INTERVAL:
             self._unflushed = 0
-            with suppress(OSError, RuntimeError, ValueError):
+            with suppress(*_ENGINE_ERRORS):
                 self._open_store.flush()
 
     def load(self, quads: Iterable[ox.Quad]) -> None:
@@ -237,7 +265,7 @@ class OxigraphStore:
         self._union.invalidate()
         try:
             yield self._open_store
-        except (OSError, RuntimeError, ValueError) as error:
+        except _ENGINE_ERRORS as error:
             raise self.write_error("part of the data may be stored", error) from error
 
     def backup(self, folder: Path) -> None:
@@ -248,13 +276,8 @@ class OxigraphStore:
         """
         try:
             self._open_store.backup(folder)
-        except (OSError, RuntimeError, ValueError) as error:
+        except _ENGINE_ERRORS as error:
             raise self.write_error("nothing changed", error) from error
-
-    @property
-    def engine(self) -> ox.Store:
-        """The pyoxigraph store. Raises `StoreError` after `close`."""
-        return self._open_store
 
     def write_error(self, state: str, error: Exception) -> StoreError:
         """The error to raise for an exception of the engine; raises `DiskFullError` itself."""
@@ -270,7 +293,7 @@ class OxigraphStore:
                 quad = next(quads)
             except StopIteration:
                 return
-            except (OSError, RuntimeError, ValueError) as error:
+            except _ENGINE_ERRORS as error:
                 raise StoreError(f"cannot read the graph: {error}") from error
             yield quad
             if threading.get_ident() != owner:

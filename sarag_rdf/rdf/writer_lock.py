@@ -81,9 +81,11 @@ def holder_of(folder: Path) -> Holder | None:
 def remove_leftovers(folder: Path) -> None:
     """Delete the files of killed writers in a graph's folder; requires the lock of the store.
 
-    These are tables of bulk loads that were not committed, and working copies.
+    These are tables of bulk loads that were not committed, options that were not completely
+    written, and working copies.
     """
-    for path in (folder / "store").glob("bulk-*.sst"):
+    store = folder / "store"
+    for path in (*store.glob("bulk-*.sst"), *store.glob("OPTIONS-*.dbtmp")):
         with suppress(OSError):
             path.unlink()
     for path in folder.glob(f"{COPY}*"):

@@ -119,6 +119,7 @@ class ClientGraphs:
         """
         if not graphs.is_limited and not over:
             return self._current(None, None)
+        self.snapshot.refresh()
         readable = self.snapshot.accessible(graphs)
         parts = tuple(self.snapshot.parts(readable))
         if not parts:

@@ -50,8 +50,8 @@ from sarag_rdf.serve.resource import PATH as RESOURCE_PATH
 from sarag_rdf.serve.resource import is_resource_path, resource, resource_by_path
 from sarag_rdf.serve.settings import ServeSettings, is_loopback
 from sarag_rdf.serve.sparql import sparql, update
-from sarag_rdf.serve.spool import scratch_folder
 from sarag_rdf.serve.worker import run_sparql_jobs
+from sarag_rdf.temporary import ScratchFolder
 from sarag_rdf.vocab import PREFIXES
 
 log = logging.getLogger(__name__)
@@ -102,7 +102,8 @@ def make_app(settings: ServeSettings, base: str, open_graph: OpenGraph) -> Reque
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        with scratch_folder() as folder, ExitStack() as pools:
+        with ScratchFolder("serve") as scratch, ExitStack() as pools:
+            folder = scratch.path
 
             def start(target: Target, *arguments: object, **options: Any) -> WorkerPool:
                 pool = WorkerPool(

@@ -45,7 +45,7 @@ def describe(
 
 def _graphs(snapshot: StoreSnapshot) -> list[tuple[Any, int]]:
     """Named graphs with their sizes, cached for the current state of the store."""
-    store, key = snapshot.store(), snapshot.fingerprint
+    store, key = snapshot.store, snapshot.fingerprint
     if key not in _counts_cache:
         solutions = store.query(_COUNTS)
         assert isinstance(solutions, ox.QuerySolutions)  # noqa: S101 - result of SELECT

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
 import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import IO, Any, Final, Self, get_args
 
 import pyoxigraph as ox
 from starlette.requests import Request
@@ -23,7 +22,6 @@ from starlette.responses import Response
 from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under
 from sarag_rdf.iris import sha256_hex
 from sarag_rdf.ports import Term
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.resources import query_file
 from sarag_rdf.serve.http import query_string, read_body, run
 from sarag_rdf.serve.jobs import (
@@ -37,6 +35,7 @@ from sarag_rdf.serve.read import evaluate
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import Fingerprint, StoreSnapshot
 from sarag_rdf.serve.sparql import check_iri
+from sarag_rdf.temporary import replacing
 from sarag_rdf.vocab import COMMON, OWL, PREFIXES, RDFS, SARAG
 
 MAX_NODES: Final = 500
@@ -169,8 +168,7 @@ def known_prefixes(snapshot: StoreSnapshot, readable: frozenset[str] | None) -> 
         return dict(PREFIXES)
     known = {"common": COMMON.base}
     if readable is None:
-        store = OxigraphStore(snapshot.store(), writable=False)
-        known = ontology_prefixes(store, meta.base)
+        known = ontology_prefixes(snapshot.port, meta.base)
     return known | prefixes_under(meta.base)
 
 
@@ -269,7 +267,6 @@ class GraphPart:
 
     def _names(self) -> NameIndex:
         """The names in the graphs that are asked, from the file for the state of the store."""
-        self._snapshot.store()
         state = sha256_hex(repr(sorted(self._snapshot.fingerprint or ())))[:32]
         view = sha256_hex(repr((sorted({*self._over}), sorted(self._readable or "*"))))[:32]
         path = Path(tempfile.gettempdir()) / f"{_NAMES}{state}-{view}"
@@ -277,7 +274,7 @@ class GraphPart:
             for other in _outdated(list(_name_indexes), state):
                 del _name_indexes[other]
             try:
-                _name_indexes[path] = NameIndex(path)
+                _name_indexes[path] = NameIndex.read(path)
             except FileNotFoundError:
                 rows = self._rows("nodes-named", None, _MOST_LABELS)
                 names = ((name.value, node.value) for node, name in rows if _is_iri(node))
@@ -289,7 +286,6 @@ class GraphPart:
 
     def used(self, name: str) -> list[tuple[str, int]]:
         """Terms with the number of their uses, the most used first; `name` is that of a query."""
-        self._snapshot.store()
         current: Fingerprint | None = self._snapshot.fingerprint
         key = (current, name, self._over, self._readable)
         if key not in _terms_cache:
@@ -315,25 +311,27 @@ class NameIndex:
     A line has the name in lower case, the name, and the IRI.
     """
 
-    def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            self._lines = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    def __init__(self, file: IO[bytes]) -> None:
+        self._lines = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
-    @staticmethod
-    def write(path: Path, names: Iterable[tuple[str, str]]) -> NameIndex:
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """The index in a file; raises `FileNotFoundError`."""
+        with path.open("rb") as file:
+            return cls(file)
+
+    @classmethod
+    def write(cls, path: Path, names: Iterable[tuple[str, str]]) -> Self:
         """Write the index, and return it; other readers see all of it or nothing."""
         lines = set()
         for name, iri in names:
             words = " ".join(name.split())
             lines.add(f"{words.casefold()}\t{words}\t{iri}\n".encode())
-        prefix = f"{os.getpid()}-"  # by which the file is found if this process is killed
-        descriptor, temporary = tempfile.mkstemp(prefix=prefix, dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
+        with replacing(path) as file:
             file.write(b"\n")  # an empty file cannot be mapped
             file.writelines(sorted(lines))
-        index = NameIndex(Path(temporary))
-        Path(temporary).replace(path)
-        return index
+            file.flush()
+            return cls(file)  # before another worker may delete it
 
     def starting_with(self, prefix: str) -> Iterator[tuple[str, str]]:
         """(name, IRI) of names that begin so, in alphabetical order."""

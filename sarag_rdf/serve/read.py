@@ -107,7 +107,7 @@ def evaluate(
         raise RequestError(400, "the dataset is named twice: by 'over' and by graph IRIs")
     if named == (None, None) and traits.names_dataset and readable is not None:
         named = _dataset_of(job)
-    store, dataset = snapshot.store(), dict[str, Any]()
+    store, dataset = snapshot.store, dict[str, Any]()
     if named != (None, None):
         for key, iris in zip(("default_graph", "named_graphs"), named, strict=True):
             graphs = [iri for iri in iris or () if readable is None or iri in readable]

@@ -153,7 +153,7 @@ def run_resource_job(
     snapshot: StoreSnapshot, job: ResourceJob, readable: frozenset[str] | None = None
 ) -> JobReply:
     """The reply for a resource in the `readable` graphs; raises `RequestError` (404, 406)."""
-    resources = Resources(snapshot.store(), readable)
+    resources = Resources(snapshot.store, readable)
     meta = snapshot.meta()
     iri = next((iri for iri in job.iris if resources.exists(iri)), "")
     if not iri and (merged := _merged_into(resources, job.iris, meta)):

@@ -20,7 +20,7 @@ from sarag_rdf.graph.parts import (
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.iris import DEFAULT_BASE, Minter
 from sarag_rdf.rdf.dataset import DefaultGraphUnion
-from sarag_rdf.rdf.oxigraph import OxigraphStore, open_store
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.serve.jobs import AccessibleGraphs
 
 Fingerprint = frozenset[tuple[str, int, int]]
@@ -44,26 +44,41 @@ def fingerprint(store: Path) -> Fingerprint:
 
 
 class StoreSnapshot:
-    """A store opened for reading, and reopened when it has changed."""
+    """A store opened for reading; what is read between two calls of `refresh` is one revision."""
 
     def __init__(self, folder: Path, over: Sequence[str] = ()) -> None:
         """`over` names the parts that are served, by default those of `sarag query`."""
         self.folder, self._over = folder, over
         self._fingerprint: Fingerprint | None = None
-        self._store: ox.Store | None = None
+        self._port: OxigraphStore | None = None
         self._union = DefaultGraphUnion()
         self._dataset: (
             tuple[tuple[frozenset[str], frozenset[str] | None], list[str] | None] | None
         ) = None
         self._accessible: dict[AccessibleGraphs, frozenset[str]] = {}
 
+    def refresh(self) -> None:
+        """Open the store again if it has changed; raises `StoreError`."""
+        if self._port is None or fingerprint(self.folder) != self._fingerprint:
+            self._open()
+
+    def _open(self) -> OxigraphStore:
+        self._fingerprint = fingerprint(self.folder)  # before, so that no change is missed
+        self._port = OxigraphStore.open(self.folder)
+        self._union.invalidate()
+        self._dataset = None
+        self._accessible.clear()
+        return self._port
+
+    @property
+    def port(self) -> OxigraphStore:
+        """The store, which is opened by the first use; raises `StoreError`."""
+        return self._port or self._open()
+
+    @property
     def store(self) -> ox.Store:
-        """The store in its current state; raises `StoreError`."""
-        current = fingerprint(self.folder)
-        if self._store is None or current != self._fingerprint:
-            self.close()
-            self._store, self._fingerprint = open_store(self.folder, writable=False), current
-        return self._store
+        """The store of pyoxigraph, to be used until the next `refresh`; raises `StoreError`."""
+        return self.port.inner
 
     @property
     def fingerprint(self) -> Fingerprint | None:
@@ -72,19 +87,18 @@ class StoreSnapshot:
 
     def meta(self) -> Meta | None:
         """The metadata of the graph, if it has any."""
-        return read_meta(OxigraphStore(self.store(), writable=False))
+        return read_meta(self.port)
 
     def _reader(self, readable: frozenset[str] | None = None) -> GraphReader:
         """Reads the `readable` graphs, by default all."""
-        port = OxigraphStore(self.store(), writable=False)
-        meta = read_meta(port)
-        return GraphReader(port, Minter(meta.base if meta else DEFAULT_BASE), readable=readable)
+        meta = self.meta()
+        minter = Minter(meta.base if meta else DEFAULT_BASE)
+        return GraphReader(self.port, minter, readable=readable)
 
     def accessible(self, graphs: AccessibleGraphs) -> frozenset[str] | None:
         """The named graphs that a client may read; None for all."""
         if not graphs.is_limited:
             return None
-        self.store()
         if graphs not in self._accessible:
             self._accessible[graphs] = accessible_graphs(self._reader(), graphs.allow, graphs.deny)
         return self._accessible[graphs]
@@ -123,8 +137,7 @@ class StoreSnapshot:
         dataset, by default all. The dataset is returned as keyword arguments of
         `pyoxigraph.Store.query`. Raises `StoreError`, or `UsageError` for an unknown name.
         """
-        graphs = self.default_graphs(over, readable)
-        store = self.store()
+        store, graphs = self.store, self.default_graphs(over, readable)
         if readable is None:
             if graphs is None:
                 return store, {"use_default_graph_as_union": True}
@@ -144,7 +157,6 @@ class StoreSnapshot:
         metadata has no parts: all its graphs are queried. Raises `UsageError` for a name of no part
         that may be read.
         """
-        self.store()
         key = frozenset(over), readable
         if self._dataset is None or self._dataset[0] != key:
             self._dataset = key, self._read_default_graphs(over, readable)
@@ -158,10 +170,3 @@ class StoreSnapshot:
         reader = self._reader(readable)
         names = over or self._served(reader)
         return [] if names is None else default_graphs(reader, names)
-
-    def close(self) -> None:
-        """Close the store; the next call of `store` reopens it."""
-        self._store, self._fingerprint = None, None
-        self._union.invalidate()
-        self._dataset = None
-        self._accessible.clear()

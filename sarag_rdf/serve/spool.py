@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import shutil
-import stat
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self, cast
@@ -90,39 +86,3 @@ def remove_spools(folder: Path, process: int) -> None:
     """Delete the files that a killed process has left behind."""
     for path in folder.glob(f"{process}-*"):
         path.unlink(missing_ok=True)
-
-
-PREFIX = "sarag-serve-"
-_LOCK = "lock"
-
-
-@contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A new folder, locked until the end of the block; abandoned ones are deleted first."""
-    _remove_abandoned(Path(tempfile.gettempdir()))
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
-        new = Path(name, "new")
-        with new.open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            new.rename(new.with_name(_LOCK))  # renamed after locking, so it never exists unlocked
-            yield Path(name)
-
-
-def _remove_abandoned(root: Path) -> None:
-    """Delete this user's scratch folders that are not locked."""
-    for folder in root.glob(f"{PREFIX}*"):
-        try:
-            state = folder.lstat()
-            if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid():
-                continue
-            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            continue  # the server is running
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
-        finally:
-            os.close(lock)

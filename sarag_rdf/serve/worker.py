@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.errors import SaragError, StoreError, StoreLockedError
+from sarag_rdf.errors import SaragError, StoreLockedError
 from sarag_rdf.rdf.writer_lock import remove_holder
 from sarag_rdf.serve.describe import describe
 from sarag_rdf.serve.explore import run_explore_job
@@ -37,7 +37,7 @@ from sarag_rdf.serve.jobs import (
 from sarag_rdf.serve.read import graph_exists, read_graph, run_query
 from sarag_rdf.serve.resource import run_resource_job
 from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.serve.snapshot import StoreSnapshot, fingerprint
+from sarag_rdf.serve.snapshot import StoreSnapshot
 from sarag_rdf.serve.spool import Spool
 from sarag_rdf.serve.write import update, write_graph
 
@@ -129,18 +129,13 @@ def _run(
 ) -> JobReply:
     graphs = asked.graphs if isinstance(asked, LimitedJob) else AccessibleGraphs()
     job: Job = asked.job if isinstance(asked, LimitedJob) else asked
+    snapshot.refresh()
     if graphs.is_limited:
         _check_write(job, graphs, snapshot)
     if isinstance(job, UpdateJob):
         return update(job, settings)
     if isinstance(job, WriteGraphJob):
         return write_graph(job, settings)
-    try:
-        return _read(job, graphs, settings, snapshot, folder)
-    except (OSError, StoreError):
-        if fingerprint(settings.store) == snapshot.fingerprint:
-            raise
-    snapshot.close()  # a concurrent writer has removed files
     return _read(job, graphs, settings, snapshot, folder)
 
 
@@ -155,7 +150,7 @@ def _check_write(job: Job, graphs: AccessibleGraphs, snapshot: StoreSnapshot) ->
     if not isinstance(job, WriteGraphJob):
         return
     accessible = snapshot.accessible(graphs) or frozenset()
-    is_new = job.graph is not None and not graph_exists(snapshot.store(), job.graph)
+    is_new = job.graph is not None and not graph_exists(snapshot.store, job.graph)
     is_own = job.graph is not None and not snapshot.manages(job.graph)
     may_create = is_new and is_own and graphs.allow is None and job.graph not in graphs.deny
     if job.graph not in accessible and not may_create and job.graph not in (graphs.allow or ()):
@@ -178,5 +173,5 @@ def _read(
         if isinstance(job, QueryJob):
             return run_query(snapshot, job, settings, spool, readable)
         if isinstance(job, ReadGraphJob):
-            return read_graph(snapshot.store(), job, settings, spool, readable)
+            return read_graph(snapshot.store, job, settings, spool, readable)
         return describe(snapshot, job, settings, readable)

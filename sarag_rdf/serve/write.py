@@ -59,7 +59,7 @@ def update(job: UpdateJob, settings: ServeSettings) -> JobReply:
                 copy.update(text, base_iri=job.base)
             except (SyntaxError, RuntimeError, ValueError, OSError) as error:
                 return evaluation_error(error)
-            return compare(store.engine, copy, graphs)
+            return compare(store.inner, copy, graphs)
 
         difference = on_copy(store, settings.folder, run)
         if isinstance(difference, RequestError):
@@ -79,10 +79,10 @@ def write_graph(job: WriteGraphJob, settings: ServeSettings) -> JobReply:
     parsed = {quad for payload in job.payloads for quad in _parse(payload, job)}
     with _open_for_writing(settings) as (store, repair):
         repair.reject_managed(() if job.graph is None else (job.graph,))
-        existed = graph_exists(store.engine, job.graph)
+        existed = graph_exists(store.inner, job.graph)
         if job.action == "drop" and not existed:
             raise RequestError(404, f"no such graph: {job.graph}")
-        old = set(quads_in(store.engine, job.graph))
+        old = set(quads_in(store.inner, job.graph))
         new = {"replace": parsed, "merge": old | parsed, "drop": set[ox.Quad]()}[job.action]
         repair.write(_difference(job, existed, old, new))
     return JobReply(204 if existed else 201)
@@ -290,7 +290,7 @@ class InvariantRepair:
         """The content of a graph after the change, with blank nodes skolemized."""
         if graph in difference.cleared:
             return []
-        unchanged = set(quads_in(self._store.engine, graph)) - difference.deleted.get(graph, set())
+        unchanged = set(quads_in(self._store.inner, graph)) - difference.deleted.get(graph, set())
         return [*self._skolemizer.quads(unchanged), *self._inserted(difference, graph)]
 
     def _is_managed(self, graph: str) -> bool:
@@ -313,18 +313,18 @@ class InvariantRepair:
         In that case the metadata is kept, except that of imported graphs and ontologies, and the
         traversed graph is derived from the remaining evidence.
         """
-        graphs = self._store.engine.named_graphs()
+        graphs = self._store.inner.named_graphs()
         names = {graph.value for graph in graphs if isinstance(graph, ox.NamedNode)}
         managed = (name for name in names if self._is_managed(name))
         return all(name in difference.cleared or self._is_empty(name) for name in managed)
 
     def _is_empty(self, graph: str) -> bool:
-        return next(quads_in(self._store.engine, graph), None) is None
+        return next(quads_in(self._store.inner, graph), None) is None
 
     def _import_metadata(self) -> list[ox.Quad]:
         """The metadata of imported graphs and of ontologies."""
         minter = self._reader.minter
-        metadata = list(quads_in(self._store.engine, minter.meta_graph))
+        metadata = list(quads_in(self._store.inner, minter.meta_graph))
         imports = {quad.subject for quad in metadata if quad.predicate == SARAG.graph}
         return [
             quad
@@ -477,6 +477,6 @@ def on_copy(store: OxigraphStore, folder: Path, function: Callable[[ox.Store], _
         raise store.write_error("nothing changed", error) from error
     try:
         store.backup(path / "store")
-        return function(open_store(path / "store", writable=True))
+        return function(open_store(path / "store"))
     finally:
         shutil.rmtree(path, ignore_errors=True)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from sarag_rdf.errors import shown_path
 from sarag_rdf.ports import Arrays, Matrix
+from sarag_rdf.temporary import replacing
 
 log = logging.getLogger(__name__)
 
@@ -115,16 +116,10 @@ class CacheFolder:
         }
         data = asdict(replace(manifest, checksums=checksums))
         target = self.folder / f"{name}.json"
-        part = self.folder / f"{name}.{os.getpid()}-{uuid.uuid4().hex[:12]}.part"
-        try:
-            part.write_text(
-                json.dumps({"layout": _LAYOUT, "sum": _checksum(data), **data}, indent=1)
-            )
+        with replacing(target) as stream:
+            text = json.dumps({"layout": _LAYOUT, "sum": _checksum(data), **data}, indent=1)
+            stream.write(text.encode())
             _remove_folder(target)
-            part.replace(target)
-        except OSError:
-            discard(part)
-            raise
         stale = set(previous.files if previous else ()) | self._abandoned(name)
         for file in stale - set(manifest.files):
             discard(self.folder / file)
@@ -148,7 +143,7 @@ class CacheFolder:
     def _abandoned(self, name: str) -> set[str]:
         """Files of processes that have ended, and of earlier versions."""
         files = {f"{name}.npy", f"{name}.iris", f"{name}.npz"}
-        for file in (*self._glob(f"{name}-*"), *self._glob(f"{name}.*.part")):
+        for file in self._glob(f"{name}-*"):
             process = file.name[len(name) + 1 :].partition("-")[0]
             if process.isdigit() and not _is_running(int(process)):
                 files.add(file.name)

@@ -11,11 +11,12 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.serve.spool import PREFIX
+from sarag_rdf.temporary import LOCK
 from tests.sample_graph import insert, make_graph
 from tests.serve.running import Got, Running, all_end, serving
 from tests.serve.test_query import HEAVY
 
+PREFIX = "sarag-serve-"
 GRAPH = ox.NamedNode("http://a.example/g")
 MANY = 3000
 """Triples enough that an answer is poured into a file."""
@@ -55,7 +56,7 @@ def open_files(server: Running) -> list[str]:
                 name = str(descriptor.readlink())
             except FileNotFoundError:
                 continue
-            if PREFIX in name and not name.endswith("/lock"):
+            if PREFIX in name and not name.endswith(f"/{LOCK}"):
                 found.append(name)
     return found
 
@@ -67,7 +68,7 @@ def test_queries_that_fail_late_keep_no_file(server: Running, scratch: Path) -> 
             got.is_line(406, "cannot express", "text/turtle")
     assert open_files(server) == []
     (folder,) = scratch.glob(f"{PREFIX}*")
-    assert [path.name for path in folder.iterdir()] == ["lock"]
+    assert [p.name for p in folder.iterdir() if not p.name.startswith("sarag-read-")] == [LOCK]
     whole = server.query(ALL, "text/turtle")
     assert whole.status == 200
     assert len(whole.body) > MANY

@@ -78,6 +78,20 @@ def test_merged_entities_are_one_and_a_search_finds_the_documents_of_both(
     assert stored(kg) == before
 
 
+def test_an_entity_is_found_by_the_names_and_the_iri_that_it_had_before(
+    kg: KnowledgeGraph,
+) -> None:
+    for _ in range(2):
+        assert kg.entity("manya").iri == kg.entity("Manya").iri
+        kg.identity.merge("Marie", "Manya")
+        for name in ("manya", "Manya", "MARIE", MINTER.entity("manya")):
+            assert kg.entity(name).iri == MINTER.entity("marie")
+        assert kg.neighbours("manya").entities[0].iri == MINTER.entity("marie")
+        kg.identity.undo("Manya")
+    with pytest.raises(UsageError, match="no entity is named 'nobody'"):
+        kg.entity("nobody")
+
+
 def test_a_merge_holds_for_what_comes_later_and_outlives_what_goes(kg: KnowledgeGraph) -> None:
     kg.identity.merge("Marie", "Manya")
     kg.delete(["manya.txt"])

@@ -273,6 +273,11 @@ def test_an_import_that_was_broken_off(folder: Path) -> None:
     [line] = lines(check(folder))
     assert line.startswith("imports: 'places' is not complete")
     assert "sarag import --drop places" in line
+    with opened(folder) as kg, kg.session.write():  # as while an import is running
+        report = check(folder)
+    assert report.in_order
+    [note] = [note for note in report.notes if note.startswith("imports: ")]
+    assert "'places' is not complete, and this process itself is writing: check again" in note
     with opened(folder) as kg:
         kg.forget_import("places")
     assert check(folder).in_order

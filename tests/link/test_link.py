@@ -209,6 +209,40 @@ def test_no_blank_nodes_and_one_node_a_link(kg: KnowledgeGraph, folder: Path) ->
     assert len(nodes) == len(links(folder)) == 3
 
 
+def test_links_follow_a_merge_and_come_back_with_its_undoing(
+    kg: KnowledgeGraph, folder: Path
+) -> None:
+    kg.links.accept(kg.links.candidates("places"))
+    before = [q for q in quads_of(folder) if graph_of(q) == MINTER.links_graph]
+    kg.identity.merge("Ulm", "Danube")
+    assert kg.fsck().in_order
+    assert kg.validate().conforms
+    moved = (entity("ulm"), EXACT, T + "danube")
+    assert moved in links(folder)
+    assert entity("danube") not in {subject for subject, _, _ in links(folder)}
+    [mapping] = [m for m in kg.links.mappings().splitlines() if "danube" in m and "#" not in m[0]]
+    assert "entity:ulm" in mapping
+    kg.identity.undo("Danube")
+    assert [q for q in quads_of(folder) if graph_of(q) == MINTER.links_graph] == before
+
+
+def test_equal_links_of_merged_entities_are_one_until_the_merge_is_undone(
+    kg: KnowledgeGraph, folder: Path
+) -> None:
+    pairs = [("ulm", 0.5), ("danube", 0.7)]
+    matches = [Match(entity(n), EXACT, T + "danube", confidence=c) for n, c in pairs]
+    kg.links.accept(matches)
+    both = links(folder)
+    assert len(both) == 2
+    kg.identity.merge("Ulm", "Danube")
+    assert links(folder) == {(entity("ulm"), EXACT, T + "danube")}
+    assert kg.fsck().in_order
+    assert kg.validate().conforms
+    kg.identity.undo("Danube")
+    assert links(folder) == both
+    assert kg.validate().conforms
+
+
 @pytest.mark.parametrize("what", ["entity", "item", "mapping", "all"])
 def test_undo_by_iri(kg: KnowledgeGraph, folder: Path, what: str) -> None:
     kg.links.accept(kg.links.candidates("places"))

@@ -66,7 +66,7 @@ def test_only_the_graphs_that_are_named_are_looked_at() -> None:
 
 def test_a_working_copy_is_one_and_leaves_nothing(tmp_path: Path) -> None:
     store = OxigraphStore.create(tmp_path / "store")
-    store.engine.extend([quad(1, "http://g/1")])
+    store.inner.extend([quad(1, "http://g/1")])
 
     def work(copy: ox.Store) -> tuple[set[ox.Quad], int, int]:
         before = set(copy)
@@ -74,7 +74,7 @@ def test_a_working_copy_is_one_and_leaves_nothing(tmp_path: Path) -> None:
         return before, len(copy), len(list(tmp_path.iterdir()))
 
     assert on_copy(store, tmp_path, work) == ({quad(1, "http://g/1")}, 0, 2)
-    assert len(store.engine) == 1
+    assert len(store.inner) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 

@@ -80,14 +80,14 @@ def test_names_are_found_by_their_beginning_however_they_are_spelled(tmp_path: P
         for number in range(300)
     ]
     NameIndex.write(tmp_path / "names", names)
-    index = NameIndex(tmp_path / "names")
+    index = NameIndex.read(tmp_path / "names")
     spelled = [(" ".join(name.split()), iri) for name, iri in names]
     for prefix in {name[:end].strip() for name, _ in names for end in (1, 2, 3)} | {"~", "zzzz"}:
         wanted = prefix.casefold()
         expected = sorted(s for s in spelled if s[0].casefold().startswith(wanted))
         assert not prefix or sorted(index.starting_with(prefix)) == expected
     NameIndex.write(tmp_path / "none", [])
-    assert list(NameIndex(tmp_path / "none").starting_with("a")) == []
+    assert list(NameIndex.read(tmp_path / "none").starting_with("a")) == []
 
 
 def test_names_of_the_current_state_alone_are_in_files(tmp_path: Path) -> None:

@@ -241,7 +241,7 @@ def test_a_save_that_is_broken_off_changes_nothing(tmp_path: Path) -> None:
 def test_what_a_process_that_is_no_more_left_is_deleted(tmp_path: Path) -> None:
     done = subprocess.Popen([sys.executable, "-c", ""])
     done.wait()
-    names = [f"document-{done.pid}-ab.f32", f"document.{done.pid}-ab.part", "document.npy"]
+    names = [f"document-{done.pid}-ab.f32", ".document.json.ab.part", "document.npy"]
     others = ["entity-1-ab.f32", f"document-{os.getpid()}-ab.f32"]
     for name in names + others:
         (tmp_path / name).write_bytes(b"left")

@@ -1,0 +1,17 @@
+"""Readers beside writers, for a minute: `make soak-readers`, shortened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.faults.readers import READS, soak
+
+SECONDS, WRITERS, READERS = 60, 2, 4
+
+
+def test_readers_beside_writers_read_one_revision(tmp_path: Path) -> None:
+    done = soak(tmp_path / "kg", seconds=SECONDS, writers=WRITERS, readers=READERS)
+    assert not done["failed reads"]
+    assert not done["failed writes"]
+    assert done["written"].total() >= WRITERS
+    assert done["read"].keys() == READS.keys()
