@@ -9,7 +9,7 @@ from pyoxigraph import NamedNode, Quad
 
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.ports import Change, Term
-from sarag_rdf.terms import iri, text_of
+from sarag_rdf.terms import iri, iri_or_literal, text_of
 from sarag_rdf.vocab import OWL, PROV, SARAG
 
 _Node = list[tuple[NamedNode, Term]]
@@ -27,7 +27,7 @@ def following_links(reader: GraphReader, change: Change) -> tuple[set[Quad], set
     old = set(reader.store.quads(graph.value))
     subjects: defaultdict[str, _Node] = defaultdict(list)
     for quad in sorted(old, key=str):
-        subjects[iri(quad.subject)].append((quad.predicate, quad.object))
+        subjects[iri(quad.subject)].append((quad.predicate, iri_or_literal(quad.object)))
     nodes = {node: each for node, each in subjects.items() if _one(each, OWL.annotatedSource)}
     origins = {node: _origins(statements) for node, statements in nodes.items()}
     targets = _targets(reader, change, {o for each in origins.values() for o in each})
@@ -44,17 +44,17 @@ def following_links(reader: GraphReader, change: Change) -> tuple[set[Quad], set
             links[target, property_, item].append((target != source, statements, origin))
     new = {quad for quad in old if not described & {iri(quad.subject), _spelled(quad)}}
     for (target, property_, item), found in links.items():
-        new.add(Quad(*map(NamedNode, (target, property_, item)), graph))
-        node = NamedNode(reader.minter.mapping(target, property_, item))
+        new.add(Quad(NamedNode(target), NamedNode(property_), NamedNode(item), graph))
+        mapping = NamedNode(reader.minter.mapping(target, property_, item))
         _, statements, _ = min(found, key=lambda each: each[0])
         new |= {
-            Quad(node, predicate, value, graph)
+            Quad(mapping, predicate, value, graph)
             for predicate, value in statements
             if predicate not in (OWL.annotatedSource, PROV.wasDerivedFrom)
         }
-        new.add(Quad(node, OWL.annotatedSource, NamedNode(target), graph))
+        new.add(Quad(mapping, OWL.annotatedSource, NamedNode(target), graph))
         if (own := {origin for _, _, origin in found}) != {target}:
-            new |= {Quad(node, PROV.wasDerivedFrom, NamedNode(origin), graph) for origin in own}
+            new |= {Quad(mapping, PROV.wasDerivedFrom, NamedNode(origin), graph) for origin in own}
     return old - new, new - old
 
 
