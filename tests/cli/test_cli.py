@@ -100,7 +100,7 @@ def test_commands() -> None:
             "split",
             "retype",
         ),
-        *("serve", "mcp", "token", "validate", "fsck", "quarantine", "stats", "evaluate"),
+        *("serve", "mcp", "token", "trust", "validate", "fsck", "quarantine", "stats", "evaluate"),
     ]
     files = {path.stem for path in (ROOT / "sarag_rdf" / "cli").glob("*.py")}
     alone = set(evaluate.command.commands) - {"fit-paths"}  # which is beside paths
