@@ -16,7 +16,7 @@ from spacy.util import filter_spans
 
 from sarag_rdf.extract.names import clean_name, is_name, strip_disambiguation
 from sarag_rdf.extract.spacy.common_words import COMMON, VERBS
-from sarag_rdf.extract.spacy.source_text import has_other_text, is_prose
+from sarag_rdf.extract.spacy.source_text import has_other_text, is_heading, is_prose
 from sarag_rdf.types import EntityType
 
 TYPES: dict[str, EntityType] = {
@@ -173,9 +173,12 @@ def _is_office(left: Span, left_label: str, right: Span, label: str) -> bool:
 def _is_common(span: Span, small: frozenset[str]) -> bool:
     """Whether a capitalised span in a technical text has no word that is a name.
 
-    `small` are the words that the text has in lower case.
+    `small` are the words that the text has in lower case. Capitals of words in a heading say
+    nothing: what only one heading has is no name, unless it has digits or more capitals.
     """
     words = [token for token in span if any(map(str.isalnum, token.text))]
+    if is_heading(span) and span.doc.text.count(span.text) == 1:
+        return all(t.is_title or t.is_lower for t in words)
     return all(t.lower_ in COMMON or (t.is_title and t.lower_ in small) for t in words)
 
 

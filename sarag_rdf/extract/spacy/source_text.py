@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
 
 _KEY = "source_text"
+_HEADING = re.compile(r"[ \t>]*(?:#{1,6}[ \t]|(?:[-*+][ \t]+|\d+\.[ \t]+)?(?:\*\*|__))")
 _BLANK_LINE = re.compile(r"\n\s*\n")
 
 
@@ -36,3 +37,9 @@ def is_prose(span: Span) -> bool:
     if whole is not None and whole[span.start_char : span.end_char] != text:
         return False
     return _BLANK_LINE.search(text) is None
+
+
+def is_heading(span: Span) -> bool:
+    """Whether a span is in a line that is a Markdown heading, or begins in bold type."""
+    whole = span.doc.user_data.get(_KEY, "")
+    return _HEADING.match(whole, whole.rfind("\n", 0, span.start_char) + 1) is not None
