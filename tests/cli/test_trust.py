@@ -49,7 +49,8 @@ def write(text: str) -> None:
 def test_every_setting_is_classified() -> None:
     """A setting that is not here must be judged first; an option that says nothing is TRUSTED."""
     keys: dict[str, Harmless] = dict.fromkeys(HARMLESS, True)
-    keys |= dict.fromkeys(INSIDE, "inside") | dict.fromkeys(TRUSTED, False)
+    keys.update(dict.fromkeys(INSIDE, "inside"))
+    keys.update(dict.fromkeys(TRUSTED, False))
     file = SettingsFile(Path("x"), dict.fromkeys(keys, ""), "")
     found = {(key, option.harmless) for key, option in settings_of(file, map(_load, COMMANDS))}
     assert found == set(keys.items())

@@ -251,7 +251,22 @@ def test_values_of_any_kind_anywhere_are_read_or_refused() -> None:
     for _ in range(400):
         deep = {"en": deep}
     refused = 0
-    for wrong in (None, True, 3, "", "x", "\ud800", "//[", "{", [], [[]], {}, {"a": [1]}, deep):
+    values: list[Any] = [
+        None,
+        True,
+        3,
+        "",
+        "x",
+        "\ud800",
+        "//[",
+        "{",
+        [],
+        [[]],
+        {},
+        {"a": [1]},
+        deep,
+    ]
+    for wrong in values:
         for document in everywhere(metadata, wrong):
             try:
                 read_csvw(
