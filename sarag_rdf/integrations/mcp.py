@@ -33,10 +33,11 @@ from sarag_rdf.kg.query import prologue_for
 from sarag_rdf.resources import render_prompt
 from sarag_rdf.serve.access import Access
 from sarag_rdf.serve.answering import OpenGraph
-from sarag_rdf.serve.guarded import ACCESS, serve_to_clients
+from sarag_rdf.serve.guarded import ACCESS
 from sarag_rdf.serve.jobs import ExploreJob, JobReply, LimitedJob, QueryJob
 from sarag_rdf.serve.pool import WorkerPool
 from sarag_rdf.serve.questions import body_of
+from sarag_rdf.serve.server import serve_to_clients
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.worker import run_sparql_jobs
 from sarag_rdf.temporary import ScratchFolder

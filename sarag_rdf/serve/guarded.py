@@ -1,6 +1,6 @@
 """Which requests are admitted by their headers: host, origin, and token.
 
-`sarag serve` and the applications of other libraries (`serve_to_clients`) follow the same rules.
+They hold for `sarag serve` and for applications of other libraries (`server.serve_to_clients`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sarag_rdf.errors import one_line
 from sarag_rdf.serve.access import ANONYMOUS, Access, RateLimiter
 from sarag_rdf.serve.jobs import RequestError
-from sarag_rdf.serve.server import listen, run_app
 from sarag_rdf.serve.settings import ServeSettings
 
 ACCESS: Final = "sarag.access"
@@ -98,9 +97,3 @@ class AccessMiddleware:
                 await PlainTextResponse(text, error.status, error.headers)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
-
-
-def serve_to_clients(app: ASGIApp, settings: ServeSettings) -> None:
-    """Serve an application of another library, which has no rules of its own, until interrupted."""
-    guarded = AccessMiddleware(app, settings)
-    run_app(guarded, settings, listen(settings))

@@ -19,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from sarag_rdf.errors import EmptyGraphError, UsageError
 from sarag_rdf.serve.answering import OpenGraph
 from sarag_rdf.serve.app import make_app
+from sarag_rdf.serve.guarded import AccessMiddleware
 from sarag_rdf.serve.settings import ServeSettings
 
 _STOP_SECONDS, _SHUTDOWN_SECONDS = 1.0, 3
@@ -74,6 +75,11 @@ def serve(settings: ServeSettings, open_graph: OpenGraph, ready: Callable[[str],
     app = make_app(settings, base, open_graph)
     ready(f"http://{host}:{port}")
     run_app(app, settings, listener, app.stop)
+
+
+def serve_to_clients(app: ASGIApp, settings: ServeSettings) -> None:
+    """Serve an application of another library, which has no rules of its own, until interrupted."""
+    run_app(AccessMiddleware(app, settings), settings, listen(settings))
 
 
 def run_app(

@@ -109,6 +109,7 @@ def test_commands() -> None:
         "__init__",
         "main",
         "options",
+        "settings",
         "output",
         "verbosity",
         "evaluation",

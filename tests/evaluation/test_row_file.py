@@ -106,7 +106,8 @@ def test_two_writers_do_not_mix_their_lines(tmp_path: Path) -> None:
     assert [writer.wait(120) for writer in writers] == [0, 0]
     with RowFile(path) as kept:
         assert len(list(kept)) == 400
-    assert all(len(json.loads(line)["text"]) == 5000 for line in path.open())
+    lines = path.read_text("utf-8").splitlines()
+    assert all(len(json.loads(line)["text"]) == 5000 for line in lines)
 
 
 def test_keys() -> None:

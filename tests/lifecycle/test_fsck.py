@@ -427,15 +427,13 @@ def test_the_command(
         "orphans: 1 entity without evidence (do: sarag fsck --repair)",
         "derived: the traversed graph differs from its evidence: 0 quads missing, 3 extra "
         "(do: sarag fsck --repair)",
-        "caches: entity: 1 text only in the graph or in the index (do: sarag fsck --repair)",
-        f"{folder}: inconsistent: 3 findings",
+        f"{folder}: inconsistent: 2 findings",
     ]
     told = sarag("fsck", "--kg", folder, "--json")
     assert told.code == 1
     assert [f["check"] for f in json.loads(told.out)["findings"]] == [
         "orphans",
         "derived",
-        "caches",
     ]
     repaired = sarag("fsck", "--kg", folder, "--repair")
     assert (repaired.code, repaired.out.splitlines()[0]) == (

@@ -76,7 +76,7 @@ def test_any_history_ends_as_one_made_afresh(
             angles = {k: v for k, v in angles.items() if k not in gone} | come
             if broken_off:
                 for file in Path(folder).glob("*.f32"):
-                    file.open("ab").write(b"half a row"[: 5 + number])
+                    file.write_bytes(file.read_bytes() + b"half a row"[: 5 + number])
             updated = store.update(
                 "entity", str(number), str(number + 1), sorted(gone | come.keys()), sorted(come),
                 (matrix({iri: come[iri]}) for iri in sorted(come)),
