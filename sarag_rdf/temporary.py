@@ -75,7 +75,7 @@ def replacing(target: Path) -> Iterator[IO[bytes]]:
         with suppress(OSError):
             _delete_unlocked(left, left)
     new = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}")
-    with new.open("xb") as stream:
+    with new.open("x+b") as stream:
         with suppress(OSError):  # the file system has no locks, so that others delete nothing
             fcntl.flock(stream, fcntl.LOCK_EX)
         part = new.rename(f"{new}.part")  # so it never exists unlocked

@@ -324,7 +324,10 @@ def test_a_password_that_comes_back_encoded(
     monkeypatch.setenv("SARAG_SPARQL_USER", "reader-17")
     coded = FORMS[form](KEY)
     row = {"s": {"type": "literal", "value": coded}}
-    rows = json.dumps({"head": {"vars": ["s"]}, "results": {"bindings": [row]}}).encode()
+    rows, probe = (
+        json.dumps({"head": {"vars": ["s"]}, "results": {"bindings": [row] * count}}).encode()
+        for count in (1, 100)  # the store asks once whether it gets as many rows as it asks for
+    )
     acts = [saying(status, coded) for status in (400, 403, 404, 413, 500, 504, 307)]
     acts += [
         raw(200, coded.encode(), Content_Type="text/html"),
@@ -332,8 +335,8 @@ def test_a_password_that_comes_back_encoded(
         raw(200, b"", Content_Type=f"text/{in_header(coded)}"),
         raw(401, b"", WWW_Authenticate=f"{in_header(coded)} realm=x"),
     ]
-    good = raw(200, rows, Content_Type="application/sparql-results+json")
-    with playing(*acts, good) as server:
+    good = [raw(200, each, Content_Type="application/sparql-results+json") for each in (rows, probe)]
+    with playing(*acts, *good) as server:
         store = SparqlStore(SparqlEndpoint(f"{server.root}/query"), backoff=0.001)
         for _ in acts:
             with pytest.raises(SaragError) as caught:
