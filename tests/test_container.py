@@ -91,7 +91,7 @@ def test_the_commands_of_both_files_parse(sarag: Sarag) -> None:
         name, *rest = arguments
         command = cli.get_command(None, name)  # type: ignore[arg-type]
         assert command is not None
-        with command.make_context(name, list(rest)) as context:
+        with command.make_context(name, list(rest), **cli.context_settings) as context:
             assert context.params["host"] == "0.0.0.0"
     refused = sarag(*json.loads(last("CMD")))
     assert refused.code == 2
