@@ -335,7 +335,9 @@ def test_a_password_that_comes_back_encoded(
         raw(200, b"", Content_Type=f"text/{in_header(coded)}"),
         raw(401, b"", WWW_Authenticate=f"{in_header(coded)} realm=x"),
     ]
-    good = [raw(200, each, Content_Type="application/sparql-results+json") for each in (rows, probe)]
+    good = [
+        raw(200, each, Content_Type="application/sparql-results+json") for each in (rows, probe)
+    ]
     with playing(*acts, *good) as server:
         store = SparqlStore(SparqlEndpoint(f"{server.root}/query"), backoff=0.001)
         for _ in acts:

@@ -395,7 +395,7 @@ def retrieval_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 harmless="inside",
                 default="sarag",
                 metavar="NAME[:KEY=VALUE]...",
-                help="sarag, sarag-paper, bm25, dense, rrf, khop, ppr, dual-level, flow, dotrag, "
+                help="sarag, sarag-paper, bm25, dense, rrf, khop, ppr, dotrag, "
                 "kg-infused, ket or paths. 'sarag strategies' lists their keys.",
             ),
             setting(

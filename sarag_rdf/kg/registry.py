@@ -59,8 +59,6 @@ from sarag_rdf.reason.typed_graph import TypedGraph
 from sarag_rdf.retrieve.bm25 import Bm25
 from sarag_rdf.retrieve.dense import Dense
 from sarag_rdf.retrieve.dotrag import DotRagSearch
-from sarag_rdf.retrieve.dual_level import DualLevel
-from sarag_rdf.retrieve.flow import Flow
 from sarag_rdf.retrieve.ket import Ket
 from sarag_rdf.retrieve.kg_infused import KgInfusedSearch
 from sarag_rdf.retrieve.khop import Khop
@@ -80,8 +78,6 @@ RETRIEVERS: dict[str, Any] = {
     "rrf": Rrf,
     "khop": Khop,
     "ppr": Ppr,
-    "dual-level": DualLevel,
-    "flow": Flow,
     "dotrag": DotRagSearch,
     "kg-infused": KgInfusedSearch,
     "ket": Ket,

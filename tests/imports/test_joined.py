@@ -134,7 +134,7 @@ def test_parts_are_searched_alone(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "retriever",
-    ["khop", "ppr", "sarag-paper", "bm25", "dense", "rrf", "ket", "dual-level", "flow", "dotrag"],
+    ["khop", "ppr", "sarag-paper", "bm25", "dense", "rrf", "ket", "dotrag"],
 )
 def test_every_retriever_reads_all_parts(folder: Path, retriever: str) -> None:
     link(folder, *LINKS)

@@ -36,7 +36,7 @@ NAMES = ("Ada", "Bea", "Cid", "Dan", "Eve")
 ADA, BEA, CID, DAN, EVE = (MINTER.entity(name.lower()) for name in NAMES)
 TEXTS = ("one dog", "two", "three dogs", "four cat cat")
 COSINES = (0.2, 0.4, 0.6, 0.0)
-BASELINES = ("bm25", "dense", "rrf", "khop", "ppr", "ket", "dual-level", "flow")
+BASELINES = ("bm25", "dense", "rrf", "khop", "ppr", "ket")
 
 
 def small_graph(*, related: bool = True) -> tuple[GraphView, list[str]]:
