@@ -36,7 +36,7 @@ QUESTIONS = (
     "Near which city was the doctoral supervisor of Ludwig Boltzmann born?",
     "Which rivers flow through Ulm and Tulcea?",
 )
-BETWEEN = ("sarag", "paths")
+BETWEEN = ("sarag", "dotrag", "paths")
 """Retrievers that are asked after each change: together they read the vectors of every kind."""
 
 
