@@ -44,3 +44,5 @@ def test_examples_that_cannot_be_used(sarag: Sarag, tmp_path: Path) -> None:
     assert "none.jsonl: No such file" in missing.err
     other = sarag(*paths, "--extractor", "openie:x.json", "--examples", "some.jsonl")
     other.fails(2, "--examples is for spacy and llm")
+    colon = sarag(*paths, "--extractor", "spacy", "--examples", "a:b.jsonl")
+    colon.fails(2, "--examples a:b.jsonl: a path with a colon cannot be given: rename it")
