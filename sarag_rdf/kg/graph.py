@@ -140,7 +140,7 @@ class KnowledgeGraph:
         progress: Progress = silent,
         **reading: Unpack[ReadingKeywords],
     ) -> IndexReport:
-        """Index files, folders, or `Source` values; what has changed is replaced, the rest left alone.
+        """Index files, folders, or `Source` values; changed sources are replaced.
 
         `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object. Chunks have `words`
         words, and share `overlap` words with their neighbours. `reading` goes to `read_paths`
