@@ -23,7 +23,7 @@ _REJECT = frozenset({"reject", "no", "n"})
 _FORMULA = re.compile(r"'*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """What begins a formula, also in full width; white space is never first in a cell."""
 MAX_BYTES = 64 << 20
-"""Maximum size of a table for people, in bytes."""
+"""Maximum size of a file that is read at once: tables, examples, models, shapes; in bytes."""
 _DELIMITERS = ("\t", ",", ";")
 _MAX_ERRORS = 5
 
@@ -111,17 +111,24 @@ def read_table(path: Path, required: Sequence[str]) -> list[TableRow]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a table; raises `InputError`, also for more than `MAX_BYTES`."""
+    """The text of a file; raises `InputError`, also for more than `MAX_BYTES`."""
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text: save it as UTF-8") from error
+
+
+def read_bytes(path: Path, most: int | None = None) -> bytes:
+    """A file of at most `most` bytes, without which `MAX_BYTES`; raises `InputError`."""
+    most = MAX_BYTES if most is None else most
     try:
         with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise InputError(f"{path} has more than {MAX_BYTES >> 20} MiB: split the table")
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: save the table as UTF-8") from error
+            data = stream.read(most + 1)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
+    if len(data) > most:
+        raise InputError(f"{path} has more than {most / (1 << 20):g} MiB: give a smaller file")
+    return data
 
 
 def read_cell(cell: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.errors import InputError
+from sarag_rdf.evaluation.competency import read_answers
+from sarag_rdf.evaluation.resolution import read_gold
+from sarag_rdf.extract.openie import OpenIEExtractor
+from sarag_rdf.extract.typed.examples import read_examples
+from sarag_rdf.imports.mapping import MappingFile
+from sarag_rdf.kg.quarantine import read_shapes_files
+from sarag_rdf.link import sssom
+from sarag_rdf.ontology.schema import Schema
+from sarag_rdf.retrieve.path_model import read_model
 from sarag_rdf.tables import delimiter_for, read_table, write_table
 
 texts = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00"), max_size=9)
@@ -61,3 +71,38 @@ def test_what_is_no_table_is_refused(tmp_path: Path, content: bytes, complaint: 
         read_table(path, ["a"])
     with pytest.raises(InputError, match="cannot read"):
         read_table(tmp_path, ["a"])
+
+
+READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "table": ("a.csv", lambda path: read_table(path, ["a"])),
+    "SSSOM": ("a.tsv", sssom.read_table),
+    "answers": ("a.csv", lambda path: read_answers(path.with_suffix(".rq"))),
+    "gold": ("a.tsv", read_gold),
+    "examples": ("a.jsonl", lambda path: read_examples(path, Schema())),
+    "openie": ("a.json", OpenIEExtractor),
+    "paths:model": ("a.json", read_model),
+    "shapes": ("a.ttl", lambda path: read_shapes_files([path])),
+    "mapping": ("a.yml", MappingFile.read),
+}
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_no_file_is_read_beyond_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    for module in ("tables", "extract.openie", "imports.mapping"):
+        monkeypatch.setattr(f"sarag_rdf.{module}.MAX_BYTES", 1 << 20)
+    name, read = READERS[kind]
+    path = tmp_path / name
+    path.write_bytes(b" " * (1 << 20) + b" ")
+    with pytest.raises(InputError, match=f"{name} has more than 1 MiB: give a smaller file"):
+        read(path)
+
+
+@pytest.mark.parametrize("kind", ["examples", "openie", "paths:model"])
+def test_json_that_is_nested_too_deeply_is_refused(tmp_path: Path, kind: str) -> None:
+    name, read = READERS[kind]
+    path = tmp_path / name
+    path.write_text("[" * 100_000)
+    with pytest.raises(InputError, match=name):
+        read(path)

@@ -152,6 +152,8 @@ def _with_examples(name: str, file: str | None) -> str:
         return name
     if name.partition(":")[0] not in ("spacy", "llm"):
         raise UsageError(f"--examples is for spacy and llm; {name} learns from no examples")
+    if ":" in file:
+        raise UsageError(f"--examples {file}: a path with a colon cannot be given: rename it")
     return f"{name}:examples={file}"
 
 

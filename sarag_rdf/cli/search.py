@@ -22,6 +22,7 @@ from sarag_rdf.cli.options import (
     setting,
     sparql_options,
 )
+from sarag_rdf.cli.verbosity import note
 
 NO_EVIDENCE = 3
 
@@ -47,6 +48,7 @@ def command(question: str, **options: Any) -> int:
     from sarag_rdf.cli.output import show_retrieved
 
     check_activation(options["activation"])
+    _check_output(options["picture"], "a picture", ".html", ".png")
     with open_graph(options) as kg:
         retrieved = kg.search(question, **retriever_arguments(options))
         write_activation(kg, retrieved, options["activation"])
@@ -63,14 +65,16 @@ def command(question: str, **options: Any) -> int:
 
 def check_activation(path: Path | None) -> None:
     """Raise `UsageError` for a file that could not be written after a long answer."""
+    _check_output(path, "an activation, which is written as TriG,", ".trig")
+
+
+def _check_output(path: Path | None, what: str, *suffixes: str) -> None:
     from sarag_rdf.errors import UsageError
 
     if path is None:
         return
-    if path.suffix.lower() != ".trig":
-        raise UsageError(
-            f"{path}: an activation is written as TriG: give a name that ends in .trig"
-        )
+    if path.suffix.lower() not in suffixes:
+        raise UsageError(f"{path}: the name of {what} ends in {' or '.join(suffixes)}")
     if path.is_dir() or not path.resolve().parent.is_dir():
         raise UsageError(f"cannot write {path}: name a file in an existing folder")
 
@@ -80,21 +84,17 @@ def write_activation(kg: Any, retrieved: Any, path: Path | None) -> None:
     if path is None:
         return
     path.write_bytes(kg.activation(retrieved))
-    click.echo(f"sarag: activation written to {path}", err=True)
+    note(f"activation written to {path}")
 
 
 def write_picture(retrieved: Any, path: Path) -> None:
     """Draw what was retrieved as a page or an image, by the file's suffix."""
-    from sarag_rdf.errors import UsageError
-
     if path.suffix.lower() == ".html":
         from sarag_rdf.picture.drawing import activation_html
 
         path.write_text(activation_html(retrieved), encoding="utf-8")
-    elif path.suffix.lower() == ".png":
+    else:
         from sarag_rdf.picture.drawing import write_activation_png
 
         write_activation_png(retrieved, path)
-    else:
-        raise UsageError(f"{path}: a picture's name ends in .html or .png")
-    click.echo(f"sarag: picture written to {path}", err=True)
+    note(f"picture written to {path}")

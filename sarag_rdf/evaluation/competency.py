@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
@@ -93,7 +94,11 @@ class CompetencyResult:
 
 
 def question_files(folder: Path) -> tuple[Path, ...]:
-    """The queries in a folder, by name; raises `InputError` if there are none."""
+    """The queries in a folder, by name.
+
+    Raises `InputError` if there are none, or if a query or a file of answers is a symbolic link to
+    a path outside the folder.
+    """
     if not folder.is_dir():
         raise InputError(f"no such folder: {shown_path(folder)}")
     files = tuple(sorted(folder.glob("*.rq")))
@@ -102,6 +107,13 @@ def question_files(folder: Path) -> tuple[Path, ...]:
             f"{shown_path(folder)} has no competency questions: put NAME.rq there, and its "
             "expected answers as NAME.csv, NAME.tsv or NAME.srj"
         )
+    top = os.path.realpath(folder)
+    for file in (path for query in files for path in (query, *_answer_files(query))):
+        if not Path(os.path.realpath(file)).is_relative_to(top):
+            raise InputError(
+                f"{shown_path(file)} is a symbolic link to a path outside the folder: copy its "
+                "target into the folder"
+            )
     return files
 
 
@@ -153,7 +165,7 @@ class ExpectedRows:
 
 def read_answers(query: Path) -> ExpectedRows | bool:
     """The expected answers beside a query; raises `InputError`."""
-    files = [file for s in ANSWER_SUFFIXES if (file := query.with_suffix(s)).is_file()]
+    files = _answer_files(query)
     if not files:
         raise InputError(
             f"no expected answers: write them to {query.stem}.csv, {query.stem}.tsv or "
@@ -169,6 +181,10 @@ def read_answers(query: Path) -> ExpectedRows | bool:
     if file.suffix == ".csv":
         return _read_csv(file, text)
     return _read_terms(file, text)
+
+
+def _answer_files(query: Path) -> list[Path]:
+    return [file for s in ANSWER_SUFFIXES if (file := query.with_suffix(s)).is_file()]
 
 
 def _read_csv(file: Path, text: str) -> ExpectedRows:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from sarag_rdf.errors import InputError
 from sarag_rdf.iris import normalize_name
+from sarag_rdf.tables import read_text
 from sarag_rdf.types import (
     ENTITY_TYPES,
     Document,
@@ -49,11 +50,7 @@ class GoldMention:
 
 def read_gold(path: Path) -> list[GoldMention]:
     """Read a gold file. Raises `InputError`."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-    rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    rows = csv.DictReader(read_text(path).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     missing = {"entity", "name"} - set(rows.fieldnames or ())
     unknown = set(rows.fieldnames or ()) - set(COLUMNS)
     if missing or unknown:

@@ -33,7 +33,11 @@ from sarag_rdf.extract.values import parse_value
 from sarag_rdf.iris import normalize_name
 from sarag_rdf.options import Options
 from sarag_rdf.sentences import split_sentences
+from sarag_rdf.tables import read_bytes
 from sarag_rdf.types import Document, EntityType, Extraction, Mention, Method, Relation
+
+MAX_BYTES = 1 << 30
+"""Maximum size of a file, which has the extractions of a whole corpus."""
 
 Triple = tuple[str, str, str]
 
@@ -70,10 +74,7 @@ class OpenIEExtractor:
     options = OpenIEOptions
 
     def __init__(self, path: Path) -> None:
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}") from error
+        content = read_bytes(path, MAX_BYTES)
         self._method = Method("openie", path.name, hashlib.sha256(content).hexdigest())
         self._missing_documents = 0
         self._extracted: defaultdict[PassageExtraction, set[Triple]] = defaultdict(set)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.tables import read_bytes
 
 MAX_BYTES = 1 << 20
 """Largest mapping in bytes."""
@@ -57,13 +58,7 @@ class MappingFile:
             )
         if not path.is_file():
             raise UsageError(f"no such file: {path}")
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror}") from error
-        if len(content) > MAX_BYTES:
-            raise InputError(f"{path} has more than {MAX_BYTES >> 20} MiB, which is no mapping")
-        return cls(path.name, content)
+        return cls(path.name, read_bytes(path, MAX_BYTES))
 
 
 @dataclass(frozen=True, slots=True)

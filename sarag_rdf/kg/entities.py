@@ -98,17 +98,20 @@ def find_entity(reader: GraphReader, name: str) -> str:
 
     A name is looked up as it is spelled, and for the graph of documents also in its normalized
     form; an entity that was merged is found by its former names and IRI. Raises `UsageError` if no
-    entity has it, or if several have it.
+    entity has it, or if several have it, also after a split and in whatever case it is spelled.
     """
     if is_iri(name):
         for entity in (name, *entities_of_name(reader, name)):
             if entity_labels(reader, [entity]):
                 return entity
         raise UsageError(f"no entity has the IRI {name}: search for it, or give its name")
-    entities: set[str] = {entity.value for _, entity in reader.rows_named(literals_of(name))}
-    entities |= entity_labels(reader, [reader.minter.entity(normalize_name(name))]).keys()
-    if not entities:
-        entities |= entity_labels(reader, entities_of_name(reader, name)).keys()
+    normalized = normalize_name(name)
+    own = entity_labels(reader, [reader.minter.entity(normalized)])
+    former = own or entity_labels(reader, entities_of_name(reader, name))
+    spellings = {label for label, _ in former.values() if normalize_name(label) == normalized}
+    literals = [each for spelling in sorted({name, *spellings}) for each in literals_of(spelling)]
+    entities = {entity.value for _, entity in reader.rows_named(literals)} | own.keys()
+    entities = entities or {*former}
     if not entities:
         raise UsageError(f"no entity is named '{name}': search for it, or give its IRI")
     if len(entities) > 1:

@@ -86,7 +86,7 @@ class KnowledgeGraph:
 
     `sarag_rdf.open` opens one. Reading takes a snapshot, which a writer elsewhere may overtake.
     Methods that change the graph lock it while they run. All methods raise errors of
-    `sarag_rdf.errors`.
+    `sarag_rdf.errors`, except for arguments that they do not have (`TypeError`).
     """
 
     def __init__(self, session: Session) -> None:
@@ -140,7 +140,7 @@ class KnowledgeGraph:
         progress: Progress = silent,
         **reading: Unpack[ReadingKeywords],
     ) -> IndexReport:
-        """Index files, folders, or `Source` values; sources that the graph holds are left alone.
+        """Index files, folders, or `Source` values; changed sources are replaced.
 
         `extractor` is ``spacy``, ``llm`` or ``openie:FILE``, or an object. Chunks have `words`
         words, and share `overlap` words with their neighbours. `reading` goes to `read_paths`

@@ -221,9 +221,10 @@ class Identity:
                 )
                 for proposal in propose(snapshot.own, rule, nearest, least)
             ]
-            labels = _labels(snapshot.own, [iri for row in rows for iri in row.pair])
+            ends = {iri for row in rows for iri in row.pair}
+            labels = entity_labels(select_parts(snapshot.own), ends)
         return [
-            replace(row, subject_label=labels[row.subject], object_label=labels[row.object])
+            replace(row, subject_label=labels[row.subject][0], object_label=labels[row.object][0])
             for row in rows
         ]
 
@@ -606,13 +607,6 @@ def _normalized(reader: GraphReader, mention: str) -> str:
             "an entity that was split off by a qualifier cannot be merged: undo the split instead"
         )
     return str(min(names))
-
-
-def _labels(reader: GraphReader, entities: Sequence[str]) -> dict[str, str]:
-    labels: dict[str, str] = {}
-    for entity, name, *_ in select_parts(reader).rows_for("entity-labels", entities):
-        labels[entity.value] = min(labels.get(entity.value, name.value), name.value)
-    return labels
 
 
 def today() -> str:

@@ -16,6 +16,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.metadata import now, run_quads, with_curated_revision
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.kg.location import endpoint_beside
 from sarag_rdf.kg.session import Session
 from sarag_rdf.link.candidates import CandidateOptions, candidates
@@ -183,7 +184,9 @@ class Links:
         """All links as an SSSOM table."""
         with self._session.read() as snapshot:
             links = read_links(snapshot.reader)
-            labels = _labels(snapshot.reader, links)
+            ends = {iri for match in links for iri in match.pair}
+            named = entity_labels(select_parts(snapshot.reader), ends)
+            labels = {iri: name for iri, (name, _) in named.items()}
             labelled = [
                 replace(
                     match,
@@ -234,15 +237,6 @@ def _linked(reader: GraphReader, target: GraphReader) -> frozenset[str]:
     pairs = identities(reader)
     known = {row[0].value for row in target.rows_for("entity-names", (b for _, b in pairs))}
     return frozenset(entity for entity, item in pairs if item in known)
-
-
-def _labels(reader: GraphReader, matches: Sequence[Match]) -> dict[str, str]:
-    """Preferred names of both ends of the matches, from all parts."""
-    ends = {iri for match in matches for iri in match.pair}
-    labels: dict[str, str] = {}
-    for entity, name, *_ in select_parts(reader).rows_for("entity-labels", ends):
-        labels[entity.value] = min(labels.get(entity.value, name.value), name.value)
-    return labels
 
 
 def _description(reader: GraphReader) -> dict[str, str]:

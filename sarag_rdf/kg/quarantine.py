@@ -47,6 +47,7 @@ from sarag_rdf.kg.session import Session
 from sarag_rdf.ports import Progress, silent
 from sarag_rdf.rdf.shacl import Engine, Shapes, ValidationReport, Violation, parse_shapes, validate
 from sarag_rdf.sandbox import EndedError
+from sarag_rdf.tables import read_bytes
 from sarag_rdf.terms import iri, iri_or_literal
 from sarag_rdf.vocab import SARAG
 
@@ -77,9 +78,7 @@ def read_shapes_files(paths: Iterable[str | Path]) -> Shapes:
     contents = []
     for path in paths:
         try:
-            triples = parse_in_sandbox(Path(path).read_bytes(), ox.RdfFormat.TURTLE)
-        except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror}") from error
+            triples = parse_in_sandbox(read_bytes(Path(path)), ox.RdfFormat.TURTLE)
         except (SyntaxError, ValueError, EndedError) as error:
             raise InputError(
                 f"the SHACL shapes in {path} are invalid: {one_line(str(error))}; correct the file"

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sarag_rdf.errors import InputError
 from sarag_rdf.retrieve.path_schema import THING, Hop, HopSequence, PathSchema, packaged_phrases
+from sarag_rdf.tables import read_text
 
 FEATURES: Final = (
     "nearest",
@@ -216,8 +217,8 @@ def packaged_model() -> PathModel:
 def read_model(path: Path) -> PathModel:
     """The model in a file; raises `InputError` for one that is none."""
     try:
-        return _model(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        return _model(json.loads(read_text(path)))
+    except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             f"{path}: not a model of relation paths ({error}): write one with  sarag evaluate "
             "fit-paths --output FILE"

@@ -723,8 +723,13 @@ def test_search(sarag: Sarag, model: FaultServer, tmp_path: Path) -> None:
         "sarag: picture written to a.html\n"
     )
     assert "<svg" in (tmp_path / "a.html").read_text(encoding="utf-8")
-    sarag("search", question, "--picture", "a.txt").fails(2, ".html or .png")
-    sarag("search", question, "--picture", "nowhere/a.html").fails(1, "nowhere/a.html")
+    for name, reason in (("a.txt", ".html or .png"), ("nowhere/a.html", "cannot write")):
+        refused = sarag("search", question, "--picture", name, "--activation", "a.trig")
+        refused.fails(2, name, reason)
+    assert not (tmp_path / "a.trig").exists(), "it is refused before the search"
+    quiet = sarag("search", question, "-q", "--picture", "b.html", "--activation", "b.trig")
+    assert (quiet.code, quiet.err) == (0, "")
+    assert (tmp_path / "b.html").exists() and (tmp_path / "b.trig").exists()
 
 
 def test_search_finds_nothing(

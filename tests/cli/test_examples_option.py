@@ -41,6 +41,8 @@ def test_examples_that_cannot_be_used(sarag: Sarag, tmp_path: Path) -> None:
     paths = ("index", tmp_path / "a.txt", "--kg", tmp_path / "kg", *ontology)
     missing = sarag(*paths, "--extractor", "spacy", "--examples", tmp_path / "none.jsonl")
     assert missing.code != 0
-    assert "cannot read the examples in" in missing.err
+    assert "none.jsonl: No such file" in missing.err
     other = sarag(*paths, "--extractor", "openie:x.json", "--examples", "some.jsonl")
     other.fails(2, "--examples is for spacy and llm")
+    colon = sarag(*paths, "--extractor", "spacy", "--examples", "a:b.jsonl")
+    colon.fails(2, "--examples a:b.jsonl: a path with a colon cannot be given: rename it")

@@ -199,6 +199,23 @@ def test_a_folder_without_questions_is_refused(tmp_path: Path) -> None:
         question_files(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["q.rq", "q.csv"])
+def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "questions"
+    folder.mkdir()
+    (tmp_path / "secret").write_text("secret")
+    for inside, text in (("a.rq", BORN), ("a.csv", "person,place\n")):
+        (folder / inside).write_text(text)
+    (folder / "q.rq").symlink_to(folder / "a.rq")
+    (folder / "q.csv").symlink_to(folder / "a.csv")
+    (tmp_path / "linked").symlink_to(folder)
+    assert [file.name for file in question_files(tmp_path / "linked")] == ["a.rq", "q.rq"]
+    (folder / name).unlink()
+    (folder / name).symlink_to(tmp_path / "secret")
+    with pytest.raises(InputError, match=f"{name} is a symbolic link to a path outside"):
+        question_files(folder)
+
+
 def test_the_command(sarag: Sarag, folder: Path, tmp_path: Path) -> None:
     questions = tmp_path / "questions"
     questions.mkdir()

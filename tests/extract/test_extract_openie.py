@@ -212,7 +212,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"absent\.json cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"cannot read .*absent\.json: No such file"):
         OpenIEExtractor(tmp_path / "absent.json")
 
 

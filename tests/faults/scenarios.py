@@ -167,7 +167,7 @@ SCENARIOS = (
         "no-longer-entailed",
         _all_entailed,
         ("ontology", "accept", "--undo-all"),
-        nothing_left="no decision: see  sarag ontology accept --list",
+        nothing_left="no decision: see sarag ontology accept --list",
         weight=2,
     ),
     Scenario("caches", _without_caches, ("search", QUESTIONS[0]), weight=3),

@@ -229,7 +229,7 @@ class Soak:
         left = sorted(
             str(path.relative_to(work))
             for path in (work / "kg").rglob("*")
-            if ".part" in path.name or path.name.startswith("bulk-")
+            if ".part" in path.name or path.name.startswith("bulk-") or path.suffix == ".dbtmp"
         )
         _expect(not left, f"left behind: {left}")
         self.tally.completed += 1

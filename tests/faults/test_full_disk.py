@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
+from sarag_rdf.derive.entailed_graph import entailment_errors
 from tests.command import Result, run_sarag
 from tests.fault_server import playing
 from tests.faults.corpus import openie_corpus, triples
 from tests.faults.places import resized, small_disk
-from tests.faults.scenarios import OPENIE
+from tests.faults.scenarios import DOCUMENTS, OPENIE, SCENARIOS, Sarag
 from tests.faults.soak import graphs_of
 from tests.sample_graph import embeddings
 
@@ -80,6 +81,34 @@ def test_indexing_goes_on_when_there_is_room(work: Path, env: dict[str, str]) ->
         done = run_sarag(*command, "--kg", "small/kg", cwd=work, env=env)
         assert (done.code, done.complaints) == (0, []), done
         assert sound(disk / "kg") == 120
+        assert graphs_of(disk / "kg") == want
+
+
+def test_what_follows_is_there_for_whatever_went_in(work: Path, env: dict[str, str]) -> None:
+    """With entailment on: after each command on a full disk, and at the end."""
+    shutil.rmtree(work / "docs")
+    scenario = next(scenario for scenario in SCENARIOS if scenario.name == "entailed")
+    scenario.prepare(work, Sarag(work, env))
+    shutil.copytree(work / "kg", work / "undisturbed")
+    want = undisturbed(work, env, *scenario.command)
+    counts = []
+    with small_disk(work / "small", PLENTY) as disk:
+        shutil.copytree(work / "kg", disk / "kg")
+        used = shutil.disk_usage(disk).used >> 10
+        for room in (500, 4_000):
+            resized(disk, used + room)
+            done = run_sarag(*scenario.command, "--kg", "small/kg", cwd=work, env=env)
+            counts.append(sound(disk / "kg"))
+            with sarag_rdf.open(disk / "kg", endpoint=None) as kg, kg.session.read() as snapshot:
+                assert entailment_errors(snapshot.own) == (set(), set())
+            if done.code == 0:
+                break
+            without_caches(done).fails(1, FULL)
+        assert 40 <= counts[0] < DOCUMENTS, "the disk was never full"
+        assert counts == sorted(counts), "what was in the graph stays there"
+        resized(disk, PLENTY)
+        done = run_sarag(*scenario.command, "--kg", "small/kg", cwd=work, env=env)
+        assert (done.code, done.complaints) == (0, []), done
         assert graphs_of(disk / "kg") == want
 
 

@@ -75,6 +75,22 @@ def test_a_second_writer_is_told_who_holds_the_graph(work: Path) -> None:
     assert not (work / "kg" / writer_lock.NAME).exists()
 
 
+def test_what_a_killed_writer_left_goes_with_the_next(work: Path) -> None:
+    """RocksDB writes its options to a file of another name first, which it never removes."""
+    store = work / "kg" / "store"
+    left = [store / "OPTIONS-000009.dbtmp", store / "bulk-1.sst", work / "kg" / "write-1" / "a"]
+    left[-1].parent.mkdir()
+    for path in left:
+        path.write_bytes(b"left")
+    with sarag_rdf.open(work / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.stats()
+        assert all(path.exists() for path in left), "whoever reads removes nothing"
+        kg.index([source(1)], extractor=CapitalExtractor())
+    assert not any(path.exists() for path in left)
+    assert [path for path in store.glob("OPTIONS-*") if path.suffix != ".dbtmp"]
+    assert not list(store.glob("*.dbtmp"))
+
+
 def test_a_note_that_was_left_names_nobody(work: Path) -> None:
     with writing(work):
         pass

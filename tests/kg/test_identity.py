@@ -125,6 +125,22 @@ def test_what_is_no_entity_cannot_be_merged(kg: KnowledgeGraph) -> None:
     assert kg.identity.decisions() == []
 
 
+def test_a_name_that_was_split_is_that_of_several_entities_however_it_is_spelled(
+    kg: KnowledgeGraph,
+) -> None:
+    for count, qualifier in enumerate(("god", "planet", "metal"), start=2):
+        kg.identity.split("Mercury", [f"{qualifier}.txt"], qualifier)
+        for name in ("Mercury", "mercury", "MERCURY"):
+            with pytest.raises(UsageError, match=f"{min(count, 3)} entities are named '{name}'"):
+                kg.entity(name)
+        entity = MINTER.entity_of_mention(MINTER.variant("mercury", qualifier))
+        assert kg.entity(entity).iri == entity
+    kg.identity.undo(None)
+    assert kg.entity("MERCURY").iri == MINTER.entity("mercury")
+    kg.identity.split("Jove", ["god.txt"], "god")
+    assert kg.entity("jove").iri == MINTER.entity_of_mention(MINTER.variant("jove", "god"))
+
+
 def test_a_name_is_another_thing_in_some_sources(kg: KnowledgeGraph) -> None:
     before = stored(kg)
     kg.identity.split("Mercury", ["god.txt"], "god")

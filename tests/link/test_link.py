@@ -468,6 +468,20 @@ def test_mappings(kg: KnowledgeGraph, tmp_path: Path) -> None:
     assert '#license: "https://example.org/license"' in kg.links.mappings()
 
 
+def test_names_in_mappings_are_those_of_entities(tmp_path: Path) -> None:
+    """Of names in several languages, English comes first."""
+    turtle = f'<{T}w> a skos:Concept ; skos:prefLabel "Ulm city"@en , "Ciudad de Ulm"@es .'
+    prefix = THESAURUS.strip().partition("\n")[0]
+    (tmp_path / "s.ttl").write_text(f"{prefix}\n{turtle}", encoding="utf-8")
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index(SOURCES, extractor=CapitalExtractor())
+        kg.import_graph(tmp_path / "s.ttl", "skos")
+        kg.links.accept([Match(entity("ulm"), EXACT, f"{T}w")])
+        [mapping] = [row for row in kg.links.mappings().splitlines() if row.startswith("entity:")]
+        assert mapping.split("\t")[1::3][:2] == ["Ulm", kg.entity(f"{T}w").name]
+        assert kg.entity(f"{T}w").name == "Ulm city"
+
+
 def test_nothing_is_linked(kg: KnowledgeGraph, tmp_path: Path) -> None:
     file = tmp_path / "none.sssom.tsv"
     file.write_text(kg.links.mappings(), encoding="utf-8")

@@ -11,6 +11,7 @@ import pytest
 from pyoxigraph import Quad
 
 import sarag_rdf
+from sarag_rdf.derive.entailed_graph import entailment_errors
 from sarag_rdf.endpoints import SparqlEndpoint
 from sarag_rdf.errors import RemoteDownError, RemoteStoreError, StoreError, UsageError
 from sarag_rdf.graph.metadata import with_revision
@@ -25,7 +26,7 @@ from sarag_rdf.rdf import sparql_endpoint
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from sarag_rdf.types import Source
-from sarag_rdf.vocab import SARAG
+from sarag_rdf.vocab import OWL, SARAG
 from tests.command import Sarag
 from tests.fault_server import FaultServer, Play, failure, playing, relay
 from tests.ontology.museum import MUSEUM
@@ -39,6 +40,8 @@ from tests.sample_graph import (
     make_graph,
 )
 from tests.servers import Server
+from tests.typed_graph import EX, TypedExtractor, index_people
+from tests.typed_graph import SOURCES as PEOPLE
 
 CHANGED = (
     Source("Ada founded Ulm. Ulm is old.", "Ada", "ada.txt"),
@@ -191,6 +194,46 @@ def test_a_crash_anywhere_is_repaired_by_indexing_again(
         if whole:
             break
     assert writes > 5
+
+
+@pytest.mark.fault
+def test_what_follows_is_repaired_by_the_next_writer(
+    oxigraph: Server, root: str, tmp_path: Path
+) -> None:
+    """With entailment on, whichever request of a write was the last to arrive."""
+    axiom = f"<{EX}teacher> {OWL.inverseOf} <{EX}student> ."
+    (tmp_path / "axioms.ttl").write_text(axiom, encoding="utf-8")
+    direct = SparqlEndpoint(f"{root}/query")
+    with sarag_rdf.open(direct, embedder=HashEmbedder(), endpoint=None) as kg:
+        index_people(kg, tmp_path)
+        kg.ontologies.add(tmp_path / "axioms.ttl")
+        kg.entailment.enable()
+    store = SparqlStore(direct)
+    entailed = Minter(BASE).entailed_graph
+    before, followed = export_nquads(store), set(store.quads(entailed))
+    assert followed
+    wanted: set[Quad] = set()
+    broken = 0
+    for writes in (10_000, *range(8)):
+        oxigraph.clear()
+        oxigraph.load(before)
+        with playing(failing_after(root, writes)) as front:
+            try:
+                without_emil(SparqlEndpoint(f"{front.root}/query"))
+            except RemoteDownError:
+                broken += set(store.quads(entailed)) != followed
+        without_emil(direct)
+        wanted = wanted or graph_of(store)
+        assert graph_of(store) == wanted, writes
+        assert entailment_errors(GraphReader(store, Minter(BASE))) == (set(), set())
+        assert set(store.quads(entailed)) < followed
+    assert broken, "nothing was ever interrupted after the entailed graph had changed"
+
+
+def without_emil(location: SparqlEndpoint) -> None:
+    """Replace a source from whose statements others follow."""
+    with sarag_rdf.open(location, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([replace(PEOPLE[1], text="Nothing.")], extractor=TypedExtractor())
 
 
 def test_what_cannot_be_written(server: Server, remote: SparqlEndpoint) -> None:

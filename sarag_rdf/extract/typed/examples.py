@@ -16,6 +16,7 @@ from typing import Any
 
 from sarag_rdf.errors import InputError
 from sarag_rdf.ontology.schema import Schema
+from sarag_rdf.tables import read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +42,13 @@ def read_examples(path: Path, schema: Schema) -> tuple[Example, ...]:
     Raises `InputError` with the line for a file that cannot be read, a line in another format, and
     a property that the schema does not have.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the examples in {path}: {error}") from error
     names = _property_names(schema)
     examples = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         if line.strip():
             try:
                 examples.append(_example(json.loads(line), names))
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 reason = (
                     error if type(error) is ValueError else "not an object with text and statements"
                 )
