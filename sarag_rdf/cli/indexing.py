@@ -23,6 +23,7 @@ from sarag_rdf.cli.options import (
     setting,
     sparql_write_options,
 )
+from sarag_rdf.cli.output import counted
 from sarag_rdf.cli.verbosity import note
 from sarag_rdf.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
 
@@ -191,9 +192,9 @@ def echo_counts(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
         click.echo(f"{options['kg']}: no graph was created: no document could be indexed")
         return
     click.echo(
-        f"{options['kg']}: {counts['sources']} sources, {counts['documents']} documents, "
-        f"{counts['entities']} entities, {counts['relationships']} relationships, "
-        f"{counts['quads']} quads"
+        f"{options['kg']}: {counted(counts['sources'], 'source')}, "
+        f"{counted(counts['documents'], 'document')}, {counted(counts['entities'], 'entity')}, "
+        f"{counted(counts['relationships'], 'relationship')}, {counted(counts['quads'], 'quad')}"
     )
 
 
@@ -261,7 +262,8 @@ def echo_plan(plan: Any, extractor: Any, options: dict[str, Any]) -> None:
         _echo_plan_json(plan, usage)
         return
     click.echo(
-        f"would index {len(plan.todo)} sources as {len(plan.documents)} documents; "
+        f"would index {counted(len(plan.todo), 'source')} as "
+        f"{counted(len(plan.documents), 'document')}; "
         f"{plan.unchanged} unchanged, {plan.duplicates} duplicates, "
         f"{len(plan.problems)} not readable{quarantine_hint(len(plan.quarantined))}"
     )

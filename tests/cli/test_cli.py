@@ -760,7 +760,7 @@ def test_index(
     before = nquads(tmp_path / "kg")
     dry = sarag("index", "docs", "--dry-run")
     assert dry.code == 0
-    assert "would index 1 sources as 1 documents; 0 unchanged" in dry.out
+    assert "would index 1 source as 1 document; 0 unchanged" in dry.out
     assert nquads(tmp_path / "kg") == before
     done = sarag("index", "docs")
     assert (done.code, done.complaints) == (0, [])

@@ -278,7 +278,7 @@ def test_indexing_on_the_command_line(
     assert sarag(*arguments).code == 0
     again = sarag(*arguments)
     assert "1 unchanged" in again.out
-    assert f"{server.query_url}: 1 sources" in again.out
+    assert f"{server.query_url}: 1 source, " in again.out
     found = sarag("search", "Who met Babbage?", "--endpoint", server.query_url, *own, "--json")
     assert found.code == 0, found
     assert "Lovelace" in found.out
