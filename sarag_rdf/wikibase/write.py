@@ -14,6 +14,7 @@ from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.iris import Minter
+from sarag_rdf.terms import text_of
 from sarag_rdf.vocab import DCTERMS, PREFIXES
 from sarag_rdf.wikibase.contents import collect_contents
 from sarag_rdf.wikibase.entities import Export, equivalences, prepare_export
@@ -90,7 +91,7 @@ def _license(reader: GraphReader) -> str:
         return ""
     node = reader.minter.knowledge_graph
     licenses = (
-        quad.object.value
+        text_of(quad.object)
         for quad in reader.store.quads(reader.minter.meta_graph)
         if quad.predicate == DCTERMS.license and quad.subject == ox.NamedNode(node)
     )
