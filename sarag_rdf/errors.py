@@ -138,6 +138,10 @@ class QueryError(StoreError):
     """SPARQL that does not parse or is not permitted."""
 
 
+class QueryTimeoutError(StoreError):
+    """A query exceeded its time limit, and was ended."""
+
+
 class VectorStoreError(StoreError):
     """An external vector engine failed; nothing is lost, as vectors can be recomputed."""
 

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.cli.options import kg_option, open_graph, query_over_option, sparql_options
+from sarag_rdf.cli.options import (
+    json_option,
+    kg_option,
+    open_graph,
+    query_over_option,
+    sparql_options,
+)
 from sarag_rdf.errors import UsageError, one_line
 from sarag_rdf.ports import Triples
 from sarag_rdf.rdf.results import RESULT_FORMATS, serialize_results
@@ -40,6 +46,14 @@ if TYPE_CHECKING:
 @click.option(
     "--allow-service", is_flag=True, help="Permit SERVICE, which sends requests to other servers."
 )
+@click.option(
+    "--timeout",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0.0),
+    help="Time limit of the query in seconds; 0 for none. An endpoint has --sparql-timeout.",
+)
+@json_option
 @click.option("--no-prefixes", is_flag=True, help="Do not declare the default prefixes.")
 @click.option(
     "--explain",
@@ -58,12 +72,21 @@ def command(sparql: str | None, file: Path | None, **options: Any) -> int:
     rdf:, rdfs:, prov:, dcterms:, schema:, owl:, xsd:, void:, dcat:, foaf:, sssom: and semapv: are
     predeclared, and those that the ontologies of the graph declare.
     """
+    if options["as_json"]:
+        if options["format_"] not in (None, "json"):
+            raise UsageError(f"--json and --format {options['format_']} exclude each other")
+        options["format_"] = "json"
     text = _read_query(sparql, file)
     with open_graph(options) as kg:
         prefixes = not options["no_prefixes"]
         if options["explain"]:
             return _explain(kg.explain_query(text, prefixes=prefixes), options)
-        result = kg.query(text, allow_service=options["allow_service"], prefixes=prefixes)
+        result = kg.query(
+            text,
+            allow_service=options["allow_service"],
+            prefixes=prefixes,
+            timeout=options["timeout"],
+        )
     format_ = options["format_"] or ("turtle" if isinstance(result, Triples) else "table")
     if format_ == "table" and not isinstance(result, Triples):
         from sarag_rdf.cli.output import show_table

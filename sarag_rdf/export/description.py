@@ -416,7 +416,7 @@ def write_dataset_metadata(reader: GraphReader, metadata: DatasetMetadata) -> No
             continue
         term = _value_term(predicate, value, reader)
         new.add(Quad(node, predicate, term, graph))
-        if predicate == DCTERMS.publisher and ":" not in value:
+        if predicate == DCTERMS.publisher and not _is_iri(value):
             assert isinstance(term, NamedNode)  # noqa: S101 - a publisher is a node
             new.add(Quad(term, RDF.type, FOAF.Agent, graph))
             new.add(Quad(term, FOAF.name, Literal(value), graph))
@@ -443,9 +443,14 @@ def _property_values(metadata: DatasetMetadata) -> list[tuple[NamedNode, str]]:
 def _value_term(predicate: NamedNode, value: str, reader: GraphReader) -> Term:
     if predicate in (DCTERMS.title, DCTERMS.description):
         return Literal(value)
-    if predicate == DCTERMS.publisher and ":" not in value:
+    if predicate == DCTERMS.publisher and not _is_iri(value):
         return NamedNode(f"{reader.minter.knowledge_graph}/publisher")
     return checked_iri(value)
+
+
+def _is_iri(value: str) -> bool:
+    """Whether a publisher is given by its IRI, and not by its name, which may have a colon."""
+    return "://" in value
 
 
 def checked_iri(text: str) -> NamedNode:

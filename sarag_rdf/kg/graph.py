@@ -428,18 +428,27 @@ class KnowledgeGraph:
         over: Sequence[str] = (),
         allow_service: bool = False,
         prefixes: bool = True,
+        timeout: float | None = None,
     ) -> Table | Triples | bool:
         """Run SPARQL over the parts in `over`, or over the data set that the query names.
 
         `over` names ``documents``, imported graphs, or ``all``; the default is the parts that the
         graph was opened with, or the documents. Their union is the default graph of the query;
         GRAPH reaches every named graph. The prefixes of `prefixes` are declared, unless that is
-        turned off. Raises `UsageError` for an unknown name, `QueryError` for a query that does not
-        parse or uses SERVICE without `allow_service`.
+        turned off. With a `timeout` in seconds (0: none) the query of a graph in a folder runs in
+        a child process on the current state of the folder, and an interrupt ends it at once; an
+        endpoint has a time limit of its own. Raises `UsageError` for an unknown name, `QueryError`
+        for a query that does not parse or uses SERVICE without `allow_service`,
+        `QueryTimeoutError`.
         """
         prologue = self.prologue(text) if prefixes else ""
         return run_query(
-            self.session, text, over=over, allow_service=allow_service, prologue=prologue
+            self.session,
+            text,
+            over=over,
+            allow_service=allow_service,
+            prologue=prologue,
+            timeout=timeout,
         )
 
     def explain_query(

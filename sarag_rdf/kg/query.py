@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sarag_rdf.errors import QueryError
@@ -13,6 +14,8 @@ from sarag_rdf.graph.parts import default_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.kg.session import Session, Snapshot
 from sarag_rdf.ports import Table, Triples
+from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.rdf.timed_query import query_in_child
 from sarag_rdf.vocab import PREFIXES
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ def run_query(
     over: Sequence[str] = (),
     allow_service: bool = False,
     prologue: str = "",
+    timeout: float | None = None,
 ) -> Table | Triples | bool:
     """Run a query after a prologue over the parts in `over`; see `KnowledgeGraph.query`."""
     from sarag_rdf.rdf.query_guard import check_query, refuse_network  # a search needs no parser
@@ -40,7 +44,7 @@ def run_query(
             refuse_network(traits)
         with session.read() as snapshot:
             parts = over or session.over
-            run = _runner(snapshot, parts, names_dataset=traits.names_dataset)
+            run = _runner(snapshot, parts, names_dataset=traits.names_dataset, timeout=timeout)
             return run(prologue + text)
 
 
@@ -71,14 +75,19 @@ def _columns_after(prologue: str) -> Iterator[None]:
 
 
 def _runner(
-    snapshot: Snapshot, over: Sequence[str], *, names_dataset: bool
+    snapshot: Snapshot, over: Sequence[str], *, names_dataset: bool, timeout: float | None = None
 ) -> Callable[[str], Table | Triples | bool]:
-    """Runs queries over the parts in `over`, or over the data set that they name themselves."""
+    """Runs queries over the parts in `over`, or over the data set that they name themselves.
+
+    With a `timeout`, those of a store in a folder run in a child process.
+    """
     store = snapshot.reader.store
-    if names_dataset:
-        return store.query
-    graphs = default_graphs(snapshot.reader, over)
-    return lambda text: store.query(text, union=graphs is None, default_graphs=graphs)
+    graphs = None if names_dataset else default_graphs(snapshot.reader, over)
+    run: Callable[..., Table | Triples | bool] = store.query
+    if timeout is not None and isinstance(store, OxigraphStore) and store.folder is not None:
+        run = partial(query_in_child, store.folder, seconds=timeout)
+    union = not names_dataset and graphs is None
+    return lambda text: run(text, union=union, default_graphs=graphs)
 
 
 @dataclass(frozen=True, slots=True)

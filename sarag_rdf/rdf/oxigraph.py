@@ -147,11 +147,11 @@ class OxigraphStore:
         folder: Path | None = None,
         files: Checkpoint | None = None,
     ) -> None:
-        """`folder` is the graph's folder, for error messages; `files` are those of the store."""
+        """`folder` is the graph's folder, which has ``store/``; `files` are those of the store."""
         self._files = files
         self._store: ox.Store | None = store
         self._writable = writable
-        self._folder = folder
+        self.folder = folder
         self._unflushed = 0
         self._union = DefaultGraphUnion()
 
@@ -281,7 +281,7 @@ class OxigraphStore:
 
     def write_error(self, state: str, error: Exception) -> StoreError:
         """The error to raise for an exception of the engine; raises `DiskFullError` itself."""
-        _raise_if_full(self._folder, error)
+        _raise_if_full(self.folder, error)
         return StoreError(f"cannot write to the graph, {state}: {error}")
 
     def quads(self, graph: str | None = None) -> Iterator[ox.Quad]:

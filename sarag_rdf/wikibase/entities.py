@@ -172,7 +172,7 @@ class ItemBuilder:
     numbers: WikibaseIds
     links: dict[str, list[str]]
     vocabulary: Vocabulary
-    _described: set[int] = field(default_factory=set)
+    _described: set[tuple[str, str | None, str]] = field(default_factory=set)
 
     def item(self, name: str, rows: EntityRows) -> dict[str, Any]:
         """The content of the item of an entity, class or source."""
@@ -342,7 +342,7 @@ class ItemBuilder:
         Wikibase does not allow two such items.
         """
         for language, text_value in descriptions.items():
-            key = hash((language, labels.get(language), text_value["value"]))
+            key = (language, labels.get(language), text_value["value"])
             if language in labels and key in self._described:
                 suffix = f" ({self.numbers[name]})"
                 text_value["value"] = text_value["value"][: model.TEXT_LIMIT - len(suffix)] + suffix

@@ -12,9 +12,9 @@ import pyoxigraph as ox
 
 from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.iris import Minter
-from sarag_rdf.vocab import PREFIXES
+from sarag_rdf.vocab import DCTERMS, PREFIXES
 from sarag_rdf.wikibase.contents import collect_contents
 from sarag_rdf.wikibase.entities import Export, equivalences, prepare_export
 from sarag_rdf.wikibase.numbers import write_numbers
@@ -76,11 +76,25 @@ def _write_rdf(export: Export, output: IO[bytes], options: WikibaseOptions) -> N
 
 def triples(export: Export, vocabulary: Vocabulary, flavor: Flavor = "full") -> Iterator[ox.Triple]:
     """The header, for the common node of dumps and that of this dump, then every entity."""
-    modified = export.page_info[1]
-    yield from dump_header(modified, license_="")
-    yield from dump_header(modified, license_="", dump=ox.NamedNode(vocabulary.top + "dump"))
+    modified, license_ = export.page_info[1], _license(export.reader)
+    yield from dump_header(modified, license_=license_)
+    dump = ox.NamedNode(vocabulary.top + "dump")
+    yield from dump_header(modified, license_=license_, dump=dump)
     yield from dump_triples(export.entities(vocabulary), vocabulary, flavor)
     yield from equivalences(export, vocabulary)
+
+
+def _license(reader: GraphReader) -> str:
+    """The IRI of the license of the documents, if they are exported and have one; else empty."""
+    if all(part.name != DOCUMENTS for part in reader.parts):
+        return ""
+    node = reader.minter.knowledge_graph
+    licenses = (
+        quad.object.value
+        for quad in reader.store.quads(reader.minter.meta_graph)
+        if quad.predicate == DCTERMS.license and quad.subject == ox.NamedNode(node)
+    )
+    return min(licenses, default="")
 
 
 def _json(export: Export, vocabulary: Vocabulary) -> Iterator[bytes]:

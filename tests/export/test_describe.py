@@ -257,7 +257,10 @@ def test_what_is_said_is_kept(sarag: Sarag, tmp_path: Path) -> None:
     assert graph.value(publisher, FOAF.name) == Literal("River Society")
     assert "Rivers" in sarag("export", "--kg", folder).out
     assert conforms(graph)[0]
+    named = sarag("describe", "--kg", folder, "--publisher", "Museum: Minerals")
+    assert (named.code, "Museum: Minerals" in named.out) == (0, True)
     changed = sarag("describe", "--kg", folder, "--publisher", "https://society.example/#us")
+    assert "Museum" not in changed.out
     assert "River Society" not in changed.out
     assert sarag("validate", "--kg", folder).code == 0
     nothing = [part for name in given[::2] for part in (name, "")]

@@ -482,3 +482,21 @@ def test_an_imported_graph_is_exported_in_the_same_way(
 
 
 OWN = {f"P{number}" for number in range(1, 11)}
+
+
+def test_equal_hashes_are_not_equal_descriptions(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = exported(sample, "wikibase-json")
+    monkeypatch.setattr("sarag_rdf.wikibase.entities.hash", lambda _: 1, raising=False)
+    assert exported(sample, "wikibase-json") == before
+
+
+def test_the_license_of_the_data_is_that_of_the_dump(tmp_path: Path) -> None:
+    folder = make_graph(tmp_path / "kg")
+    assert b"#license>" not in exported(folder, "wikibase")
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.say(license="https://license.example/1")
+    triples = ox.parse(exported(folder, "wikibase"), format=ox.RdfFormat.N_TRIPLES)
+    licensed = {t.subject.value for t in triples if t.predicate.value.endswith("#license")}
+    assert licensed == {"http://wikiba.se/ontology#Dump", f"{BASE}wikibase/dump"}
