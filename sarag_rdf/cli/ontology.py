@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from sarag_rdf.ontology.check import OntologyFinding
     from sarag_rdf.ontology.schema import OntologyProperty
 
-_MOST_WARNINGS = 20
+_MOST_EXAMPLES = 3
+"""Terms that are printed for a kind of warning."""
 _MOST_FOUND = 3
 """Classes of subjects and of objects that are printed."""
 
@@ -323,7 +324,8 @@ def check(files: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
 
     Errors are cycles of subclasses or subproperties, terms that RDF, RDFS, OWL and SKOS do not
     define, and an ontology without a class or property. Warnings are undeclared terms, missing
-    labels, domains and ranges, equal labels, and owl:imports, which is not followed.
+    labels, domains and ranges, equal labels, and owl:imports, which is not followed. They are
+    printed by kind; --json prints all.
     """
     from sarag_rdf.kg.ontology import check_file
 
@@ -337,16 +339,22 @@ def check(files: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
 
 
 def _show_findings(file: str, findings: Sequence[OntologyFinding]) -> None:
-    """Print all errors, the first warnings, and the counts."""
-    errors = [finding for finding in findings if finding.severity == "error"]
-    warnings = findings[len(errors) :]
-    for finding in (*errors, *warnings[:_MOST_WARNINGS]):
-        click.echo(one_line(str(finding)))
-    if len(warnings) > _MOST_WARNINGS:
-        click.echo(f"... and {len(warnings) - _MOST_WARNINGS} more warnings (--json lists all)")
+    """Print all errors, a line for each kind of warning, the most frequent first, and counts."""
     counts = Counter(finding.severity for finding in findings)
+    warnings: defaultdict[str, list[OntologyFinding]] = defaultdict(list)
+    for finding in findings:
+        if finding.severity == "error":
+            click.echo(one_line(str(finding)))
+        else:
+            warnings[finding.kind].append(finding)
+    for kind, alike in sorted(warnings.items(), key=lambda item: -len(item[1])):
+        terms = [f"<{finding.term}>" for finding in alike[:_MOST_EXAMPLES]]
+        terms += ["..."] * (len(alike) > _MOST_EXAMPLES)
+        several = f"warning: {kind} ({len(alike):,}): {', '.join(terms)}"
+        click.echo(one_line(several if len(alike) > 1 else str(alike[0])))
     click.echo(
         f"{file}: {counted(counts['error'], 'error')}, {counted(counts['warning'], 'warning')}"
+        + " (--json lists all)" * (len(warnings) < counts["warning"])
     )
 
 

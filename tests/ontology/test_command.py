@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,16 @@ def test_check_prints_findings_and_fails_on_errors(sarag: Sarag, tmp_path: Path)
     lines = checked.out.splitlines()
     assert checked.code == 1
     assert lines[0] == f"error: <{EX}Agent>: a cycle of subclass axioms: Agent -> Person -> Agent"
-    assert "... and 41 more warnings (--json lists all)" in lines
+    assert lines[1:4] == [
+        f"warning: no label: it is taken from the IRI (31): <{EX}dateOfBirth>, <{EX}p0a>, "
+        f"<{EX}p10a>, ...",
+        f"warning: no domain or range (30): <{EX}p0a>, <{EX}p10a>, <{EX}p11a>, ...",
+        "wrong.ttl: 1 error, 61 warnings (--json lists all)",
+    ]
+    listed = json.loads(sarag("ontology", "check", "wrong.ttl", "--json").out)["wrong.ttl"]
+    assert Counter(finding["kind"] for finding in listed).most_common(1) == [
+        ("no label: it is taken from the IRI", 31)
+    ]
     assert lines[-1] == "museum.ttl: 0 errors, 1 warning"
     sarag("ontology", "check", "none.ttl").fails(2, "no such file: none.ttl")
 
