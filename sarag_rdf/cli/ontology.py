@@ -30,6 +30,7 @@ from sarag_rdf.types import SchemaUse, TermCount
 from sarag_rdf.vocab import PREFIXES
 
 if TYPE_CHECKING:
+    from sarag_rdf.graph.ontologies import StoredOntology
     from sarag_rdf.kg.ontology import OntologyReport
     from sarag_rdf.kg.phrases import AcceptReport
     from sarag_rdf.ontology.check import OntologyFinding
@@ -126,16 +127,14 @@ def echo_added(report: OntologyReport, file: object, *, only_problems: bool = Fa
 @kg_option
 @json_option
 def list_(*, as_json: bool, **options: Any) -> int:
-    """List the ontologies of a graph."""
+    """List the ontologies of a graph, or the packaged one, which is in force without them."""
     with open_graph(options) as kg:
-        ontologies = kg.ontologies.list()
+        ontologies = kg.ontologies.in_force()
     if as_json:
         echo_json([asdict(ontology) for ontology in ontologies])
         return 0
     for ontology in ontologies:
         click.echo(_line(ontology))
-    if not ontologies:
-        click.echo("no ontologies")
     return 0
 
 
@@ -164,7 +163,7 @@ def show(names: tuple[str, ...], *, over: str | None, as_json: bool, **options: 
             else:
                 _show_use(use, Schema(), kg.ontologies.prefixes() | PREFIXES)
             return 0
-        ontologies = [o for o in kg.ontologies.list() if not names or o.name in names]
+        ontologies = [o for o in kg.ontologies.in_force() if not names or o.name in names]
         schema = kg.ontologies.used_schema(*names)
         use = kg.ontologies.use(*names)
     if as_json:
@@ -179,14 +178,14 @@ def show(names: tuple[str, ...], *, over: str | None, as_json: bool, **options: 
         return 0
     for ontology in ontologies:
         click.echo(_line(ontology))
-    if not ontologies:
-        click.echo("common: the packaged ontology, as no other is stored")
     _show_schema(schema)
     _show_use(use, schema, PREFIXES)
     return 0
 
 
-def _line(ontology: Any) -> str:
+def _line(ontology: StoredOntology) -> str:
+    if not ontology.graph:
+        return f"{ontology.name}: the packaged ontology, as no other is stored"
     title = " ".join(filter(None, (ontology.title, ontology.version)))
     added = f"added {ontology.added}" if ontology.added else ""
     parts = (title, counted(ontology.triples, "triple"), added, f"<{ontology.graph}>")
