@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -30,12 +30,14 @@ from sarag_rdf.types import SchemaUse, TermCount
 from sarag_rdf.vocab import PREFIXES
 
 if TYPE_CHECKING:
+    from sarag_rdf.graph.ontologies import StoredOntology
     from sarag_rdf.kg.ontology import OntologyReport
     from sarag_rdf.kg.phrases import AcceptReport
     from sarag_rdf.ontology.check import OntologyFinding
     from sarag_rdf.ontology.schema import OntologyProperty
 
-_MOST_WARNINGS = 20
+_MOST_EXAMPLES = 3
+"""Terms that are printed for a kind of warning."""
 _MOST_FOUND = 3
 """Classes of subjects and of objects that are printed."""
 
@@ -125,16 +127,14 @@ def echo_added(report: OntologyReport, file: object, *, only_problems: bool = Fa
 @kg_option
 @json_option
 def list_(*, as_json: bool, **options: Any) -> int:
-    """List the ontologies of a graph."""
+    """List the ontologies of a graph, or the packaged one, which is in force without them."""
     with open_graph(options) as kg:
-        ontologies = kg.ontologies.list()
+        ontologies = kg.ontologies.in_force()
     if as_json:
         echo_json([asdict(ontology) for ontology in ontologies])
         return 0
     for ontology in ontologies:
         click.echo(_line(ontology))
-    if not ontologies:
-        click.echo("no ontologies")
     return 0
 
 
@@ -163,7 +163,7 @@ def show(names: tuple[str, ...], *, over: str | None, as_json: bool, **options: 
             else:
                 _show_use(use, Schema(), kg.ontologies.prefixes() | PREFIXES)
             return 0
-        ontologies = [o for o in kg.ontologies.list() if not names or o.name in names]
+        ontologies = [o for o in kg.ontologies.in_force() if not names or o.name in names]
         schema = kg.ontologies.used_schema(*names)
         use = kg.ontologies.use(*names)
     if as_json:
@@ -178,14 +178,14 @@ def show(names: tuple[str, ...], *, over: str | None, as_json: bool, **options: 
         return 0
     for ontology in ontologies:
         click.echo(_line(ontology))
-    if not ontologies:
-        click.echo("common: the packaged ontology, as no other is stored")
     _show_schema(schema)
     _show_use(use, schema, PREFIXES)
     return 0
 
 
-def _line(ontology: Any) -> str:
+def _line(ontology: StoredOntology) -> str:
+    if not ontology.graph:
+        return f"{ontology.name}: the packaged ontology, as no other is stored"
     title = " ".join(filter(None, (ontology.title, ontology.version)))
     added = f"added {ontology.added}" if ontology.added else ""
     parts = (title, counted(ontology.triples, "triple"), added, f"<{ontology.graph}>")
@@ -323,7 +323,8 @@ def check(files: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
 
     Errors are cycles of subclasses or subproperties, terms that RDF, RDFS, OWL and SKOS do not
     define, and an ontology without a class or property. Warnings are undeclared terms, missing
-    labels, domains and ranges, equal labels, and owl:imports, which is not followed.
+    labels, domains and ranges, equal labels, and owl:imports, which is not followed. They are
+    printed by kind; --json prints all.
     """
     from sarag_rdf.kg.ontology import check_file
 
@@ -337,16 +338,22 @@ def check(files: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
 
 
 def _show_findings(file: str, findings: Sequence[OntologyFinding]) -> None:
-    """Print all errors, the first warnings, and the counts."""
-    errors = [finding for finding in findings if finding.severity == "error"]
-    warnings = findings[len(errors) :]
-    for finding in (*errors, *warnings[:_MOST_WARNINGS]):
-        click.echo(one_line(str(finding)))
-    if len(warnings) > _MOST_WARNINGS:
-        click.echo(f"... and {len(warnings) - _MOST_WARNINGS} more warnings (--json lists all)")
+    """Print all errors, a line for each kind of warning, the most frequent first, and counts."""
     counts = Counter(finding.severity for finding in findings)
+    warnings: defaultdict[str, list[OntologyFinding]] = defaultdict(list)
+    for finding in findings:
+        if finding.severity == "error":
+            click.echo(one_line(str(finding)))
+        else:
+            warnings[finding.kind].append(finding)
+    for kind, alike in sorted(warnings.items(), key=lambda item: -len(item[1])):
+        terms = [f"<{finding.term}>" for finding in alike[:_MOST_EXAMPLES]]
+        terms += ["..."] * (len(alike) > _MOST_EXAMPLES)
+        several = f"warning: {kind} ({len(alike):,}): {', '.join(terms)}"
+        click.echo(one_line(several if len(alike) > 1 else str(alike[0])))
     click.echo(
         f"{file}: {counted(counts['error'], 'error')}, {counted(counts['warning'], 'warning')}"
+        + " (--json lists all)" * (len(warnings) < counts["warning"])
     )
 
 

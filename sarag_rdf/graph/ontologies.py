@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
@@ -63,9 +63,8 @@ def ontology_added(
     """The quads of an ontology, and the change of metadata that storing them implies."""
     graph = NamedNode(ontology.graph)
     content = [Quad(t.subject, t.predicate, iri_or_literal(t.object), graph) for t in triples]
-    stored = replace(ontology, triples=len(content))
     run = run_quads(reader, "ontology added", now(), [(PROV.generated, graph)])
-    metadata = (*_metadata(reader, stored), *run)
+    metadata = (*_metadata(reader, ontology), *run)
     return content, Change((), tuple(_stored_metadata(reader, graph)), metadata)
 
 

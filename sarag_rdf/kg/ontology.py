@@ -88,9 +88,8 @@ class Ontologies:
         """
         options = RdfReadOptions(format, base_iri)
         with self._session.write() as reader:
-            packaged = str(ontology_path("common.ttl")) if str(location) == PACKAGED else None
             file = read_ontology(
-                packaged or str(location),
+                str(ontology_path("common.ttl") if str(location) == PACKAGED else location),
                 options,
                 genid=f"{reader.minter.base}genid/",
                 max_expansion=max_expansion,
@@ -104,7 +103,8 @@ class Ontologies:
                     f"{file.name} has no class or property: check that it is an ontology (OWL, "
                     "RDFS, SKOS or SHACL)"
                 )
-            ontology = _described(reader, file, import_name(name, file.name))
+            name = import_name(name, file.name)
+            ontology = _described(file, name, reader.minter.ontology_graph(name))
             sources = len(reader.select_provenance("sources")) if has_terms else 0
             known = {stored.name: stored for stored in stored_ontologies(reader)}
             already = _is_stored(known, ontology, replace=replace)
@@ -129,6 +129,13 @@ class Ontologies:
         """The ontologies of the graph, by name."""
         with self._session.read() as snapshot:
             return tuple(stored_ontologies(snapshot.own))
+
+    def in_force(self) -> tuple[StoredOntology, ...]:
+        """The ontologies that extraction follows: `list`, or the packaged one if none is stored.
+
+        The packaged one is in no named graph: its `graph` is empty.
+        """
+        return self.list() or (_packaged(),)
 
     def prefixes(self) -> dict[str, str]:
         """Prefix -> namespace of the packaged ontology and of those that are stored.
@@ -268,10 +275,15 @@ def _apply(reader: GraphReader, derived: Change, metadata: Change) -> None:
     reader.store.apply(with_revision(reader, change))
 
 
-def _described(reader: GraphReader, file: OntologyFile, name: str) -> StoredOntology:
+def _described(file: OntologyFile, name: str, graph: str) -> StoredOntology:
     header = header_of(file.triples)
-    graph = reader.minter.ontology_graph(name)
-    return StoredOntology(name, graph, file.origin, file.sha256, header.title, header.version)
+    return StoredOntology(
+        name, graph, file.origin, file.sha256, header.title, header.version, len(file.triples)
+    )
+
+
+def _packaged() -> StoredOntology:
+    return _described(read_ontology(str(ontology_path("common.ttl"))), PACKAGED, "")
 
 
 def _is_stored(

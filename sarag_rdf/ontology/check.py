@@ -40,11 +40,15 @@ _MOST_NAMED: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class OntologyFinding:
-    """A problem of an ontology; `term` is the IRI that it concerns, or empty."""
+    """A problem of an ontology; `term` is the IRI that it concerns, or empty.
+
+    `kind` says in words that name no term what findings of the same kind have in common.
+    """
 
     severity: Severity
     term: str
     message: str
+    kind: str
 
     def __str__(self) -> str:
         about = f"<{self.term}>: " if self.term else ""
@@ -84,24 +88,35 @@ def _activation_rules(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
                 rules_of([(triple.subject, triple.predicate, triple.object)])
             except UsageError as error:
                 message = str(error).removesuffix(": correct the ontology")
-                yield OntologyFinding("error", text_of(triple.subject), message)
+                yield OntologyFinding(
+                    "error", text_of(triple.subject), message, "a wrong activation weight"
+                )
 
 
 def _missing_hash(repaired: Sequence[str]) -> Iterator[OntologyFinding]:
     for name in repaired:
         yield OntologyFinding(
-            "warning", name, f"the namespace lacks its '#': read as {name}#, correct the prefix"
+            "warning",
+            name,
+            f"the namespace lacks its '#': read as {name}#, correct the prefix",
+            "namespaces lack their '#': correct the prefixes",
         )
 
 
 def _content(schema: Schema, *, has_rules: bool) -> Iterator[OntologyFinding]:
     if not (schema.classes or schema.properties or has_rules):
         yield OntologyFinding(
-            "error", "", "no class or property: check that this is OWL, RDFS, SKOS or SHACL"
+            "error",
+            "",
+            "no class or property: check that this is OWL, RDFS, SKOS or SHACL",
+            "no class or property",
         )
     elif not (schema.properties or has_rules):
         yield OntologyFinding(
-            "warning", "", "no property: entities can be classified, but no statement can be typed"
+            "warning",
+            "",
+            "no property: entities can be classified, but no statement can be typed",
+            "no property",
         )
 
 
@@ -121,7 +136,8 @@ def _cycles(kind: str, parents: Mapping[str, Sequence[str]]) -> Iterator[Ontolog
                 continue
             cycle = path[path.index(parent) :]
             shown = " -> ".join(local_name(term) for term in [*cycle, cycle[0]])
-            yield OntologyFinding("error", cycle[0], f"a cycle of {kind} axioms: {shown}")
+            what = f"a cycle of {kind} axioms"
+            yield OntologyFinding("error", cycle[0], f"{what}: {shown}", what)
             done.update(path)
             path = []
 
@@ -174,7 +190,8 @@ def _unknown_terms(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
             continue
         closest = get_close_matches(name, sorted(_TERMS[space]), 1)
         hint = f"did you mean {closest[0]}?" if closest else "check its spelling"
-        yield OntologyFinding("error", iri, f"{space} has no term {name}: {hint}")
+        message = f"{space} has no term {name}: {hint}"
+        yield OntologyFinding("error", iri, message, "terms that their vocabulary lacks")
 
 
 def _undeclared(index: TripleIndex) -> Iterator[OntologyFinding]:
@@ -199,24 +216,28 @@ def _undeclared(index: TripleIndex) -> Iterator[OntologyFinding]:
         if named_datatype(iri):
             datatype = named_datatype(iri).removeprefix(XSD.base)
             yield OntologyFinding(
-                "warning", iri, f"not declared; read as xsd:{datatype}, declare that as the range"
+                "warning",
+                iri,
+                f"not declared; read as xsd:{datatype}, declare that as the range",
+                "not declared; read as a datatype of XSD, declare that as the range",
             )
         elif namespace(iri) in own:
-            yield OntologyFinding("warning", iri, "used in an axiom, but not declared")
+            message = "used in an axiom, but not declared"
+            yield OntologyFinding("warning", iri, message, message)
         else:
             foreign[namespace(iri)].append(local_name(iri))
     for space, names in foreign.items():
         shown = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
         what = "1 term is" if len(names) == 1 else f"{len(names)} terms are"
         message = f"{what} used but not declared: {shown}; add the ontology of this namespace too"
-        yield OntologyFinding("warning", space, message)
+        kind = "terms of other namespaces are not declared: add the ontologies of these too"
+        yield OntologyFinding("warning", space, message, kind)
 
 
 def _imports(index: TripleIndex) -> Iterator[OntologyFinding]:
     for imported in sorted({iri for _, iri in index.pairs(OWL.imports.value)}):
-        yield OntologyFinding(
-            "warning", imported, "owl:imports is not followed: download the ontology, and add it"
-        )
+        message = "owl:imports is not followed: download the ontology, and add it"
+        yield OntologyFinding("warning", imported, message, message)
 
 
 def _labels(index: TripleIndex, schema: Schema) -> Iterator[OntologyFinding]:
@@ -232,27 +253,28 @@ def _labels(index: TripleIndex, schema: Schema) -> Iterator[OntologyFinding]:
             continue
         if is_code(local_name(iri)):
             message = f"no label, and {term.label} is not a word: add rdfs:label"
+            kind = "no label, and the name is not a word: add rdfs:label"
         elif iri in schema.properties:
             message = f"no label: '{term.label}' is taken from its IRI"
+            kind = "no label: it is taken from the IRI"
         else:
             continue
-        yield OntologyFinding("warning", iri, message)
+        yield OntologyFinding("warning", iri, message, kind)
     for iris in by_label.values():
         for iri in iris[1:]:
             label = schema.properties[iri].label
-            yield OntologyFinding(
-                "warning", iri, f"the property <{iris[0]}> has the same label, '{label}'"
-            )
+            message = f"the property <{iris[0]}> has the same label, '{label}'"
+            yield OntologyFinding("warning", iri, message, "another property has the same label")
 
 
 def _domain_and_range(property_: OntologyProperty) -> Iterator[OntologyFinding]:
     objects = "literal" if property_.is_literal else "entity"
     if not (property_.domains or property_.ranges):
-        message = f"no domain or range: any entity may be a subject, any {objects} an object"
+        kind, means = "no domain or range", f"any entity may be a subject, any {objects} an object"
     elif not property_.domains:
-        message = "no domain: any entity may be a subject"
+        kind, means = "no domain", "any entity may be a subject"
     elif not property_.ranges:
-        message = f"no range: any {objects} may be an object"
+        kind, means = "no range", f"any {objects} may be an object"
     else:
         return
-    yield OntologyFinding("warning", property_.iri, message)
+    yield OntologyFinding("warning", property_.iri, f"{kind}: {means}", kind)

@@ -8,23 +8,23 @@ memory.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
 import pyoxigraph as ox
 
+from sarag_rdf.rdf.sparql_tokens import keywords
+
 FEW_GRAPHS = 8
 """Up to this many graphs are passed to the engine as a list."""
 MOST_COPIED = 1_000_000
 """The maximum number of quads to copy, at 100,000 per second; beyond it the list is passed."""
-_GRAPH = re.compile(r"\bGRAPH\b", re.IGNORECASE)
 
 
 def uses_graph(text: str) -> bool:
     """Whether a query may contain a GRAPH pattern."""
-    return _GRAPH.search(text) is not None
+    return "GRAPH" in keywords(text)
 
 
 class DefaultGraphUnion:

@@ -31,6 +31,9 @@ _TOKEN: Final = re.compile(
 )
 
 
+_WORDS: Final = ("word", "name")
+
+
 class Token(NamedTuple):
     """A token: its kind (a group name of the expression above), text, and offset.
 
@@ -53,8 +56,12 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def keywords(text: str) -> set[str]:
-    """The words of a query that are not part of a term, in upper case."""
-    return {token.text.upper() for token in tokens(text) if token.kind == "word"}
+    """The words of a query that are not part of a term, in upper case.
+
+    Prefixes of names are among them, because Oxigraph reads ``GRAPH:g`` as ``GRAPH :g``.
+    """
+    words = (token.prefix or token.text for token in tokens(text) if token.kind in _WORDS)
+    return {word.upper() for word in words}
 
 
 def undeclared_prefix(text: str) -> str | None:

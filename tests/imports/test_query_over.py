@@ -115,6 +115,26 @@ def test_a_list_of_graphs_gives_what_their_union_gives(
     assert found == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "uses"),
+    [
+        ("SELECT * { graph ?g { ?s ?p ?o } }", True),
+        ("SELECT * { ?s ?p ?o FILTER(?o<?p)GRAPH<https://example.org/g>{ ?s ?p ?o } }", True),
+        ("PREFIX : <https://example.org/> SELECT * { GRAPH:g{ ?s ?p ?o } }", True),
+        ("SELECT * { # ends here\rGRAPH ?g { ?s ?p ?o } }", True),
+        ("SELECT * { ?s ?p 'a graph', <https://example.org/graph>, ?graph } # no GRAPH", False),
+    ],
+)
+def test_graph_is_a_keyword_and_not_part_of_a_term(text: str, *, uses: bool) -> None:
+    """Oxigraph gives rows of a named graph to the queries that have GRAPH, and to no other."""
+    store = ox.Store()
+    node, graph = ox.NamedNode("https://example.org/s"), ox.NamedNode("https://example.org/g")
+    store.add(ox.Quad(node, node, node, graph))
+    if "FILTER" not in text:
+        assert bool(list(store.query(text))) == uses  # type: ignore[arg-type]
+    assert dataset.uses_graph(text) == uses
+
+
 def test_what_is_written_later_is_seen() -> None:
     """A copy of the graphs is not used once the store has changed."""
     store = OxigraphStore.in_memory()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from sarag_rdf.kg import registry
 from sarag_rdf.models.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.ontology.museum import EX, MUSEUM
+
+PACKAGED = "common: the packaged ontology, as no other is stored\n"
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +42,7 @@ def test_ontologies_are_added_listed_shown_and_removed(sarag: Sarag) -> None:
         "mineral -> group | person" in line and "inverse of collected" in line for line in shown
     )
     assert sarag("ontology", "remove", "museum").out == "1 ontology removed\n"
-    assert sarag("ontology", "list").out == "no ontologies\n"
+    assert sarag("ontology", "list").out == PACKAGED
 
 
 def test_everything_can_be_printed_as_json(sarag: Sarag) -> None:
@@ -53,6 +56,10 @@ def test_everything_can_be_printed_as_json(sarag: Sarag) -> None:
     checked = json.loads(sarag("ontology", "check", "museum.ttl", "--json").out)
     assert checked["museum.ttl"][0]["term"] == f"{EX}dateOfBirth"
     assert json.loads(sarag("ontology", "remove", "m", "--json").out) == {"removed": ["m"]}
+    (packaged,) = json.loads(sarag("ontology", "list", "--json").out)
+    assert (packaged["name"], packaged["graph"], packaged["added"]) == ("common", "", "")
+    assert packaged["triples"] > 0
+    assert json.loads(sarag("ontology", "show", "--json").out)["ontologies"] == [packaged]
 
 
 def test_check_prints_findings_and_fails_on_errors(sarag: Sarag, tmp_path: Path) -> None:
@@ -72,7 +79,16 @@ def test_check_prints_findings_and_fails_on_errors(sarag: Sarag, tmp_path: Path)
     lines = checked.out.splitlines()
     assert checked.code == 1
     assert lines[0] == f"error: <{EX}Agent>: a cycle of subclass axioms: Agent -> Person -> Agent"
-    assert "... and 41 more warnings (--json lists all)" in lines
+    assert lines[1:4] == [
+        f"warning: no label: it is taken from the IRI (31): <{EX}dateOfBirth>, <{EX}p0a>, "
+        f"<{EX}p10a>, ...",
+        f"warning: no domain or range (30): <{EX}p0a>, <{EX}p10a>, <{EX}p11a>, ...",
+        "wrong.ttl: 1 error, 61 warnings (--json lists all)",
+    ]
+    listed = json.loads(sarag("ontology", "check", "wrong.ttl", "--json").out)["wrong.ttl"]
+    assert Counter(finding["kind"] for finding in listed).most_common(1) == [
+        ("no label: it is taken from the IRI", 31)
+    ]
     assert lines[-1] == "museum.ttl: 0 errors, 1 warning"
     sarag("ontology", "check", "none.ttl").fails(2, "no such file: none.ttl")
 
@@ -94,7 +110,7 @@ def test_index_adds_ontologies(sarag: Sarag) -> None:
     assert "1 added" in sarag(*arguments).out
     planned = sarag(*arguments, "--ontology", "museum.ttl", "--dry-run").out
     assert "would index 1 source" in planned
-    assert sarag("ontology", "list").out == "no ontologies\n"
+    assert sarag("ontology", "list").out == PACKAGED
     indexed = sarag(*arguments, "--ontology", "museum.ttl")
     assert "museum: added, 4 classes, 6 properties" in indexed.out
     assert "0 added, 1 updated" in indexed.out
