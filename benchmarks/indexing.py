@@ -103,7 +103,7 @@ def measure(folder: Path, sources: list[Source], extractor: str, cores: int) -> 
         report = clock("the rest", kg.index)(sources, extractor=made)
         wall, total = time.perf_counter() - begin, used() - before
         main_thread = time.thread_time() - own
-    on_main = clock.seconds.pop("model")
+    on_main = clock.seconds.pop("model", 0.0)  # none if all was embedded in other threads
     clock.seconds["embedding"] = total - main_thread + on_main
     print(f"{report.documents} documents, {report.mentions} mentions, {wall:.1f} s")
     for stage, seconds in sorted(clock.seconds.items(), key=lambda item: -item[1]):

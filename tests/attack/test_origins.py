@@ -135,7 +135,8 @@ def test_every_name_of_this_machine_and_no_other_is_answered(
     with start(kg, host) as server:
         authority = f"[{host}]" if ":" in host else host
         # Without the media type that is expected, the answer of an admitted request is 400 or 406.
-        path, admitted = ("/mcp", {400, 406}) if start is mcp_server else ("/search?q=Ada", {200})
+        query = "/sparql?query=ASK%20%7B%7D"
+        path, admitted = ("/mcp", {400, 406}) if start is mcp_server else (query, {200})
         own = (authority, "127.0.0.1", "127.0.0.2:80", "LOCALHOST", "[::1]:1")
         for name in own:
             assert server.ask("GET", path, Host=name).status in admitted, name
