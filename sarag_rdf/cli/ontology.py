@@ -30,8 +30,7 @@ from sarag_rdf.types import SchemaUse, TermCount
 from sarag_rdf.vocab import PREFIXES
 
 if TYPE_CHECKING:
-    from sarag_rdf.graph.ontologies import StoredOntology
-    from sarag_rdf.kg.ontology import OntologyReport
+    from sarag_rdf.kg.ontology import OntologyReport, StoredOntology
     from sarag_rdf.kg.phrases import AcceptReport
     from sarag_rdf.ontology.check import OntologyFinding
     from sarag_rdf.ontology.schema import OntologyProperty

@@ -52,9 +52,6 @@ class RetrieverKeywords(TypedDict, total=False):
     nodes: int
     paths: int
     statements: int
-    low_share: float
-    alpha: float
-    theta: float
     model: str
 
 

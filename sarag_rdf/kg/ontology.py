@@ -14,7 +14,9 @@ from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.export.prefixes import ontology_prefixes
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.ontologies import (
-    StoredOntology,
+    StoredOntology as StoredOntology,
+)
+from sarag_rdf.graph.ontologies import (
     ontology_added,
     ontology_removed,
     ontology_triples,
