@@ -36,7 +36,9 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 import sarag_rdf
-from sarag_rdf.errors import SaragError
+from sarag_rdf.base.errors import SaragError
+from sarag_rdf.base.ports import Table, Vector
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.evaluation.corpus import Corpus, read_corpus
 from sarag_rdf.evaluation.problems import JudgedQuestion, locate_support
 from sarag_rdf.evaluation.questions import read_questions
@@ -46,12 +48,10 @@ from sarag_rdf.network.edges import Edges, Network, Rows
 from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO, EdgeKind
 from sarag_rdf.network.spreading import Gate, Rates, Spreading, spread
 from sarag_rdf.network.traversal import NetworkTraversal
-from sarag_rdf.ports import Table, Vector
 from sarag_rdf.retrieve import relevance, sarag
 from sarag_rdf.retrieve.sarag import Sarag, SaragOptions
 from sarag_rdf.retrieve.view import GraphView
 from sarag_rdf.vectors.index import ExactIndex
-from sarag_rdf.vocab import SARAG
 
 KS = (2, 5, 10)
 SHOWN = ("R@2", "R@5", "R@10", "all@5")

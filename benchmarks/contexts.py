@@ -20,11 +20,11 @@ from pathlib import Path
 from statistics import fmean
 
 import sarag_rdf
-from sarag_rdf.errors import SaragError
+from sarag_rdf.base.errors import SaragError
+from sarag_rdf.base.types import Query
 from sarag_rdf.evaluation.questions import read_questions
 from sarag_rdf.evaluation.scores import contains_answer
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.types import Query
 
 SYSTEMS = (("dense", "whole"), ("sarag", "whole"), ("sarag", "graph-walk"), ("sarag", "selected"))
 BUDGETS = (150, 250, 400, 700, 1000)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import sarag_rdf
 from benchmarks.generated import Corpus, GeneratedExtractor, WordVectors
-from sarag_rdf.errors import QueryTimeoutError
+from sarag_rdf.base.errors import QueryTimeoutError
 from sarag_rdf.kg.graph import KnowledgeGraph
 
 FOLDER = Path(__file__).parents[1] / "queries" / "examples"

@@ -36,9 +36,9 @@ import pyoxigraph as ox
 
 import sarag_rdf
 from benchmarks.generated import RELATIONSHIPS, Corpus, GeneratedExtractor, name_of
-from sarag_rdf.iris import Minter, normalize_name
+from sarag_rdf.base.iris import Minter, normalize_name
+from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.vocab import RDF, RDFS, SARAG, SKOS
 
 PAGE_NODES, PAGE_EDGES = 1000, 3000
 WARM_UP = 20

@@ -17,8 +17,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.ports import Matrix
-from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
+from sarag_rdf.base.ports import Matrix
+from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 
 EXPONENT = 0.65
 RELATIONSHIPS, ENTITIES, DESCRIBED = 10, 7, 3

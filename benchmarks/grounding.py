@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 import sarag_rdf
-from sarag_rdf.errors import SaragError
+from sarag_rdf.base.errors import SaragError
 from sarag_rdf.evaluation.questions import Question, read_questions
 from sarag_rdf.evaluation.scores import contains_answer
 from sarag_rdf.reason.grounding import Grounder, Grounding

@@ -24,8 +24,8 @@ from pathlib import Path
 from statistics import fmean
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.cli.output import progress_bars
-from sarag_rdf.endpoints import ModelEndpoint
 from sarag_rdf.evaluation.judge import run_configuration
 from sarag_rdf.evaluation.qa import Meter, System, SystemResult, ask_all
 from sarag_rdf.evaluation.questions import Question, read_questions

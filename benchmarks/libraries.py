@@ -34,11 +34,11 @@ from typing import Any
 import pyoxigraph as ox
 
 from benchmarks.vector_libraries import ENGINES, PHASES, compare, faults, prepare
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.types import Extraction, Mention, Method, Relation, Source
 from sarag_rdf.index.evidence import source_quads
 from sarag_rdf.index.plan import chunk
-from sarag_rdf.iris import Minter
 from sarag_rdf.rdf.shacl import parse_shapes, validate
-from sarag_rdf.types import Extraction, Mention, Method, Relation, Source
 from tests.shacl.mutations import evidence, mutations, written
 
 ROOT = Path(__file__).parent.parent

@@ -31,7 +31,9 @@ from statistics import fmean
 from typing import Any
 
 import sarag_rdf
-from sarag_rdf.errors import SaragError
+from sarag_rdf.base.errors import SaragError
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.ports import Advance
 from sarag_rdf.evaluation.corpus import Corpus, read_corpus
 from sarag_rdf.evaluation.plots import COLOURS, INK, MARKS, png_axes
 from sarag_rdf.evaluation.problems import JudgedQuestion, locate_support
@@ -39,10 +41,8 @@ from sarag_rdf.evaluation.questions import read_questions
 from sarag_rdf.evaluation.retrieval import Cutoffs, RetrievalMethod, evaluate
 from sarag_rdf.evaluation.runner import RowFile, key_of
 from sarag_rdf.evaluation.statistics import mean
-from sarag_rdf.iris import sha256_hex
 from sarag_rdf.kg.registry import make_embedder, ranking_options
 from sarag_rdf.models.caches import CachedEmbedder
-from sarag_rdf.ports import Advance
 
 SHARES = (0.1, 0.2, 0.4)
 METHODS = ("sarag", "sarag-paper", "ppr", "dense")

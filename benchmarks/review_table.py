@@ -19,6 +19,8 @@ from pathlib import Path
 from spacy.tokens import Doc
 
 from benchmarks.train_typed import parsed
+from sarag_rdf.base.iris import phrase_key
+from sarag_rdf.base.types import Relation
 from sarag_rdf.derive.decisions import PhraseSignature
 from sarag_rdf.evaluation.extraction import ExtractionScores, example_of, score_ontology, triple_of
 from sarag_rdf.evaluation.text2kgbench import (
@@ -33,8 +35,6 @@ from sarag_rdf.extract.spacy.pipeline import extraction_of
 from sarag_rdf.extract.typed.phrases import PhraseMatcher
 from sarag_rdf.extract.typed.ranges import range_kind
 from sarag_rdf.extract.values import parse_value
-from sarag_rdf.iris import phrase_key
-from sarag_rdf.types import Relation
 
 Stated = tuple[str, bool]
 """A property and whether it is stated from the object to the subject."""

@@ -35,10 +35,10 @@ import sarag_rdf
 from benchmarks.generated import DIMENSIONS, Corpus, GeneratedExtractor, WordVectors
 from benchmarks.linked_data import ntriples
 from benchmarks.stopwatch import STAGES, Stopwatch
+from sarag_rdf.base.types import Query
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.retrieve.view import Engine
-from sarag_rdf.types import Query
 
 VECTOR = 4 * DIMENSIONS
 """Bytes."""

@@ -46,14 +46,14 @@ from typing import Any
 
 import sarag_rdf
 from benchmarks.linked_data import ntriples
-from sarag_rdf.endpoints import ModelEndpoint
-from sarag_rdf.errors import EndpointError
+from sarag_rdf.base.endpoints import ModelEndpoint
+from sarag_rdf.base.errors import EndpointError
+from sarag_rdf.base.ports import Gather, Reasoner, Reply
+from sarag_rdf.base.types import Answer, Context, Evidence, Query, Retrieved, Subgraph, Usage
 from sarag_rdf.evaluation.scores import contains_answer, matches, token_f1
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import make_llm
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Gather, Reasoner, Reply
-from sarag_rdf.types import Answer, Context, Evidence, Query, Retrieved, Subgraph, Usage
 
 SYSTEMS = (
     "sparql-typed:properties=10:classes=6:brief=true",

@@ -32,9 +32,9 @@ from urllib.parse import quote, unquote
 
 import sarag_rdf
 from benchmarks.linked_data import ntriples
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.ports import Table
-from sarag_rdf.vocab import PREFIXES
 
 PROPERTY = "https://movies0.example.org/property/"
 ENTITY = "https://movies0.example.org/entity/"

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.vectors import read
-from sarag_rdf.ports import Matrix, Vector, silent
+from sarag_rdf.base.ports import Matrix, Vector, silent
 from sarag_rdf.vectors.index import EACH, SHARE, ExactIndex
 from sarag_rdf.vectors.store import FolderVectors
 

@@ -25,8 +25,8 @@ from statistics import median
 
 import numpy as np
 
-from sarag_rdf.iris import sha256_hex
-from sarag_rdf.ports import Matrix, VectorIndex, silent
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.ports import Matrix, VectorIndex, silent
 from sarag_rdf.vectors.files import release
 from sarag_rdf.vectors.index import EACH, SHARE, ExactIndex
 from sarag_rdf.vectors.store import FolderVectors

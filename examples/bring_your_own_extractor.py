@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 import sarag_rdf
-from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
+from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 
 CAPITAL = re.compile(r"(\w+) is the capital of (\w+)")
 TEXTS = [

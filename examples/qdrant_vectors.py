@@ -34,9 +34,9 @@ from qdrant_client.models import (
 )
 
 import sarag_rdf
-from sarag_rdf.errors import VectorStoreError, one_line
-from sarag_rdf.ports import ChooseVectors, Matrix, Vector
-from sarag_rdf.types import Source
+from sarag_rdf.base.errors import VectorStoreError, one_line
+from sarag_rdf.base.ports import ChooseVectors, Matrix, Vector
+from sarag_rdf.base.types import Source
 from sarag_rdf.vectors.engine import EngineVectors
 
 TEXTS = [

@@ -9,7 +9,7 @@ import io
 from pathlib import Path
 
 import sarag_rdf
-from sarag_rdf.ports import Table, Triples
+from sarag_rdf.base.ports import Table, Triples
 
 CORPUS = Path(__file__).parent / "corpus"
 FILES = [CORPUS / f"{name}.md" for name in ("daniel-gabriel-fahrenheit", "gdansk", "vistula")]

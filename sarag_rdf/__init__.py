@@ -12,17 +12,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from sarag_rdf import errors, types
-from sarag_rdf.endpoints import SparqlEndpoint
-from sarag_rdf.errors import SaragError
-from sarag_rdf.types import Answer, Document, Query, Retrieved, Source
+from sarag_rdf.base import errors, types
+from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.errors import SaragError
+from sarag_rdf.base.types import Answer, Document, Query, Retrieved, Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sarag_rdf.endpoints import ModelEndpoint
+    from sarag_rdf.base.endpoints import ModelEndpoint
+    from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Progress
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.ports import LLM, ChooseVectors, Embedder, Progress
     from sarag_rdf.retrieve.view import Engine
 
 __version__ = "0.1.0"
@@ -70,8 +70,8 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     ``memory`` (arrays, kept between runs) or ``sparql`` (queries for each step); ``auto`` is memory
     for a folder, SPARQL behind an endpoint. vectors: where vectors are kept, if not in the graph's
     own cache: a callable that is given a name of the parts that are searched (``documents``, or 16
-    digits of a digest; the same for all graphs) and the `sarag_rdf.ports.VectorStore` that would
-    be used, and returns the one to be used. It may be called often. ``examples/qdrant_vectors.py``
+    digits of a digest; the same for all graphs) and the `VectorStore` of `sarag_rdf.base.ports` that
+    would be used, and returns the one to be used. It may be called often. ``examples/qdrant_vectors.py``
     is one. keep_vectors: whether vectors of questions are added to the graph's cache; if
     not, the latest of them are held in memory. facts: the graph whose statements
     ``kg-infused`` selects: a part (``documents``, the name of an imported graph), the URL of a
@@ -79,10 +79,10 @@ def open(  # noqa: A001 - reads as sarag_rdf.open(...)
     named here is searched only if `over` names it. progress: shows how far searches are that have
     to embed texts of the graph first; what is embedded is kept when it raises an exception.
     """
-    from sarag_rdf.endpoints import ModelEndpoint
+    from sarag_rdf.base.endpoints import ModelEndpoint
+    from sarag_rdf.base.ports import silent
     from sarag_rdf.kg.graph import KnowledgeGraph
     from sarag_rdf.kg.session import Session
-    from sarag_rdf.ports import silent
 
     if endpoint == "environment":
         endpoint = ModelEndpoint.from_environment()

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import click
 
+from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.cli.main import COMMANDS, cli
 from sarag_rdf.cli.settings import Setting
-from sarag_rdf.resources import query_file, query_names
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"

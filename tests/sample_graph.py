@@ -12,11 +12,11 @@ from pathlib import Path
 import pyoxigraph as ox
 
 import sarag_rdf
+from sarag_rdf.base.ports import Embedder, Extractor
+from sarag_rdf.base.terms import iri
+from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Embedder, Extractor
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.terms import iri
-from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
 from tests.fault_server import FaultServer, send
 
 SOURCES = (

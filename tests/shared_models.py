@@ -15,9 +15,9 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from sarag_rdf.base.ports import Matrix
 from sarag_rdf.extract.spacy import pipeline
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
-from sarag_rdf.ports import Matrix
 
 if TYPE_CHECKING:
     from spacy.language import Language

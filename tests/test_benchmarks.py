@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sarag_rdf.base.ports import Reply
+from sarag_rdf.base.types import Usage
 from sarag_rdf.cli import main
 from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import SqliteCache
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Reply
-from sarag_rdf.types import Usage
 from tests.command import ROOT
 
 pytestmark = pytest.mark.guide
@@ -116,7 +116,7 @@ def smallest(words: Sequence[str]) -> list[str]:
 
 
 class First:
-    """An `sarag_rdf.ports.LLM` that gives the first value that each schema admits."""
+    """An `sarag_rdf.base.ports.LLM` that gives the first value that each schema admits."""
 
     model = "first"
     settings: Mapping[str, str] = {}

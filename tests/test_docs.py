@@ -28,12 +28,12 @@ import pyoxigraph
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.errors import MissingDependencyError
+from sarag_rdf.base.ports import Triples
+from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.cli.main import cli
 from sarag_rdf.cli.output import show_table
-from sarag_rdf.errors import MissingDependencyError
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Triples
-from sarag_rdf.vocab import PREFIXES
 from tests import reference
 from tests.command import Sarag
 from tests.serve.running import Running, serving

@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.iris import (
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import (
     DEFAULT_BASE,
     Minter,
     normalize_name,

@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.redaction import public_origin
+from sarag_rdf.base.types import Source
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.read import read_paths
-from sarag_rdf.redaction import public_origin
-from sarag_rdf.types import Source
 from tests.command import environment
 from tests.fault_server import playing, raw
 from tests.fuzz.hostile import assert_sound, evidence, graph

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.options import Options, RetrieverOptions, Spec, declared_options, option
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.options import Options, RetrieverOptions, Spec, declared_options, option
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,12 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sarag_rdf import redaction
-from sarag_rdf.errors import EndpointError, UsageError
-from sarag_rdf.iris import Minter
-from sarag_rdf.models.caches import CachedLLM
-from sarag_rdf.models.fakes import QueuedLLM
-from sarag_rdf.redaction import (
+from sarag_rdf.base import redaction
+from sarag_rdf.base.errors import EndpointError, UsageError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.redaction import (
     holds_password,
     is_distinctive,
     masked,
@@ -32,6 +30,8 @@ from sarag_rdf.redaction import (
     redacted_data,
     redacted_remark,
 )
+from sarag_rdf.models.caches import CachedLLM
+from sarag_rdf.models.fakes import QueuedLLM
 
 SECRET = 'sk-f0rb1dden/"quoted" & <more>+é'
 """Holds what each of the encodings writes in another way."""

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.endpoints import SparqlEndpoint
-from sarag_rdf.errors import EndpointError, SaragError, UsageError
+from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.errors import EndpointError, SaragError, UsageError
+from sarag_rdf.base.ports import Table
 from sarag_rdf.models.client import endpoint_model
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.ports import Table
 from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from tests.command import Sarag, run_sarag
 from tests.fault_server import FaultServer, Play, completion, data, failure, playing, raw, send

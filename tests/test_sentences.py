@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.sentences import sentence_spans, split_sentences
+from sarag_rdf.base.sentences import sentence_spans, split_sentences
 
 
 def sentences(text: str) -> list[str]:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.tables import delimiter_for, read_table, write_table
 from sarag_rdf.evaluation.competency import read_answers
 from sarag_rdf.evaluation.resolution import read_gold
 from sarag_rdf.extract.openie import OpenIEExtractor
@@ -20,7 +21,6 @@ from sarag_rdf.kg.quarantine import read_shapes_files
 from sarag_rdf.link import sssom
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.retrieve.path_model import read_model
-from sarag_rdf.tables import delimiter_for, read_table, write_table
 
 texts = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00"), max_size=9)
 

@@ -14,10 +14,10 @@ import rdflib
 from rdflib import OWL, RDF, RDFS, Graph, URIRef
 
 import sarag_rdf
-from sarag_rdf import vocab
-from sarag_rdf.resources import ontology_path
-from sarag_rdf.types import ENTITY_TYPES
-from sarag_rdf.vocab import PREFIXES, SARAG, TYPE_CLASSES, Namespace
+from sarag_rdf.base import vocab
+from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.types import ENTITY_TYPES
+from sarag_rdf.base.vocab import PREFIXES, SARAG, TYPE_CLASSES, Namespace
 
 if TYPE_CHECKING:
     from rdflib.namespace import DefinedNamespace
@@ -40,7 +40,7 @@ PUBLISHED: dict[str, type[DefinedNamespace]] = {
     "WIKIBASE_SCHEMA": rdflib.SDO,
     "XSD": rdflib.XSD,
 }
-"""The vocabularies of others as rdflib lists them, by their names in `sarag_rdf.vocab`."""
+"""The vocabularies of others as rdflib lists them, by their names in `sarag_rdf.base.vocab`."""
 
 NOT_LISTED = {
     "RDF": {"reifies"},

@@ -9,11 +9,8 @@ from pathlib import Path
 import pyoxigraph as ox
 
 import sarag_rdf
-from sarag_rdf.graph.metadata import with_revision
-from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Change
-from sarag_rdf.types import (
+from sarag_rdf.base.ports import Change
+from sarag_rdf.base.types import (
     Document,
     EntityType,
     Extraction,
@@ -23,7 +20,10 @@ from sarag_rdf.types import (
     Source,
     Value,
 )
-from sarag_rdf.vocab import XSD
+from sarag_rdf.base.vocab import XSD
+from sarag_rdf.graph.metadata import with_revision
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.models.fakes import HashEmbedder
 
 EX = "https://example.org/people#"
 TURTLE = f"""

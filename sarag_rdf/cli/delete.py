@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from sarag_rdf.base.errors import one_line
 from sarag_rdf.cli.indexing import echo_counts, graph_counts
 from sarag_rdf.cli.options import (
     embedder_option,
@@ -15,7 +16,6 @@ from sarag_rdf.cli.options import (
     open_graph,
     sparql_write_options,
 )
-from sarag_rdf.errors import one_line
 
 
 @click.command(name="delete", epilog="Example:  sarag delete polish/vistula.md notes/ --kg kg")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.evaluation import check_outputs, check_plot
 from sarag_rdf.cli.options import (
     embedder_option,
@@ -17,10 +18,9 @@ from sarag_rdf.cli.options import (
 )
 from sarag_rdf.cli.output import echo_json
 from sarag_rdf.cli.verbosity import note
-from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
-    from sarag_rdf.types import Retrieved
+    from sarag_rdf.base.types import Retrieved
 
 _RETRIEVERS = {"sarag": "0.5,0.9,0.99,0.999", "sarag-paper": "0.3,0.4,0.5"}
 """Retrievers with a parameter `c`, and the values that are shown by default."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.cli.evaluation import check_outputs, result_options, show_results
 from sarag_rdf.cli.options import endpoint_of, endpoint_options
 from sarag_rdf.cli.output import progress_bars
-from sarag_rdf.errors import InputError, UsageError
 
 
 @click.command(

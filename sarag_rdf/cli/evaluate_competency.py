@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import one_line
 from sarag_rdf.cli.evaluation import check_outputs, result_options, show_results
 from sarag_rdf.cli.options import kg_option, open_graph, query_over_option, sparql_options
 from sarag_rdf.cli.output import counted, progress_bars
 from sarag_rdf.cli.query import prologue_of
-from sarag_rdf.errors import one_line
 
 if TYPE_CHECKING:
     from sarag_rdf.evaluation.competency import CompetencyResult, Row, Stop

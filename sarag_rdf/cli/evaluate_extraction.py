@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.indexing import echo_discarded
 from sarag_rdf.cli.options import embedder_option, endpoint_of, endpoint_options, json_option
 from sarag_rdf.cli.output import echo_json, progress_bars
 from sarag_rdf.cli.verbosity import note
-from sarag_rdf.errors import UsageError
 from sarag_rdf.evaluation.text2kgbench import SUITES, read_benchmark
 
 if TYPE_CHECKING:

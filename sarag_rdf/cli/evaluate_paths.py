@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.options import (
     embedder_option,
     embedding_endpoint_options,
@@ -17,7 +18,6 @@ from sarag_rdf.cli.options import (
 )
 from sarag_rdf.cli.output import echo_json
 from sarag_rdf.cli.verbosity import note
-from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
     from sarag_rdf.evaluation.paths import PathResult

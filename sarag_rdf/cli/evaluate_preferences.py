@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.cli.evaluation import (
     check_outputs,
     data_options,
@@ -19,7 +20,6 @@ from sarag_rdf.cli.evaluation import (
 )
 from sarag_rdf.cli.options import endpoint_of, endpoint_options
 from sarag_rdf.cli.output import counted, progress_bars
-from sarag_rdf.errors import InputError, UsageError
 
 
 @click.command(

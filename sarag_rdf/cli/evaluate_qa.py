@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import InputError, SaragError, UsageError
 from sarag_rdf.cli.evaluation import (
     check_baseline,
     check_coverage,
@@ -25,13 +26,12 @@ from sarag_rdf.cli.evaluation import (
 from sarag_rdf.cli.options import endpoint_of, endpoint_options
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.cli.verbosity import note
-from sarag_rdf.errors import InputError, SaragError, UsageError
 
 if TYPE_CHECKING:
+    from sarag_rdf.base.ports import LLM
     from sarag_rdf.evaluation.corpus import Corpus
     from sarag_rdf.evaluation.qa import Meter, System, SystemSpec
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.ports import LLM
 
 
 @click.command(

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.evaluation import check_outputs
 from sarag_rdf.cli.options import (
     embedder_option,
@@ -17,7 +18,6 @@ from sarag_rdf.cli.options import (
     over_option,
 )
 from sarag_rdf.cli.output import counted, open_output, progress_bars
-from sarag_rdf.errors import UsageError
 
 
 @click.command(

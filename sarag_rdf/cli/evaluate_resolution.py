@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.terms import text_of
 from sarag_rdf.cli.options import embedder_option, embedding_endpoint_options, json_option
 from sarag_rdf.cli.output import echo_json
-from sarag_rdf.errors import InputError
-from sarag_rdf.terms import text_of
 
 if TYPE_CHECKING:
+    from sarag_rdf.base.ports import Table
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.ports import Table
 
 DEFAULT = "default"
 """Names and unambiguous aliases, which are followed without a rule."""

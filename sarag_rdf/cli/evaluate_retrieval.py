@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.cli.evaluation import (
     check_baseline,
     check_coverage,
@@ -25,7 +26,6 @@ from sarag_rdf.cli.evaluation import (
 from sarag_rdf.cli.options import endpoint_options
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.cli.verbosity import note
-from sarag_rdf.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from sarag_rdf.evaluation.retrieval import MethodResults, RetrievalMethod

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.evaluate_qa import answer_questions, parse_system
 from sarag_rdf.cli.evaluation import (
     data_options,
@@ -15,7 +16,6 @@ from sarag_rdf.cli.evaluation import (
     show_results,
 )
 from sarag_rdf.cli.options import endpoint_options
-from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
     from sarag_rdf.evaluation.paper import TableRow

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.temporary import ScratchFolder
 from sarag_rdf.cli.options import (
     Decorator,
     embedder_option,
@@ -19,8 +21,6 @@ from sarag_rdf.cli.options import (
 )
 from sarag_rdf.cli.output import echo_json, json_text, progress_bars
 from sarag_rdf.cli.verbosity import note
-from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.temporary import ScratchFolder
 
 if TYPE_CHECKING:
     from sarag_rdf.evaluation.corpus import Corpus

@@ -8,10 +8,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.cli.options import endpoint_options, kg_option, open_graph, sparql_options
 from sarag_rdf.cli.output import counted, open_output, progress_bars
 from sarag_rdf.cli.verbosity import note
-from sarag_rdf.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph

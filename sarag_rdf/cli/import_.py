@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.options import (
     Decorator,
     embedder_option,
@@ -19,7 +20,6 @@ from sarag_rdf.cli.options import (
     seconds_option,
 )
 from sarag_rdf.cli.output import counted, echo_json, open_output, progress_bars
-from sarag_rdf.errors import UsageError
 
 _NOT_FOR_RESTORE = (
     *("--name", "--replace", "--base-iri", "--language", "--type", "--property"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.indexing import (
     base_option,
     echo_counts,
@@ -25,7 +26,6 @@ from sarag_rdf.cli.ontology import echo_added
 from sarag_rdf.cli.options import open_graph, setting, shapes_options
 from sarag_rdf.cli.output import counted
 from sarag_rdf.cli.verbosity import note
-from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph

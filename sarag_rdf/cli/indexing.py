@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
 from sarag_rdf.cli.options import (
     Decorator,
     embedder_option,
@@ -25,12 +26,11 @@ from sarag_rdf.cli.options import (
 )
 from sarag_rdf.cli.output import counted
 from sarag_rdf.cli.verbosity import note
-from sarag_rdf.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
 
 if TYPE_CHECKING:
+    from sarag_rdf.base.ports import Extractor, Progress
     from sarag_rdf.kg.graph import KnowledgeGraph
     from sarag_rdf.ontology.schema import Schema
-    from sarag_rdf.ports import Extractor, Progress
 
 _READING = (
     *("words", "overlap", "root", "language"),

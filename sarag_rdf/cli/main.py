@@ -14,12 +14,12 @@ from types import TracebackType
 import click
 
 from sarag_rdf import __version__
-from sarag_rdf.cache_errors import FirstOnly, lack_of_room
+from sarag_rdf.base.cache_errors import FirstOnly, lack_of_room
+from sarag_rdf.base.errors import SaragError, one_line
+from sarag_rdf.base.redaction import redacted
 from sarag_rdf.cli.settings import set_defaults, settings_files, settings_message
 from sarag_rdf.cli.trust import is_trusted
 from sarag_rdf.cli.verbosity import add_verbosity_options
-from sarag_rdf.errors import SaragError, one_line
-from sarag_rdf.redaction import redacted
 
 COMMANDS = {
     "index": "index documents into a knowledge graph",

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.cli.options import (
     embedder_option,
     facts_option,
@@ -22,7 +23,6 @@ from sarag_rdf.cli.serve import (
     max_memory_option,
 )
 from sarag_rdf.cli.verbosity import note
-from sarag_rdf.errors import MissingDependencyError, UsageError
 
 _SECONDS = click.FloatRange(0.0, min_open=True)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.options import (
     embedder_option,
     endpoint_options,
@@ -15,7 +16,6 @@ from sarag_rdf.cli.options import (
     open_graph,
 )
 from sarag_rdf.cli.output import counted, echo_json, open_output, progress_bars
-from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError, one_line
+from sarag_rdf.base.tables import delimiter_for
+from sarag_rdf.base.types import SchemaUse, TermCount
+from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.cli.indexing import base_option
 from sarag_rdf.cli.merge import show_decisions, undo
 from sarag_rdf.cli.options import (
@@ -23,11 +27,7 @@ from sarag_rdf.cli.options import (
     sparql_write_options,
 )
 from sarag_rdf.cli.output import counted, echo_json, open_output
-from sarag_rdf.errors import UsageError, one_line
 from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.tables import delimiter_for
-from sarag_rdf.types import SchemaUse, TermCount
-from sarag_rdf.vocab import PREFIXES
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.ontology import OntologyReport, StoredOntology

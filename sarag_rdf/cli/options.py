@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from sarag_rdf.base.endpoints import LOADING_WAIT, MAX_REPLY, TIMEOUT, SparqlEndpoint, is_url
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.options import DEFAULT_LIMIT, Spec
 from sarag_rdf.cli.settings import Harmless, Setting
-from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY, TIMEOUT, SparqlEndpoint, is_url
-from sarag_rdf.errors import UsageError
-from sarag_rdf.options import DEFAULT_LIMIT, Spec
 
 if TYPE_CHECKING:
-    from sarag_rdf.endpoints import ModelEndpoint
+    from sarag_rdf.base.endpoints import ModelEndpoint
     from sarag_rdf.kg.graph import KnowledgeGraph
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -270,7 +270,7 @@ def _model_settings() -> list[Decorator]:
 
 def endpoint_of(options: dict[str, Any]) -> ModelEndpoint | None:
     """The endpoint that the options name, or None."""
-    from sarag_rdf.endpoints import ModelEndpoint
+    from sarag_rdf.base.endpoints import ModelEndpoint
 
     if not options.get("base_url"):
         return None

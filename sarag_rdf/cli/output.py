@@ -15,14 +15,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.cli.verbosity import is_quiet, note
-from sarag_rdf.kg.key_sentences import key_sentences_of
-from sarag_rdf.kg.report import names_of, path_in_words, source_name
-from sarag_rdf.picture.geometry import clean
-from sarag_rdf.ports import Advance, Progress, Table
-from sarag_rdf.rdf.results import plain_text
-from sarag_rdf.temporary import replacing
-from sarag_rdf.types import (
+from sarag_rdf.base.ports import Advance, Progress, Table
+from sarag_rdf.base.temporary import replacing
+from sarag_rdf.base.types import (
     ActivatedEntity,
     Answer,
     Citation,
@@ -32,6 +27,11 @@ from sarag_rdf.types import (
     Stage,
     Step,
 )
+from sarag_rdf.cli.verbosity import is_quiet, note
+from sarag_rdf.kg.key_sentences import key_sentences_of
+from sarag_rdf.kg.report import names_of, path_in_words, source_name
+from sarag_rdf.picture.geometry import clean
+from sarag_rdf.rdf.results import plain_text
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.quarantine import GateReport

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.merge import show_decisions
 from sarag_rdf.cli.options import (
     embedder_option,
@@ -16,7 +17,6 @@ from sarag_rdf.cli.options import (
     open_graph,
 )
 from sarag_rdf.cli.output import counted, echo_json, echo_violations, progress_bars
-from sarag_rdf.errors import UsageError
 
 
 @click.group(

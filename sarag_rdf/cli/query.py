@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError, one_line
+from sarag_rdf.base.ports import Triples
 from sarag_rdf.cli.options import (
     json_option,
     kg_option,
@@ -17,8 +19,6 @@ from sarag_rdf.cli.options import (
     query_over_option,
     sparql_options,
 )
-from sarag_rdf.errors import UsageError, one_line
-from sarag_rdf.ports import Triples
 from sarag_rdf.rdf.results import RESULT_FORMATS, serialize_results
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.tables import delimiter_for
 from sarag_rdf.cli.merge import show_decisions, undo
 from sarag_rdf.cli.options import endpoint_options, json_option, kg_option, open_graph
 from sarag_rdf.cli.output import counted, echo_json, open_output, progress_bars
-from sarag_rdf.errors import UsageError
-from sarag_rdf.tables import delimiter_for
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph

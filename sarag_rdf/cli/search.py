@@ -69,7 +69,7 @@ def check_activation(path: Path | None) -> None:
 
 
 def _check_output(path: Path | None, what: str, *suffixes: str) -> None:
-    from sarag_rdf.errors import UsageError
+    from sarag_rdf.base.errors import UsageError
 
     if path is None:
         return

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.options import (
     embedder_option,
     endpoint_of,
@@ -22,8 +24,6 @@ from sarag_rdf.cli.options import (
     over_option,
 )
 from sarag_rdf.cli.verbosity import is_quiet, note
-from sarag_rdf.endpoints import SparqlEndpoint
-from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph

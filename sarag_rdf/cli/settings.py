@@ -21,8 +21,8 @@ from typing import Any, Final, Literal
 import click
 from click.core import ParameterSource
 
-from sarag_rdf.endpoints import user_folder
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.endpoints import user_folder
+from sarag_rdf.base.errors import UsageError
 
 NAME: Final = "sarag.toml"
 Value = str | list[Any]

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.merge import show_decisions, undo
 from sarag_rdf.cli.options import json_option, kg_option, open_graph
-from sarag_rdf.errors import UsageError
 
 
 @click.command(

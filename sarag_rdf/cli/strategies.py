@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.options import json_option
-from sarag_rdf.errors import UsageError
 
 if TYPE_CHECKING:
-    from sarag_rdf.options import Option
+    from sarag_rdf.base.options import Option
 
 _ARGUMENTS = {"openie": "openie:FILE"}
 """Strategies that are written with an argument instead of options."""
@@ -54,7 +54,7 @@ def command(names: tuple[str, ...], *, as_json: bool, markdown: bool) -> int:
 
 
 def _options(class_: Any) -> tuple[Option, ...]:
-    from sarag_rdf.options import declared_options
+    from sarag_rdf.base.options import declared_options
 
     return declared_options(class_.options)
 

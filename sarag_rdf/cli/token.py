@@ -33,7 +33,7 @@ def command(name: str, scopes: tuple[str, ...]) -> int:
             allow: [documents, wikidata]   # or deny: names of parts or IRIs of graphs
           requests_per_minute: 600
     """  # noqa: D301 - click reads the backspace
-    from sarag_rdf.errors import UsageError
+    from sarag_rdf.base.errors import UsageError
     from sarag_rdf.serve.access import ANONYMOUS, new_token
 
     if not name.strip() or not name.isprintable() or name == ANONYMOUS:

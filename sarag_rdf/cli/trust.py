@@ -13,10 +13,10 @@ from typing import Any
 
 import click
 
+from sarag_rdf.base.endpoints import user_folder
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.cli.settings import NAME, read_settings, settings_of
-from sarag_rdf.endpoints import user_folder
-from sarag_rdf.errors import UsageError
-from sarag_rdf.iris import sha256_hex
 
 
 @click.command(name="trust", epilog="Example:  sarag trust projects/rivers")

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.options import json_option, kg_option, open_graph, shapes_options, sparql_options
 from sarag_rdf.cli.output import counted, echo_gate, echo_json, echo_violations
-from sarag_rdf.errors import UsageError
 from sarag_rdf.rdf.shacl import ENGINES, Engine
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.ports import CountTokens
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.ports import CountTokens
 
 
 def approximate_tokens(text: str) -> int:

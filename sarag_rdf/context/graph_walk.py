@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, budget_option, option
+from sarag_rdf.base.ports import CountTokens
+from sarag_rdf.base.types import Citation, Context, Document, Excerpt, Retrieved, Section
 from sarag_rdf.context.budget import Budget
 from sarag_rdf.context.whole import Whole, WholeOptions
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import normalize_name
-from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, budget_option, option
-from sarag_rdf.ports import CountTokens
-from sarag_rdf.types import Citation, Context, Document, Excerpt, Retrieved, Section
 
 LONG = 5
 """Letters from which on a word of the question may match a part of a name."""

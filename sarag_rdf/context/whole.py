@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sarag_rdf.base.options import MAX_COUNT, Options, budget_option, option
+from sarag_rdf.base.ports import CountTokens
+from sarag_rdf.base.types import Context, Excerpt, Retrieved, Section
 from sarag_rdf.context.budget import Budget
-from sarag_rdf.options import MAX_COUNT, Options, budget_option, option
-from sarag_rdf.ports import CountTokens
-from sarag_rdf.types import Context, Excerpt, Retrieved, Section
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
-from sarag_rdf.fence import fence_for
-from sarag_rdf.json_schema import array_of, object_of, one_of
-from sarag_rdf.ports import LLM
-from sarag_rdf.resources import render_prompt
+from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.base.fence import fence_for
+from sarag_rdf.base.json_schema import array_of, object_of, one_of
+from sarag_rdf.base.ports import LLM
+from sarag_rdf.base.resources import render_prompt
 
 SHOWN: Final = 20
 """Members of a cluster that a model is asked about in one call."""

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad
 
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Term
+from sarag_rdf.base.terms import iri, iri_or_literal, text_of
+from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SEMAPV, SSSOM, TYPE_CLASSES, XSD
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import Minter
-from sarag_rdf.ports import Term
-from sarag_rdf.terms import iri, iri_or_literal, text_of
-from sarag_rdf.vocab import OWL, RDF, RDFS, SARAG, SEMAPV, SSSOM, TYPE_CLASSES, XSD
 
 Kind = OneOf[
     "merged", "different", "variant", "class", "property", "inverse property", "quarantined"

@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
+from sarag_rdf.base.ports import Term
+from sarag_rdf.base.terms import iri, iri_or_literal
+from sarag_rdf.base.types import ENTITY_TYPES
+from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS, TYPE_CLASSES
 from sarag_rdf.derive.decisions import Decisions
 from sarag_rdf.derive.statements import (
     STATEMENT_PROPERTIES,
@@ -25,10 +29,6 @@ from sarag_rdf.derive.statements import (
     statement_of,
     statement_triples,
 )
-from sarag_rdf.ports import Term
-from sarag_rdf.terms import iri, iri_or_literal
-from sarag_rdf.types import ENTITY_TYPES
-from sarag_rdf.vocab import RDF, RDFS, SARAG, SKOS, TYPE_CLASSES
 
 ALIAS_MENTION = SARAG.aliasMention.value
 NORMALIZED_NAME = SARAG.normalizedName.value

@@ -21,10 +21,10 @@ from typing import Final
 
 from pyoxigraph import Literal, NamedNode, Triple
 
-from sarag_rdf.errors import EntailmentError, MissingDependencyError
-from sarag_rdf.iris import sha256_hex
-from sarag_rdf.sandbox import EndedError, Limits, run
-from sarag_rdf.vocab import OWL, RDF, RDFS
+from sarag_rdf.base.errors import EntailmentError, MissingDependencyError
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.sandbox import EndedError, Limits, run
+from sarag_rdf.base.vocab import OWL, RDF, RDFS
 
 MAX_TRIPLES = 1_000_000
 """Entailed triples of a graph."""

@@ -14,6 +14,9 @@ from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
+from sarag_rdf.base.ports import Change, Term
+from sarag_rdf.base.terms import iri, iri_or_literal
+from sarag_rdf.base.vocab import RDF, SARAG, SKOS, TYPE_CLASSES
 from sarag_rdf.derive.decisions import Decisions, read_decisions
 from sarag_rdf.derive.derive import (
     ALIAS,
@@ -55,9 +58,6 @@ from sarag_rdf.derive.statements import (
     statement_triples,
 )
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.ports import Change, Term
-from sarag_rdf.terms import iri, iri_or_literal
-from sarag_rdf.vocab import RDF, SARAG, SKOS, TYPE_CLASSES
 
 _ViewDifference = tuple[set[Triple], set[Triple]]
 """Triples whose support has changed: those that may have lost it, and those that are supported now.

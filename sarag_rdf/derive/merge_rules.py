@@ -13,13 +13,13 @@ from itertools import combinations
 
 from pyoxigraph import Quad
 
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.terms import iri, text_of
+from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, SKOS
 from sarag_rdf.derive.clusters import Nearest, clusters
 from sarag_rdf.derive.decisions import Decisions, read_decisions
 from sarag_rdf.derive.incremental import traversed_graph
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import normalize_name
-from sarag_rdf.terms import iri, text_of
-from sarag_rdf.vocab import RDF, SARAG, SEMAPV, SKOS
 
 RULES = ("same-words", "initials", "near", "cluster", "shared-alias")
 NEAR = 0.9

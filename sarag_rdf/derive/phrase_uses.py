@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 
 from pyoxigraph import Literal, Quad
 
+from sarag_rdf.base.iris import phrase_key, use_of
+from sarag_rdf.base.ports import Term
+from sarag_rdf.base.terms import iri, iri_or_literal
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.derive.decisions import VALUE_TYPE, Decisions, PhraseSignature, read_decisions
 from sarag_rdf.derive.statements import (
     DOCUMENT,
@@ -19,10 +23,6 @@ from sarag_rdf.derive.statements import (
     statement_of,
 )
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import phrase_key, use_of
-from sarag_rdf.ports import Term
-from sarag_rdf.terms import iri, iri_or_literal
-from sarag_rdf.vocab import SARAG
 
 _PHRASE, _VALUE = SARAG.phrase.value, SARAG.value.value
 _TEXT, _TYPE = SARAG.text.value, SARAG.entityType.value

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.base.fence import fence_for
+from sarag_rdf.base.json_schema import array_of, object_of, one_of
+from sarag_rdf.base.ports import LLM
+from sarag_rdf.base.resources import render_prompt
 from sarag_rdf.derive.clusters import Member
-from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
-from sarag_rdf.fence import fence_for
-from sarag_rdf.json_schema import array_of, object_of, one_of
-from sarag_rdf.ports import LLM
-from sarag_rdf.resources import render_prompt
 
 SHOWN: Final = 20
 """Entities that a model is asked about in one call."""

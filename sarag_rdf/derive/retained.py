@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 
 from pyoxigraph import NamedNode
 
+from sarag_rdf.base.iris import statement_iri, use_of
+from sarag_rdf.base.ports import Term
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.derive.decisions import Decisions
 from sarag_rdf.derive.derive import (
     ALIAS_MENTION,
@@ -25,9 +28,6 @@ from sarag_rdf.derive.derive import (
 )
 from sarag_rdf.derive.statements import DOCUMENT, OBJECT, SUBJECT, NameUses, Statement, statement_of
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import statement_iri, use_of
-from sarag_rdf.ports import Term
-from sarag_rdf.vocab import SARAG
 
 ROW_LIMIT = 200
 """The LIMIT of ``relationships-from.rq`` and ``stating-graphs.rq``."""

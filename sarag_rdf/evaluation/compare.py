@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Final
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.fence import fence_for
+from sarag_rdf.base.json_schema import object_of, one_of
+from sarag_rdf.base.ports import LLM, Progress, Reply
+from sarag_rdf.base.resources import render_prompt
 from sarag_rdf.evaluation.judge import FENCE, count_missing, judge_identity, run_judge
 from sarag_rdf.evaluation.qa import SystemResult
 from sarag_rdf.evaluation.runner import RowFile, StoredRecord, key_of
 from sarag_rdf.evaluation.statistics import paired_interval
 from sarag_rdf.evaluation.tables import interval, percent, table
-from sarag_rdf.fence import fence_for
-from sarag_rdf.json_schema import object_of, one_of
-from sarag_rdf.ports import LLM, Progress, Reply
-from sarag_rdf.resources import render_prompt
 
 CRITERIA: Final = ("comprehensiveness", "logic", "relevance", "coherence", "overall")
 SCHEMA = object_of(**{name: one_of(("first", "second", "equal")) for name in CRITERIA})

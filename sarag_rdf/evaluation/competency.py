@@ -20,8 +20,11 @@ from typing import Any, Final, Literal
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import InputError, QueryError, shown_path
-from sarag_rdf.ports import Table, Triples
+from sarag_rdf.base.errors import InputError, QueryError, shown_path
+from sarag_rdf.base.ports import Table, Triples
+from sarag_rdf.base.resources import query_header
+from sarag_rdf.base.tables import read_text
+from sarag_rdf.base.vocab import XSD
 from sarag_rdf.rdf.patterns import (
     QueryOutline,
     UnusedTerm,
@@ -34,9 +37,6 @@ from sarag_rdf.rdf.patterns import (
 from sarag_rdf.rdf.query_guard import check_query
 from sarag_rdf.rdf.results import plain_text
 from sarag_rdf.rdf.sparql_client import parse_json_results, parse_tsv_results
-from sarag_rdf.resources import query_header
-from sarag_rdf.tables import read_text
-from sarag_rdf.vocab import XSD
 
 RunQuery = Callable[[str], Table | Triples | bool]
 State = Literal["passes", "partly", "fails", "error"]

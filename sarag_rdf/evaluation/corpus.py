@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.errors import InputError
-from sarag_rdf.types import Source
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.types import Source
 
 _UNLIKE = re.compile(r"[\s\x00-\x1f\ufffd\ufffe\uffff\ud800-\udfff]+")
 """Characters that are ignored in comparisons: white space, and characters that XML forbids."""

@@ -18,7 +18,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.ports import LLM, Advance, Embedder
+from sarag_rdf.base.types import Document, Relation
 from sarag_rdf.evaluation.tables import percent, table
 from sarag_rdf.evaluation.text2kgbench import (
     BenchmarkOntology,
@@ -35,8 +37,6 @@ from sarag_rdf.extract.typed.binding import TextBinder
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement
 from sarag_rdf.extract.typed.extractor import Parse, Scorer, StatementExtractor, Vectors
 from sarag_rdf.extract.typed.model import literal_of
-from sarag_rdf.ports import LLM, Advance, Embedder
-from sarag_rdf.types import Document, Relation
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TypeVar
 
+from sarag_rdf.base.fence import fence_for
+from sarag_rdf.base.json_schema import boolean, object_of
+from sarag_rdf.base.ports import LLM, Progress, Reply
+from sarag_rdf.base.resources import prompt_hash, render_prompt
 from sarag_rdf.evaluation.qa import QUESTION_ERRORS, SystemResult
 from sarag_rdf.evaluation.questions import Question
 from sarag_rdf.evaluation.runner import RowFile, StoredRecord, key_of, map_as_completed
 from sarag_rdf.evaluation.scores import exact_match, matches, token_f1
-from sarag_rdf.fence import fence_for
-from sarag_rdf.json_schema import boolean, object_of
-from sarag_rdf.ports import LLM, Progress, Reply
-from sarag_rdf.resources import prompt_hash, render_prompt
 
 FENCE = 8
 SCHEMA = object_of(correct=boolean())

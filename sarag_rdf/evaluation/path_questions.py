@@ -19,20 +19,20 @@ from typing import Any, Final
 
 from pyoxigraph import NamedNode
 
-from sarag_rdf.errors import InputError, TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.base.errors import InputError, TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.base.fence import fence_for
+from sarag_rdf.base.iris import normalize_name, sha256_hex
+from sarag_rdf.base.json_schema import object_of, string
+from sarag_rdf.base.ports import LLM, Progress
+from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.types import RelationPath
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.evaluation.corpus import read_json
-from sarag_rdf.fence import fence_for
 from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import entity_labels, full_documents
-from sarag_rdf.iris import normalize_name, sha256_hex
-from sarag_rdf.json_schema import object_of, string
-from sarag_rdf.ports import LLM, Progress
-from sarag_rdf.resources import render_prompt
 from sarag_rdf.retrieve.path_schema import Hop, HopSequence, path_parts
 from sarag_rdf.retrieve.paths import Paths
-from sarag_rdf.types import RelationPath
-from sarag_rdf.vocab import SARAG
 
 TRIES: Final = 50
 """Walks that are drawn for each question that is wanted, at most."""

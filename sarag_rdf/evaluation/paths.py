@@ -21,17 +21,17 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.arrays import find
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.base.arrays import find
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.ports import Retriever
+from sarag_rdf.base.types import RelationPath
 from sarag_rdf.evaluation.corpus import read_json
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.network.kinds import RELATED_TO
-from sarag_rdf.ports import Retriever
 from sarag_rdf.retrieve.path_model import FEATURES, PathModel
 from sarag_rdf.retrieve.paths import Paths
 from sarag_rdf.retrieve.question import question_of
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import RelationPath
 
 ACCOUNTINGS: Final = ("terminals", "path nodes", "chunk-resolved")
 ARTICLE_ACCOUNTINGS: Final = ("article topics", "chunk-resolved")

@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from sarag_rdf.errors import MissingDependencyError
+from sarag_rdf.base.errors import MissingDependencyError
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9")
 """Distinguishable with all common kinds of colour vision (Okabe and Ito 2008)."""

@@ -11,14 +11,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sarag_rdf.base.fence import fence_for
+from sarag_rdf.base.json_schema import object_of, string
+from sarag_rdf.base.ports import LLM, Progress
+from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.types import Answer
 from sarag_rdf.evaluation.judge import FENCE
 from sarag_rdf.evaluation.qa import QUESTION_ERRORS
 from sarag_rdf.evaluation.runner import map_as_completed
-from sarag_rdf.fence import fence_for
-from sarag_rdf.json_schema import object_of, string
-from sarag_rdf.ports import LLM, Progress
-from sarag_rdf.resources import render_prompt
-from sarag_rdf.types import Answer
 
 DECODINGS = ((0.0, 1.0), (0.3, 0.95), (0.5, 0.9), (0.7, 0.9), (0.9, 0.8), (1.0, 0.7))
 """Temperature and top-p of each result."""

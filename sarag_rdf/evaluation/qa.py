@@ -9,19 +9,19 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from time import perf_counter
 from typing import Any, Literal
 
-from sarag_rdf.errors import (
+from sarag_rdf.base.errors import (
     ContextTooLongError,
     TruncatedReplyError,
     UnparsableReplyError,
     UsageError,
 )
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.options import Spec
+from sarag_rdf.base.ports import LLM, Gather, Progress, Reasoner, Reply
+from sarag_rdf.base.types import Answer, Evidence, Query, Usage
 from sarag_rdf.evaluation.questions import Question
 from sarag_rdf.evaluation.runner import RowFile, StoredRecord, key_of, map_as_completed
 from sarag_rdf.evaluation.scores import contains_answer
-from sarag_rdf.iris import sha256_hex
-from sarag_rdf.options import Spec
-from sarag_rdf.ports import LLM, Gather, Progress, Reasoner, Reply
-from sarag_rdf.types import Answer, Evidence, Query, Usage
 
 QUESTION_ERRORS = (ContextTooLongError, TruncatedReplyError, UnparsableReplyError)
 """Errors that affect a single question; all others end the run."""

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.types import Query
 from sarag_rdf.evaluation.corpus import JsonFile, joined, read_json
 from sarag_rdf.evaluation.scores import normalize_answer
 from sarag_rdf.retrieve.question import question_of
-from sarag_rdf.types import Query
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sarag_rdf.errors import InputError
-from sarag_rdf.iris import normalize_name
-from sarag_rdf.tables import read_text
-from sarag_rdf.types import (
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.tables import read_text
+from sarag_rdf.base.types import (
     ENTITY_TYPES,
     Document,
     EntityType,

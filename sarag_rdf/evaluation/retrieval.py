@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Protocol
 
+from sarag_rdf.base.options import RetrieverOptions
+from sarag_rdf.base.ports import Embedder, Progress, Retriever, embed_queries
+from sarag_rdf.base.types import Document
 from sarag_rdf.evaluation.corpus import Corpus
 from sarag_rdf.evaluation.problems import JudgedQuestion
 from sarag_rdf.evaluation.questions import Question
 from sarag_rdf.evaluation.scores import count_words, fits_budget, words_to_answer
 from sarag_rdf.evaluation.statistics import figures, support_ranks
-from sarag_rdf.options import RetrieverOptions
-from sarag_rdf.ports import Embedder, Progress, Retriever, embed_queries
 from sarag_rdf.retrieve.question import question_of
-from sarag_rdf.types import Document
 
 DEPTH = 100
 """The minimum number of documents that are retrieved."""

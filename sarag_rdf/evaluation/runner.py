@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from sarag_rdf.errors import InputError
-from sarag_rdf.iris import sha256_hex
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.iris import sha256_hex
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

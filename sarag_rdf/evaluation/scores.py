@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
-from sarag_rdf.types import Document
+from sarag_rdf.base.types import Document
 
 _TRUTH = frozenset({"yes", "no"})
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sarag_rdf.errors import MissingDependencyError
+from sarag_rdf.base.errors import MissingDependencyError
 
 Passages = Sequence[int | None]
 """The passage that contains each retrieved document, by rank; None for no passage."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.options import RetrieverOptions, Spec
 from sarag_rdf.evaluation.retrieval import Cutoffs, RetrievalMethod
 from sarag_rdf.evaluation.tables import head, percent, table
-from sarag_rdf.options import RetrieverOptions, Spec
 
 MOST_SETTINGS: Final = 500
 """Settings of one sweep."""

@@ -17,12 +17,12 @@ from typing import TypeGuard
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad
 
+from sarag_rdf.base.iris import Minter, sha256_hex
+from sarag_rdf.base.ports import Term
+from sarag_rdf.base.resources import prompt_hash
+from sarag_rdf.base.types import Activation, Answer, Retrieved, Seed, Selection, Step, Usage
+from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG
 from sarag_rdf.export.prefixes import prefixes_under
-from sarag_rdf.iris import Minter, sha256_hex
-from sarag_rdf.ports import Term
-from sarag_rdf.resources import prompt_hash
-from sarag_rdf.types import Activation, Answer, Retrieved, Seed, Selection, Step, Usage
-from sarag_rdf.vocab import PROV, RDF, RDFS, SARAG
 
 StepKey = tuple[int, str, str, str]
 """Round, origin, target and relationship of a step."""

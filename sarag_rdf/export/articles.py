@@ -17,15 +17,15 @@ from typing import IO, Any, Final
 
 from pyoxigraph import NamedNode
 
-from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
-from sarag_rdf.fence import fence_for
+from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.base.fence import fence_for
+from sarag_rdf.base.json_schema import object_of, string
+from sarag_rdf.base.ports import LLM, Progress
+from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.vocab import OWL, RDFS, SARAG
 from sarag_rdf.graph.reader import BATCH, DOCUMENTS, GraphReader, Part
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import by_language, entity_labels
-from sarag_rdf.json_schema import object_of, string
-from sarag_rdf.ports import LLM, Progress
-from sarag_rdf.resources import render_prompt
-from sarag_rdf.vocab import OWL, RDFS, SARAG
 
 NAMES: Final = 12
 """The most names in a sentence; of more, several sentences are made."""

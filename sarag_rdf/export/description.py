@@ -16,7 +16,11 @@ from urllib.parse import unquote, urlsplit
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.iris import namespace, sha256_hex
+from sarag_rdf.base.ports import Change, Term
+from sarag_rdf.base.redaction import holds_password
+from sarag_rdf.base.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, XSD
 from sarag_rdf.export.prefixes import prefixes_under
 from sarag_rdf.export.rdf import ExportParts, select_graphs, sorted_triples
 from sarag_rdf.graph.metadata import CURATED_PROPERTIES, with_curated_revision
@@ -24,10 +28,6 @@ from sarag_rdf.graph.ontologies import stored_ontologies
 from sarag_rdf.graph.parts import COMPLETE, LINKS, Imported, imported_graphs
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.graph.schema_use import schema_use
-from sarag_rdf.iris import namespace, sha256_hex
-from sarag_rdf.ports import Change, Term
-from sarag_rdf.redaction import holds_password
-from sarag_rdf.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, XSD
 
 _MEDIA_TYPE = "https://www.iana.org/assignments/media-types/"
 _PROTOCOL = NamedNode("https://www.w3.org/TR/sparql11-protocol/")

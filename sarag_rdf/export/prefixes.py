@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from sarag_rdf.iris import Minter, is_iri
-from sarag_rdf.ports import GraphStore
-from sarag_rdf.terms import text_of
-from sarag_rdf.vocab import COMMON, PREFIXES, RDF, SH, XSD
+from sarag_rdf.base.iris import Minter, is_iri
+from sarag_rdf.base.ports import GraphStore
+from sarag_rdf.base.terms import text_of
+from sarag_rdf.base.vocab import COMMON, PREFIXES, RDF, SH, XSD
 
 _FIRST_SEGMENTS = (
     *("dataset", "doc", "description", "entity", "extraction", "graph", "mapping", "mention"),

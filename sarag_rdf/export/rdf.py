@@ -15,13 +15,13 @@ from xml.parsers import expat
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import GraphStore
+from sarag_rdf.base.terms import iri, iri_or_literal
+from sarag_rdf.base.vocab import PREFIXES, RDF, SARAG
 from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under, used_prefixes
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import Minter
-from sarag_rdf.ports import GraphStore
-from sarag_rdf.terms import iri, iri_or_literal
-from sarag_rdf.vocab import PREFIXES, RDF, SARAG
 
 FORMATS: dict[str, ox.RdfFormat] = {
     "turtle": ox.RdfFormat.TURTLE,

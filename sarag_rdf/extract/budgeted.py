@@ -22,7 +22,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.options import MAX_COUNT, Options, option
+from sarag_rdf.base.ports import Embedder, Extractor, Matrix
+from sarag_rdf.base.sentences import split_sentences
+from sarag_rdf.base.types import Document, Extraction, Mention, Method, Usage
 from sarag_rdf.extract.names import (
     build_descriptions,
     clean_name,
@@ -30,11 +35,6 @@ from sarag_rdf.extract.names import (
     sentences_with_name,
     strip_disambiguation,
 )
-from sarag_rdf.iris import normalize_name
-from sarag_rdf.options import MAX_COUNT, Options, option
-from sarag_rdf.ports import Embedder, Extractor, Matrix
-from sarag_rdf.sentences import split_sentences
-from sarag_rdf.types import Document, Extraction, Mention, Method, Usage
 
 DAMPING: Final = 0.85
 _BLOCK: Final = 1024

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 
-from sarag_rdf.types import ENTITY_TYPES, EntityType, Extraction
+from sarag_rdf.base.types import ENTITY_TYPES, EntityType, Extraction
 
 _LABELS: dict[EntityType, str] = {
     "person": """

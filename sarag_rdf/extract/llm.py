@@ -18,24 +18,32 @@ from hashlib import sha256
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from sarag_rdf.errors import (
+from sarag_rdf.base.errors import (
     ContextTooLongError,
     TruncatedReplyError,
     UnparsableReplyError,
     UsageError,
 )
+from sarag_rdf.base.fence import fence_for, restored
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
+from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
+from sarag_rdf.base.ports import LLM, Embedder
+from sarag_rdf.base.resources import prompt_hash, render_prompt
+from sarag_rdf.base.sentences import split_sentences
+from sarag_rdf.base.types import (
+    ENTITY_TYPES,
+    Document,
+    Extraction,
+    Mention,
+    Method,
+    Relation,
+    Usage,
+)
 from sarag_rdf.extract.entity_types import nearest_type
 from sarag_rdf.extract.names import build_descriptions, sentences_with_name
 from sarag_rdf.extract.typed.examples import Example
-from sarag_rdf.fence import fence_for, restored
-from sarag_rdf.iris import normalize_name
-from sarag_rdf.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.options import MAX_COUNT, Options, max_tokens_option, option
-from sarag_rdf.ports import LLM, Embedder
-from sarag_rdf.resources import prompt_hash, render_prompt
-from sarag_rdf.sentences import split_sentences
-from sarag_rdf.types import ENTITY_TYPES, Document, Extraction, Mention, Method, Relation, Usage
 
 if TYPE_CHECKING:
     from sarag_rdf.extract.typed.model import Request, StatementModel
@@ -116,7 +124,7 @@ class LLMOptions(Options):
 
 
 class LLMExtractor:
-    """An `sarag_rdf.ports.Extractor` that calls `llm` for `concurrency` documents at a time.
+    """An `sarag_rdf.base.ports.Extractor` that calls `llm` for `concurrency` documents at a time.
 
     With a schema that has properties a third call extracts typed relations and classes. Without an
     embedder all properties of the schema and the first examples are in its prompt.

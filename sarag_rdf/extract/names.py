@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from sarag_rdf.iris import normalize_name
+from sarag_rdf.base.iris import normalize_name
 
 MAX_NAME = 100
 

@@ -20,7 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.errors import ExtractionFormatError, InputError
+from sarag_rdf.base.errors import ExtractionFormatError, InputError
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.options import Options
+from sarag_rdf.base.sentences import split_sentences
+from sarag_rdf.base.tables import read_bytes
+from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation
 from sarag_rdf.extract.names import (
     MAX_SENTENCES,
     build_descriptions,
@@ -30,11 +35,6 @@ from sarag_rdf.extract.names import (
     strip_disambiguation,
 )
 from sarag_rdf.extract.values import parse_value
-from sarag_rdf.iris import normalize_name
-from sarag_rdf.options import Options
-from sarag_rdf.sentences import split_sentences
-from sarag_rdf.tables import read_bytes
-from sarag_rdf.types import Document, EntityType, Extraction, Mention, Method, Relation
 
 MAX_BYTES = 1 << 30
 """Maximum size of a file, which has the extractions of a whole corpus."""

@@ -14,8 +14,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
+from sarag_rdf.base.types import Value
 from sarag_rdf.ontology.units import CODES, CURRENCY, CURRENCY_WORDS, SYMBOLS, UNIT, UNIT_IRIS
-from sarag_rdf.types import Value
 
 ValueKind = Literal[
     "date", "duration", "number", "quantity", "money", "coordinates", "identifier", "url"

@@ -13,10 +13,10 @@ from typing import Literal
 
 from pyoxigraph import Quad
 
-from sarag_rdf.iris import Minter
-from sarag_rdf.ports import Change, GraphStore
-from sarag_rdf.terms import iri
-from sarag_rdf.vocab import RDF, SARAG, SKOS
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Change, GraphStore
+from sarag_rdf.base.terms import iri
+from sarag_rdf.base.vocab import RDF, SARAG, SKOS
 
 Kind = Literal["description", "relationship", "document", "entity"]
 KINDS: tuple[Kind, ...] = ("description", "relationship", "document", "entity")

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable
 
 from pyoxigraph import NamedNode, Quad
 
+from sarag_rdf.base.ports import Change, Term
+from sarag_rdf.base.terms import iri, iri_or_literal, text_of
+from sarag_rdf.base.vocab import OWL, PROV, SARAG
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.ports import Change, Term
-from sarag_rdf.terms import iri, iri_or_literal, text_of
-from sarag_rdf.vocab import OWL, PROV, SARAG
 
 _Node = list[tuple[NamedNode, Term]]
 """What the node with the provenance of a link states."""

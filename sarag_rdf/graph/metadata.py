@@ -11,12 +11,12 @@ from typing import cast
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from sarag_rdf.errors import StoreError
+from sarag_rdf.base.errors import StoreError
+from sarag_rdf.base.iris import Minter, sha256_hex
+from sarag_rdf.base.ports import Change, GraphStore, Term
+from sarag_rdf.base.terms import text_of
+from sarag_rdf.base.vocab import DCTERMS, FOAF, PROV, RDF, SARAG, XSD
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import Minter, sha256_hex
-from sarag_rdf.ports import Change, GraphStore, Term
-from sarag_rdf.terms import text_of
-from sarag_rdf.vocab import DCTERMS, FOAF, PROV, RDF, SARAG, XSD
 
 
 @dataclass(frozen=True, slots=True)

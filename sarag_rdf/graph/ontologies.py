@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
+from sarag_rdf.base.ports import Change, Term
+from sarag_rdf.base.terms import iri, iri_or_literal
+from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, RDF, RDFS, SARAG, VOID, XSD
 from sarag_rdf.graph.metadata import now, run_quads
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.ports import Change, Term
-from sarag_rdf.terms import iri, iri_or_literal
-from sarag_rdf.vocab import DCTERMS, OWL, PROV, RDF, RDFS, SARAG, VOID, XSD
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from difflib import get_close_matches
 
 from pyoxigraph import Quad
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.terms import text_of
+from sarag_rdf.base.vocab import OWL
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
-from sarag_rdf.terms import text_of
-from sarag_rdf.vocab import OWL
 
 ALL = "all"
 """The name that selects all parts."""

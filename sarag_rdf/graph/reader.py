@@ -14,11 +14,11 @@ from typing import Any
 
 from pyoxigraph import Literal, NamedNode
 
-from sarag_rdf.errors import RemoteRequestSizeError
+from sarag_rdf.base.errors import RemoteRequestSizeError
+from sarag_rdf.base.iris import Minter, sha256_hex, statement_of
+from sarag_rdf.base.ports import GraphStore, Term
+from sarag_rdf.base.resources import QueryFile, query_file, query_names
 from sarag_rdf.graph.delta import Journal
-from sarag_rdf.iris import Minter, sha256_hex, statement_of
-from sarag_rdf.ports import GraphStore, Term
-from sarag_rdf.resources import QueryFile, query_file, query_names
 
 log = logging.getLogger(__name__)
 

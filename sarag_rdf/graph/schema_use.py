@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 from pyoxigraph import Literal
 
+from sarag_rdf.base.types import ClassUse, PropertyUse, SchemaUse, TermCount
+from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SKOS
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
-from sarag_rdf.types import ClassUse, PropertyUse, SchemaUse, TermCount
-from sarag_rdf.vocab import OWL, RDF, RDFS, SARAG, SKOS
 
 _KIND = "index"
 """The folder of the queries."""

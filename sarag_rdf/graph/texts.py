@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from pyoxigraph import Literal
 
+from sarag_rdf.base.types import Document, EntityType, Statement
+from sarag_rdf.base.vocab import TYPE_CLASSES
 from sarag_rdf.graph.delta import Delta, Kind
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.types import Document, EntityType, Statement
-from sarag_rdf.vocab import TYPE_CLASSES
 
 MAX_PAGE_RELATIONSHIPS = 50
 """Relationships on a page, the first in the order of their texts."""

@@ -10,12 +10,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from sarag_rdf.arrays import IriList, Merge, packed
-from sarag_rdf.graph.delta import KINDS, Delta, Kind
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.texts import Items, texts_for, texts_of
-from sarag_rdf.iris import sha256_hex
-from sarag_rdf.ports import (
+from sarag_rdf.base.arrays import IriList, Merge, packed
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.ports import (
     Arrays,
     Embedder,
     Matrix,
@@ -25,6 +22,9 @@ from sarag_rdf.ports import (
     VectorStore,
     embed_queries,
 )
+from sarag_rdf.graph.delta import KINDS, Delta, Kind
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.texts import Items, texts_for, texts_of
 from sarag_rdf.vectors.bm25 import Bm25Index
 
 __all__ = ["KINDS", "READ_BY_DEFAULT", "EmbedTexts", "GraphVectors", "Kind", "in_blocks"]

@@ -9,10 +9,10 @@ from typing import IO
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.ports import GraphStore, Progress
 from sarag_rdf.imports.options import ImportOptions, triples_of
 from sarag_rdf.imports.table import table_blocks
-from sarag_rdf.ports import GraphStore, Progress
 from sarag_rdf.rdf.child_parser import BLOCK, StatementBlock, run_in_child, triple_blocks
 from sarag_rdf.rdf.files import READ_ERRORS, InputFile, PositionProgress, unpacked
 from sarag_rdf.rdf.parse import RdfReadOptions, read_triples

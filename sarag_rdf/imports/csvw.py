@@ -17,10 +17,10 @@ from types import NoneType
 from typing import Any, Final
 from urllib.parse import unquote, urljoin
 
-from sarag_rdf.errors import InputError, one_line
+from sarag_rdf.base.errors import InputError, one_line
+from sarag_rdf.base.iris import is_iri
+from sarag_rdf.base.vocab import PREFIXES, RDF, WIKIBASE_SCHEMA, XSD
 from sarag_rdf.imports.mapping import CellRule, MappingFile, TermMap, TriplesMap, percent_encoded
-from sarag_rdf.iris import is_iri
-from sarag_rdf.vocab import PREFIXES, RDF, WIKIBASE_SCHEMA, XSD
 
 _CONTEXT: Final = "http://www.w3.org/ns/csvw"
 ROW: Final = "_row"

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.tables import read_bytes
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.tables import read_bytes
 
 MAX_BYTES = 1 << 20
 """Largest mapping in bytes."""

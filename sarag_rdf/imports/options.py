@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from pyoxigraph import Triple
 
-from sarag_rdf.compression import MAX_EXPANSION
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.compression import MAX_EXPANSION
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import is_iri
 from sarag_rdf.imports.mapping import MappingFile
-from sarag_rdf.iris import is_iri
 from sarag_rdf.rdf.child_parser import MAX_SECONDS
 from sarag_rdf.rdf.files import InputFile, unpacked
 from sarag_rdf.rdf.parse import RdfReadOptions, read_triples

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from pyoxigraph import NamedNode
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.resources import query_file
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.ports import Table
-from sarag_rdf.resources import query_file
-from sarag_rdf.vocab import SARAG
 
 KINDS = ("wikibase", "skos", "rdf", "table", "wikidata5m")
 """Kinds that a user can select; `wikibase-truthy` is detected, and a table becomes `rdf`.

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat
 
-from sarag_rdf.compression import MAX_EXPANSION
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.base.compression import MAX_EXPANSION
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.iris import Minter, sha256_hex
+from sarag_rdf.base.ports import Change, GraphStore, Progress, silent
+from sarag_rdf.base.terms import text_of
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.iris import Minter, sha256_hex
-from sarag_rdf.ports import Change, GraphStore, Progress, silent
 from sarag_rdf.rdf.child_parser import MAX_SECONDS, parse_quads
 from sarag_rdf.rdf.files import PositionProgress, input_file
 from sarag_rdf.rdf.parse import RdfReadOptions, rdf_format
-from sarag_rdf.terms import text_of
-from sarag_rdf.vocab import SARAG
 
 _DATASETS = (RdfFormat.TRIG, RdfFormat.N_QUADS)
 

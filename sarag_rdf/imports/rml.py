@@ -7,7 +7,9 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.iris import is_iri
+from sarag_rdf.base.vocab import RDF
 from sarag_rdf.imports.mapping import (
     MappingFile,
     TermKind,
@@ -16,8 +18,6 @@ from sarag_rdf.imports.mapping import (
     check_source,
     template_parts,
 )
-from sarag_rdf.iris import is_iri
-from sarag_rdf.vocab import RDF
 
 _NAMESPACES = (
     "http://www.w3.org/ns/r2rml#",

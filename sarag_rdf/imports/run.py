@@ -9,7 +9,10 @@ from pathlib import Path
 
 from pyoxigraph import Literal, NamedNode, Quad
 
-from sarag_rdf.errors import EntailmentError, InputError, MissingDependencyError, UsageError
+from sarag_rdf.base.errors import EntailmentError, InputError, MissingDependencyError, UsageError
+from sarag_rdf.base.ports import Change, GraphStore, Progress, Term, silent
+from sarag_rdf.base.resources import query_file
+from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG, VOID, XSD
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
@@ -23,11 +26,8 @@ from sarag_rdf.imports.profile import (
     used_properties,
 )
 from sarag_rdf.imports.wikidata5m import converted
-from sarag_rdf.ports import Change, GraphStore, Progress, Term, silent
 from sarag_rdf.rdf.child_parser import BLOCK
 from sarag_rdf.rdf.files import InputFile, PositionProgress, input_file
-from sarag_rdf.resources import query_file
-from sarag_rdf.vocab import DCTERMS, RDF, SARAG, VOID, XSD
 
 BATCH = 500_000
 """Triples between two checkpoints from which an interrupted import resumes."""

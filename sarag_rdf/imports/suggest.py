@@ -14,14 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.iris import namespace
+from sarag_rdf.base.vocab import DCTERMS, RDFS, SARAG, XSD
 from sarag_rdf.imports.table import LEXICAL, normalized, table_rows
-from sarag_rdf.iris import namespace
 from sarag_rdf.ontology.literals import is_datatype
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.rdf.child_parser import MAX_SECONDS, run_in_child
 from sarag_rdf.rdf.files import InputFile, unpacked
-from sarag_rdf.vocab import DCTERMS, RDFS, SARAG, XSD
 
 MAX_ROWS = 20_000
 """Rows from which a mapping is suggested, the first of the table."""

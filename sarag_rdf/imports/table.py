@@ -14,15 +14,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.iris import Minter, sha256_hex
+from sarag_rdf.base.sentences import word_windows
+from sarag_rdf.base.vocab import RDF, SARAG, XSD
 from sarag_rdf.imports.csvw import ROW, SOURCE_ROW, read_csvw
 from sarag_rdf.imports.mapping import CellRule, MappingFile, TermMap, TriplesMap, percent_encoded
 from sarag_rdf.imports.rml import read_rml
-from sarag_rdf.iris import Minter, sha256_hex
 from sarag_rdf.rdf.child_parser import StatementBlock
 from sarag_rdf.rdf.files import READ_ERRORS, InputFile, unpacked
-from sarag_rdf.sentences import word_windows
-from sarag_rdf.vocab import RDF, SARAG, XSD
 
 MAX_CELL = 16 << 20
 """Largest cell in characters."""

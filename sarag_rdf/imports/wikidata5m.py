@@ -18,11 +18,11 @@ from pathlib import Path
 
 from pyoxigraph import Literal, NamedNode
 
-from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.ports import Progress, silent
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.ports import Progress, silent
+from sarag_rdf.base.temporary import ScratchFolder
+from sarag_rdf.base.vocab import RDF, RDFS, SKOS, WIKIBASE_SCHEMA
 from sarag_rdf.rdf.files import READ_ERRORS, input_file, unpacked
-from sarag_rdf.temporary import ScratchFolder
-from sarag_rdf.vocab import RDF, RDFS, SKOS, WIKIBASE_SCHEMA
 from sarag_rdf.wikibase.vocabulary import WIKIBASE, WIKIDATA
 
 _LANGUAGE = "en"

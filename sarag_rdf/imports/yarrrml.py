@@ -8,7 +8,9 @@ from typing import Any
 
 import yaml
 
-from sarag_rdf.errors import InputError, one_line
+from sarag_rdf.base.errors import InputError, one_line
+from sarag_rdf.base.iris import is_iri
+from sarag_rdf.base.vocab import PREFIXES, RDF
 from sarag_rdf.imports.mapping import (
     MappingFile,
     TermKind,
@@ -17,8 +19,6 @@ from sarag_rdf.imports.mapping import (
     check_source,
     template_parts,
 )
-from sarag_rdf.iris import is_iri
-from sarag_rdf.vocab import PREFIXES, RDF
 
 _KEYS = {
     **dict.fromkeys(("mappings", "mapping", "m"), "mappings"),

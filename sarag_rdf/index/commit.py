@@ -9,6 +9,10 @@ from itertools import islice
 
 from pyoxigraph import Literal, NamedNode, Quad
 
+from sarag_rdf.base.ports import Change, Progress, Term, silent
+from sarag_rdf.base.terms import iri
+from sarag_rdf.base.types import Method
+from sarag_rdf.base.vocab import DCAT, OWL, PROV, RDF, SARAG, VOID
 from sarag_rdf.derive.incremental import refresh
 from sarag_rdf.derive.retained import VoteCounts
 from sarag_rdf.graph.metadata import end_time, now, with_revision
@@ -16,10 +20,6 @@ from sarag_rdf.graph.parts import dangling_links
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.evidence import extraction_iri
 from sarag_rdf.index.quarantine import read_quarantine
-from sarag_rdf.ports import Change, Progress, Term, silent
-from sarag_rdf.terms import iri
-from sarag_rdf.types import Method
-from sarag_rdf.vocab import DCAT, OWL, PROV, RDF, SARAG, VOID
 
 
 @dataclass(slots=True)

@@ -13,13 +13,13 @@ from decimal import Decimal
 
 from pyoxigraph import Literal, NamedNode, Quad
 
+from sarag_rdf.base.iris import Minter, normalize_name, use_of
+from sarag_rdf.base.ports import Term
+from sarag_rdf.base.redaction import redacted
+from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Value
+from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, RDFS, SARAG, XSD
 from sarag_rdf.extract.names import lead_name, names_in_title, strip_disambiguation
 from sarag_rdf.extract.values import parse_value
-from sarag_rdf.iris import Minter, normalize_name, use_of
-from sarag_rdf.ports import Term
-from sarag_rdf.redaction import redacted
-from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source, Value
-from sarag_rdf.vocab import DCTERMS, PROV, RDF, RDFS, SARAG, XSD
 
 EVIDENCE_RULES = "5"
 """Version of the rules that turn extractions into evidence: normalisation of names, names in

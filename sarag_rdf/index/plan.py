@@ -8,7 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.sentences import word_windows
+from sarag_rdf.base.types import Document, Method, Source
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.evidence import extraction_iri, text_digest
 from sarag_rdf.index.quarantine import (
@@ -17,7 +20,6 @@ from sarag_rdf.index.quarantine import (
     read_contents,
     read_quarantine,
 )
-from sarag_rdf.iris import Minter
 from sarag_rdf.read import (
     MAX_CHARS,
     Duplicate,
@@ -31,8 +33,6 @@ from sarag_rdf.read import (
 from sarag_rdf.read.language import is_tag
 from sarag_rdf.read.reader import STDIN
 from sarag_rdf.read.text import clean, clean_line, text_problem
-from sarag_rdf.sentences import word_windows
-from sarag_rdf.types import Document, Method, Source
 
 Input = Source | InputProblem | Duplicate
 LOOKUP_BATCH = 500

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.errors import StoreError
+from sarag_rdf.base.errors import StoreError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Term
+from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, SARAG, XSD
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import Minter
-from sarag_rdf.ports import Term
 from sarag_rdf.rdf.shacl import ValidationReport, Violation, read_shapes, validate, violations_of
 from sarag_rdf.read import InputProblem
-from sarag_rdf.vocab import DCTERMS, PROV, RDF, SARAG, XSD
 
 SourceState = tuple[str, str, str, str]
 """Identifies a version of a source: digest of its text, title, language, extraction."""

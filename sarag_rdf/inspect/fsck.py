@@ -9,6 +9,8 @@ from typing import cast
 import numpy as np
 from pyoxigraph import Literal, NamedNode, Quad
 
+from sarag_rdf.base.ports import Arrays, VectorIndex, VectorStore
+from sarag_rdf.base.vocab import RDF, SARAG
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.ontologies import stored_ontologies
 from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, imported_graphs
@@ -16,8 +18,6 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import texts_of
 from sarag_rdf.graph.vectors import KINDS, Kind, arrays_key, index_key
 from sarag_rdf.inspect.validate import validate
-from sarag_rdf.ports import Arrays, VectorIndex, VectorStore
-from sarag_rdf.vocab import RDF, SARAG
 
 DERIVED = "derived"
 """The check of the traversed graph."""

@@ -7,11 +7,11 @@ from functools import cache
 
 import pyoxigraph as ox
 
+from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.vocab import RDFS
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.rdf.shacl import Engine, ValidationReport, read_shapes
 from sarag_rdf.rdf.shacl import validate as validate_data
-from sarag_rdf.resources import ontology_path
-from sarag_rdf.vocab import RDFS
 
 
 def validate(reader: GraphReader, engine: Engine | None = None) -> ValidationReport:

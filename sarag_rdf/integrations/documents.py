@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sarag_rdf.base.types import RankedDocument, Retrieved
 from sarag_rdf.kg.key_sentences import key_sentences_of
 from sarag_rdf.kg.report import names_of, path_in_words
-from sarag_rdf.types import RankedDocument, Retrieved
 
 
 def metadata_of(retrieved: Retrieved) -> list[tuple[RankedDocument, dict[str, Any]]]:

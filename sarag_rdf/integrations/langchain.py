@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from sarag_rdf.errors import MissingDependencyError
+from sarag_rdf.base.errors import MissingDependencyError
 
 try:
     from langchain_core.callbacks import (
@@ -26,9 +26,9 @@ except ModuleNotFoundError as error:
         "LangChain is not installed: pip install 'sarag-rdf[langchain]'"
     ) from error
 
+from sarag_rdf.base.options import Options
 from sarag_rdf.integrations.documents import metadata_of
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.options import Options
 
 
 class SaragRetriever(BaseRetriever):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from sarag_rdf.errors import MissingDependencyError
+from sarag_rdf.base.errors import MissingDependencyError
 
 try:
     from llama_index.core.base.base_retriever import BaseRetriever
@@ -28,9 +28,9 @@ except ModuleNotFoundError as error:
         "LlamaIndex is not installed: pip install 'sarag-rdf[llamaindex]'"
     ) from error
 
+from sarag_rdf.base.options import Options
 from sarag_rdf.integrations.documents import metadata_of
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.options import Options
 
 _FOR_MODELS = ("title",)
 """Metadata that language and embedding models read; the rest is for programs."""

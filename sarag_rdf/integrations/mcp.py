@@ -16,7 +16,9 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from sarag_rdf import __version__
-from sarag_rdf.errors import SaragError, one_line
+from sarag_rdf.base.errors import SaragError, one_line
+from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.temporary import ScratchFolder
 from sarag_rdf.integrations.mcp_tools import ToolJob, run_tools
 from sarag_rdf.integrations.mcp_values import (
     AnswerResult,
@@ -30,7 +32,6 @@ from sarag_rdf.integrations.mcp_values import (
     query_result,
 )
 from sarag_rdf.kg.query import prologue_for
-from sarag_rdf.resources import render_prompt
 from sarag_rdf.serve.access import Access
 from sarag_rdf.serve.answering import OpenGraph
 from sarag_rdf.serve.guarded import ACCESS
@@ -40,7 +41,6 @@ from sarag_rdf.serve.questions import body_of
 from sarag_rdf.serve.server import serve_to_clients
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.worker import run_sparql_jobs
-from sarag_rdf.temporary import ScratchFolder
 
 _LOCAL: Final = Access("local")
 MAX_PASSAGES = 50

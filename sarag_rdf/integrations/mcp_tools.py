@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from sarag_rdf.base.iris import DEFAULT_BASE
 from sarag_rdf.integrations.mcp_values import (
     AnswerResult,
     ClassFound,
@@ -26,7 +27,6 @@ from sarag_rdf.integrations.mcp_values import (
     SearchResult,
     TermUse,
 )
-from sarag_rdf.iris import DEFAULT_BASE
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.serve.answering import JSON, ClientGraphs, OpenGraph
 from sarag_rdf.serve.describe import describe

@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sarag_rdf.base.types import Answer, Link, RankedDocument, Retrieved
 from sarag_rdf.kg.entities import EntityDescription, Neighbourhood
 from sarag_rdf.kg.key_sentences import key_sentences_of
 from sarag_rdf.kg.query import QueryExplanation
 from sarag_rdf.kg.report import names_of, path_in_words
-from sarag_rdf.types import Answer, Link, RankedDocument, Retrieved
 
 
 class _Value(BaseModel):

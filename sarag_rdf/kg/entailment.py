@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.ports import Change
 from sarag_rdf.derive.entailed_graph import (
     axioms_of,
     entailment_metadata,
     new_metadata,
     recorded_graphs,
 )
-from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.parts import imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.kg.session import Session
-from sarag_rdf.ports import Change
 
 
 @dataclass(frozen=True, slots=True)

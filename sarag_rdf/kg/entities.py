@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import is_iri, normalize_name
+from sarag_rdf.base.types import EntityType, Statement
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of, entity_labels, full_documents, statements_from
-from sarag_rdf.iris import is_iri, normalize_name
-from sarag_rdf.types import EntityType, Statement
 
 if TYPE_CHECKING:
     from networkx import MultiDiGraph

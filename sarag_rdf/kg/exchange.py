@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from sarag_rdf.compression import MAX_EXPANSION
-from sarag_rdf.errors import MissingDependencyError, UsageError
+from sarag_rdf.base.compression import MAX_EXPANSION
+from sarag_rdf.base.errors import MissingDependencyError, UsageError
+from sarag_rdf.base.ports import LLM, GraphStore, Progress
+from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.export import description as void
 from sarag_rdf.export.articles import ArticleReport, Wording, write_articles
 from sarag_rdf.export.rdf import ExportParts, write_parts
@@ -21,7 +23,6 @@ from sarag_rdf.imports.run import ImportReport
 from sarag_rdf.imports.suggest import column_profiles, suggested_mapping
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.ports import LLM, GraphStore, Progress
 from sarag_rdf.rdf.child_parser import MAX_SECONDS
 from sarag_rdf.rdf.files import input_file
 from sarag_rdf.rdf.oxigraph import OxigraphStore
@@ -34,7 +35,6 @@ from sarag_rdf.retrieve.path_schema import (
     term_names,
     used_properties,
 )
-from sarag_rdf.vocab import PREFIXES
 
 if TYPE_CHECKING:
     import rdflib

@@ -9,15 +9,16 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from sarag_rdf.derive.entailed_graph import ADVICE, entailment_errors, repair_entailment
-from sarag_rdf.derive.incremental import rebuild
-from sarag_rdf.errors import (
+from sarag_rdf.base.errors import (
     EntailmentError,
     MissingDependencyError,
     ModelError,
     StoreError,
     shown_path,
 )
+from sarag_rdf.base.ports import Change, Progress
+from sarag_rdf.derive.entailed_graph import ADVICE, entailment_errors, repair_entailment
+from sarag_rdf.derive.incremental import rebuild
 from sarag_rdf.graph.metadata import Meta, read_meta, repair_run_times, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.quarantine import read_contents, read_quarantine
@@ -27,7 +28,6 @@ from sarag_rdf.inspect.fsck import Finding, FsckReport, InvalidCache, check_arra
 from sarag_rdf.kg.models import DATABASES
 from sarag_rdf.kg.session import Session
 from sarag_rdf.models.caches import SqliteCache, fault_of
-from sarag_rdf.ports import Change, Progress
 from sarag_rdf.vectors.store import RecordingVectorStore
 
 _IN_PROGRESS = ("description", "revision", "imports")

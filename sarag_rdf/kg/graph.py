@@ -7,8 +7,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, Unpack
 
-from sarag_rdf.compression import MAX_EXPANSION
-from sarag_rdf.errors import EmptyGraphError
+from sarag_rdf.base.compression import MAX_EXPANSION
+from sarag_rdf.base.errors import EmptyGraphError
+from sarag_rdf.base.notebook import graph_html
+from sarag_rdf.base.options import Options
+from sarag_rdf.base.ports import (
+    LLM,
+    Embedder,
+    Extractor,
+    Gather,
+    Progress,
+    Reasoner,
+    Retriever,
+    Table,
+    Triples,
+    silent,
+)
+from sarag_rdf.base.types import Answer, OnEvent, Retrieved
+from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.export.activation import activation_trig
 from sarag_rdf.export.articles import ArticleReport
 from sarag_rdf.graph.metadata import Meta, read_meta
@@ -52,29 +68,13 @@ from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_stat
 from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, run_query
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
-from sarag_rdf.notebook import graph_html
 from sarag_rdf.ontology.read import common_schema
 from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.options import Options
-from sarag_rdf.ports import (
-    LLM,
-    Embedder,
-    Extractor,
-    Gather,
-    Progress,
-    Reasoner,
-    Retriever,
-    Table,
-    Triples,
-    silent,
-)
 from sarag_rdf.rdf.child_parser import MAX_SECONDS
 from sarag_rdf.rdf.shacl import Engine as ShaclEngine
 from sarag_rdf.rdf.shacl import ValidationReport
 from sarag_rdf.reason.following import FollowedLLM
 from sarag_rdf.retrieve.question import question_of
-from sarag_rdf.types import Answer, OnEvent, Retrieved
-from sarag_rdf.vocab import PREFIXES
 
 if TYPE_CHECKING:
     import rdflib
@@ -86,7 +86,7 @@ class KnowledgeGraph:
 
     `sarag_rdf.open` opens one. Reading takes a snapshot, which a writer elsewhere may overtake.
     Methods that change the graph lock it while they run. All methods raise errors of
-    `sarag_rdf.errors`, except for arguments that they do not have (`TypeError`).
+    `sarag_rdf.base.errors`, except for arguments that they do not have (`TypeError`).
     """
 
     def __init__(self, session: Session) -> None:

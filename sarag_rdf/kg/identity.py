@@ -15,13 +15,19 @@ from pathlib import Path
 
 from pyoxigraph import NamedNode
 
-from sarag_rdf.arrays import find, rows_of
+from sarag_rdf.base.arrays import find, rows_of
+from sarag_rdf.base.errors import UnparsableReplyError, UsageError
+from sarag_rdf.base.iris import normalize_name, phrase_key
+from sarag_rdf.base.ports import LLM, Progress, silent
+from sarag_rdf.base.tables import DECISION, TableRow, raise_for_rows, write_table
+from sarag_rdf.base.tables import read_table as read_review_table
+from sarag_rdf.base.terms import iri, text_of
+from sarag_rdf.base.vocab import PROV, RDF, SARAG, SEMAPV, TYPE_CLASSES
 from sarag_rdf.derive.clusters import Member, curated, remarks
 from sarag_rdf.derive.decisions import SUBJECTS, Decision, Decisions, Subject, read_decisions
 from sarag_rdf.derive.incremental import refresh
 from sarag_rdf.derive.merge_rules import NEAR, RULES, propose
 from sarag_rdf.derive.relabel import relabelled
-from sarag_rdf.errors import UnparsableReplyError, UsageError
 from sarag_rdf.extract.typed.phrases import PhraseMatcher
 from sarag_rdf.graph.links import following_links
 from sarag_rdf.graph.metadata import now, run_quads, with_revision
@@ -30,7 +36,6 @@ from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of, entity_labels
 from sarag_rdf.index.sync import IndexedSources
-from sarag_rdf.iris import normalize_name, phrase_key
 from sarag_rdf.kg.entities import entities_of_name
 from sarag_rdf.kg.session import Session, Snapshot
 from sarag_rdf.link.match import EXACT, Match
@@ -38,11 +43,6 @@ from sarag_rdf.link.sssom import read_table, review_table
 from sarag_rdf.ontology.read import schema_of
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ontology.terms import TermNames
-from sarag_rdf.ports import LLM, Progress, silent
-from sarag_rdf.tables import DECISION, TableRow, raise_for_rows, write_table
-from sarag_rdf.tables import read_table as read_review_table
-from sarag_rdf.terms import iri, text_of
-from sarag_rdf.vocab import PROV, RDF, SARAG, SEMAPV, TYPE_CLASSES
 
 log = logging.getLogger(__name__)
 

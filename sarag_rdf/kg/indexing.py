@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.ports import Extractor, Progress
+from sarag_rdf.base.types import Method
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index import run
@@ -25,8 +27,6 @@ from sarag_rdf.index.sync import plan_sync as plan_folder
 from sarag_rdf.index.sync import plan_update as plan_changed
 from sarag_rdf.kg.ontology import extractor_of
 from sarag_rdf.kg.session import Session
-from sarag_rdf.ports import Extractor, Progress
-from sarag_rdf.types import Method
 
 log = logging.getLogger(__name__)
 

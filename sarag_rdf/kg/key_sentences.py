@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from Stemmer import Stemmer
 
+from sarag_rdf.base.sentences import sentence_spans
+from sarag_rdf.base.types import Document, RankedDocument, Retrieved
 from sarag_rdf.context.graph_walk import STOP_WORDS
-from sarag_rdf.sentences import sentence_spans
-from sarag_rdf.types import Document, RankedDocument, Retrieved
 
 _WORD = re.compile(r"\w+")
 _BRACKET = re.compile(r"\s*\([^()]*\)$")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, TypedDict
 
-from sarag_rdf.options import DEFAULT_LIMIT, Options, Spec
+from sarag_rdf.base.options import DEFAULT_LIMIT, Options, Spec
 from sarag_rdf.wikibase.rdf import Flavor
 
 

@@ -11,8 +11,11 @@ from typing import Any
 
 from pyoxigraph import NamedNode, Quad
 
-from sarag_rdf.endpoints import SparqlEndpoint
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.ports import Change
+from sarag_rdf.base.terms import iri, text_of
+from sarag_rdf.base.vocab import DCTERMS, OWL, PROV
 from sarag_rdf.graph.metadata import now, run_quads, with_curated_revision
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
 from sarag_rdf.graph.reader import GraphReader
@@ -30,9 +33,6 @@ from sarag_rdf.link.match import (
     read_links,
 )
 from sarag_rdf.link.sssom import UNKNOWN_LICENSE, raise_for_lines, read_table, write_table
-from sarag_rdf.ports import Change
-from sarag_rdf.terms import iri, text_of
-from sarag_rdf.vocab import DCTERMS, OWL, PROV
 
 
 @dataclass(frozen=True, slots=True)

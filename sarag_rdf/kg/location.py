@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from sarag_rdf.endpoints import SparqlEndpoint, is_url
-from sarag_rdf.errors import (
+from sarag_rdf.base.endpoints import SparqlEndpoint, is_url
+from sarag_rdf.base.errors import (
     EmptyGraphError,
     NotAGraphError,
     StoreError,
@@ -21,16 +21,16 @@ from sarag_rdf.errors import (
     UsageError,
     shown_path,
 )
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import GraphStore
+from sarag_rdf.base.redaction import masked
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.index.repair import recover
-from sarag_rdf.iris import Minter
-from sarag_rdf.ports import GraphStore
 from sarag_rdf.rdf import writer_lock
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.rdf.writer_lock import UNFINISHED_WRITE, Holder, remove_leftovers
-from sarag_rdf.redaction import masked
 
 
 class Location(Protocol):

@@ -6,14 +6,14 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from sarag_rdf.endpoints import ModelEndpoint
+from sarag_rdf.base.endpoints import ModelEndpoint
+from sarag_rdf.base.ports import LLM, Embedder, Extractor
 from sarag_rdf.kg import registry
 from sarag_rdf.models.caches import CachedEmbedder
-from sarag_rdf.models.prompts import ModelName
+from sarag_rdf.models.names import ModelName
 from sarag_rdf.models.questions import QuestionEmbedder
 from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
 from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.ports import LLM, Embedder, Extractor
 
 EMBEDDING_CACHE = "embeddings.sqlite"
 REPLY_CACHE = "replies.sqlite"

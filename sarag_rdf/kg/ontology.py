@@ -8,9 +8,14 @@ from pathlib import Path
 
 from pyoxigraph import Triple
 
-from sarag_rdf.compression import MAX_EXPANSION
+from sarag_rdf.base.compression import MAX_EXPANSION
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.ports import Change, Extractor
+from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.terms import iri_or_literal
+from sarag_rdf.base.types import SchemaUse
+from sarag_rdf.base.vocab import RDF, SARAG
 from sarag_rdf.derive.incremental import recompute
-from sarag_rdf.errors import InputError, UsageError
 from sarag_rdf.export.prefixes import ontology_prefixes
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.ontologies import (
@@ -32,13 +37,8 @@ from sarag_rdf.ontology.activation import ANNOTATIONS, has_rules
 from sarag_rdf.ontology.check import OntologyFinding, check
 from sarag_rdf.ontology.read import OntologyFile, common_schema, header_of, read_ontology, schema_of
 from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.ports import Change, Extractor
 from sarag_rdf.rdf.child_parser import MAX_SECONDS
 from sarag_rdf.rdf.parse import RdfReadOptions
-from sarag_rdf.resources import ontology_path
-from sarag_rdf.terms import iri_or_literal
-from sarag_rdf.types import SchemaUse
-from sarag_rdf.vocab import RDF, SARAG
 
 PACKAGED = "common"
 """The name of the packaged ontology."""

@@ -6,6 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import is_iri, phrase_key
+from sarag_rdf.base.tables import DECISION, TableRow, raise_for_rows, read_table, write_table
+from sarag_rdf.base.types import ENTITY_TYPES
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.derive.decisions import (
     ANY_TYPE,
     NO_PROPERTY,
@@ -16,7 +21,6 @@ from sarag_rdf.derive.decisions import (
     read_decisions,
 )
 from sarag_rdf.derive.phrase_uses import PhraseSummary, summarize_phrases
-from sarag_rdf.errors import UsageError
 from sarag_rdf.extract.typed.induction import (
     CountedPhrase,
     InducedProperty,
@@ -30,15 +34,11 @@ from sarag_rdf.extract.typed.suggestions import PropertySuggester, Suggestion, T
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import is_iri, phrase_key
 from sarag_rdf.kg.identity import record_decisions, today, undo_decisions
 from sarag_rdf.kg.session import Session
 from sarag_rdf.ontology.read import common_schema, schema_of
 from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.ontology.terms import TermNames
-from sarag_rdf.tables import DECISION, TableRow, raise_for_rows, read_table, write_table
-from sarag_rdf.types import ENTITY_TYPES
-from sarag_rdf.vocab import SARAG
 
 MOST = 100
 """Default number of phrases in a table for review."""

@@ -27,8 +27,13 @@ from pathlib import Path
 import pyoxigraph as ox
 from pyoxigraph import Quad
 
+from sarag_rdf.base.errors import InputError, SaragError, UsageError, one_line
+from sarag_rdf.base.ports import Progress, silent
+from sarag_rdf.base.sandbox import EndedError
+from sarag_rdf.base.tables import read_bytes
+from sarag_rdf.base.terms import iri, iri_or_literal
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.derive.decisions import Decision, read_decisions
-from sarag_rdf.errors import InputError, SaragError, UsageError, one_line
 from sarag_rdf.graph.metadata import now
 from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.reader import GraphReader
@@ -44,12 +49,7 @@ from sarag_rdf.index.quarantine import (
 )
 from sarag_rdf.kg.identity import record_decisions, today, undo_decisions
 from sarag_rdf.kg.session import Session
-from sarag_rdf.ports import Progress, silent
 from sarag_rdf.rdf.shacl import Engine, Shapes, ValidationReport, Violation, parse_shapes, validate
-from sarag_rdf.sandbox import EndedError
-from sarag_rdf.tables import read_bytes
-from sarag_rdf.terms import iri, iri_or_literal
-from sarag_rdf.vocab import SARAG
 
 RULE = "shapes"
 """The rule of decisions by a gate."""

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sarag_rdf.errors import QueryError
+from sarag_rdf.base.errors import QueryError
+from sarag_rdf.base.ports import Table, Triples
+from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.parts import default_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.kg.session import Session, Snapshot
-from sarag_rdf.ports import Table, Triples
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.rdf.timed_query import query_in_child
-from sarag_rdf.vocab import PREFIXES
 
 if TYPE_CHECKING:
     from sarag_rdf.rdf.patterns import UnusedTerm, Vocabulary

@@ -11,25 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.context.budget import approximate_tokens
-from sarag_rdf.context.graph_walk import GraphWalk
-from sarag_rdf.context.selected import Selected
-from sarag_rdf.context.whole import Whole
-from sarag_rdf.endpoints import ModelEndpoint
-from sarag_rdf.errors import UsageError
-from sarag_rdf.extract.budgeted import BudgetedExtractor
-from sarag_rdf.extract.llm import LLMExtractor
-from sarag_rdf.extract.openie import OpenIEExtractor
-from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
-from sarag_rdf.extract.typed.examples import read_examples
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.vectors import GraphVectors
-from sarag_rdf.models.caches import CachedLLM
-from sarag_rdf.models.prompts import ModelName, effective_prompts
-from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
-from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.options import Options, RetrieverOptions, Spec, declared_options
-from sarag_rdf.ports import (
+from sarag_rdf.base.endpoints import ModelEndpoint
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.options import Options, RetrieverOptions, Spec, declared_options
+from sarag_rdf.base.ports import (
     LLM,
     ContextBuilder,
     CountTokens,
@@ -39,6 +24,22 @@ from sarag_rdf.ports import (
     Reasoner,
     Retriever,
 )
+from sarag_rdf.base.types import Evidence, Query
+from sarag_rdf.context.budget import approximate_tokens
+from sarag_rdf.context.graph_walk import GraphWalk
+from sarag_rdf.context.selected import Selected
+from sarag_rdf.context.whole import Whole
+from sarag_rdf.extract.budgeted import BudgetedExtractor
+from sarag_rdf.extract.llm import LLMExtractor
+from sarag_rdf.extract.openie import OpenIEExtractor
+from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
+from sarag_rdf.extract.typed.examples import read_examples
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.vectors import GraphVectors
+from sarag_rdf.models.caches import CachedLLM
+from sarag_rdf.models.names import ModelName, effective_prompts
+from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
+from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.reason.closed_book import ClosedBook
 from sarag_rdf.reason.cot import Cot
 from sarag_rdf.reason.decompose import Decompose
@@ -68,7 +69,6 @@ from sarag_rdf.retrieve.rrf import Rrf
 from sarag_rdf.retrieve.sarag import Sarag
 from sarag_rdf.retrieve.sarag_paper import SaragPaper
 from sarag_rdf.retrieve.view import Engine, GraphView
-from sarag_rdf.types import Evidence, Query
 
 RETRIEVERS: dict[str, Any] = {
     "sarag": Sarag,

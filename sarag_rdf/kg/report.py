@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import unquote
 
-from sarag_rdf.types import Answer, Context, RankedDocument, Retrieved, Step
+from sarag_rdf.base.types import Answer, Context, RankedDocument, Retrieved, Step
 
 
 def names_of(retrieved: Retrieved) -> dict[str, str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from sarag_rdf.errors import (
+from sarag_rdf.base.errors import (
     EmptyGraphError,
     EndpointError,
     ModelError,
@@ -21,6 +21,7 @@ from sarag_rdf.errors import (
     UsageError,
     VectorStoreError,
 )
+from sarag_rdf.base.ports import ChooseVectors, Matrix, Progress, VectorStore, silent
 from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
@@ -31,7 +32,6 @@ from sarag_rdf.index.commit import Writer
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.models import Models
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher
-from sarag_rdf.ports import ChooseVectors, Matrix, Progress, VectorStore, silent
 from sarag_rdf.retrieve.view import Engine, GraphView
 from sarag_rdf.vectors.store import EXACT_UP_TO, FolderVectors, MemoryVectors
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.options import Options
+from sarag_rdf.base.types import Query
 from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.schema_use import labelled_terms
@@ -17,8 +19,6 @@ from sarag_rdf.ontology.activation import check_weight
 from sarag_rdf.ontology.read import common_schema, schema_of
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty
 from sarag_rdf.ontology.terms import TermNames
-from sarag_rdf.options import Options
-from sarag_rdf.types import Query
 
 
 def with_weights(

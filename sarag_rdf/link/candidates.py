@@ -12,14 +12,14 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.ports import Embedder
+from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels
-from sarag_rdf.iris import normalize_name
 from sarag_rdf.link.match import EXACT, NO_MAPPING, Match
-from sarag_rdf.ports import Embedder
-from sarag_rdf.resources import ontology_path
-from sarag_rdf.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from pyoxigraph import NamedNode
 
-from sarag_rdf import tables
-from sarag_rdf.errors import InputError
+from sarag_rdf.base import tables
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.iris import namespace
+from sarag_rdf.base.vocab import OWL, SEMAPV, SKOS, SSSOM
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of
-from sarag_rdf.iris import namespace
 from sarag_rdf.link.match import NO_MAPPING, PREDICATES, UNSPECIFIED, Match
-from sarag_rdf.vocab import OWL, SEMAPV, SKOS, SSSOM
 
 COLUMNS = (
     "subject_id",

@@ -21,9 +21,9 @@ from safetensors import safe_open
 from threadpoolctl import ThreadpoolController
 from tokenizers import Tokenizer
 
-from sarag_rdf.errors import ModelError
-from sarag_rdf.models.prompts import Prompts
-from sarag_rdf.ports import CountTokens, Matrix, Vector
+from sarag_rdf.base.errors import ModelError
+from sarag_rdf.base.ports import CountTokens, Matrix, Vector
+from sarag_rdf.models.names import Prompts
 
 _LOG = logging.getLogger(__name__)
 

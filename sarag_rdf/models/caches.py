@@ -23,11 +23,10 @@ from urllib.parse import quote
 
 import numpy as np
 
-from sarag_rdf.cache_errors import warn_unwritable
-from sarag_rdf.errors import shown_path
-from sarag_rdf.iris import sha256_hex
-from sarag_rdf.models.prompts import Prompts
-from sarag_rdf.ports import (
+from sarag_rdf.base.cache_errors import warn_unwritable
+from sarag_rdf.base.errors import shown_path
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.ports import (
     LLM,
     Embedder,
     Matrix,
@@ -37,8 +36,9 @@ from sarag_rdf.ports import (
     Vector,
     embed_queries,
 )
-from sarag_rdf.redaction import redacted_data
-from sarag_rdf.types import Usage
+from sarag_rdf.base.redaction import redacted_data
+from sarag_rdf.base.types import Usage
+from sarag_rdf.models.names import Prompts
 
 OnEmbedded = Callable[[int], None]
 """Called with the number of texts that were done since the last call."""
@@ -202,7 +202,7 @@ class EmbeddingPrefetcher:
 
 
 class CachedLLM:
-    """An `sarag_rdf.ports.LLM` that asks another one only what it has not asked before.
+    """An `sarag_rdf.base.ports.LLM` that asks another one only what it has not asked before.
 
     A reply is found again under the SHA-256 of endpoint, model, settings (temperature, seed),
     call name, prompt, schema and max_tokens; the file holds that hash and the reply, from which

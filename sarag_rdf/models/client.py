@@ -14,8 +14,8 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 import openai
 
-from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY, is_http_url
-from sarag_rdf.errors import (
+from sarag_rdf.base.endpoints import LOADING_WAIT, MAX_REPLY, is_http_url
+from sarag_rdf.base.errors import (
     ContextTooLongError,
     EndpointAuthError,
     EndpointDownError,
@@ -25,8 +25,8 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
     UsageError,
 )
-from sarag_rdf.http import BoundedClient, DeadlineError, ReplySizeError, retry_after
-from sarag_rdf.redaction import (
+from sarag_rdf.base.http import BoundedClient, DeadlineError, ReplySizeError, retry_after
+from sarag_rdf.base.redaction import (
     MASK,
     holds_password,
     masked,

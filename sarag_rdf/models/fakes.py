@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from sarag_rdf.errors import UnparsableReplyError
+from sarag_rdf.base.errors import UnparsableReplyError
+from sarag_rdf.base.ports import Matrix, Reply
+from sarag_rdf.base.types import Usage
 from sarag_rdf.models.json_reply import schema_problem
-from sarag_rdf.ports import Matrix, Reply
-from sarag_rdf.types import Usage
 
 _WORD = re.compile(r"\w+")
 _DIMENSIONS: Final = 64
@@ -32,7 +32,7 @@ class Call:
 
 
 class QueuedLLM:
-    """An `sarag_rdf.ports.LLM` that gives the replies it was built with, in order.
+    """An `sarag_rdf.base.ports.LLM` that gives the replies it was built with, in order.
 
     An exception in the queue is raised. A reply that violates the schema raises
     `UnparsableReplyError`, as the port says; an empty queue raises AssertionError. Tokens are
@@ -74,7 +74,7 @@ class QueuedLLM:
 
 
 class HashEmbedder:
-    """An `sarag_rdf.ports.Embedder` of hashed word counts: shape (n, 64), no entry negative.
+    """An `sarag_rdf.base.ports.Embedder` of hashed word counts: shape (n, 64), no entry negative.
 
     Texts that share a word have a positive cosine; texts that share none mostly have cosine 0
     (words may meet in one of the 64 places). The same text has the same vector everywhere.

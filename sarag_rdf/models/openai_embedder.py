@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import openai
 
-from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY
-from sarag_rdf.errors import ModelError
+from sarag_rdf.base.endpoints import LOADING_WAIT, MAX_REPLY
+from sarag_rdf.base.errors import ModelError
+from sarag_rdf.base.ports import Matrix
 from sarag_rdf.models.client import check_model, endpoint_client, endpoint_key, typed_error
-from sarag_rdf.models.prompts import ModelName, Prompts
-from sarag_rdf.ports import Matrix
+from sarag_rdf.models.names import ModelName, Prompts
 
 
 class OpenAIEmbedder:

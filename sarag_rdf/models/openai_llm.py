@@ -20,15 +20,18 @@ import httpx
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from sarag_rdf.endpoints import LOADING_WAIT, MAX_REPLY
-from sarag_rdf.errors import (
+from sarag_rdf.base.endpoints import LOADING_WAIT, MAX_REPLY
+from sarag_rdf.base.errors import (
     ContextTooLongError,
     EndpointError,
     TruncatedReplyError,
     UnparsableReplyError,
 )
-from sarag_rdf.fence import defused
-from sarag_rdf.http import DeadlineError, ReplySizeError
+from sarag_rdf.base.fence import defused
+from sarag_rdf.base.http import DeadlineError, ReplySizeError
+from sarag_rdf.base.ports import Reply, Seen
+from sarag_rdf.base.redaction import redacted_data, redacted_remark
+from sarag_rdf.base.types import Usage
 from sarag_rdf.models.client import (
     CutReplyError,
     ModelReplySizeError,
@@ -41,9 +44,6 @@ from sarag_rdf.models.client import (
     typed_error,
 )
 from sarag_rdf.models.json_reply import parse_reply
-from sarag_rdf.ports import Reply, Seen
-from sarag_rdf.redaction import redacted_data, redacted_remark
-from sarag_rdf.types import Usage
 
 _LOG = logging.getLogger(__name__)
 _BOUNDS: Final = frozenset(
@@ -53,7 +53,7 @@ _Message = dict[str, str]
 
 
 class OpenAILLM:
-    """An `sarag_rdf.ports.LLM`; safe to use from several threads. Makes no request when built.
+    """An `sarag_rdf.base.ports.LLM`; safe to use from several threads. Makes no request when built.
 
     `timeout` is in seconds a request, `loading_wait` in seconds for a server that is still loading
     its model, `max_reply` in bytes of an answer; `price_in` and `price_out` are US dollars a

@@ -22,12 +22,12 @@ from typing import Final
 
 import numpy as np
 
-from sarag_rdf.errors import ModelError
+from sarag_rdf.base.errors import ModelError
+from sarag_rdf.base.ports import Matrix
 from sarag_rdf.models.bert import BertEncoder
 from sarag_rdf.models.caches import CachedEmbedder
-from sarag_rdf.models.prompts import Prompts
+from sarag_rdf.models.names import Prompts
 from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
-from sarag_rdf.ports import Matrix
 
 TOLERANCE: Final = 1e-4
 """Greatest difference between the components of two vectors of a text."""

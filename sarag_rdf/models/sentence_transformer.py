@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from sarag_rdf.errors import ModelError
-from sarag_rdf.models.prompts import ModelName, Prompts, effective_prompts
-from sarag_rdf.ports import Matrix
+from sarag_rdf.base.errors import ModelError
+from sarag_rdf.base.ports import Matrix
+from sarag_rdf.models.names import ModelName, Prompts, effective_prompts
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 """384 dimensions, Apache-2.0; carried by a package, so that nothing has to be downloaded."""

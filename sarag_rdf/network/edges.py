@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sarag_rdf.arrays import packed_lists, unpacked_list
+from sarag_rdf.base.arrays import packed_lists, unpacked_list
+from sarag_rdf.base.types import NodeType
 from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO, EdgeKind
-from sarag_rdf.types import NodeType
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sarag_rdf.types import EdgeKindName, NodeType
-from sarag_rdf.vocab import SARAG, SKOS
+from sarag_rdf.base.types import EdgeKindName, NodeType
+from sarag_rdf.base.vocab import SARAG, SKOS
 
 Column = Literal["source", "target", "statement", "predicate"]
 """What a variable of a query result is to an edge."""

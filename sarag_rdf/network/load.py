@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from sarag_rdf.arrays import IriList, find_all, rows_of
+from sarag_rdf.base.arrays import IriList, find_all, rows_of
+from sarag_rdf.base.iris import statement_of
+from sarag_rdf.base.ports import Arrays
+from sarag_rdf.base.types import NodeType
 from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import statement_of
 from sarag_rdf.network.edges import Edges, Iris, Network, Rows
 from sarag_rdf.network.kinds import EDGE_KINDS, EdgeKind, EdgeQuery
-from sarag_rdf.ports import Arrays
-from sarag_rdf.types import NodeType
 
 
 @dataclass(slots=True)

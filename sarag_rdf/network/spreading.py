@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.arrays import LazySequence
+from sarag_rdf.base.arrays import LazySequence
 from sarag_rdf.network.edges import Edges, Floats, Iris, Network, Rows
 from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EdgeKind
 from sarag_rdf.network.steering import EdgeFactors, Steering

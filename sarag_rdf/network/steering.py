@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sarag_rdf.arrays import find_all
+from sarag_rdf.base.arrays import find_all
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.network.edges import Edges, Floats, Iris, Rows
 from sarag_rdf.network.kinds import EdgeKind
 from sarag_rdf.ontology.activation import MAX_WEIGHT, ActivationRule, Rules, rules_of
-from sarag_rdf.vocab import SARAG
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from typing import Any, Literal, get_args
 
 from pyoxigraph import Triple
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.vocab import SARAG
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.vocab import SARAG
 
 MAX_WEIGHT = 4.0
 Direction = Literal["both", "forward", "backward"]

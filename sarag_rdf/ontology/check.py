@@ -10,8 +10,10 @@ from typing import Final, Literal
 
 from pyoxigraph import NamedNode, Triple
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.iris import namespace
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import namespace
+from sarag_rdf.base.terms import text_of
+from sarag_rdf.base.vocab import OWL, RDF, RDFS, SH, SKOS, XSD
 from sarag_rdf.ontology.activation import ANNOTATIONS, has_rules, rules_of
 from sarag_rdf.ontology.literals import is_datatype, named_datatype
 from sarag_rdf.ontology.read import schema_of
@@ -30,8 +32,6 @@ from sarag_rdf.ontology.triples import (
     local_name,
 )
 from sarag_rdf.rdf.parse import is_skolem_iri
-from sarag_rdf.terms import text_of
-from sarag_rdf.vocab import OWL, RDF, RDFS, SH, SKOS, XSD
 
 Severity = Literal["error", "warning"]
 _MOST_NAMED: Final = 5

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from sarag_rdf.iris import namespace
-from sarag_rdf.vocab import RDF, RDFS, XSD
+from sarag_rdf.base.iris import namespace
+from sarag_rdf.base.vocab import RDF, RDFS, XSD
 
 _STRING = XSD.string.value
 _NAMES = {

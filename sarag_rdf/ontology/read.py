@@ -16,10 +16,12 @@ from typing import Any, Final
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Triple
 
-from sarag_rdf import vocab
-from sarag_rdf.compression import MAX_EXPANSION
-from sarag_rdf.errors import InputError
-from sarag_rdf.iris import namespace
+from sarag_rdf.base import vocab
+from sarag_rdf.base.compression import MAX_EXPANSION
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.iris import namespace
+from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SH, SKOS, XSD
 from sarag_rdf.ontology.literals import is_datatype, label_datatype, named_datatype
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.ontology.triples import (
@@ -49,8 +51,6 @@ from sarag_rdf.ontology.triples import (
 from sarag_rdf.rdf.child_parser import MAX_SECONDS, parse_triples
 from sarag_rdf.rdf.files import input_file
 from sarag_rdf.rdf.parse import RdfReadOptions, is_skolem_iri
-from sarag_rdf.resources import ontology_path
-from sarag_rdf.vocab import OWL, RDF, RDFS, SARAG, SH, SKOS, XSD
 
 GENID: Final = "urn:sarag:genid/"
 """Beginning of the IRIs of blank nodes, unless another one is given."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.iris import is_iri, namespace
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import is_iri, namespace
+from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty
-from sarag_rdf.vocab import PREFIXES
 
 
 class TermNames:

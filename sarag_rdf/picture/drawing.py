@@ -20,11 +20,11 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from sarag_rdf.base.resources import font_files, template_text
+from sarag_rdf.base.types import Retrieved
 from sarag_rdf.picture.geometry import clean, text_width, wrap
 from sarag_rdf.picture.layout import SQUARE, Line, Picture, Square, lay_out, parts_of
 from sarag_rdf.picture.selection import KINDS, Kind, Role, hops_of
-from sarag_rdf.resources import font_files, template_text
-from sarag_rdf.types import Retrieved
 
 _TYPES = {
     "person": "Person",

@@ -14,7 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.types import ActivatedEntity, Link, RankedDocument, Retrieved
 from sarag_rdf.picture.geometry import (
     Label,
     Points,
@@ -26,7 +27,6 @@ from sarag_rdf.picture.geometry import (
     wrap,
 )
 from sarag_rdf.picture.selection import KINDS, Hop, Kind, Paper, Picked, Role, kind_of, pick
-from sarag_rdf.types import ActivatedEntity, Link, RankedDocument, Retrieved
 
 SQUARE = 10.0
 """Half the side of a document's square."""

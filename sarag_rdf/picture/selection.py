@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Literal
 
-from sarag_rdf.types import ActivatedEntity, Link, RankedDocument, Retrieved, Step
-from sarag_rdf.vocab import SARAG
+from sarag_rdf.base.types import ActivatedEntity, Link, RankedDocument, Retrieved, Step
+from sarag_rdf.base.vocab import SARAG
 
 Kind = Literal["seed", "activated", "dormant"]
 """A dormant entity was fetched with the subgraph, but not activated."""

@@ -14,7 +14,7 @@ import weakref
 from contextlib import suppress
 from pathlib import Path
 
-from sarag_rdf.temporary import ScratchFolder
+from sarag_rdf.base.temporary import ScratchFolder
 
 _OPEN_FILES = Path("/proc/self/fd")
 """Where the system names the files that a process has open."""

@@ -9,10 +9,10 @@ from typing import Final, ParamSpec, TypeVar
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, stream
 from sarag_rdf.rdf.files import InputFile, unpacked
 from sarag_rdf.rdf.parse import RdfReadOptions, read_quads, read_triples
-from sarag_rdf.sandbox import EndedError, Limits, half_of_memory, stream
 
 BLOCK: Final = 20_000
 """Statements per message of the child process."""

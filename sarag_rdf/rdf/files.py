@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, cast
 
-from sarag_rdf import compression
-from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.ports import Advance
-from sarag_rdf.redaction import holds_password, public_origin, remember_url
-from sarag_rdf.temporary import ScratchFolder
+from sarag_rdf.base import compression
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.ports import Advance
+from sarag_rdf.base.redaction import holds_password, public_origin, remember_url
+from sarag_rdf.base.temporary import ScratchFolder
 
 _COMPRESSED = frozenset({".gz", ".bz2", ".xz"})
 READ_ERRORS = (*compression.TOO_SHORT_OR_DAMAGED, OSError)
@@ -97,7 +97,7 @@ def _describe_file(path: Path, origin: str, name: str) -> InputFile:
 def _download(url: str, path: Path) -> None:
     import httpx
 
-    from sarag_rdf.http import DeadlineError, ReplySizeError, download
+    from sarag_rdf.base.http import DeadlineError, ReplySizeError, download
 
     try:
         download(url, path, seconds=_SECONDS, deadline=_DEADLINE, most=MAX_DOWNLOAD)

@@ -15,8 +15,8 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from sarag_rdf.cache_errors import lack_of_room
-from sarag_rdf.errors import (
+from sarag_rdf.base.cache_errors import lack_of_room
+from sarag_rdf.base.errors import (
     DiskFullError,
     NotAGraphError,
     QueryError,
@@ -24,7 +24,7 @@ from sarag_rdf.errors import (
     StoreLockedError,
     shown_path,
 )
-from sarag_rdf.ports import Change, Table, Triples
+from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.rdf.checkpoint import Checkpoint
 from sarag_rdf.rdf.dataset import DefaultGraphUnion
 from sarag_rdf.rdf.sparql_tokens import undeclared_prefix

@@ -9,11 +9,11 @@ from typing import IO, cast
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.iris import sha256_hex
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.safe_xml import PlainXml
+from sarag_rdf.base.terms import DEEPEST_TERM, is_deep
 from sarag_rdf.rdf.files import READ_ERRORS, InputFile
-from sarag_rdf.safe_xml import PlainXml
-from sarag_rdf.terms import DEEPEST_TERM, is_deep
 
 FORMATS = {
     ".ttl": ox.RdfFormat.TURTLE,

@@ -33,12 +33,12 @@ from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue
 
-from sarag_rdf.errors import QueryError
-from sarag_rdf.ports import Table
+from sarag_rdf.base.errors import QueryError
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.sandbox import EndedError, Limits, run
+from sarag_rdf.base.vocab import COMMON, PREFIXES, RDF
 from sarag_rdf.rdf.query_guard import SAFE_LENGTH, check_query
 from sarag_rdf.rdf.sparql_tokens import tokens, undeclared_prefix
-from sarag_rdf.sandbox import EndedError, Limits, run
-from sarag_rdf.vocab import COMMON, PREFIXES, RDF
 
 TYPE: Final = f"<{RDF.type.value}>"
 BLANK: Final = "?__blank"

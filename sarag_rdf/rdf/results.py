@@ -16,9 +16,9 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.ports import Table, Triples
-from sarag_rdf.vocab import PREFIXES, XSD
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.ports import Table, Triples
+from sarag_rdf.base.vocab import PREFIXES, XSD
 
 RESULT_FORMATS = ("table", "csv", "tsv", "json", "turtle", "ntriples")
 Solution = Sequence[Any]

@@ -22,9 +22,9 @@ from typing import Literal as OneOf
 import pyoxigraph as ox
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.errors import MissingDependencyError, SaragError, UsageError, one_line
-from sarag_rdf.resources import ontology_path
-from sarag_rdf.vocab import PREFIXES, RDF, SH, XSD
+from sarag_rdf.base.errors import MissingDependencyError, SaragError, UsageError, one_line
+from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.vocab import PREFIXES, RDF, SH, XSD
 
 Node = NamedNode | BlankNode | Literal | Triple
 """An RDF term; validated data may contain blank nodes and triple terms, unlike stored data."""

@@ -24,8 +24,8 @@ import httpx
 import pyoxigraph as ox
 from SPARQLWrapper import POST, URLENCODED, SPARQLWrapper
 
-from sarag_rdf.endpoints import SparqlEndpoint
-from sarag_rdf.errors import (
+from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.errors import (
     QueryError,
     RemoteAuthError,
     RemoteDownError,
@@ -36,11 +36,11 @@ from sarag_rdf.errors import (
     RemoteTruncatedError,
     StoreError,
 )
-from sarag_rdf.http import BoundedClient, DeadlineError, ReplySizeError, retry_after
-from sarag_rdf.ports import Table, Triples
-from sarag_rdf.redaction import redact_exception, redacted_remark, remember
-from sarag_rdf.sandbox import EndedError, Limits, half_of_memory, run
-from sarag_rdf.terms import DEEPEST_TERM, is_deep
+from sarag_rdf.base.http import BoundedClient, DeadlineError, ReplySizeError, retry_after
+from sarag_rdf.base.ports import Table, Triples
+from sarag_rdf.base.redaction import redact_exception, redacted_remark, remember
+from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
+from sarag_rdf.base.terms import DEEPEST_TERM, is_deep
 
 ROWS = "application/sparql-results+json"
 TRIPLES = "application/n-triples"

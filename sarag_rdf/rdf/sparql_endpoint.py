@@ -11,10 +11,12 @@ from typing import Any
 import pyoxigraph as ox
 from pyoxigraph import Literal, Quad
 
-from sarag_rdf.endpoints import SparqlEndpoint
-from sarag_rdf.errors import RemoteStoreError, RemoteTruncatedError, StoreError, UsageError
-from sarag_rdf.iris import is_iri
-from sarag_rdf.ports import Change, Table, Triples
+from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.errors import RemoteStoreError, RemoteTruncatedError, StoreError, UsageError
+from sarag_rdf.base.iris import is_iri
+from sarag_rdf.base.ports import Change, Table, Triples
+from sarag_rdf.base.terms import iri
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.rdf.dataset import uses_graph
 from sarag_rdf.rdf.sparql_client import (
     ACCEPT_ROWS,
@@ -27,8 +29,6 @@ from sarag_rdf.rdf.sparql_client import (
     read_triples,
 )
 from sarag_rdf.rdf.sparql_tokens import tokens
-from sarag_rdf.terms import iri
-from sarag_rdf.vocab import SARAG
 
 PAGE = 10_000
 """Rows per page; Virtuoso does not sort more at a time."""

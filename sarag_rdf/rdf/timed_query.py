@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from sarag_rdf.errors import QueryTimeoutError, StoreError
-from sarag_rdf.ports import Table, Triples
+from sarag_rdf.base.errors import QueryTimeoutError, StoreError
+from sarag_rdf.base.ports import Table, Triples
+from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.sandbox import EndedError, Limits, half_of_memory, run
 
 _UNLIMITED: Final = 1e6
 """Seconds (11 days) that stand for no limit."""

@@ -13,7 +13,7 @@ from rdflib.plugins.sparql.parser import parseUpdate
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import URIRef
 
-from sarag_rdf.errors import QueryError
+from sarag_rdf.base.errors import QueryError
 from sarag_rdf.rdf.query_guard import check_size, interpretations, node_names
 from sarag_rdf.rdf.sparql_tokens import tokens, undeclared_prefix
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from sarag_rdf.compression import MAX_EXPANSION
-from sarag_rdf.errors import one_line
-from sarag_rdf.sandbox import EndedError, Limits, half_of_memory, run
+from sarag_rdf.base.compression import MAX_EXPANSION
+from sarag_rdf.base.errors import one_line
+from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
 
 TEXT_KEYS = ("text", "paragraph_text", "content", "passage", "body")
 """Keys that may hold the text of a record, in order of preference."""

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from sarag_rdf.compression import MAX_EXPANSION
-from sarag_rdf.errors import UsageError
-from sarag_rdf.iris import sha256_hex
+from sarag_rdf.base.compression import MAX_EXPANSION
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.types import Source
 from sarag_rdf.read import json_records, markdown, office, table, text
 from sarag_rdf.read.format import (
     MAX_SECONDS,
@@ -30,7 +31,6 @@ from sarag_rdf.read.format import (
 from sarag_rdf.read.language import AUTO, language_of, parse_language
 from sarag_rdf.read.text import clean, clean_line, text_problem
 from sarag_rdf.read.walk import display_path, files_under, path_of_key, read_error, relative_key
-from sarag_rdf.types import Source
 
 ReadOutcome = Source | InputProblem | Duplicate
 

@@ -7,13 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from sarag_rdf.fence import fence_for, restored
-from sarag_rdf.iris import normalize_name
-from sarag_rdf.json_schema import array_of, one_of, string
-from sarag_rdf.ports import LLM, Gather
-from sarag_rdf.reason.following import FollowedLLM, partial_object
-from sarag_rdf.resources import render_prompt
-from sarag_rdf.types import (
+from sarag_rdf.base.fence import fence_for, restored
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.json_schema import array_of, one_of, string
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.types import (
     Activation,
     Answer,
     AnswerEvent,
@@ -26,6 +25,7 @@ from sarag_rdf.types import (
     Subgraph,
     Usage,
 )
+from sarag_rdf.reason.following import FollowedLLM, partial_object
 
 INSUFFICIENT: Final = "insufficient information"
 """The text of an `Answer` if the evidence is not sufficient."""

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.iris import normalize_name
-from sarag_rdf.json_schema import array_of, object_of, string
-from sarag_rdf.options import Options, max_tokens_option, option
-from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.json_schema import array_of, object_of, string
+from sarag_rdf.base.options import Options, max_tokens_option, option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Query, Section
 from sarag_rdf.reason.conversation import (
     INSUFFICIENT,
     NO_EVIDENCE,
@@ -23,7 +24,6 @@ from sarag_rdf.reason.conversation import (
     format_facts,
 )
 from sarag_rdf.reason.single import brief_answer, brief_text, reasoned_answer, reasoned_reply
-from sarag_rdf.types import Answer, Citation, Context, Excerpt, Query, Section
 
 MAX_PARTS = 50
 """Greatest number of sub-questions: more than a question has, and an end for runaway models."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sarag_rdf.iris import normalize_name
-from sarag_rdf.json_schema import boolean, object_of, string
-from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
-from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.json_schema import boolean, object_of, string
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.types import Answer, Context, Query
 from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation, citations_of
 from sarag_rdf.reason.decompose import joined
 from sarag_rdf.reason.kg_infused import PROSE, Infusion, KgInfusedOptions, one_line
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Answer, Context, Query
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,19 +17,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sarag_rdf.arrays import rows_of
+from sarag_rdf.base.arrays import rows_of
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.types import Answer, Context, Evidence, Excerpt, Query, Section, Seed
 from sarag_rdf.graph.schema_use import local_words
 from sarag_rdf.graph.texts import entity_labels
-from sarag_rdf.iris import normalize_name
-from sarag_rdf.json_schema import array_of, object_of, one_of, string
-from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
-from sarag_rdf.ports import LLM, Gather
 from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.reason.single import reasoned_answer
 from sarag_rdf.retrieve.dotrag import Division, DotRagSearch, DotRagSearchOptions, EntityPath
 from sarag_rdf.retrieve.seeds import nearest_entities
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Answer, Context, Evidence, Excerpt, Query, Section, Seed
 
 _ANCHORS: Final = 3
 """Anchors that a model may name."""

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from sarag_rdf.ports import LLM, Reply, StreamingLLM
-from sarag_rdf.redaction import redacted_data
-from sarag_rdf.types import AnswerEvent, OnEvent
+from sarag_rdf.base.ports import LLM, Reply, StreamingLLM
+from sarag_rdf.base.redaction import redacted_data
+from sarag_rdf.base.types import AnswerEvent, OnEvent
 
 Words = Callable[[str], str]
 """Takes the text of a reply so far, and returns the words of the answer in it."""
@@ -23,7 +23,7 @@ _END: Final = re.compile(r"\s*[,}]")
 
 
 class FollowedLLM:
-    """An `sarag_rdf.ports.LLM` whose calls are told to a listener."""
+    """An `sarag_rdf.base.ports.LLM` whose calls are told to a listener."""
 
     def __init__(self, llm: LLM, tell: OnEvent) -> None:
         self._llm, self.tell = llm, tell

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from sarag_rdf.json_schema import array_of, object_of, string
-from sarag_rdf.options import Options, max_tokens_option
-from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.base.json_schema import array_of, object_of, string
+from sarag_rdf.base.options import Options, max_tokens_option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.types import Answer, Context, Query
 from sarag_rdf.reason.conversation import (
     IF_SUFFICIENT,
     Conversation,
@@ -19,7 +20,6 @@ from sarag_rdf.reason.conversation import (
     format_facts,
     from_evidence,
 )
-from sarag_rdf.types import Answer, Context, Query
 
 STEPS = 5
 

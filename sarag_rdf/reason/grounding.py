@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from pyoxigraph import NamedNode
 
-from sarag_rdf.arrays import find, rows_of
-from sarag_rdf.errors import StoreError
+from sarag_rdf.base.arrays import find, rows_of
+from sarag_rdf.base.errors import StoreError
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.resources import render_query
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
-from sarag_rdf.iris import normalize_name
 from sarag_rdf.network.edges import Rows
 from sarag_rdf.network.kinds import ABOUT, RELATED_TO
-from sarag_rdf.ports import Table
 from sarag_rdf.reason.patterns import Pattern, PatternQuery, PatternTerm
-from sarag_rdf.resources import render_query
 from sarag_rdf.retrieve.view import GraphView
 
 NEAREST = 5

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.json_schema import object_of, string
-from sarag_rdf.options import MAX_HOPS, Options, max_tokens_option, option
-from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.json_schema import object_of, string
+from sarag_rdf.base.options import MAX_HOPS, Options, max_tokens_option, option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.types import Answer, Citation, Query
 from sarag_rdf.reason.conversation import (
     INSUFFICIENT,
     Conversation,
@@ -18,7 +19,6 @@ from sarag_rdf.reason.conversation import (
 from sarag_rdf.reason.kg_infused import Infusion, KgInfusedOptions
 from sarag_rdf.reason.single import looked_up
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Answer, Citation, Query
 
 
 @dataclass(frozen=True, kw_only=True)

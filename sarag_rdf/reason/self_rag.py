@@ -13,15 +13,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sarag_rdf.errors import UnparsableReplyError
-from sarag_rdf.fence import BREAK
-from sarag_rdf.json_schema import boolean, object_of, one_of, string
-from sarag_rdf.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
-from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.base.errors import UnparsableReplyError
+from sarag_rdf.base.fence import BREAK
+from sarag_rdf.base.json_schema import boolean, object_of, one_of, string
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.types import Answer, Context, Excerpt, Query, Section
 from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.reason.kg_infused import Infusion, KgInfusedOptions
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Answer, Context, Excerpt, Query, Section
 
 SUPPORT: Mapping[str, float] = {"fully": 1.0, "partially": 0.5, "none": 0.0}
 """How much of an answer a passage supports, by what the model says."""

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sarag_rdf.json_schema import object_of, string
-from sarag_rdf.options import Options, max_tokens_option, option
-from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.base.json_schema import object_of, string
+from sarag_rdf.base.options import Options, max_tokens_option, option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.types import Answer, Citation, Context, Query
 from sarag_rdf.reason.conversation import (
     IF_SUFFICIENT,
     INSUFFICIENT,
@@ -23,7 +24,6 @@ from sarag_rdf.reason.conversation import (
     final_properties,
     from_evidence,
 )
-from sarag_rdf.types import Answer, Citation, Context, Query
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sarag_rdf.json_schema import array_of, object_of, string
-from sarag_rdf.options import Options, max_tokens_option
-from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.base.json_schema import array_of, object_of, string
+from sarag_rdf.base.options import Options, max_tokens_option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.types import Answer, Context, Query
 from sarag_rdf.reason.conversation import (
     IF_SUFFICIENT,
     Conversation,
@@ -17,7 +18,6 @@ from sarag_rdf.reason.conversation import (
     from_evidence,
 )
 from sarag_rdf.reason.patterns import MOST
-from sarag_rdf.types import Answer, Context, Query
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sarag_rdf.iris import normalize_name
-from sarag_rdf.json_schema import object_of, string
-from sarag_rdf.options import Options, max_tokens_option
-from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.json_schema import object_of, string
+from sarag_rdf.base.options import Options, max_tokens_option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.types import Answer, Context, Query
 from sarag_rdf.reason.conversation import (
     IF_SUFFICIENT,
     Conversation,
@@ -24,7 +25,6 @@ from sarag_rdf.reason.conversation import (
 from sarag_rdf.reason.grounding import Binding, Grounding
 from sarag_rdf.reason.patterns import PatternError, PatternQuery, parse_patterns
 from sarag_rdf.reason.sparql_cot import query_and_bindings, sparql_cot_reply
-from sarag_rdf.types import Answer, Context, Query
 
 GIVEN = 5
 """Maximum number of bindings shown to the model."""

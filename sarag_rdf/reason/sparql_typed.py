@@ -12,9 +12,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from sarag_rdf.errors import TruncatedReplyError, UnparsableReplyError
-from sarag_rdf.options import MAX_COUNT, Options, max_tokens_option, option
-from sarag_rdf.ports import LLM, Gather
+from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
+from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
+from sarag_rdf.base.ports import LLM, Gather
+from sarag_rdf.base.sentences import sentence_spans
+from sarag_rdf.base.types import (
+    Answer,
+    Context,
+    Document,
+    Evidence,
+    Excerpt,
+    Query,
+    RankedDocument,
+    Retrieved,
+    Section,
+    Subgraph,
+)
 from sarag_rdf.reason.conversation import NO_EVIDENCE, Conversation
 from sarag_rdf.reason.single import brief_answer, reasoned_answer
 from sarag_rdf.reason.typed_graph import Solutions, TooLongError
@@ -27,19 +40,6 @@ from sarag_rdf.reason.typed_patterns import (
     findings_of,
     query_of,
     reply_schema,
-)
-from sarag_rdf.sentences import sentence_spans
-from sarag_rdf.types import (
-    Answer,
-    Context,
-    Document,
-    Evidence,
-    Excerpt,
-    Query,
-    RankedDocument,
-    Retrieved,
-    Section,
-    Subgraph,
 )
 
 PROMPT = "sparql_typed"

@@ -17,16 +17,19 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from pyoxigraph import Literal, NamedNode
 
-from sarag_rdf.errors import RemoteTimeoutError, StoreError
+from sarag_rdf.base.errors import RemoteTimeoutError, StoreError
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.ports import Table, Term
+from sarag_rdf.base.resources import render_query
+from sarag_rdf.base.types import Document, TermCount
+from sarag_rdf.base.vocab import RDF, XSD
 from sarag_rdf.graph.ontologies import ontology_triples, stored_ontologies
 from sarag_rdf.graph.parts import LINKS
 from sarag_rdf.graph.reader import DOCUMENTS, Part
 from sarag_rdf.graph.schema_use import local_words, schema_use, term_reader, used_terms
 from sarag_rdf.graph.texts import by_language, entity_labels
-from sarag_rdf.iris import normalize_name
 from sarag_rdf.ontology.read import common_schema, schema_of
 from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.ports import Table, Term
 from sarag_rdf.reason.typed_patterns import (
     ANSWER,
     COMPARISONS,
@@ -41,10 +44,7 @@ from sarag_rdf.reason.typed_patterns import (
     UsedSchema,
     joins,
 )
-from sarag_rdf.resources import render_query
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Document, TermCount
-from sarag_rdf.vocab import RDF, XSD
 
 EXAMPLES: Final = 2
 """Statements shown of a property."""

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sarag_rdf.options import RetrieverOptions
+from sarag_rdf.base.options import RetrieverOptions
+from sarag_rdf.base.types import Query, Retrieved
 from sarag_rdf.retrieve.explanation import best_documents, retrieved
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Query, Retrieved
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sarag_rdf.base.types import Arrival, Step
 from sarag_rdf.network.kinds import ABOUT, DESCRIBES
 from sarag_rdf.network.spreading import Contributions, Round
-from sarag_rdf.types import Arrival, Step
 
 Chain = tuple[Step, ...]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sarag_rdf.options import RetrieverOptions
+from sarag_rdf.base.options import RetrieverOptions
+from sarag_rdf.base.types import Query, Retrieved
 from sarag_rdf.retrieve.explanation import best_documents, document_cosines, retrieved
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Query, Retrieved
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,19 +26,19 @@ from typing import Any
 
 import numpy as np
 
-from sarag_rdf.arrays import find, rows_of
+from sarag_rdf.base.arrays import find, rows_of
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
+from sarag_rdf.base.ports import Vector
+from sarag_rdf.base.types import Link, Query, Retrieved, Seed, Step
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.texts import relationship_texts
 from sarag_rdf.network.edges import Rows
 from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO
-from sarag_rdf.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
-from sarag_rdf.ports import Vector
 from sarag_rdf.retrieve.chains import Chain
 from sarag_rdf.retrieve.explanation import Explanation, ScoredDocument, document_cosines, retrieved
 from sarag_rdf.retrieve.relevance import calibrated
 from sarag_rdf.retrieve.seeds import nearest_entities
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Link, Query, Retrieved, Seed, Step
-from sarag_rdf.vocab import SARAG
 
 TEXTS = 10
 """Texts that a step of a path has at most."""

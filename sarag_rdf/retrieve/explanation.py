@@ -12,14 +12,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.texts import entity_labels, relationship_texts
-from sarag_rdf.network.kinds import SAME_AS
-from sarag_rdf.ontology.activation import weights_text
-from sarag_rdf.ports import Vector
-from sarag_rdf.retrieve.chains import Chain
-from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import (
+from sarag_rdf.base.ports import Vector
+from sarag_rdf.base.types import (
     ActivatedEntity,
     Arrival,
     EntityType,
@@ -30,6 +24,12 @@ from sarag_rdf.types import (
     Seed,
     Subgraph,
 )
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.texts import entity_labels, relationship_texts
+from sarag_rdf.network.kinds import SAME_AS
+from sarag_rdf.ontology.activation import weights_text
+from sarag_rdf.retrieve.chains import Chain
+from sarag_rdf.retrieve.view import GraphView
 
 Floats = NDArray[np.float64]
 

@@ -22,11 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.arrays import find, rows_of
+from sarag_rdf.base.arrays import find, rows_of
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
+from sarag_rdf.base.ports import Vector
+from sarag_rdf.base.types import Link, Query, Retrieved, Step
 from sarag_rdf.graph.texts import relationship_texts
 from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO
-from sarag_rdf.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
-from sarag_rdf.ports import Vector
 from sarag_rdf.retrieve.chains import Chain
 from sarag_rdf.retrieve.explanation import (
     Explanation,
@@ -38,7 +39,6 @@ from sarag_rdf.retrieve.relevance import calibrated
 from sarag_rdf.retrieve.rrf import ranks
 from sarag_rdf.retrieve.seeds import Start, nearest_entities
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Link, Query, Retrieved, Step
 
 Floats = NDArray[np.float64]
 

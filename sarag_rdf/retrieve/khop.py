@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sarag_rdf.arrays import rows_of
+from sarag_rdf.base.arrays import rows_of
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
+from sarag_rdf.base.types import Query, Retrieved
 from sarag_rdf.network.kinds import DESCRIBES
-from sarag_rdf.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
 from sarag_rdf.retrieve.explanation import Explanation, best_documents, document_cosines, retrieved
 from sarag_rdf.retrieve.neighbourhood import neighbourhood
 from sarag_rdf.retrieve.seeds import nearest_seeds
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Query, Retrieved
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,9 +18,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.tables import read_text
 from sarag_rdf.retrieve.path_schema import THING, Hop, HopSequence, PathSchema, packaged_phrases
-from sarag_rdf.tables import read_text
 
 FEATURES: Final = (
     "nearest",

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.ports import Arrays, Matrix, Vector, embed_queries
+from sarag_rdf.base.ports import Arrays, Matrix, Vector, embed_queries
 from sarag_rdf.retrieve.path_model import FEATURES, PathModel
 from sarag_rdf.retrieve.path_schema import Hop, HopSequence, PathSchema, read_schema
 from sarag_rdf.retrieve.view import GraphView

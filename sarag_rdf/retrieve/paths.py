@@ -21,15 +21,23 @@ from typing import Final
 import numpy as np
 from pyoxigraph import NamedNode
 
-from sarag_rdf.arrays import find
-from sarag_rdf.errors import StoreError
+from sarag_rdf.base.arrays import find
+from sarag_rdf.base.errors import StoreError
+from sarag_rdf.base.iris import normalize_name, statement_iri
+from sarag_rdf.base.options import MAX_COUNT, RetrieverOptions, option
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.resources import render_query
+from sarag_rdf.base.types import (
+    PathAnswer,
+    Query,
+    RelationPath,
+    Retrieved,
+    Seed,
+    Step,
+)
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.graph.texts import entity_labels
-from sarag_rdf.iris import normalize_name, statement_iri
 from sarag_rdf.network.kinds import ABOUT, DESCRIBES
-from sarag_rdf.options import MAX_COUNT, RetrieverOptions, option
-from sarag_rdf.ports import Table
-from sarag_rdf.resources import render_query
 from sarag_rdf.retrieve.chains import Chain
 from sarag_rdf.retrieve.explanation import (
     Explanation,
@@ -44,14 +52,6 @@ from sarag_rdf.retrieve.path_ranking import MOST_HOPS, PathIndex
 from sarag_rdf.retrieve.path_schema import THING, HopSequence, path_parts
 from sarag_rdf.retrieve.seeds import Topics, named_spans, nearest_entities
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import (
-    PathAnswer,
-    Query,
-    RelationPath,
-    Retrieved,
-    Seed,
-    Step,
-)
 
 TRIED: Final = 20
 """The most paths that are followed until one leads somewhere."""

@@ -22,13 +22,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from sarag_rdf.base.options import MAX_COUNT, RetrieverOptions, option
+from sarag_rdf.base.ports import Vector
+from sarag_rdf.base.types import Query, Retrieved
 from sarag_rdf.network.edges import Rows
 from sarag_rdf.network.kinds import DESCRIBES
-from sarag_rdf.options import MAX_COUNT, RetrieverOptions, option
-from sarag_rdf.ports import Vector
 from sarag_rdf.retrieve.explanation import best_documents, document_cosines, retrieved
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Query, Retrieved
 
 DOCUMENT = 0.5
 """Weight of the edge between a document and an entity, where a relationship has 1."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.types import Query
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.types import Query
 
 MAX_WORDS = 1000
 """Longer questions are refused: an embedding model reads a few hundred words at most."""

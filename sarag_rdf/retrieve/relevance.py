@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sarag_rdf.base.ports import Vector
 from sarag_rdf.network.edges import Rows
-from sarag_rdf.ports import Vector
 from sarag_rdf.retrieve.view import GraphView
 
 MASK = 0.4

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.options import MAX_COUNT, RetrieverOptions, option
+from sarag_rdf.base.options import MAX_COUNT, RetrieverOptions, option
+from sarag_rdf.base.types import Query, Retrieved
 from sarag_rdf.retrieve.explanation import best_documents, document_cosines, retrieved
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Query, Retrieved
 
 Floats = NDArray[np.float64]
 

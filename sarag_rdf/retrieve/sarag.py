@@ -17,11 +17,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.arrays import rows_of
+from sarag_rdf.base.arrays import rows_of
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
+from sarag_rdf.base.ports import Vector
+from sarag_rdf.base.types import Link, Query, Retrieved, Seed
 from sarag_rdf.network.edges import Rows
 from sarag_rdf.network.spreading import Gate, Rates, Spreading, spread
-from sarag_rdf.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
-from sarag_rdf.ports import Vector
 from sarag_rdf.retrieve.chains import (
     arrivals,
     strongest_chain_to_document,
@@ -32,7 +33,6 @@ from sarag_rdf.retrieve.neighbourhood import relationships_among
 from sarag_rdf.retrieve.relevance import MASK, WORDS, Relevance, Scale, calibrated, promising
 from sarag_rdf.retrieve.seeds import Topics, named_entities
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Link, Query, Retrieved, Seed
 
 BEAM = 30
 """The number of documents that a further round starts from: those activated most before."""

@@ -13,17 +13,17 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.arrays import rows_of
+from sarag_rdf.base.arrays import rows_of
+from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
+from sarag_rdf.base.types import EdgeKindName, Link, Query, Retrieved, Step
 from sarag_rdf.graph.texts import relationship_texts
 from sarag_rdf.network.edges import Edges, Rows
 from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO, SAME_AS
-from sarag_rdf.options import MAX_COUNT, MAX_HOPS, RetrieverOptions, option
 from sarag_rdf.retrieve.chains import Chain
 from sarag_rdf.retrieve.explanation import Explanation, ScoredDocument, retrieved, weight_settings
 from sarag_rdf.retrieve.neighbourhood import identities_of, neighbourhood, relationships_among
 from sarag_rdf.retrieve.seeds import nearest_seeds
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import EdgeKindName, Link, Query, Retrieved, Step
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,14 +9,14 @@ from typing import Final, Literal
 
 import numpy as np
 
-from sarag_rdf.arrays import find
+from sarag_rdf.base.arrays import find
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.ports import Vector
+from sarag_rdf.base.types import Seed
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors import GraphVectors
-from sarag_rdf.iris import normalize_name
 from sarag_rdf.network.kinds import ABOUT
-from sarag_rdf.ports import Vector
 from sarag_rdf.retrieve.view import GraphView, Names
-from sarag_rdf.types import Seed
 
 Start = Literal["any", "outgoing", "incident"]
 _STARTS: Final[Mapping[Start, Mapping[str, int]]] = {

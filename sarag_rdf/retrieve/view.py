@@ -10,19 +10,19 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.arrays import packed_lists, unpacked_list
+from sarag_rdf.base.arrays import packed_lists, unpacked_list
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.ports import Arrays, Matrix, Vector, WordIndex
+from sarag_rdf.base.types import Document, Query
 from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.texts import entity_labels, full_documents
 from sarag_rdf.graph.vectors import NODES, GraphVectors
-from sarag_rdf.iris import normalize_name
 from sarag_rdf.network.edges import Iris, Network, Rows
 from sarag_rdf.network.load import SparqlTraversal, load_network, update_network
 from sarag_rdf.network.steering import Steering, read_rules
 from sarag_rdf.network.traversal import NetworkTraversal, Traversal
 from sarag_rdf.ontology.activation import Rules, weights_text, with_weights
-from sarag_rdf.ports import Arrays, Matrix, Vector, WordIndex
-from sarag_rdf.types import Document, Query
 
 Engine = Literal["auto", "memory", "sparql"]
 """Where traversal takes place; ``auto`` is SPARQL for an endpoint, else memory."""

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, get_args
 
 import yaml
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.serve.jobs import AccessibleGraphs, RequestError
 
 Scope = Literal["read", "ask", "write"]

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.errors import (
+from sarag_rdf.base.errors import (
     EmptyGraphError,
     EndpointError,
     ModelError,
@@ -22,11 +22,12 @@ from sarag_rdf.errors import (
     UsageError,
     one_line,
 )
+from sarag_rdf.base.ports import Advance
+from sarag_rdf.base.types import AnswerEvent
 from sarag_rdf.graph.parts import ALL
 from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict, retrieved_to_dict
-from sarag_rdf.ports import Advance
 from sarag_rdf.serve.frames import activation_frames
 from sarag_rdf.serve.jobs import (
     AccessibleGraphs,
@@ -41,7 +42,6 @@ from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import Fingerprint, StoreSnapshot, fingerprint
 from sarag_rdf.serve.spool import Spool
 from sarag_rdf.serve.worker import catch_errors, run_jobs
-from sarag_rdf.types import AnswerEvent
 
 OpenGraph = Callable[..., KnowledgeGraph]
 """Opens the graph; ``over`` and ``facts`` replace the server's."""

@@ -21,7 +21,9 @@ from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
-from sarag_rdf.resources import query_file, query_names
+from sarag_rdf.base.resources import query_file, query_names
+from sarag_rdf.base.temporary import ScratchFolder
+from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.serve.access import (
     ANONYMOUS,
     Access,
@@ -51,8 +53,6 @@ from sarag_rdf.serve.resource import is_resource_path, resource, resource_by_pat
 from sarag_rdf.serve.settings import ServeSettings, is_loopback
 from sarag_rdf.serve.sparql import sparql, update
 from sarag_rdf.serve.worker import run_sparql_jobs
-from sarag_rdf.temporary import ScratchFolder
-from sarag_rdf.vocab import PREFIXES
 
 log = logging.getLogger(__name__)
 

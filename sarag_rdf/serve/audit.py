@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Final
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.redaction import masked
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.redaction import masked
 
 log = logging.getLogger(__name__)
 MAX_WHAT: Final = 2000

@@ -16,10 +16,9 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from sarag_rdf.graph.texts import by_language
-from sarag_rdf.iris import is_iri
-from sarag_rdf.resources import ontology_path
-from sarag_rdf.vocab import (
+from sarag_rdf.base.iris import is_iri
+from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.vocab import (
     COMMON,
     DCTERMS,
     FOAF,
@@ -32,6 +31,7 @@ from sarag_rdf.vocab import (
     SKOS,
     WIKIBASE_SCHEMA,
 )
+from sarag_rdf.graph.texts import by_language
 
 MAX_STATEMENTS = 50
 """Statements per property and direction, and on each page of instances."""

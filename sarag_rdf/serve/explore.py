@@ -19,10 +19,12 @@ import pyoxigraph as ox
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.ports import Term
+from sarag_rdf.base.resources import query_file
+from sarag_rdf.base.temporary import replacing
+from sarag_rdf.base.vocab import COMMON, OWL, PREFIXES, RDFS, SARAG
 from sarag_rdf.export.prefixes import ontology_prefixes, prefixes_under
-from sarag_rdf.iris import sha256_hex
-from sarag_rdf.ports import Term
-from sarag_rdf.resources import query_file
 from sarag_rdf.serve.http import query_string, read_body, run
 from sarag_rdf.serve.jobs import (
     CompletionKind,
@@ -35,8 +37,6 @@ from sarag_rdf.serve.read import evaluate
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import Fingerprint, StoreSnapshot
 from sarag_rdf.serve.sparql import check_iri
-from sarag_rdf.temporary import replacing
-from sarag_rdf.vocab import COMMON, OWL, PREFIXES, RDFS, SARAG
 
 MAX_NODES: Final = 500
 """Nodes of an answer at most."""

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from sarag_rdf.base.types import Retrieved, Step
 from sarag_rdf.kg.report import names_of
 from sarag_rdf.picture.selection import steps_to
-from sarag_rdf.types import Retrieved, Step
 
 MAX_NODES: Final = 500
 """Nodes of the frames at most: results and seeds first, then the most activated."""

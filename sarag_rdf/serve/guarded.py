@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sarag_rdf.errors import one_line
+from sarag_rdf.base.errors import one_line
 from sarag_rdf.serve.access import ANONYMOUS, Access, RateLimiter
 from sarag_rdf.serve.jobs import RequestError
 from sarag_rdf.serve.settings import ServeSettings

@@ -20,7 +20,7 @@ import pyoxigraph as ox
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
-from sarag_rdf.errors import one_line
+from sarag_rdf.base.errors import one_line
 from sarag_rdf.serve.access import Access
 from sarag_rdf.serve.jobs import JobReply, LimitedJob, Progress, RequestError
 from sarag_rdf.serve.settings import ServeSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sarag_rdf.errors import SaragError
+from sarag_rdf.base.errors import SaragError
 
 
 class RequestError(SaragError):

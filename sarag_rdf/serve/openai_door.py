@@ -17,10 +17,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from sarag_rdf.errors import UsageError, one_line
+from sarag_rdf.base.errors import UsageError, one_line
+from sarag_rdf.base.options import Spec
 from sarag_rdf.kg.registry import REASONERS
 from sarag_rdf.kg.report import source_name
-from sarag_rdf.options import Spec
 from sarag_rdf.serve.http import job_events, read_body, run_job, settings_of
 from sarag_rdf.serve.jobs import JobReply, Progress, QuestionJob, RequestError
 from sarag_rdf.serve.questions import EVENT_STREAM, body_of, first_event, following, job_of

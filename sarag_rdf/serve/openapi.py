@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 description of all paths; parameters of strategies come from their options.
 
 `openapi_document` is generated for each request. Strategies declare their options as data (see
-`sarag_rdf.options`), and so a new option or strategy is described without a change here.
+`sarag_rdf.base.options`), and so a new option or strategy is described without a change here.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from sarag_rdf import __version__
+from sarag_rdf.base.options import DEFAULT_LIMIT, MAX_TOKENS, Option, declared_options
 from sarag_rdf.kg.registry import CONTEXTS, REASONERS, RETRIEVERS
-from sarag_rdf.options import DEFAULT_LIMIT, MAX_TOKENS, Option, declared_options
 from sarag_rdf.serve.graph_store import PATH
 from sarag_rdf.serve.openapi_parts import (
     DATASET,

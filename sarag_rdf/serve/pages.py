@@ -18,10 +18,21 @@ import jinja2
 import pyoxigraph as ox
 from markupsafe import Markup
 
+from sarag_rdf.base.iris import DEFAULT_BASE, Minter, is_iri
+from sarag_rdf.base.sentences import sentence_spans
+from sarag_rdf.base.vocab import (
+    DCTERMS,
+    OWL,
+    PROV,
+    RDF,
+    RDFS,
+    SARAG,
+    SCHEMA,
+    SKOS,
+    SSSOM,
+)
 from sarag_rdf.graph.metadata import Meta
-from sarag_rdf.iris import DEFAULT_BASE, Minter, is_iri
 from sarag_rdf.picture.neighbourhood import Neighbour, neighbourhood_svg
-from sarag_rdf.sentences import sentence_spans
 from sarag_rdf.serve.description import (
     MAX_SCAN,
     MAX_STATEMENTS,
@@ -59,17 +70,6 @@ from sarag_rdf.serve.views import (
     Reason,
     Row,
     Sentence,
-)
-from sarag_rdf.vocab import (
-    DCTERMS,
-    OWL,
-    PROV,
-    RDF,
-    RDFS,
-    SARAG,
-    SCHEMA,
-    SKOS,
-    SSSOM,
 )
 
 _MAX_DOCUMENTS, _MAX_PASSAGES, _MAX_EVIDENCE = 8, 2, 3

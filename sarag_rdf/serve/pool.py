@@ -17,7 +17,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.sandbox import process_memory
+from sarag_rdf.base.sandbox import process_memory
 from sarag_rdf.serve.jobs import ErrorReply, JobReply, Progress, RequestError, Stop
 from sarag_rdf.serve.spool import remove_spools
 

@@ -12,10 +12,8 @@ from typing import Any, Final, Literal
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.kg.registry import RETRIEVERS, context_options, options_of, strategy
-from sarag_rdf.kg.weights import parse_weights, split_weights
-from sarag_rdf.options import (
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.options import (
     DEFAULT_LIMIT,
     MAX_COUNT,
     Option,
@@ -24,6 +22,8 @@ from sarag_rdf.options import (
     declared_options,
     read_values,
 )
+from sarag_rdf.kg.registry import RETRIEVERS, context_options, options_of, strategy
+from sarag_rdf.kg.weights import parse_weights, split_weights
 from sarag_rdf.serve.answering import error_reply
 from sarag_rdf.serve.http import job_events, query_string, read_body, run, to_response
 from sarag_rdf.serve.jobs import JobReply, Progress, QuestionJob, RequestError

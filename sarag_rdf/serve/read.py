@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import QueryError, UsageError
+from sarag_rdf.base.errors import QueryError, UsageError
+from sarag_rdf.base.iris import DEFAULT_BASE
+from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.export.rdf import check_rdfxml
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.skolem import Unskolemizer
-from sarag_rdf.iris import DEFAULT_BASE
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.rdf.query_guard import dataset_clauses, inspect_query, refuse_network
 from sarag_rdf.rdf.results import encode_boolean, encode_footer, encode_header, encode_rows
@@ -23,7 +24,6 @@ from sarag_rdf.serve.jobs import JobReply, QueryJob, ReadGraphJob, RequestError
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.snapshot import StoreSnapshot
 from sarag_rdf.serve.spool import Spool
-from sarag_rdf.vocab import PREFIXES
 
 MAX_ROWS = "X-SPARQL-MaxRows"
 TRUNCATED = "X-SPARQL-Truncated"

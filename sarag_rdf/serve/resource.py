@@ -12,10 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sarag_rdf import __version__
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import DEFAULT_BASE, Minter, is_iri, sha256_hex
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.export.rdf import check_rdfxml
 from sarag_rdf.graph.metadata import Meta
-from sarag_rdf.iris import DEFAULT_BASE, Minter, is_iri, sha256_hex
 from sarag_rdf.serve.description import Description, Resources, describe_resource
 from sarag_rdf.serve.explore import known_prefixes
 from sarag_rdf.serve.graph_store import PATH as GRAPH_STORE
@@ -31,7 +32,6 @@ from sarag_rdf.serve.http import (
 from sarag_rdf.serve.jobs import JobReply, RequestError, ResourceJob
 from sarag_rdf.serve.pages import resource_page
 from sarag_rdf.serve.snapshot import StoreSnapshot
-from sarag_rdf.vocab import SARAG
 
 PATH = "/resource"
 HTML = "text/html"

@@ -16,7 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from sarag_rdf.errors import EmptyGraphError, UsageError
+from sarag_rdf.base.errors import EmptyGraphError, UsageError
 from sarag_rdf.serve.answering import OpenGraph
 from sarag_rdf.serve.app import make_app
 from sarag_rdf.serve.guarded import AccessMiddleware

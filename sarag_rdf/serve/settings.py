@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.redaction import masked
-from sarag_rdf.sandbox import machine_memory
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.redaction import masked
+from sarag_rdf.base.sandbox import machine_memory
 from sarag_rdf.serve.access import ANONYMOUS, Access, AccessRules
 
 MIN_MEMORY = 1 << 30

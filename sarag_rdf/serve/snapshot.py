@@ -9,6 +9,7 @@ from typing import Any
 
 import pyoxigraph as ox
 
+from sarag_rdf.base.iris import DEFAULT_BASE, Minter
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import (
     ALL,
@@ -18,7 +19,6 @@ from sarag_rdf.graph.parts import (
     part_graphs,
 )
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
-from sarag_rdf.iris import DEFAULT_BASE, Minter
 from sarag_rdf.rdf.dataset import DefaultGraphUnion
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.serve.jobs import AccessibleGraphs

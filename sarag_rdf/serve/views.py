@@ -8,8 +8,8 @@ from typing import Literal
 
 from markupsafe import Markup
 
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.serve.evidence import Evidence, Passage, Ref, Relationship, Segment, Value
-from sarag_rdf.vocab import SARAG
 
 Kind = Literal["entity", "document", "source", "relationship", "class", "property", "resource"]
 

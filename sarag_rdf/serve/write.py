@@ -13,28 +13,28 @@ from typing import IO, TypeVar, cast
 
 import pyoxigraph as ox
 
+from sarag_rdf.base.errors import EntailmentError, InputError, QueryError, SaragError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Change
+from sarag_rdf.base.safe_xml import PlainXml
+from sarag_rdf.base.terms import DEEPEST_TERM, is_deep, text_of
+from sarag_rdf.base.vocab import RDF, SARAG
 from sarag_rdf.derive.decisions import Decisions, decisions_of
 from sarag_rdf.derive.entailed_graph import EntailingStore
 from sarag_rdf.derive.incremental import recompute, refresh
-from sarag_rdf.errors import EntailmentError, InputError, QueryError, SaragError
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.skolem import Skolemizer, has_blank_node
 from sarag_rdf.index.quarantine import validate_evidence
-from sarag_rdf.iris import Minter
 from sarag_rdf.kg.session import Session
-from sarag_rdf.ports import Change
 from sarag_rdf.rdf.oxigraph import OxigraphStore, open_store
 from sarag_rdf.rdf.shacl import read_shapes, validate
 from sarag_rdf.rdf.update_guard import UpdateTraits, inspect_update, is_plain, with_dataset
 from sarag_rdf.rdf.writer_lock import COPY
-from sarag_rdf.safe_xml import PlainXml
 from sarag_rdf.serve.http import RDF_TYPES
 from sarag_rdf.serve.jobs import JobReply, Payload, RequestError, UpdateJob, WriteGraphJob
 from sarag_rdf.serve.read import evaluation_error, graph_exists
 from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.terms import DEEPEST_TERM, is_deep, text_of
-from sarag_rdf.vocab import RDF, SARAG
 
 _DEFAULT_IS_UNION = (
     "the default graph is the union of all graphs here and cannot be written or read by itself: "

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.arrays import IriList, Merge, Rows, find, find_all, narrow, packed
+from sarag_rdf.base.arrays import IriList, Merge, Rows, find, find_all, narrow, packed
 
 _WORD = re.compile(r"\w+")
 K1, B = 1.2, 0.75

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import numpy as np
 
-from sarag_rdf.arrays import IriList, Merge, Rows, find_all
-from sarag_rdf.errors import VectorStoreError
-from sarag_rdf.ports import Arrays, Matrix, Progress, Vector, VectorStore
+from sarag_rdf.base.arrays import IriList, Merge, Rows, find_all
+from sarag_rdf.base.errors import VectorStoreError
+from sarag_rdf.base.ports import Arrays, Matrix, Progress, Vector, VectorStore
 from sarag_rdf.vectors.index import ROUNDING, AnyIndex
 from sarag_rdf.vectors.store import iri_list
 

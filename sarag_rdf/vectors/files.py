@@ -23,9 +23,9 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.errors import shown_path
-from sarag_rdf.ports import Arrays, Matrix
-from sarag_rdf.temporary import replacing
+from sarag_rdf.base.errors import shown_path
+from sarag_rdf.base.ports import Arrays, Matrix
+from sarag_rdf.base.temporary import replacing
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.arrays import IriList, Rows, narrow, rows_of
-from sarag_rdf.ports import Matrix, Vector
+from sarag_rdf.base.arrays import IriList, Rows, narrow, rows_of
+from sarag_rdf.base.ports import Matrix, Vector
 
 SAMPLE = 4096
 """The maximum size of the sample for quantiles and moments."""

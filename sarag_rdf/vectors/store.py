@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sarag_rdf.arrays import IriList, Merge, narrow, packed
-from sarag_rdf.cache_errors import warn_unwritable
-from sarag_rdf.ports import Arrays, Matrix, Progress, VectorIndex, VectorStore
+from sarag_rdf.base.arrays import IriList, Merge, narrow, packed
+from sarag_rdf.base.cache_errors import warn_unwritable
+from sarag_rdf.base.ports import Arrays, Matrix, Progress, VectorIndex, VectorStore
 from sarag_rdf.vectors.files import (
     DAMAGED,
     CacheFolder,

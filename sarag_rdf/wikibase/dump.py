@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
-from sarag_rdf.compression import MAX_EXPANSION, TOO_SHORT_OR_DAMAGED, unpacked
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.compression import MAX_EXPANSION, TOO_SHORT_OR_DAMAGED, unpacked
+from sarag_rdf.base.errors import InputError
 from sarag_rdf.wikibase.model import Entity, Json, entity_id, mapping
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

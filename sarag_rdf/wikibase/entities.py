@@ -11,10 +11,10 @@ from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode, Triple
 
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.terms import iri
+from sarag_rdf.base.vocab import OWL, RDFS
 from sarag_rdf.graph.reader import BATCH, GraphReader
-from sarag_rdf.iris import Minter
-from sarag_rdf.terms import iri
-from sarag_rdf.vocab import OWL, RDFS
 from sarag_rdf.wikibase import model
 from sarag_rdf.wikibase.contents import ExportContents, SolutionRow
 from sarag_rdf.wikibase.literals import literal_snak

@@ -9,7 +9,7 @@ from typing import Final
 
 from pyoxigraph import Literal
 
-from sarag_rdf.vocab import XSD
+from sarag_rdf.base.vocab import XSD
 from sarag_rdf.wikibase import model
 from sarag_rdf.wikibase.values import is_date
 from sarag_rdf.wikibase.vocabulary import GEO, WIKIDATA

@@ -11,8 +11,8 @@ from typing import Any
 
 from pyoxigraph import Literal
 
-from sarag_rdf.errors import InputError
-from sarag_rdf.iris import sha256_hex
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.wikibase.numbers import number
 from sarag_rdf.wikibase.vocabulary import GREGORIAN
 

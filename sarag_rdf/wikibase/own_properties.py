@@ -7,8 +7,8 @@ from typing import Final
 
 from pyoxigraph import NamedNode
 
-from sarag_rdf.iris import Minter, normalize_name, sha256_hex
-from sarag_rdf.vocab import DCTERMS, OWL, PROV, RDF, RDFS, SARAG, SCHEMA, SKOS
+from sarag_rdf.base.iris import Minter, normalize_name, sha256_hex
+from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, RDF, RDFS, SARAG, SCHEMA, SKOS
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _FORMS = {

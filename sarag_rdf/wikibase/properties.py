@@ -9,7 +9,7 @@ from typing import Any
 
 from pyoxigraph import Literal
 
-from sarag_rdf.iris import Minter
+from sarag_rdf.base.iris import Minter
 from sarag_rdf.wikibase import model
 from sarag_rdf.wikibase.contents import ExportContents
 from sarag_rdf.wikibase.numbers import WikibaseIds, number

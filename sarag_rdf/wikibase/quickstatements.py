@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.wikibase import model
 from sarag_rdf.wikibase.entities import Export
 from sarag_rdf.wikibase.model import Json, grouped_snaks, statements

@@ -9,10 +9,10 @@ from urllib.parse import quote, quote_plus
 
 from pyoxigraph import Literal, NamedNode, Triple
 
-from sarag_rdf.errors import InputError
-from sarag_rdf.iris import sha256_hex
-from sarag_rdf.ports import Term
-from sarag_rdf.vocab import RDF, XSD
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.ports import Term
+from sarag_rdf.base.vocab import RDF, XSD
 from sarag_rdf.wikibase.model import Json, entity_id
 from sarag_rdf.wikibase.vocabulary import (
     GEO,

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from pyoxigraph import NamedNode
 
-from sarag_rdf.iris import sha256_hex
-from sarag_rdf.vocab import WIKIBASE_SCHEMA, Namespace
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.vocab import WIKIBASE_SCHEMA, Namespace
 
 _GROUPS = {
     "wikibooks": "wikibooks",

@@ -10,12 +10,12 @@ from typing import IO, Final
 
 import pyoxigraph as ox
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.terms import text_of
+from sarag_rdf.base.vocab import DCTERMS, PREFIXES
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
-from sarag_rdf.iris import Minter
-from sarag_rdf.terms import text_of
-from sarag_rdf.vocab import DCTERMS, PREFIXES
 from sarag_rdf.wikibase.contents import collect_contents
 from sarag_rdf.wikibase.entities import Export, equivalences, prepare_export
 from sarag_rdf.wikibase.numbers import write_numbers

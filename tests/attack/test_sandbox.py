@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.errors import SaragError
-from sarag_rdf.sandbox import EndedError, Limits, run, stream
+from sarag_rdf.base.errors import SaragError
+from sarag_rdf.base.sandbox import EndedError, Limits, run, stream
 from tests.attack import victims
 from tests.command import environment
 from tests.serve.running import alive, all_end
@@ -42,7 +42,7 @@ def test_a_child_works_where_its_caller_is(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_a_child_of_a_large_process_is_used_again() -> None:
     """The peak memory that Linux reports for a new process begins with that of its parent."""
     code = (
-        "from sarag_rdf.sandbox import Limits, run\n"
+        "from sarag_rdf.base.sandbox import Limits, run\n"
         "from tests.attack import victims\n"
         "large = bytearray(b'x') * (700 << 20)\n"
         "limits = Limits(seconds=120, memory=2 << 30)\n"
@@ -109,7 +109,7 @@ def test_threads_have_children_of_their_own() -> None:
 
 SCRIPT = """
 import sys
-from sarag_rdf.sandbox import Limits, run
+from sarag_rdf.base.sandbox import Limits, run
 from tests.attack import victims
 print("started")
 print(run(victims.number, Limits(120, 2 << 30)), flush=True)

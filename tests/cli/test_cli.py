@@ -24,6 +24,7 @@ import rdflib
 from rdflib.namespace import RDF, SH
 
 import sarag_rdf
+from sarag_rdf.base.vocab import SARAG, SKOS
 from sarag_rdf.cli import evaluate
 from sarag_rdf.cli.main import COMMANDS
 from sarag_rdf.export.rdf import FORMATS, rdf_bytes
@@ -31,7 +32,6 @@ from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.vocab import SARAG, SKOS
 from tests.command import ROOT, Sarag, environment, run_sarag
 from tests.fault_server import FaultServer, data, playing, send
 from tests.reference import commands

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import QueryError, QueryTimeoutError
+from sarag_rdf.base.errors import QueryError, QueryTimeoutError
 from sarag_rdf.models.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import make_graph

@@ -8,13 +8,8 @@ from dataclasses import replace
 import pytest
 from pyoxigraph import Literal
 
-from sarag_rdf.cli import output
-from sarag_rdf.cli.output import number_sources, show_retrieved, show_table, show_trace
-from sarag_rdf.kg.registry import make_retriever
-from sarag_rdf.kg.report import source_name
-from sarag_rdf.ports import Table
-from sarag_rdf.retrieve import sarag
-from sarag_rdf.types import (
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.types import (
     Answer,
     Context,
     Document,
@@ -25,6 +20,11 @@ from sarag_rdf.types import (
     Section,
     Stage,
 )
+from sarag_rdf.cli import output
+from sarag_rdf.cli.output import number_sources, show_retrieved, show_table, show_trace
+from sarag_rdf.kg.registry import make_retriever
+from sarag_rdf.kg.report import source_name
+from sarag_rdf.retrieve import sarag
 from tests.retrieve import test_retrievers, test_sarag
 from tests.retrieve.graphs import QUESTIONS, larger_graph, view_of
 

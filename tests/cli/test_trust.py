@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.errors import RemoteDownError
 from sarag_rdf.cli.main import COMMANDS, _load
 from sarag_rdf.cli.settings import Harmless, Setting, SettingsFile, settings_of
-from sarag_rdf.endpoints import SparqlEndpoint
-from sarag_rdf.errors import RemoteDownError
 from sarag_rdf.kg.location import endpoint_beside, location_of
 from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from tests import reference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sarag_rdf.types import Document, Link, Query, RankedDocument, Retrieved, Subgraph
+from sarag_rdf.base.types import Document, Link, Query, RankedDocument, Retrieved, Subgraph
 
 
 def words(text: str) -> int:

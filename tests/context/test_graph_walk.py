@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.ports import Matrix
+from sarag_rdf.base.types import Context, Extraction, Mention, RankedDocument, Relation, Retrieved
 from sarag_rdf.context.graph_walk import (
     Contents,
     Fact,
@@ -23,11 +26,8 @@ from sarag_rdf.context.graph_walk import (
     tiers,
     walked,
 )
-from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.registry import make_context
-from sarag_rdf.ports import Matrix
-from sarag_rdf.types import Context, Extraction, Mention, RankedDocument, Relation, Retrieved
 from tests.context.sample import found, found_for, words
 from tests.retrieve.graphs import MINTER, Content, indexed, view_of
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.ports import Matrix
+from sarag_rdf.base.sentences import sentence_spans
+from sarag_rdf.base.types import Context, RankedDocument
 from sarag_rdf.context.selected import Selected, SelectedOptions
-from sarag_rdf.errors import UsageError
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Matrix
-from sarag_rdf.sentences import sentence_spans
-from sarag_rdf.types import Context, RankedDocument
 from sarag_rdf.vectors.bm25 import Bm25Index
 from tests.context.sample import found, found_for, words
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.errors import UnparsableReplyError, UsageError
+from sarag_rdf.base.types import Source
 from sarag_rdf.derive.clusters import SHOWN, Member, clusters, curated, remarks
-from sarag_rdf.errors import UnparsableReplyError, UsageError
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.types import Source
 from tests.command import Sarag
 from tests.evaluation.fixed import without_models
 from tests.sample_graph import CapitalExtractor

@@ -11,13 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.derive.incremental import rebuild, refresh
-from sarag_rdf.derive.resolution import resolve
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.index.evidence import source_quads
-from sarag_rdf.iris import Minter, normalize_name
-from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.types import (
+from sarag_rdf.base.iris import Minter, normalize_name
+from sarag_rdf.base.types import (
     Document,
     EntityType,
     Extraction,
@@ -27,7 +22,12 @@ from sarag_rdf.types import (
     Source,
     Value,
 )
-from sarag_rdf.vocab import RDF, RDFS, SARAG, SKOS, XSD
+from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS, XSD
+from sarag_rdf.derive.incremental import rebuild, refresh
+from sarag_rdf.derive.resolution import resolve
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.index.evidence import source_quads
+from sarag_rdf.rdf.oxigraph import OxigraphStore
 
 MINTER = Minter()
 METHOD = Method("test", "none")

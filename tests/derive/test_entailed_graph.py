@@ -9,6 +9,11 @@ import pyoxigraph as ox
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
+from sarag_rdf.base.errors import EntailmentError, MissingDependencyError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Change
+from sarag_rdf.base.sandbox import Limits
+from sarag_rdf.base.vocab import RDF
 from sarag_rdf.derive import entailed_graph, entailment
 from sarag_rdf.derive.entailed_graph import (
     EntailingStore,
@@ -17,16 +22,11 @@ from sarag_rdf.derive.entailed_graph import (
     recorded_graphs,
 )
 from sarag_rdf.derive.entailment import Axioms
-from sarag_rdf.errors import EntailmentError, MissingDependencyError
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.ontologies import StoredOntology, ontology_added
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.commit import Writer
-from sarag_rdf.iris import Minter
-from sarag_rdf.ports import Change
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.sandbox import Limits
-from sarag_rdf.vocab import RDF
 
 EX = "https://example.org/x#"
 AXIOMS = f"""

@@ -11,9 +11,9 @@ import pytest
 import rdflib
 from pyoxigraph import NamedNode, Triple
 
+from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.vocab import OWL, RDF
 from sarag_rdf.derive.entailment import Axioms
-from sarag_rdf.resources import ontology_path
-from sarag_rdf.vocab import OWL, RDF
 
 EX = "https://example.org/x#"
 PREFIXES = f"""

@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.resources import query_file
+from sarag_rdf.base.types import Mention, Relation
+from sarag_rdf.base.vocab import PROV, RDFS, SARAG, XSD
 from sarag_rdf.derive import retained
 from sarag_rdf.derive.decisions import ANY_TYPE, NO_PROPERTY, VALUE_TYPE, Decision, read_decisions
 from sarag_rdf.derive.incremental import rebuild, refresh
 from sarag_rdf.derive.retained import VoteCounts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.commit import Writer
-from sarag_rdf.iris import Minter
 from sarag_rdf.kg.identity import record_decisions
-from sarag_rdf.ports import Table
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.resources import query_file
-from sarag_rdf.types import Mention, Relation
-from sarag_rdf.vocab import PROV, RDFS, SARAG, XSD
 from tests.derive.test_derive import (
     BORN_IN,
     CITY,

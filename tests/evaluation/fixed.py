@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from sarag_rdf.base.options import RetrieverOptions, option
+from sarag_rdf.base.types import Document, Query, RankedDocument, Retrieved, Subgraph
 from sarag_rdf.kg import registry
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.options import RetrieverOptions, option
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Document, Query, RankedDocument, Retrieved, Subgraph
 from tests.sample_graph import CapitalExtractor
 
 

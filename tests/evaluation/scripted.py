@@ -6,16 +6,16 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sarag_rdf.base.ports import Reply
+from sarag_rdf.base.types import Usage
 from sarag_rdf.models.json_reply import schema_problem
-from sarag_rdf.ports import Reply
-from sarag_rdf.types import Usage
 
 Script = Callable[[str, str], Mapping[str, Any] | BaseException]
 """From the name of a call and its prompt to a reply, or to an error that is raised."""
 
 
 class Scripted:
-    """An `sarag_rdf.ports.LLM`: each reply costs 100 tokens in and 10 out."""
+    """An `sarag_rdf.base.ports.LLM`: each reply costs 100 tokens in and 10 out."""
 
     model = "scripted"
 

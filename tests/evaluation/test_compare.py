@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.errors import EndpointDownError, UnparsableReplyError
+from sarag_rdf.base.errors import EndpointDownError, UnparsableReplyError
 from sarag_rdf.evaluation.compare import CRITERIA
 from sarag_rdf.evaluation.runner import RowFile
 from sarag_rdf.kg import registry

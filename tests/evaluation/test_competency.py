@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.resources import query_header
 from sarag_rdf.cli.query import prologue_of
-from sarag_rdf.errors import InputError
 from sarag_rdf.evaluation.competency import (
     CompetencyResult,
     Stop,
@@ -20,7 +21,6 @@ from sarag_rdf.evaluation.competency import (
 )
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.resources import query_header
 from tests.command import ROOT, Sarag
 from tests.typed_graph import SOURCES, TURTLE, TypedExtractor
 

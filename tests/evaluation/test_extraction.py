@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.errors import InputError, TruncatedReplyError, UsageError
+from sarag_rdf.base.errors import InputError, TruncatedReplyError, UsageError
+from sarag_rdf.base.types import Document, Relation, Value
 from sarag_rdf.evaluation.extraction import (
     ExtractionScores,
     ModelExtractors,
@@ -32,7 +33,6 @@ from sarag_rdf.evaluation.text2kgbench import (
 )
 from sarag_rdf.kg import registry
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.types import Document, Relation, Value
 from tests.command import Sarag
 from tests.fault_server import data, playing
 

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.endpoints import ModelEndpoint
-from sarag_rdf.errors import TruncatedReplyError, UsageError
+from sarag_rdf.base.endpoints import ModelEndpoint
+from sarag_rdf.base.errors import TruncatedReplyError, UsageError
+from sarag_rdf.base.ports import silent
 from sarag_rdf.evaluation.preferences import DECODINGS, Input, inputs_of, judge_prompt, preferences
 from sarag_rdf.kg import registry
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.ports import silent
 from sarag_rdf.retrieve.question import question_of
 from tests.command import ROOT, Sarag
 from tests.evaluation.scripted import Scripted

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.endpoints import ModelEndpoint
-from sarag_rdf.errors import (
+from sarag_rdf.base.endpoints import ModelEndpoint
+from sarag_rdf.base.errors import (
     ContextTooLongError,
     EndpointAuthError,
     EndpointDownError,
@@ -28,12 +28,12 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
     UsageError,
 )
+from sarag_rdf.base.types import Source
 from sarag_rdf.evaluation.judge import ANSWER_PROMPTS
 from sarag_rdf.evaluation.plots import write_answer_plot
 from sarag_rdf.evaluation.qa import SystemSpec
 from sarag_rdf.evaluation.tables import WIDTH
 from sarag_rdf.kg import registry
-from sarag_rdf.types import Source
 from tests.command import Result, Sarag, environment, interruptible, run_sarag
 from tests.evaluation.fixed import Fixed, without_models
 from tests.evaluation.sample import CORPUS, QUESTIONS, musique, write

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
 from sarag_rdf.evaluation.corpus import Corpus, Passage, read_corpus
 from sarag_rdf.evaluation.problems import locate_support
 from sarag_rdf.evaluation.questions import read_questions

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
 from sarag_rdf.evaluation.resolution import GoldMention, Scores, b_cubed, pairwise, read_gold
 from sarag_rdf.kg import registry
 from sarag_rdf.models.fakes import HashEmbedder

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.options import Spec
+from sarag_rdf.base.ports import Matrix
 from sarag_rdf.evaluation.plots import write_recall_plot
 from sarag_rdf.evaluation.scores import count_words, words_to_answer
 from sarag_rdf.evaluation.tables import WIDTH
@@ -18,8 +20,6 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import ranking_options
 from sarag_rdf.kg.session import Session
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.options import Spec
-from sarag_rdf.ports import Matrix
 from sarag_rdf.retrieve.sarag import SaragOptions
 from tests.command import Result, Sarag
 from tests.evaluation.fixed import Fixed, without_models

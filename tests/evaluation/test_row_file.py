@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
 from sarag_rdf.evaluation.runner import RowFile, key_of
 
 

@@ -7,10 +7,10 @@ from itertools import islice
 
 import pytest
 
+from sarag_rdf.base.ports import Reply
+from sarag_rdf.base.types import Context, Evidence, Query, Retrieved, Subgraph, Usage
 from sarag_rdf.evaluation.qa import Account, Meter
 from sarag_rdf.evaluation.runner import map_as_completed
-from sarag_rdf.ports import Reply
-from sarag_rdf.types import Context, Evidence, Query, Retrieved, Subgraph, Usage
 
 
 def test_one_thread_keeps_the_order() -> None:

@@ -11,11 +11,11 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import UnparsableReplyError
+from sarag_rdf.base.errors import UnparsableReplyError
+from sarag_rdf.base.ports import LLM, Table
 from sarag_rdf.export.articles import ArticleReport
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.ports import LLM, Table
 from tests.command import Sarag
 from tests.sample_graph import SOURCES, CapitalExtractor
 

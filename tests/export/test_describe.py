@@ -13,17 +13,17 @@ import rdflib
 from rdflib import DCAT, DCTERMS, FOAF, PROV, RDF, VOID, BNode, Literal, URIRef
 
 import sarag_rdf
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Change, Table
+from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.vocab import SARAG, SPDX
 from sarag_rdf.export.description import DatasetMetadata, write_dataset_metadata
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.links import accept
 from sarag_rdf.link.match import EXACT, SAME_AS, Match
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Change, Table
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.resources import ontology_path
-from sarag_rdf.vocab import SARAG, SPDX
 from tests.command import Sarag
 from tests.sample_graph import BASE, graph_of, make_graph, quads_of
 from tests.typed_graph import EX, typed_graph

@@ -15,8 +15,8 @@ import rdflib
 from pyshacl import validate
 from rdflib.compare import isomorphic
 
+from sarag_rdf.base.vocab import COMMON
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.vocab import COMMON
 from tests.command import Sarag
 from tests.test_ontology import unavailable
 from tests.typed_graph import EX, typed_graph

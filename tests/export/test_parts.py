@@ -11,11 +11,11 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import UsageError
-from sarag_rdf.iris import Minter
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.vocab import RDF, SARAG, SKOS
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.vocab import RDF, SARAG, SKOS
 from tests.command import Sarag
 from tests.export.consumers import CONSUMERS, FORMATS
 from tests.sample_graph import crooked_graph, graph_of, insert, make_graph, quads_of

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.errors import StoreError, UsageError
+from sarag_rdf.base.errors import StoreError, UsageError
+from sarag_rdf.base.ports import Change, Table, Triples
+from sarag_rdf.base.vocab import PREFIXES, RDF, SKOS
 from sarag_rdf.export.rdf import (
     DATASET_FORMATS,
     FORMATS,
@@ -24,9 +26,7 @@ from sarag_rdf.export.rdf import (
     sorted_triples,
     write_rdf,
 )
-from sarag_rdf.ports import Change, Table, Triples
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.vocab import PREFIXES, RDF, SKOS
 from tests.export.consumers import CONSUMERS
 from tests.sample_graph import BASE, CROOKED_NAMES, crooked_graph, make_graph, quads_of
 

@@ -11,10 +11,10 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.terms import iri, text_of
+from sarag_rdf.base.vocab import RDF, SARAG, XSD
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.ports import Table
-from sarag_rdf.terms import iri, text_of
-from sarag_rdf.vocab import RDF, SARAG, XSD
 from tests.command import Sarag
 from tests.typed_graph import EX, add_ontology, typed_graph
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Usage
 from sarag_rdf.extract.budgeted import (
     BudgetedExtractor,
     BudgetedOptions,
@@ -19,7 +20,6 @@ from sarag_rdf.extract.budgeted import (
     keyword_weights,
 )
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source, Usage
 from tests.command import Sarag
 
 TEXTS = {

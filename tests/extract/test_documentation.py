@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.errors import MissingDependencyError
+from sarag_rdf.base.errors import MissingDependencyError
+from sarag_rdf.base.types import Document, Extraction
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
 from sarag_rdf.prose import prose_of
 from sarag_rdf.read.markdown import split_title
-from sarag_rdf.types import Document, Extraction
 
 CORPORA = Path(__file__).parent / "documentation"
 FENCE = "`" * 3

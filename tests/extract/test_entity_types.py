@@ -11,12 +11,12 @@ from dataclasses import replace
 import pytest
 
 import sarag_rdf
-from sarag_rdf.endpoints import ModelEndpoint
+from sarag_rdf.base.endpoints import ModelEndpoint
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.types import ENTITY_TYPES, Document, Extraction, Mention, Method, Source
 from sarag_rdf.extract.entity_types import nearest_type
-from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.types import ENTITY_TYPES, Document, Extraction, Mention, Method, Source
 from tests.fault_server import completion, playing
 
 LABELS = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.errors import (
+from sarag_rdf.base.errors import (
     ContextTooLongError,
     EndpointAuthError,
     EndpointDownError,
@@ -21,6 +21,10 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
     UsageError,
 )
+from sarag_rdf.base.fence import fence_for
+from sarag_rdf.base.ports import Extractor, Reply
+from sarag_rdf.base.resources import prompt_hash
+from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Relation, Usage
 from sarag_rdf.extract.llm import (
     REPLY_ALLOWANCE,
     LLMExtractor,
@@ -33,13 +37,9 @@ from sarag_rdf.extract.llm import (
     relationships_prompt,
     relationships_schema,
 )
-from sarag_rdf.fence import fence_for
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.models.json_reply import schema_problem
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.ports import Extractor, Reply
-from sarag_rdf.resources import prompt_hash
-from sarag_rdf.types import Document, EntityType, Extraction, Mention, Relation, Usage
 from tests.command import interruptible
 from tests.fault_server import hang, playing
 
@@ -346,7 +346,7 @@ def test_interrupt_ends_the_program_though_the_endpoint_hangs() -> None:
 import sys
 from sarag_rdf.extract.llm import LLMExtractor
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.types import Document
+from sarag_rdf.base.types import Document
 llm = OpenAILLM(base_url=sys.argv[1], model="m", api_key="k", timeout=60)
 documents = (Document(f"urn:{n}", "urn:s", "", f"text {n}", 0, 6) for n in range(1000))
 for result in LLMExtractor(llm, 4).extract(documents):

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from sarag_rdf.base.types import EntityType, Value
+from sarag_rdf.base.vocab import XSD
 from sarag_rdf.extract.typed.phrases import Argument, PhraseMatcher, Word, normalize_phrase
 from sarag_rdf.ontology.read import COMMON, common_schema
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.types import EntityType, Value
-from sarag_rdf.vocab import XSD
 
 EX = "https://example.org/"
 G_YEAR = XSD.gYear.value

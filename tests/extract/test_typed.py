@@ -11,7 +11,8 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from sarag_rdf.errors import InputError, MissingDependencyError
+from sarag_rdf.base.errors import InputError, MissingDependencyError
+from sarag_rdf.base.types import Document
 from sarag_rdf.extract import typed
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor, load_pipeline
 from sarag_rdf.extract.typed.calibration import Calibration
@@ -34,7 +35,6 @@ from sarag_rdf.extract.typed.sentence_vectors import SentenceVectors
 from sarag_rdf.extract.typed.trees import BoostedTrees
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.types import Document
 
 EX = "https://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -11,7 +11,10 @@ import pytest
 from pyoxigraph import Literal, NamedNode
 
 import sarag_rdf
-from sarag_rdf.errors import EndpointTimeoutError, TruncatedReplyError, UsageError
+from sarag_rdf.base.errors import EndpointTimeoutError, TruncatedReplyError, UsageError
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.resources import prompt_hash
+from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source, Value
 from sarag_rdf.extract.llm import LLMExtractor, LLMOptions, entities_schema, relationships_schema
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement
 from sarag_rdf.extract.typed.model import StatementModel, max_statements
@@ -19,9 +22,6 @@ from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.ontology.units import UNIT
-from sarag_rdf.ports import Table
-from sarag_rdf.resources import prompt_hash
-from sarag_rdf.types import Document, Extraction, Mention, Relation, Source, Value
 from tests import typed_graph
 
 EX = "https://example.org/"

@@ -10,14 +10,14 @@ import sys
 from pathlib import Path
 
 import sarag_rdf
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.derive.incremental import rebuild
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index import run
-from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Table
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.vocab import PREFIXES
 from tests.sample_graph import CapitalExtractor
 
 DOCUMENTS = 2

@@ -21,10 +21,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import sarag_rdf
-from sarag_rdf.errors import SaragError, StoreLockedError, UsageError
+from sarag_rdf.base.errors import SaragError, StoreLockedError, UsageError
+from sarag_rdf.base.vocab import RDF, SARAG
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.vocab import RDF, SARAG
 from tests.command import ROOT, environment
 from tests.sample_graph import CapitalExtractor
 

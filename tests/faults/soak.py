@@ -20,15 +20,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import sarag_rdf
-from sarag_rdf.endpoints import ModelEndpoint
-from sarag_rdf.errors import EmptyGraphError, NotAGraphError
+from sarag_rdf.base.endpoints import ModelEndpoint
+from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.terms import iri
+from sarag_rdf.base.vocab import RDF, SARAG
 from sarag_rdf.inspect.fsck import Finding
-from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.terms import iri
-from sarag_rdf.vocab import RDF, SARAG
 from tests.fault_server import playing
 from tests.faults.killing import Aim, Ended, run
 from tests.faults.scenarios import QUESTIONS, SCENARIOS, Sarag, Scenario

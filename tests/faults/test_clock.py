@@ -11,7 +11,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.vocab import XSD
+from sarag_rdf.base.vocab import XSD
 from tests.command import ROOT, run_sarag
 from tests.fault_server import playing
 from tests.faults.corpus import openie_corpus

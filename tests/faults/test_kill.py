@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.errors import NotAGraphError
+from sarag_rdf.base.errors import NotAGraphError
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.soak import soaking

@@ -18,12 +18,12 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import StoreError
+from sarag_rdf.base.errors import StoreError
+from sarag_rdf.base.ports import Change, Table
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Change, Table
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from tests.command import ROOT
 from tests.faults.parallel import source

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import StoreLockedError
+from sarag_rdf.base.errors import StoreLockedError
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.rdf import writer_lock
 from tests.command import ROOT, Result, environment, run_sarag

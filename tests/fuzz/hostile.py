@@ -12,10 +12,10 @@ import pyoxigraph as ox
 from hypothesis import strategies as st
 
 import sarag_rdf
-from sarag_rdf.iris import DEFAULT_BASE
+from sarag_rdf.base.iris import DEFAULT_BASE
+from sarag_rdf.base.terms import iri
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.terms import iri
 from tests.fuzz.cases import RAN
 from tests.sample_graph import SOURCES, CapitalExtractor
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.errors import ExtractionFormatError
+from sarag_rdf.base.errors import ExtractionFormatError
+from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.extract.llm import LLMExtractor, entities_schema, relationships_schema
 from sarag_rdf.extract.openie import OpenIEExtractor
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.models.json_reply import parse_reply
-from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
 from tests.fuzz.cases import case
 from tests.fuzz.hostile import assert_sound, evidence, graph, mutated, texts, values
 

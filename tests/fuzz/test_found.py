@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.endpoints import SparqlEndpoint
-from sarag_rdf.errors import QueryError, SaragError, UsageError, one_line
+from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.errors import QueryError, SaragError, UsageError, one_line
 from sarag_rdf.models.client import endpoint_client
 from sarag_rdf.rdf.update_guard import inspect_update
 from sarag_rdf.read import read_paths

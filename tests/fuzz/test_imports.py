@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sarag_rdf
-from sarag_rdf.errors import InputError, SaragError, UsageError
+from sarag_rdf.base.errors import InputError, SaragError, UsageError
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.link.sssom import read_table
 from sarag_rdf.models.fakes import HashEmbedder

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.errors import QueryError, UsageError
+from sarag_rdf.base.errors import QueryError, UsageError
+from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.ports import Table, Triples
 from sarag_rdf.rdf.query_guard import inspect_query
 from sarag_rdf.rdf.results import RESULT_FORMATS, serialize_results
 from sarag_rdf.rdf.update_guard import inspect_update

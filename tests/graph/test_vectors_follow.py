@@ -17,7 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sarag_rdf
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.ports import Advance, Matrix, silent
+from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source
 from sarag_rdf.graph.delta import KINDS, Delta, Journal
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
@@ -25,13 +28,10 @@ from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors import GraphVectors
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.evidence import source_quads
-from sarag_rdf.iris import sha256_hex
 from sarag_rdf.kg.registry import make_view
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Advance, Matrix, silent
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.types import Document, Extraction, Mention, Relation, Source
 from sarag_rdf.vectors.store import FolderVectors, MemoryVectors
 from tests.retrieve.graphs import METHOD, MINTER, WORDS
 

@@ -11,7 +11,7 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
 from sarag_rdf.imports.csvw import read_csvw
 from sarag_rdf.imports.mapping import MappingFile
 from sarag_rdf.kg.graph import KnowledgeGraph

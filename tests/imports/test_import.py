@@ -15,7 +15,7 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import InputError, SaragError, UsageError
+from sarag_rdf.base.errors import InputError, SaragError, UsageError
 from sarag_rdf.imports import child_parser as ingest_lines
 from sarag_rdf.imports import run
 from sarag_rdf.kg.graph import KnowledgeGraph

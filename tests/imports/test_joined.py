@@ -11,18 +11,18 @@ import pytest
 from pyoxigraph import NamedNode, Quad
 
 import sarag_rdf
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Change
+from sarag_rdf.base.types import Retrieved
+from sarag_rdf.base.vocab import OWL, SKOS
 from sarag_rdf.cli.output import show_retrieved
-from sarag_rdf.errors import UsageError
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.picture import drawing
-from sarag_rdf.ports import Change
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.types import Retrieved
-from sarag_rdf.vocab import OWL, SKOS
 from tests.sample_graph import CapitalExtractor
 
 MINTER = Minter()

@@ -13,7 +13,8 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import InputError, SaragError, UsageError
+from sarag_rdf.base.errors import InputError, SaragError, UsageError
+from sarag_rdf.base.vocab import XSD
 from sarag_rdf.imports import run
 from sarag_rdf.imports.mapping import MappingFile, TermMap, TriplesMap
 from sarag_rdf.imports.suggest import content_words
@@ -21,7 +22,6 @@ from sarag_rdf.imports.table import read_mapping
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieve.view import Engine
-from sarag_rdf.vocab import XSD
 from tests.command import Sarag
 
 TABLES = Path(__file__).parent / "tables"

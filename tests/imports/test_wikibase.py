@@ -9,14 +9,14 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.types import Retrieved
+from sarag_rdf.base.vocab import SEMAPV
 from sarag_rdf.graph.parts import select_parts
-from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.types import Retrieved
-from sarag_rdf.vocab import SEMAPV
 from tests.data_folder import data_folder
 from tests.sample_graph import CapitalExtractor
 

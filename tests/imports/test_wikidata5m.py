@@ -11,7 +11,7 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.imports.wikidata5m import converted
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder

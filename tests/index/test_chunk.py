@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.types import Document, Source
 from sarag_rdf.index.plan import chunk
-from sarag_rdf.iris import Minter
-from sarag_rdf.types import Document, Source
 
 IRI = "https://example.org/kg/source/a.txt"
 ALPHABET = st.one_of(

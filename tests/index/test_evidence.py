@@ -9,10 +9,10 @@ from pathlib import Path
 from pyoxigraph import Literal
 
 import sarag_rdf
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.index.run import IndexReport
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Table
-from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
 from tests.command import Sarag
 
 TEXT = "Ada founded and led Ormund in 1901."

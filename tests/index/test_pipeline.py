@@ -10,8 +10,12 @@ import pytest
 from pyoxigraph import BlankNode, DefaultGraph, Literal, Quad
 
 import sarag_rdf
+from sarag_rdf.base.errors import EndpointDownError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Advance
+from sarag_rdf.base.types import Document, Extraction, Source
+from sarag_rdf.base.vocab import PROV, RDF, SARAG, XSD
 from sarag_rdf.derive.incremental import rebuild
-from sarag_rdf.errors import EndpointDownError
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import full_documents
@@ -19,13 +23,9 @@ from sarag_rdf.index import evidence, run
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.plan import Plan, plan
 from sarag_rdf.index.run import IndexReport
-from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Advance
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.read import Duplicate, InputProblem
-from sarag_rdf.types import Document, Extraction, Source
-from sarag_rdf.vocab import PROV, RDF, SARAG, XSD
 from tests.sample_graph import CapitalExtractor
 
 MINTER = Minter()

@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad
 
 import sarag_rdf
-from sarag_rdf.errors import ExtractionFormatError, NotAGraphError, StoreError, UsageError
+from sarag_rdf.base.errors import ExtractionFormatError, NotAGraphError, StoreError, UsageError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
+from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG
 from sarag_rdf.extract.openie import OpenIEExtractor
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index import quarantine, run
@@ -25,14 +28,11 @@ from sarag_rdf.index.plan import plan
 from sarag_rdf.index.quarantine import QuarantinedSource, read_quarantine
 from sarag_rdf.index.run import IndexReport
 from sarag_rdf.inspect.validate import validate
-from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.quarantine import retry
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.rdf.shacl import parse_shapes
-from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source
-from sarag_rdf.vocab import DCTERMS, RDF, SARAG
 
 ADA = Source("Ada met Bea.", "Ada", "people/ada.txt")
 BAD = Source("Cid met Bea.", "Cid", "people/cid.txt")

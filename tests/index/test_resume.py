@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import EndpointError, SaragError
+from sarag_rdf.base.errors import EndpointError, SaragError
+from sarag_rdf.base.ports import LLM, Reply
+from sarag_rdf.base.types import Source
 from sarag_rdf.extract.llm import LLMExtractor
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.ports import LLM, Reply
-from sarag_rdf.types import Source
 from tests.fault_server import FaultServer, Play, data, failure, hang, playing, raw, relay, reset
 from tests.sample_graph import CapitalExtractor, embeddings, nquads
 

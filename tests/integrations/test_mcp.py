@@ -23,6 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent, TextResourceContents
 
 import sarag_rdf
+from sarag_rdf.base.types import Source
 from sarag_rdf.integrations import mcp
 from sarag_rdf.integrations.mcp import make_server
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -30,7 +31,6 @@ from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.serve.access import Access, new_token
 from sarag_rdf.serve.jobs import AccessibleGraphs
 from sarag_rdf.serve.settings import ServeSettings
-from sarag_rdf.types import Source
 from tests.command import Sarag, environment
 from tests.fault_server import playing
 from tests.sample_graph import BASE, CapitalExtractor, embeddings, make_graph

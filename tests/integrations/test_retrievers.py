@@ -16,7 +16,7 @@ from langchain_tests.integration_tests import RetrieversIntegrationTests
 from llama_index.core.schema import MetadataMode, NodeRelationship, NodeWithScore
 
 import sarag_rdf
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.integrations import langchain, llamaindex
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder

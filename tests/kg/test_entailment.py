@@ -15,18 +15,18 @@ import pytest
 from pyoxigraph import NamedNode
 
 import sarag_rdf
+from sarag_rdf.base.errors import MissingDependencyError, UsageError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Change, Table
+from sarag_rdf.base.types import Source
 from sarag_rdf.derive.entailed_graph import entailment_errors
-from sarag_rdf.errors import MissingDependencyError, UsageError
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Change, Table
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.serve.jobs import UpdateJob
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.write import update
-from sarag_rdf.types import Source
 from tests.command import Sarag
 from tests.sample_graph import BASE
 from tests.typed_graph import EX, SOURCES, TypedExtractor, index_people

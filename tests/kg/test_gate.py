@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder

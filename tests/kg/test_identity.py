@@ -11,13 +11,13 @@ import pytest
 from pyoxigraph import Quad
 
 import sarag_rdf
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import Minter, normalize_name
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.types import Extraction, Mention, Relation, Source
 from sarag_rdf.derive.incremental import rebuild
-from sarag_rdf.errors import UsageError
-from sarag_rdf.iris import Minter, normalize_name
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Table
-from sarag_rdf.types import Extraction, Mention, Relation, Source
 from tests.command import Sarag
 from tests.sample_graph import CapitalExtractor
 

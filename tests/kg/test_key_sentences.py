@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sarag_rdf.base.types import Document, Query, RankedDocument, Retrieved, Step, Subgraph
 from sarag_rdf.kg.key_sentences import key_sentences, key_sentences_of
-from sarag_rdf.types import Document, Query, RankedDocument, Retrieved, Step, Subgraph
 
 WARSAW = "Warsaw is a capital. It lies on the Vistula. Its university was founded in 1816."
 VISTULA = "It rises in the Beskids. The river flows through Warsaw. It is long."

@@ -11,16 +11,16 @@ import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
 import sarag_rdf
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.tables import read_table, write_table
+from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.derive.decisions import NO_PROPERTY
 from sarag_rdf.derive.incremental import rebuild
-from sarag_rdf.errors import InputError, UsageError
-from sarag_rdf.iris import Minter
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.phrases import COLUMNS
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.tables import read_table, write_table
-from sarag_rdf.types import Document, EntityType, Extraction, Mention, Method, Relation, Source
 from tests.command import Sarag
 
 MINTER = Minter()

@@ -12,12 +12,12 @@ import rdflib
 from pyoxigraph import Literal, NamedNode
 
 import sarag_rdf
-from sarag_rdf.errors import MissingDependencyError, QueryError, UsageError
+from sarag_rdf.base.errors import MissingDependencyError, QueryError, UsageError
+from sarag_rdf.base.ports import Table, Triples
+from sarag_rdf.base.types import Answer, Source
+from sarag_rdf.base.vocab import XSD
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Table, Triples
-from sarag_rdf.types import Answer, Source
-from sarag_rdf.vocab import XSD
 from tests.sample_graph import BASE, CapitalExtractor, make_graph
 
 QUESTION = "Which river flows through the seat of Orbis?"

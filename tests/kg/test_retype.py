@@ -11,15 +11,15 @@ import pytest
 from pyoxigraph import Quad
 
 import sarag_rdf
+from sarag_rdf.base.errors import InputError, UnparsableReplyError, UsageError
+from sarag_rdf.base.iris import Minter, normalize_name
+from sarag_rdf.base.ports import Reply, Table
+from sarag_rdf.base.tables import read_table
+from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Usage
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.derive.incremental import rebuild
-from sarag_rdf.errors import InputError, UnparsableReplyError, UsageError
-from sarag_rdf.iris import Minter, normalize_name
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Reply, Table
-from sarag_rdf.tables import read_table
-from sarag_rdf.types import Document, Extraction, Mention, Method, Relation, Source, Usage
-from sarag_rdf.vocab import SARAG
 from tests.command import Sarag
 
 MINTER = Minter()

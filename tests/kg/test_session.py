@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import NotAGraphError, StoreLockedError
+from sarag_rdf.base.errors import NotAGraphError, StoreLockedError
+from sarag_rdf.base.types import Source
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.session import Session
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.types import Source
 from tests.sample_graph import CapitalExtractor
 
 

@@ -8,8 +8,8 @@ import string
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sarag_rdf.ports import Extractor
-from sarag_rdf.types import Document, EntityType, Extraction, Mention, Method, Relation, Source
+from sarag_rdf.base.ports import Extractor
+from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation, Source
 
 _NYC = "New York City (NYC) lies on the Hudson River. NYC is home to the United Nations (UN)."
 POOL: dict[str, tuple[str, ...]] = {

@@ -12,16 +12,16 @@ import pytest
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
 
 import sarag_rdf
-from sarag_rdf.endpoints import SparqlEndpoint
-from sarag_rdf.errors import NotAGraphError
+from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.errors import NotAGraphError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Change
+from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS
 from sarag_rdf.graph.vectors import KINDS
 from sarag_rdf.inspect.fsck import FsckReport
-from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Change
-from sarag_rdf.vocab import RDF, RDFS, SARAG, SKOS
 from tests.command import ROOT, Sarag
 from tests.fault_server import FaultServer
 from tests.index.test_quarantine import BAD, too_sure

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from pyoxigraph import Quad
 
 import sarag_rdf
+from sarag_rdf.base.errors import MissingDependencyError
+from sarag_rdf.base.ports import Extractor
 from sarag_rdf.derive.incremental import rebuild
-from sarag_rdf.errors import MissingDependencyError
 from sarag_rdf.extract.openie import OpenIEExtractor
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Extractor
 from tests.lifecycle.pool import NAMED, POOL, NamesExtractor, Remembered, source, write_openie
 from tests.sample_graph import graph_of
 

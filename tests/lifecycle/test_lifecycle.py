@@ -13,15 +13,15 @@ import pytest
 from pyoxigraph import Quad
 
 import sarag_rdf
-from sarag_rdf.endpoints import SparqlEndpoint
-from sarag_rdf.errors import InputError, NotAGraphError, UsageError
-from sarag_rdf.iris import Minter, normalize_name
+from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.errors import InputError, NotAGraphError, UsageError
+from sarag_rdf.base.iris import Minter, normalize_name
+from sarag_rdf.base.terms import text_of
+from sarag_rdf.base.types import Source
+from sarag_rdf.base.vocab import PROV, SARAG, SKOS
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.terms import text_of
-from sarag_rdf.types import Source
-from sarag_rdf.vocab import PROV, SARAG, SKOS
 from tests.command import Sarag
 from tests.fault_server import FaultServer
 from tests.index.test_quarantine import BAD, too_sure

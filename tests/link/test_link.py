@@ -15,17 +15,17 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.endpoints import ModelEndpoint, SparqlEndpoint
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.types import Source
+from sarag_rdf.base.vocab import OWL, PROV, SEMAPV, SKOS
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import Minter
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.link.match import EXACT, NO_MAPPING, SAME_AS, Match
 from sarag_rdf.link.sssom import read_table, review_table, write_table
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.types import Source
-from sarag_rdf.vocab import OWL, PROV, SEMAPV, SKOS
 from tests import servers
 from tests.command import Sarag
 from tests.fault_server import FaultServer

@@ -7,10 +7,10 @@ from pathlib import Path
 from threading import Event
 
 import sarag_rdf
+from sarag_rdf.base.ports import Matrix
 from sarag_rdf.models import caches
 from sarag_rdf.models.caches import EmbeddingPrefetcher
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Matrix
 from tests.sample_graph import SOURCES, CapitalExtractor
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sarag_rdf.errors import ModelError
+from sarag_rdf.base.errors import ModelError
 from sarag_rdf.models.bert import BertEncoder
 from sarag_rdf.models.questions import PROBES, TOLERANCE, WITNESS
 from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder

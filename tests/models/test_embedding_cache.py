@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sarag_rdf.base.ports import Embedder, Matrix
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Embedder, Matrix
 
 
 class Counting(HashEmbedder):

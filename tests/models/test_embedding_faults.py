@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sarag_rdf.errors import (
+from sarag_rdf.base.errors import (
     EndpointDownError,
     EndpointError,
     EndpointTimeoutError,

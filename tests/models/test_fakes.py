@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sarag_rdf.errors import UnparsableReplyError
+from sarag_rdf.base.errors import UnparsableReplyError
+from sarag_rdf.base.ports import LLM, Embedder
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.ports import LLM, Embedder
 
 SCHEMA = {"type": "object", "required": ["a"]}
 

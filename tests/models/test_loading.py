@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.errors import EndpointDownError
+from sarag_rdf.base.errors import EndpointDownError
 from sarag_rdf.models.client import endpoint_model
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.models.openai_llm import OpenAILLM

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.errors import (
+from sarag_rdf.base.errors import (
     ContextTooLongError,
     EndpointAuthError,
     EndpointDownError,
@@ -18,11 +18,11 @@ from sarag_rdf.errors import (
     UnparsableReplyError,
     UsageError,
 )
+from sarag_rdf.base.ports import LLM, Reply
+from sarag_rdf.base.types import Usage
 from sarag_rdf.models.client import endpoint_model
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.ports import LLM, Reply
-from sarag_rdf.types import Usage
 from tests.fault_server import (
     FaultServer,
     Play,

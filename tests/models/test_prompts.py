@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 
 import sarag_rdf
-from sarag_rdf.endpoints import ModelEndpoint
-from sarag_rdf.errors import ModelError, ModelMismatchError, UsageError
+from sarag_rdf.base.endpoints import ModelEndpoint
+from sarag_rdf.base.errors import ModelError, ModelMismatchError, UsageError
+from sarag_rdf.base.ports import Matrix, embed_queries
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import RETRIEVERS, make_embedder
 from sarag_rdf.models.bert import BertEncoder
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.models.prompts import ModelName, Prompts, effective_prompts
+from sarag_rdf.models.names import ModelName, Prompts, effective_prompts
 from sarag_rdf.models.questions import TOLERANCE, QuestionEmbedder
 from sarag_rdf.models.sentence_transformer import CONFIG, SentenceTransformerEmbedder
-from sarag_rdf.ports import Matrix, embed_queries
 from tests.fault_server import playing
 from tests.sample_graph import embeddings
 

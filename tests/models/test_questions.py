@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.ports import Matrix
 from sarag_rdf.models import questions
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.models.questions import MOST, TOLERANCE, WITNESS, QuestionEmbedder
 from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
-from sarag_rdf.ports import Matrix
 from tests.command import environment
 
 QUESTION = "Which river flows through the birthplace of Marie Curie?"

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.errors import EndpointDownError
+from sarag_rdf.base.errors import EndpointDownError
+from sarag_rdf.base.ports import LLM, Reply
+from sarag_rdf.base.types import Usage
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.ports import LLM, Reply
-from sarag_rdf.types import Usage
 from tests.fault_server import data, playing
 
 SCHEMA: dict[str, Any] = {

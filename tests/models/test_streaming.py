@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from sarag_rdf.errors import EndpointDownError, EndpointTimeoutError
-from sarag_rdf.json_schema import object_of, string
+from sarag_rdf.base.errors import EndpointDownError, EndpointTimeoutError
+from sarag_rdf.base.json_schema import object_of, string
+from sarag_rdf.base.ports import StreamingLLM
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.ports import StreamingLLM
 from tests.fault_server import FaultServer, completion, failure, playing, streamed
 
 SCHEMA = object_of(final_answer=string(100))

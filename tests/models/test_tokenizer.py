@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.errors import ModelError
+from sarag_rdf.base.errors import ModelError
 from sarag_rdf.models.bert import token_counter
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, _packaged_path
 

@@ -11,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad
 
-from sarag_rdf.arrays import rows_of
+from sarag_rdf.base.arrays import rows_of
+from sarag_rdf.base.ports import Table
+from sarag_rdf.base.types import Extraction, Mention, Relation
+from sarag_rdf.base.vocab import SKOS
 from sarag_rdf.graph import vectors
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.kg.registry import make_view
@@ -19,11 +22,8 @@ from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.network.edges import Iris, Network
 from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO
 from sarag_rdf.network.load import SparqlTraversal, load_network
-from sarag_rdf.ports import Table
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.types import Extraction, Mention, Relation
 from sarag_rdf.vectors.store import FolderVectors
-from sarag_rdf.vocab import SKOS
 from tests.retrieve.graphs import MINTER, Content, indexed, put
 
 

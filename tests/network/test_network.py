@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.arrays import packed, unpacked
+from sarag_rdf.base.arrays import packed, unpacked
 from sarag_rdf.network.edges import CsrIndex, Edges, Network, smallest
 from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO, SAME_AS
 from tests.network.networks import described_pairs, ends_of, network_of, rows

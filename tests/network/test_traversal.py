@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode, Quad
 
+from sarag_rdf.base.ports import Change
+from sarag_rdf.base.types import Extraction, Mention, Relation
+from sarag_rdf.base.vocab import SKOS
 from sarag_rdf.graph.parts import LINKS
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.network.edges import Edges, Iris, Rows
 from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO, SAME_AS, EdgeKind
 from sarag_rdf.network.load import SparqlTraversal, load_network
 from sarag_rdf.network.traversal import NetworkTraversal, Traversal
-from sarag_rdf.ports import Change
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.types import Extraction, Mention, Relation
-from sarag_rdf.vocab import SKOS
 from tests.retrieve.graphs import MINTER, Content, put
 
 NAMES = ("Ada", "Bea", "Cid", "Dan", "Eve", "Hub")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
+from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.ontology.check import check
 from sarag_rdf.ontology.read import read_ontology
-from sarag_rdf.resources import ontology_path
 from tests.data_folder import data_folder
 from tests.ontology.museum import MUSEUM
 

@@ -12,15 +12,15 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import InputError, UsageError
+from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.ports import Change, Table, Triples
+from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.extract.llm import LLMExtractor
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.vectors import index_key
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.ports import Change, Table, Triples
-from sarag_rdf.resources import ontology_path
 from tests.ontology.museum import EX, MUSEUM
 from tests.sample_graph import BASE, SOURCES, CapitalExtractor, make_graph
 

@@ -11,11 +11,11 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.types import ClassUse, PropertyUse, TermCount
+from sarag_rdf.base.vocab import COMMON, RDF, RDFS, SARAG, XSD
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.types import ClassUse, PropertyUse, TermCount
-from sarag_rdf.vocab import COMMON, RDF, RDFS, SARAG, XSD
 from tests.command import Sarag
 from tests.typed_graph import EX, SOURCES, TURTLE, TypedExtractor, index_people
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from sarag_rdf.types import (
+from sarag_rdf.base.types import (
     ActivatedEntity,
     Document,
     EdgeKindName,
@@ -19,7 +19,7 @@ from sarag_rdf.types import (
     Step,
     Subgraph,
 )
-from sarag_rdf.vocab import SARAG
+from sarag_rdf.base.vocab import SARAG
 
 KG = "https://example.org/kg/"
 QUESTION = (

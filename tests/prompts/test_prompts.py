@@ -11,16 +11,16 @@ import jinja2
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.fence import fence_for
+from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.types import Context, Document, Excerpt, Section
 from sarag_rdf.derive.clusters import Member
 from sarag_rdf.extract.llm import entities_prompt, grounded_mentions, relationships_prompt
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement
 from sarag_rdf.extract.typed.model import StatementModel
-from sarag_rdf.fence import fence_for
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.reason.conversation import NOTHING, prompt_text
-from sarag_rdf.resources import render_prompt
-from sarag_rdf.types import Context, Document, Excerpt, Section
 
 HERE = Path(__file__).parent
 ULM = Document("urn:1", "urn:s", "Ulm", "Ulm lies on the Danube. Einstein was born there.", 0, 48)

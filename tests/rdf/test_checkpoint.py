@@ -12,9 +12,9 @@ import pyoxigraph as ox
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
+from sarag_rdf.base.temporary import LOCK
 from sarag_rdf.rdf import checkpoint
 from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.temporary import LOCK
 from tests.command import ROOT, environment
 
 FLUSHES, QUADS = 6, 50

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad
 
-from sarag_rdf.errors import NotAGraphError, QueryError, StoreError, StoreLockedError
-from sarag_rdf.ports import Change, GraphStore, Table, Triples
+from sarag_rdf.base.errors import NotAGraphError, QueryError, StoreError, StoreLockedError
+from sarag_rdf.base.ports import Change, GraphStore, Table, Triples
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 
 G, H = "http://example.org/g", "http://example.org/h"

@@ -7,8 +7,8 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.errors import QueryError
-from sarag_rdf.ports import Table
+from sarag_rdf.base.errors import QueryError
+from sarag_rdf.base.ports import Table
 from sarag_rdf.rdf.patterns import (
     MOST_SUGGESTED,
     QueryTerm,

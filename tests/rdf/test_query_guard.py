@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from sarag_rdf.errors import QueryError
+from sarag_rdf.base.errors import QueryError
 from sarag_rdf.rdf.query_guard import QueryTraits, inspect_query, refuse_network
 
 # Oxigraph's own client refuses this port before it opens a connection.

@@ -12,10 +12,10 @@ from rdflib import BNode, Literal, URIRef
 from rdflib.query import Result
 from rdflib.term import Node
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.ports import Table, Triples
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.ports import Table, Triples
+from sarag_rdf.base.vocab import SKOS, XSD
 from sarag_rdf.rdf.results import RESULT_FORMATS, serialize_results
-from sarag_rdf.vocab import SKOS, XSD
 from tests.sample_graph import CROOKED_NAMES
 
 IRI = ox.NamedNode("https://example.org/a?b=c&d")

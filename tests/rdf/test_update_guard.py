@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.errors import QueryError
+from sarag_rdf.base.errors import QueryError
 from sarag_rdf.rdf.update_guard import inspect_update, with_dataset
 
 B = "http://b.example/"

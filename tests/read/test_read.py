@@ -19,12 +19,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse, serialize
 
-from sarag_rdf.errors import MissingDependencyError, UsageError
+from sarag_rdf.base.errors import MissingDependencyError, UsageError
+from sarag_rdf.base.types import Source
 from sarag_rdf.read import FORMATS, Duplicate, InputProblem, ReadOutcome, language, read_paths
 from sarag_rdf.read.language import detect
 from sarag_rdf.read.markdown import split_title
 from sarag_rdf.read.text import clean
-from sarag_rdf.types import Source
 
 GERMAN = (
     "Die Stadt liegt am Rhein und wurde im Jahre 1288 gegr\u00fcndet; heute leben dort etwa "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sarag_rdf.types import (
+from sarag_rdf.base.types import (
     Answer,
     Citation,
     Context,

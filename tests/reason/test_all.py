@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.endpoints import ModelEndpoint
-from sarag_rdf.errors import TruncatedReplyError
+from sarag_rdf.base.endpoints import ModelEndpoint
+from sarag_rdf.base.errors import TruncatedReplyError
+from sarag_rdf.base.ports import Reply
+from sarag_rdf.base.types import Answer, Source, Usage
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import REASONERS
 from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import Reply
-from sarag_rdf.types import Answer, Source, Usage
 from tests.command import Sarag
 from tests.sample_graph import BASE, SOURCES, CapitalExtractor, make_graph
 

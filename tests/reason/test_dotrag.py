@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import sarag_rdf
+from sarag_rdf.base.types import Answer, Source
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.types import Answer, Source
 from tests.evaluation.scripted import Scripted
 from tests.sample_graph import SOURCES, CapitalExtractor
 

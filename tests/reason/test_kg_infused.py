@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.endpoints import SparqlEndpoint
-from sarag_rdf.errors import UnparsableReplyError, UsageError
+from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.errors import UnparsableReplyError, UsageError
+from sarag_rdf.base.ports import Reasoner
+from sarag_rdf.base.types import Answer, Source
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
-from sarag_rdf.ports import Reasoner
 from sarag_rdf.reason.conversation import NO_EVIDENCE
 from sarag_rdf.reason.kg_infused import NO_NOTE
 from sarag_rdf.reason.self_ask import SelfAsk, SelfAskOptions
 from sarag_rdf.retrieve.question import question_of
-from sarag_rdf.types import Answer, Source
 from tests.command import Sarag
 from tests.reason.sample import told
 from tests.sample_graph import SOURCES, CapitalExtractor

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.errors import (
+from sarag_rdf.base.errors import (
     EndpointDownError,
     SaragError,
     TruncatedReplyError,

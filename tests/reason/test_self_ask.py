@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.reason.conversation import INSUFFICIENT
 from sarag_rdf.reason.self_ask import SelfAsk, SelfAskOptions

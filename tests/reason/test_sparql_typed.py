@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import QueryError, RemoteTimeoutError, TruncatedReplyError
+from sarag_rdf.base.errors import QueryError, RemoteTimeoutError, TruncatedReplyError
+from sarag_rdf.base.types import Answer, Query
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.report import answer_to_dict
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.reason.sparql_typed import SparqlTyped, SparqlTypedOptions
 from sarag_rdf.reason.typed_graph import Solutions, TooLongError, TypedGraph, within
 from sarag_rdf.reason.typed_patterns import TypedQuery
-from sarag_rdf.types import Answer, Query
 from tests.typed_graph import SOURCES, TypedExtractor, index_people
 
 QUESTION = "Where was the teacher of Ilse Brandt born?"
@@ -128,7 +128,7 @@ def test_two_steps_are_answered_with_the_sentences_behind_them(kg: KnowledgeGrap
     assert query["bindings"][0]["variables"] == {"?x": "Emil Sand", A: "Linz"}
     assert answer_to_dict(answer)["outcome"] == "answered"
     result = kg.query(query["sparql"])
-    assert isinstance(result, sarag_rdf.ports.Table)
+    assert isinstance(result, sarag_rdf.base.ports.Table)
     assert len(result.rows) == 1
 
 

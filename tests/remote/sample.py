@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyoxigraph import RdfFormat, serialize
 
-from sarag_rdf.ports import GraphStore
-from sarag_rdf.vocab import PREFIXES
+from sarag_rdf.base.ports import GraphStore
+from sarag_rdf.base.vocab import PREFIXES
 from tests.command import ROOT
 
 CORPUS = [

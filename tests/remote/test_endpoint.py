@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import EmptyGraphError, RemoteTruncatedError
+from sarag_rdf.base.errors import EmptyGraphError, RemoteTruncatedError
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from tests.command import Sarag

@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from sarag_rdf.endpoints import SparqlEndpoint
-from sarag_rdf.errors import (
+from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.errors import (
     QueryError,
     RemoteAuthError,
     RemoteDownError,
@@ -23,12 +23,12 @@ from sarag_rdf.errors import (
     StoreError,
     UsageError,
 )
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Change, Table, Triples
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.reader import GraphReader, Part
-from sarag_rdf.iris import Minter
-from sarag_rdf.ports import Change, Table, Triples
 from sarag_rdf.rdf import sparql_client
 from sarag_rdf.rdf.sparql_endpoint import SparqlStore
-from sarag_rdf.vocab import SARAG
 from tests.command import Sarag
 from tests.fault_server import Answer, FaultServer, Play, hang, playing, raw, relay, reset, send
 from tests.servers import Server

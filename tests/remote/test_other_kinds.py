@@ -13,16 +13,16 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.endpoints import GraphKind, SparqlEndpoint
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.endpoints import GraphKind, SparqlEndpoint
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import GraphStore
+from sarag_rdf.base.resources import query_file, query_names
+from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.reader import GraphReader, Part
-from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import GraphStore
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.rdf.sparql_endpoint import SparqlStore
-from sarag_rdf.resources import query_file, query_names
-from sarag_rdf.vocab import PREFIXES
 from tests.command import Sarag
 from tests.fault_server import FaultServer
 from tests.servers import Server

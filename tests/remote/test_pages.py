@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyoxigraph as ox
 import pytest
 
+from sarag_rdf.base.resources import query_file
+from sarag_rdf.base.terms import text_of
 from sarag_rdf.rdf.sparql_endpoint import beyond, page, query_form, solutions_of, split_prologue
-from sarag_rdf.resources import query_file
-from sarag_rdf.terms import text_of
 from tests.remote.test_same_rows import FILES
 
 DATA = b"""

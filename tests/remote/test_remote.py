@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.endpoints import SparqlEndpoint, is_url
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.endpoints import SparqlEndpoint, is_url
+from sarag_rdf.base.errors import UsageError
 from tests.command import Sarag
 
 

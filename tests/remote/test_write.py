@@ -11,22 +11,22 @@ import pytest
 from pyoxigraph import Quad
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.errors import RemoteDownError, RemoteStoreError, StoreError, UsageError
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Change, GraphStore
+from sarag_rdf.base.types import Source
+from sarag_rdf.base.vocab import OWL, SARAG
 from sarag_rdf.derive.entailed_graph import entailment_errors
-from sarag_rdf.endpoints import SparqlEndpoint
-from sarag_rdf.errors import RemoteDownError, RemoteStoreError, StoreError, UsageError
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.ontologies import StoredOntology
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.repair import repair
-from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.ports import Change, GraphStore
 from sarag_rdf.rdf import sparql_endpoint
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.rdf.sparql_endpoint import SparqlStore
-from sarag_rdf.types import Source
-from sarag_rdf.vocab import OWL, SARAG
 from tests.command import Sarag
 from tests.fault_server import FaultServer, Play, failure, playing, relay
 from tests.ontology.museum import MUSEUM

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.kg.registry import make_retriever
-from sarag_rdf.types import Extraction, Mention, Query, Relation, Retrieved
 from tests.retrieve.graphs import indexed, view_of
 from tests.retrieve.test_kg_infused import ADA, BEA, CID, DAN, EVE, graph
 from tests.retrieve.test_retrievers import TableEmbedder

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.types import Extraction, Mention, Query, Relation
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.retrieve.ket import in_shares
-from sarag_rdf.types import Extraction, Mention, Query, Relation
 from tests.retrieve.graphs import AxesEmbedder, indexed, view_of
 
 QUESTION = "Who sleeps?"

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.errors import InputError, UnparsableReplyError
+from sarag_rdf.base.ports import Reply
+from sarag_rdf.base.types import RelationPath, Usage
 from sarag_rdf.cli.output import show_retrieved
-from sarag_rdf.errors import InputError, UnparsableReplyError
 from sarag_rdf.evaluation.paths import (
     Example,
     PathQuestion,
@@ -26,12 +28,10 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.ontology.read import common_schema
-from sarag_rdf.ports import Reply
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.retrieve.path_model import FEATURES, packaged_model, read_model
 from sarag_rdf.retrieve.path_schema import Hop, PathSchema, read_schema
 from sarag_rdf.retrieve.paths import Paths
-from sarag_rdf.types import RelationPath, Usage
 from tests.retrieve.graphs import MINTER, view_of
 
 FILMS = "https://films.example.org/"

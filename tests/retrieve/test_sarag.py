@@ -21,13 +21,13 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.kg.registry import make_retriever
 from sarag_rdf.network.spreading import Rates
 from sarag_rdf.retrieve import relevance, sarag
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.types import Extraction, Mention, Query, Relation, Retrieved
-from sarag_rdf.vocab import SARAG
 from tests.retrieve.graphs import (
     MINTER,
     QUESTIONS,

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode, Quad
 
-from sarag_rdf.arrays import IriList, rows_of
+from sarag_rdf.base.arrays import IriList, rows_of
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Change, Table
+from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.reader import BATCH, GraphReader
-from sarag_rdf.iris import Minter
 from sarag_rdf.network.edges import Iris
 from sarag_rdf.network.load import SparqlTraversal, load_network
 from sarag_rdf.network.traversal import NetworkTraversal, Traversal
-from sarag_rdf.ports import Change, Table
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.retrieve.neighbourhood import neighbourhood, relationships_among
-from sarag_rdf.vocab import SARAG
 
 MINTER = Minter()
 Links = list[tuple[str, str]]

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.types import Retrieved
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.ontology import check_file
 from sarag_rdf.kg.weights import parse_weights, split_weights
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieve.view import Engine
-from sarag_rdf.types import Retrieved
 from tests.command import Sarag
 from tests.typed_graph import EX, index_people
 

@@ -14,7 +14,7 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
 from sarag_rdf.serve.access import RateLimiter, access_rules, new_token
 from sarag_rdf.serve.jobs import RequestError

@@ -338,7 +338,7 @@ def test_many_clients_at_a_time(server: Running) -> None:
 
 def test_what_is_indexed_beside_is_seen(tmp_path: Path) -> None:
     kg = make_graph(tmp_path / "kg")
-    from sarag_rdf.types import Source
+    from sarag_rdf.base.types import Source
 
     with serving(kg) as server:
         count = (

@@ -16,14 +16,14 @@ import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
+from sarag_rdf.base.options import Option, declared_options
+from sarag_rdf.base.types import Source
 from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
-from sarag_rdf.options import Option, declared_options
 from sarag_rdf.serve import graph_store, sparql
 from sarag_rdf.serve.app import routes
 from sarag_rdf.serve.openapi import _merged, openapi_document, question_parameters
 from sarag_rdf.serve.questions import FILE_OPTIONS, parameter_names
-from sarag_rdf.types import Source
 from tests.command import run_sarag
 from tests.fault_server import FaultServer, data, playing
 from tests.sample_graph import embeddings, make_graph

@@ -16,11 +16,11 @@ import rdflib
 from rdflib.compare import isomorphic
 
 import sarag_rdf
+from sarag_rdf.base.types import Source
+from sarag_rdf.base.vocab import SEMAPV
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.serve.description import MAX_STATEMENTS
-from sarag_rdf.types import Source
-from sarag_rdf.vocab import SEMAPV
 from tests.picture.chromium import open_browser
 from tests.sample_graph import CapitalExtractor, insert
 from tests.serve.running import Got, Running, serving

@@ -18,14 +18,14 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.terms import iri
+from sarag_rdf.base.types import Source
 from sarag_rdf.derive.incremental import rebuild
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.iris import Minter
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.rdf.writer_lock import COPY, UNFINISHED_WRITE
-from sarag_rdf.terms import iri
-from sarag_rdf.types import Source
 from tests.command import run_sarag
 from tests.fault_server import playing, send
 from tests.sample_graph import BASE, graph_of, insert, make_graph, quads_of

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sarag_rdf.arrays import IriList, Merge
+from sarag_rdf.base.arrays import IriList, Merge
 from sarag_rdf.vectors.bm25 import K1, B, Bm25Index
 
 TEXTS = ["Ulm lies on the Danube.", "The Danube", "Ada, ADA & ada!"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sarag_rdf.arrays import rows_of
-from sarag_rdf.ports import Advance, Matrix, silent
+from sarag_rdf.base.arrays import rows_of
+from sarag_rdf.base.ports import Advance, Matrix, silent
 from sarag_rdf.vectors.files import read_arrays, write_arrays
 from sarag_rdf.vectors.index import (
     ClusteredIndex,

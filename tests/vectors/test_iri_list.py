@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.arrays import IriList, find, find_all, rows_of
+from sarag_rdf.base.arrays import IriList, find, find_all, rows_of
 
 TEXTS = st.lists(st.text(max_size=12), max_size=60)
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.arrays import IriList, Merge, packed, unpacked
+from sarag_rdf.base.arrays import IriList, Merge, packed, unpacked
 
 names = st.sets(st.text("abé\ud83d", max_size=3))
 

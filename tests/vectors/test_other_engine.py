@@ -16,12 +16,12 @@ from qdrant_client import QdrantClient
 
 import sarag_rdf
 from examples.qdrant_vectors import Qdrant, in_qdrant
-from sarag_rdf.errors import VectorStoreError
+from sarag_rdf.base.errors import VectorStoreError
+from sarag_rdf.base.ports import ChooseVectors, Matrix, Vector, VectorStore
 from sarag_rdf.graph.delta import KINDS
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ports import ChooseVectors, Matrix, Vector, VectorStore
 from sarag_rdf.vectors import index
 from sarag_rdf.vectors.engine import EngineVectors
 from sarag_rdf.vectors.store import FolderVectors

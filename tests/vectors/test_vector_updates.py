@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sarag_rdf.arrays import IriList, rows_of
-from sarag_rdf.ports import Matrix, VectorIndex
+from sarag_rdf.base.arrays import IriList, rows_of
+from sarag_rdf.base.ports import Matrix, VectorIndex
 from sarag_rdf.vectors import index
 from sarag_rdf.vectors.index import ExactIndex
 from sarag_rdf.vectors.store import FolderVectors, MemoryVectors

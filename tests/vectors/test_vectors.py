@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from qdrant_client import QdrantClient
 
 from examples.qdrant_vectors import Qdrant
-from sarag_rdf.arrays import IriList, rows_of
-from sarag_rdf.ports import Matrix, VectorIndex, VectorStore
+from sarag_rdf.base.arrays import IriList, rows_of
+from sarag_rdf.base.ports import Matrix, VectorIndex, VectorStore
 from sarag_rdf.vectors.engine import EngineVectors
 from sarag_rdf.vectors.index import BLOCK, SAMPLE, ExactIndex
 from sarag_rdf.vectors.store import FolderVectors, MemoryVectors

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sarag_rdf.iris import DEFAULT_BASE
-from sarag_rdf.vocab import PREFIXES
+from sarag_rdf.base.iris import DEFAULT_BASE
+from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.wikibase.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary(f"{DEFAULT_BASE}wikibase/entity/")

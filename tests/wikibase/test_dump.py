@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
 from sarag_rdf.wikibase.dump import read_entities
 from sarag_rdf.wikibase.model import best_ranked, statements
 from sarag_rdf.wikibase.rdf import entity_triples

@@ -16,12 +16,12 @@ import pytest
 from wikibaseintegrator.entities import ItemEntity, PropertyEntity
 
 import sarag_rdf
-from sarag_rdf.errors import StoreError, UsageError
+from sarag_rdf.base.errors import StoreError, UsageError
+from sarag_rdf.base.types import Source
+from sarag_rdf.base.vocab import OWL, SARAG, SKOS
 from sarag_rdf.extract.spacy.pipeline import load_pipeline
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.types import Source
-from sarag_rdf.vocab import OWL, SARAG, SKOS
 from sarag_rdf.wikibase.dump import read_entities
 from sarag_rdf.wikibase.numbers import WikibaseIds
 from sarag_rdf.wikibase.own_properties import canonical_phrase
@@ -86,7 +86,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     try:
         load_pipeline()
-    except sarag_rdf.errors.MissingDependencyError:
+    except sarag_rdf.base.errors.MissingDependencyError:
         return made
     files = [CORPUS / name for name in ("vistula.md", "gdansk.md", "marie-curie.md")]
     with sarag_rdf.open(base / "corpus", embedder=HashEmbedder(), endpoint=None) as kg:
@@ -420,7 +420,7 @@ def test_new_items_must_get_their_own_numbers(sample: Path, tmp_path: Path) -> N
 def test_a_bad_table_is_an_error(sample: Path, tmp_path: Path, line: str) -> None:
     table = tmp_path / "ids.tsv"
     table.write_text(f"P2\tP31\n{line}\n")
-    with pytest.raises(sarag_rdf.errors.InputError, match="line 2"):
+    with pytest.raises(sarag_rdf.base.errors.InputError, match="line 2"):
         commands(sample, table=table)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.vocab import RDF, RDFS, SCHEMA, SKOS
+from sarag_rdf.base.vocab import RDF, RDFS, SCHEMA, SKOS
 from sarag_rdf.wikibase.dump import DumpFilter
 from sarag_rdf.wikibase.model import Entity
 from sarag_rdf.wikibase.rdf import (

@@ -7,7 +7,7 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
 from sarag_rdf.wikibase.model import Entity
 from sarag_rdf.wikibase.rdf import entity_triples
 from sarag_rdf.wikibase.values import date_time

@@ -12,9 +12,9 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.types import Source
+from sarag_rdf.base.vocab import OWL, PREFIXES, XSD
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.types import Source
-from sarag_rdf.vocab import OWL, PREFIXES, XSD
 from sarag_rdf.wikibase.literals import literal_datatype, literal_snak
 from sarag_rdf.wikibase.model import Entity, content_hash
 from sarag_rdf.wikibase.rdf import entity_triples

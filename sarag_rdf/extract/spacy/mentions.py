@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
+from sarag_rdf.base.types import EntityType
 from sarag_rdf.extract.names import clean_name, is_name, strip_disambiguation
 from sarag_rdf.extract.spacy.common_words import COMMON, VERBS
 from sarag_rdf.extract.spacy.source_text import has_other_text, is_heading, is_prose
-from sarag_rdf.types import EntityType
 
 TYPES: dict[str, EntityType] = {
     "PERSON": "person",

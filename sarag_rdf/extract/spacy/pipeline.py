@@ -17,7 +17,10 @@ from importlib.util import find_spec
 from itertools import tee
 from typing import TYPE_CHECKING
 
-from sarag_rdf.errors import MissingDependencyError
+from sarag_rdf.base.errors import MissingDependencyError
+from sarag_rdf.base.options import MAX_COUNT, Options, option
+from sarag_rdf.base.ports import Embedder
+from sarag_rdf.base.types import Document, Extraction, Mention, Method
 from sarag_rdf.extract.names import (
     MAX_SENTENCES,
     build_descriptions,
@@ -29,10 +32,7 @@ from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.extract.typed.phrases import PhraseMatcher
 from sarag_rdf.ontology.read import common_schema
 from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.options import MAX_COUNT, Options, option
-from sarag_rdf.ports import Embedder
 from sarag_rdf.prose import prose_of
-from sarag_rdf.types import Document, Extraction, Mention, Method
 
 if TYPE_CHECKING:
     from spacy.language import Language

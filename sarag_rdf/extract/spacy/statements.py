@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sarag_rdf.base.types import EntityType, Relation
 from sarag_rdf.extract.spacy.candidates import Candidate, CandidateFinder
 from sarag_rdf.extract.spacy.relations import ParsedDocument, RuleMatch
 from sarag_rdf.extract.typed.phrases import (
@@ -21,7 +22,6 @@ from sarag_rdf.extract.typed.phrases import (
     normalize_phrase,
 )
 from sarag_rdf.extract.values import parse_value
-from sarag_rdf.types import EntityType, Relation
 
 _CONFIDENCE = 0.9
 """The confidence of typed statements. Of 100, 100 and 83 statements from encyclopedia paragraphs on

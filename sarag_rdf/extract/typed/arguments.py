@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.types import EntityType, Extraction, Mention, Relation
 from sarag_rdf.extract.names import build_descriptions
 from sarag_rdf.extract.spacy.coreference import CoreferenceResult
 from sarag_rdf.extract.typed.candidates import Candidate, CandidateKind
 from sarag_rdf.extract.typed.extractor import TypedStatement, relation_of
-from sarag_rdf.iris import normalize_name
-from sarag_rdf.types import EntityType, Extraction, Mention, Relation
 
 _TYPES: dict[CandidateKind, EntityType] = {
     "person": "person",

@@ -14,9 +14,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.tables import read_text
 from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.tables import read_text
 
 
 @dataclass(frozen=True, slots=True)

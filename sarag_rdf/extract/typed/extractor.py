@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
+from sarag_rdf.base.ports import Embedder
+from sarag_rdf.base.types import Relation, Value
 from sarag_rdf.extract.names import soft_text
 from sarag_rdf.extract.spacy.source_text import source_text
 from sarag_rdf.extract.typed.calibration import Calibration
@@ -44,8 +46,6 @@ from sarag_rdf.extract.typed.sentence_vectors import Floats, SentenceVectors
 from sarag_rdf.extract.typed.trees import BoostedTrees, sigmoid
 from sarag_rdf.extract.values import XSD, parse_value
 from sarag_rdf.ontology.schema import OntologyProperty, Schema
-from sarag_rdf.ports import Embedder
-from sarag_rdf.types import Relation, Value
 
 THRESHOLD = 0.05
 """Least confidence of a statement, if there are few examples."""

@@ -16,9 +16,9 @@ from itertools import chain, count
 import numpy as np
 from pyoxigraph import Literal, NamedNode
 
+from sarag_rdf.base.ports import Embedder
+from sarag_rdf.base.vocab import OWL, RDFS, SARAG, SKOS
 from sarag_rdf.extract.typed.phrases import COPULA, WILDCARD, is_function_word, normalize_phrase
-from sarag_rdf.ports import Embedder
-from sarag_rdf.vocab import OWL, RDFS, SARAG, SKOS
 
 _LOCAL_NAME = re.compile(r"[^\W\d_]\w*")
 

@@ -23,19 +23,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from sarag_rdf.base.fence import fence_for
+from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.json_schema import array_of, object_of, one_of, string
+from sarag_rdf.base.ports import Embedder, Matrix
+from sarag_rdf.base.resources import render_prompt
+from sarag_rdf.base.sentences import split_sentences
+from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Value
 from sarag_rdf.extract.names import build_descriptions
 from sarag_rdf.extract.typed.binding import BoundArgument, TextBinder
 from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.extract.typed.ranges import RangeKind, is_admitted, range_kind
 from sarag_rdf.extract.values import XSD, ValueSpan, parse_value
-from sarag_rdf.fence import fence_for
-from sarag_rdf.iris import normalize_name
-from sarag_rdf.json_schema import array_of, object_of, one_of, string
 from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.ports import Embedder, Matrix
-from sarag_rdf.resources import render_prompt
-from sarag_rdf.sentences import split_sentences
-from sarag_rdf.types import Document, Extraction, Mention, Relation, Value
 
 PROMPT: Final = "statements"
 """The name of the prompt and of the call."""

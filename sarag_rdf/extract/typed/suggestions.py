@@ -14,11 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
+from sarag_rdf.base.ports import Embedder
+from sarag_rdf.base.types import ENTITY_TYPES, EntityType, Value
+from sarag_rdf.base.vocab import RDFS, XSD
 from sarag_rdf.extract.typed.phrases import Argument, PhraseMatcher, normalize_phrase
 from sarag_rdf.ontology.schema import OntologyProperty, Schema
-from sarag_rdf.ports import Embedder
-from sarag_rdf.types import ENTITY_TYPES, EntityType, Value
-from sarag_rdf.vocab import RDFS, XSD
 
 PHRASE_CONFIDENCE = 0.9
 """Confidence of a suggestion by a phrase of the ontology."""

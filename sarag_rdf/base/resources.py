@@ -18,12 +18,12 @@ from typing import Any
 import jinja2
 from pyoxigraph import NamedNode
 
-from sarag_rdf.errors import SaragError
-from sarag_rdf.fence import defused
-from sarag_rdf.ports import Term
-from sarag_rdf.vocab import RDFS, SKOS
+from sarag_rdf.base.errors import SaragError
+from sarag_rdf.base.fence import defused
+from sarag_rdf.base.ports import Term
+from sarag_rdf.base.vocab import RDFS, SKOS
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 _PATHS = {
     "label": (RDFS.label.value,),
     "alias": (SKOS.altLabel.value,),
@@ -140,7 +140,7 @@ def render_query(name: str, **values: Any) -> str:
 @cache
 def _prompts() -> jinja2.Environment:
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_PACKAGE / "prompts"),
+        loader=jinja2.FileSystemLoader(_PACKAGE / "models" / "prompts"),
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701 - prompts are plain text
         keep_trailing_newline=False,
@@ -158,7 +158,7 @@ def prompt_hash(*names: str) -> str:
     """SHA-256 of prompt templates, which is part of the identity of an extraction."""
     digest = hashlib.sha256()
     for name in names:
-        digest.update((_PACKAGE / "prompts" / f"{name}.j2").read_bytes() + b"\0")
+        digest.update((_PACKAGE / "models" / "prompts" / f"{name}.j2").read_bytes() + b"\0")
     return digest.hexdigest()
 
 

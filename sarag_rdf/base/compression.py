@@ -12,7 +12,7 @@ import lzma
 import zlib
 from typing import IO, Any, cast
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
 
 TOO_SHORT_OR_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
 """Exceptions for damaged or truncated compressed files, in addition to `OSError`."""

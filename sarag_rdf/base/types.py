@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
-from sarag_rdf.notebook import SHOWN, more, table_html
+from sarag_rdf.base.notebook import SHOWN, more, table_html
 
 EntityType = Literal["person", "organization", "geopolitical", "time", "misc"]
 """The four types of the SA-RAG paper (appendix B: PERSON, ORGANIZATION, GPE, MISC), and dates."""
@@ -388,7 +388,7 @@ class Retrieved:
 class Statement:
     """A statement that leads from one entity of a graph to another.
 
-    `iri` is that of its node, or one that contains the triple (`sarag_rdf.iris.statement_iri`).
+    `iri` is that of its node, or contains the triple (`sarag_rdf.base.iris.statement_iri`).
     `predicate` is its property; it is empty if the statement has only a `phrase`. `text` says it
     in full.
     """

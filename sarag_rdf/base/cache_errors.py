@@ -7,7 +7,7 @@ import logging
 import os
 from pathlib import Path
 
-from sarag_rdf.errors import shown_path
+from sarag_rdf.base.errors import shown_path
 
 log = logging.getLogger(__name__)
 

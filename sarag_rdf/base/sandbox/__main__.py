@@ -1,6 +1,6 @@
 """The child process, which runs tasks until its parent closes the connection.
 
-Started as ``python -P -m sarag_rdf.sandbox FD``, where FD is a socket to the parent.
+Started as ``python -P -m sarag_rdf.base.sandbox FD``, where FD is a socket to the parent.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from sarag_rdf.errors import SaragError
-from sarag_rdf.sandbox.protocol import Kind, Limits
+from sarag_rdf.base.errors import SaragError
+from sarag_rdf.base.sandbox.protocol import Kind, Limits
 
 _GRACE = 5.0
 """Seconds after the time limit at which a child kills itself, if its parent has not done so."""

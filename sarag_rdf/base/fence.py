@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sarag_rdf.iris import sha256_hex
+from sarag_rdf.base.iris import sha256_hex
 
 BREAK: Final = "\u200b"
 """Inserted after the first character of a special token."""

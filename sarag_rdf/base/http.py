@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import httpx
 
-from sarag_rdf.redaction import RedactingFilter, redacted_body, redacted_remark
+from sarag_rdf.base.redaction import RedactingFilter, redacted_body, redacted_remark
 
 for _name in ("httpx", "httpcore.http11", "httpcore.connection", "httpcore.proxy"):
     logging.getLogger(_name).addFilter(RedactingFilter())

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.iris import sha256_hex
-from sarag_rdf.redaction import holds_password, masked, remember_url
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.redaction import holds_password, masked, remember_url
 
 TIMEOUT = 60.0
 """Default timeout of a request in seconds, as at the Wikidata Query Service."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import quote, unquote
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
 
 _OPTIONS: Final = ("query", "passage")
 _ESCAPED: Final = re.compile(r"[%&\s\x00-\x1f\x7f]")

@@ -14,7 +14,7 @@ walk:decay=0.25
 >>> WalkOptions(decay=1.0)
 Traceback (most recent call last):
     ...
-sarag_rdf.errors.UsageError: decay of walk must be a number in [0, 1), not 1.0
+sarag_rdf.base.errors.UsageError: decay of walk must be a number in [0, 1), not 1.0
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Final, Self, TypeVar, get_args, get_type_hints
 
-from sarag_rdf.errors import UsageError
+from sarag_rdf.base.errors import UsageError
 
 MAX_COUNT = 1000
 """Greatest number of documents, relationships or descriptions that one question may start from."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.errors import StoreError
-from sarag_rdf.ports import Term
+from sarag_rdf.base.errors import StoreError
+from sarag_rdf.base.ports import Term
 
 DEEPEST_TERM = 100
 """The maximum nesting of triple terms, because the engine processes them recursively."""

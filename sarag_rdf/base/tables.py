@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
 
 DECISION = "decision"
 """Column for the decision of the reviewer about a row."""

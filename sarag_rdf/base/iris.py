@@ -12,8 +12,8 @@ from urllib.parse import quote, unquote
 
 from pyoxigraph import NamedNode
 
-from sarag_rdf.errors import UsageError
-from sarag_rdf.redaction import holds_password, masked
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.redaction import holds_password, masked
 
 DEFAULT_BASE = "https://example.org/kg/"
 

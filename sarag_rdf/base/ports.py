@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
-from sarag_rdf.errors import MissingDependencyError
-from sarag_rdf.notebook import SHOWN, more, table_html
-from sarag_rdf.types import (
+from sarag_rdf.base.errors import MissingDependencyError
+from sarag_rdf.base.notebook import SHOWN, more, table_html
+from sarag_rdf.base.types import (
     Answer,
     Context,
     Document,

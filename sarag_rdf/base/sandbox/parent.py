@@ -22,8 +22,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from sarag_rdf.errors import SaragError
-from sarag_rdf.sandbox.protocol import Kind, Limits
+from sarag_rdf.base.errors import SaragError
+from sarag_rdf.base.sandbox.protocol import Kind, Limits
 
 _Result = TypeVar("_Result")
 _Arguments = ParamSpec("_Arguments")
@@ -91,7 +91,7 @@ class _Child:
         parent_end, child_end = socket.socketpair()
         with parent_end, child_end:
             self._process = subprocess.Popen(  # noqa: S603 - the same interpreter
-                [sys.executable, "-P", "-m", "sarag_rdf.sandbox", str(child_end.fileno())],
+                [sys.executable, "-P", "-m", "sarag_rdf.base.sandbox", str(child_end.fileno())],
                 stdin=subprocess.PIPE,  # never written; closing it signals the end of the parent
                 stdout=subprocess.DEVNULL,
                 stderr=None if os.environ.get("SARAG_DEBUG") else subprocess.DEVNULL,
@@ -201,7 +201,7 @@ def _acquire() -> Iterator[_Child]:
 
 def _search_path() -> list[str]:
     """The module search path of this process, without the working directory."""
-    package = str(Path(__file__).parents[2])
+    package = str(Path(__file__).parents[3])
     return [*(entry for entry in sys.path if entry), package]
 
 

@@ -39,7 +39,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sarag_rdf.redaction import redacted
+from sarag_rdf.base.redaction import redacted
 
 __all__ = [
     "ContextTooLongError",
@@ -95,7 +95,7 @@ def shown_path(path: Path) -> str:
 class SaragError(Exception):
     """Base class of all exceptions of this library; `exit_code` is that of the command line.
 
-    Secrets are removed from the message, whatever it quotes: see `sarag_rdf.redaction`.
+    Secrets are removed from the message, whatever it quotes: see `sarag_rdf.base.redaction`.
     """
 
     exit_code = 1

@@ -11,7 +11,7 @@ import re
 from typing import IO, Final
 from xml.parsers import expat
 
-from sarag_rdf.errors import InputError
+from sarag_rdf.base.errors import InputError
 
 LONGEST_ENTITY: Final = 4_096
 """The maximum length of an entity's replacement text; namespace entities have about 50 characters.
