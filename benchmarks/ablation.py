@@ -43,6 +43,7 @@ from sarag_rdf.evaluation.corpus import Corpus, read_corpus
 from sarag_rdf.evaluation.problems import JudgedQuestion, locate_support
 from sarag_rdf.evaluation.questions import read_questions
 from sarag_rdf.evaluation.statistics import figures, mean, paired_interval
+from sarag_rdf.graph.vectors.index import ExactIndex
 from sarag_rdf.network import spreading
 from sarag_rdf.network.edges import Edges, Network, Rows
 from sarag_rdf.network.kinds import DESCRIBES, RELATED_TO, EdgeKind
@@ -51,7 +52,6 @@ from sarag_rdf.network.traversal import NetworkTraversal
 from sarag_rdf.retrieve import relevance, sarag
 from sarag_rdf.retrieve.sarag import Sarag, SaragOptions
 from sarag_rdf.retrieve.view import GraphView
-from sarag_rdf.vectors.index import ExactIndex
 
 KS = (2, 5, 10)
 SHOWN = ("R@2", "R@5", "R@10", "all@5")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sarag_rdf.vectors import files
+from sarag_rdf.graph.vectors import files
 
 WIDTH = 384
 

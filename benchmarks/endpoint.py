@@ -32,11 +32,11 @@ from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.network.load import load_network
-from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from sarag_rdf.retrieve.view import Engine
 from tests.remote.sample import seeds
 from tests.servers import Server, oxigraph_server, virtuoso_server

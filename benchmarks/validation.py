@@ -30,10 +30,10 @@ from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Source
 from sarag_rdf.extract.openie import OpenIEExtractor
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
+from sarag_rdf.graph.store.shacl import ENGINES, Engine, ValidationReport
 from sarag_rdf.index import quarantine, run
 from sarag_rdf.index.plan import read_inputs
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.rdf.shacl import ENGINES, Engine, ValidationReport
 
 CORPUS = Path(__file__).parent.parent / "examples" / "corpus"
 

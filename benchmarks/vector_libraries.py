@@ -1,4 +1,4 @@
-"""Vector-index libraries measured against `sarag_rdf.vectors`: usearch and Faiss.
+"""Vector-index libraries measured against `sarag_rdf.graph.vectors`: usearch and Faiss.
 
 `python -m benchmarks.libraries vectors` runs this module. Each phase of each engine is a process of
 its own, so that memory and the time to open an index are those of that engine alone:
@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 
 from benchmarks.vectors import read
 from sarag_rdf.base.ports import Matrix, Vector, silent
-from sarag_rdf.vectors.index import EACH, SHARE, ExactIndex
-from sarag_rdf.vectors.store import FolderVectors
+from sarag_rdf.graph.vectors.index import EACH, SHARE, ExactIndex
+from sarag_rdf.graph.vectors.store import FolderVectors
 
 ROOT = Path(__file__).parent.parent
 DIMENSION = 384

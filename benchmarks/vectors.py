@@ -27,9 +27,9 @@ import numpy as np
 
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Matrix, VectorIndex, silent
-from sarag_rdf.vectors.files import release
-from sarag_rdf.vectors.index import EACH, SHARE, ExactIndex
-from sarag_rdf.vectors.store import FolderVectors
+from sarag_rdf.graph.vectors.files import release
+from sarag_rdf.graph.vectors.index import EACH, SHARE, ExactIndex
+from sarag_rdf.graph.vectors.store import FolderVectors
 
 BLOCK = 10_000
 KIND = "document"

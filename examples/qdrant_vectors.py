@@ -37,7 +37,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import VectorStoreError, one_line
 from sarag_rdf.base.ports import ChooseVectors, Matrix, Vector
 from sarag_rdf.base.types import Source
-from sarag_rdf.vectors.engine import EngineVectors
+from sarag_rdf.plugins.vector_engine import EngineVectors
 
 TEXTS = [
     Source("Marie Curie was born in Warsaw. She discovered polonium.", title="Marie Curie"),
@@ -61,7 +61,7 @@ def in_qdrant(
 
 
 class Qdrant:
-    """A `sarag_rdf.vectors.engine.VectorEngine`; the mark of a collection is an alias of it."""
+    """A `sarag_rdf.plugins.vector_engine.VectorEngine`; the mark of a collection is an alias of it."""
 
     def __init__(self, client: QdrantClient, search: SearchParams | None = None) -> None:
         self._client, self._search = client, search

@@ -15,8 +15,8 @@ import sarag_rdf
 from sarag_rdf.base.ports import Embedder, Extractor
 from sarag_rdf.base.terms import iri
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from tests.fault_server import FaultServer, send
 
 SOURCES = (

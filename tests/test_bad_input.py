@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg import registry
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.retrieve.question import MAX_WORDS as MAX_QUESTION_WORDS
 from tests.command import Sarag, run_sarag
 from tests.fault_server import FaultServer

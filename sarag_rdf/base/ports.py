@@ -215,7 +215,7 @@ def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Matrix:
 class VectorIndex(Protocol):
     """Vectors of one kind of node: descriptions, relationships, documents, or entities.
 
-    `sarag_rdf.vectors.index.AnyIndex` implements it with `iris` and two further methods.
+    `sarag_rdf.graph.vectors.index.AnyIndex` implements it with `iris` and two further methods.
     """
 
     @property

@@ -29,8 +29,8 @@ from sarag_rdf.cli.verbosity import note
 
 if TYPE_CHECKING:
     from sarag_rdf.base.ports import Extractor, Progress
+    from sarag_rdf.graph.ontology.schema import Schema
     from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.ontology.schema import Schema
 
 _READING = (
     *("words", "overlap", "root", "language"),

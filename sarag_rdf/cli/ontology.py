@@ -27,13 +27,13 @@ from sarag_rdf.cli.options import (
     sparql_write_options,
 )
 from sarag_rdf.cli.output import counted, echo_json, open_output
-from sarag_rdf.ontology.schema import Schema
+from sarag_rdf.graph.ontology.schema import Schema
 
 if TYPE_CHECKING:
+    from sarag_rdf.graph.ontology.check import OntologyFinding
+    from sarag_rdf.graph.ontology.schema import OntologyProperty
     from sarag_rdf.kg.ontology import OntologyReport, StoredOntology
     from sarag_rdf.kg.phrases import AcceptReport
-    from sarag_rdf.ontology.check import OntologyFinding
-    from sarag_rdf.ontology.schema import OntologyProperty
 
 _MOST_EXAMPLES = 3
 """Terms that are printed for a kind of warning."""

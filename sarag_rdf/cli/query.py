@@ -19,7 +19,7 @@ from sarag_rdf.cli.options import (
     query_over_option,
     sparql_options,
 )
-from sarag_rdf.rdf.results import RESULT_FORMATS, serialize_results
+from sarag_rdf.graph.store.results import RESULT_FORMATS, serialize_results
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph

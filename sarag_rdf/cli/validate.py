@@ -10,7 +10,7 @@ import click
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli.options import json_option, kg_option, open_graph, shapes_options, sparql_options
 from sarag_rdf.cli.output import counted, echo_gate, echo_json, echo_violations
-from sarag_rdf.rdf.shacl import ENGINES, Engine
+from sarag_rdf.graph.store.shacl import ENGINES, Engine
 
 
 @click.command(name="validate", epilog="Example:  sarag validate --kg kg")

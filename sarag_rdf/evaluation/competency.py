@@ -25,7 +25,7 @@ from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.resources import query_header
 from sarag_rdf.base.tables import read_text
 from sarag_rdf.base.vocab import XSD
-from sarag_rdf.rdf.patterns import (
+from sarag_rdf.graph.store.patterns import (
     QueryOutline,
     UnusedTerm,
     Vocabulary,
@@ -34,9 +34,9 @@ from sarag_rdf.rdf.patterns import (
     outline_of,
     unused_terms,
 )
-from sarag_rdf.rdf.query_guard import check_query
-from sarag_rdf.rdf.results import plain_text
-from sarag_rdf.rdf.sparql_client import parse_json_results, parse_tsv_results
+from sarag_rdf.graph.store.query_guard import check_query
+from sarag_rdf.graph.store.results import plain_text
+from sarag_rdf.graph.store.sparql_client import parse_json_results, parse_tsv_results
 
 RunQuery = Callable[[str], Table | Triples | bool]
 State = Literal["passes", "partly", "fails", "error"]

@@ -43,7 +43,7 @@ from sarag_rdf.base.types import (
 from sarag_rdf.extract.entity_types import nearest_type
 from sarag_rdf.extract.names import build_descriptions, sentences_with_name
 from sarag_rdf.extract.typed.examples import Example
-from sarag_rdf.ontology.schema import Schema
+from sarag_rdf.graph.ontology.schema import Schema
 
 if TYPE_CHECKING:
     from sarag_rdf.extract.typed.model import Request, StatementModel

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Literal
 
 from sarag_rdf.base.types import Value
-from sarag_rdf.ontology.units import CODES, CURRENCY, CURRENCY_WORDS, SYMBOLS, UNIT, UNIT_IRIS
+from sarag_rdf.extraction.units import CODES, CURRENCY, CURRENCY_WORDS, SYMBOLS, UNIT, UNIT_IRIS
 
 ValueKind = Literal[
     "date", "duration", "number", "quantity", "money", "coordinates", "identifier", "url"

@@ -14,9 +14,9 @@ from sarag_rdf.base.ports import Change, GraphStore, Progress, silent
 from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.rdf.child_parser import MAX_SECONDS, parse_quads
-from sarag_rdf.rdf.files import PositionProgress, input_file
-from sarag_rdf.rdf.parse import RdfReadOptions, rdf_format
+from sarag_rdf.graph.store.child_parser import MAX_SECONDS, parse_quads
+from sarag_rdf.graph.store.files import PositionProgress, input_file
+from sarag_rdf.graph.store.parse import RdfReadOptions, rdf_format
 
 _DATASETS = (RdfFormat.TRIG, RdfFormat.N_QUADS)
 

@@ -16,6 +16,8 @@ from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG, VOID, XSD
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
+from sarag_rdf.graph.store.child_parser import BLOCK
+from sarag_rdf.graph.store.files import InputFile, PositionProgress, input_file
 from sarag_rdf.imports.child_parser import is_line_based, load_lines, parse_triples
 from sarag_rdf.imports.options import ImportOptions
 from sarag_rdf.imports.profile import (
@@ -26,8 +28,6 @@ from sarag_rdf.imports.profile import (
     used_properties,
 )
 from sarag_rdf.imports.wikidata5m import converted
-from sarag_rdf.rdf.child_parser import BLOCK
-from sarag_rdf.rdf.files import InputFile, PositionProgress, input_file
 
 BATCH = 500_000
 """Triples between two checkpoints from which an interrupted import resumes."""

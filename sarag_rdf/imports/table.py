@@ -18,11 +18,11 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.sentences import word_windows
 from sarag_rdf.base.vocab import RDF, SARAG, XSD
+from sarag_rdf.graph.store.child_parser import StatementBlock
+from sarag_rdf.graph.store.files import READ_ERRORS, InputFile, unpacked
 from sarag_rdf.imports.csvw import ROW, SOURCE_ROW, read_csvw
 from sarag_rdf.imports.mapping import CellRule, MappingFile, TermMap, TriplesMap, percent_encoded
 from sarag_rdf.imports.rml import read_rml
-from sarag_rdf.rdf.child_parser import StatementBlock
-from sarag_rdf.rdf.files import READ_ERRORS, InputFile, unpacked
 
 MAX_CELL = 16 << 20
 """Largest cell in characters."""

@@ -13,7 +13,13 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Term
 from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, SARAG, XSD
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.rdf.shacl import ValidationReport, Violation, read_shapes, validate, violations_of
+from sarag_rdf.graph.store.shacl import (
+    ValidationReport,
+    Violation,
+    read_shapes,
+    validate,
+    violations_of,
+)
 from sarag_rdf.read import InputProblem
 
 SourceState = tuple[str, str, str, str]

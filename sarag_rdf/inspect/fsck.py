@@ -16,7 +16,7 @@ from sarag_rdf.graph.ontologies import stored_ontologies
 from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, imported_graphs
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import texts_of
-from sarag_rdf.graph.vectors import KINDS, Kind, arrays_key, index_key
+from sarag_rdf.graph.vectors.graph_vectors import KINDS, Kind, arrays_key, index_key
 from sarag_rdf.inspect.validate import validate
 
 DERIVED = "derived"

@@ -10,14 +10,14 @@ import pyoxigraph as ox
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import RDFS
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.rdf.shacl import Engine, ValidationReport, read_shapes
-from sarag_rdf.rdf.shacl import validate as validate_data
+from sarag_rdf.graph.store.shacl import Engine, ValidationReport, read_shapes
+from sarag_rdf.graph.store.shacl import validate as validate_data
 
 
 def validate(reader: GraphReader, engine: Engine | None = None) -> ValidationReport:
     """Validate the union of all graphs except imported graphs, ontologies and quarantine.
 
-    `engine` as in `sarag_rdf.rdf.shacl.validate`, and the same errors.
+    `engine` as in `sarag_rdf.graph.store.shacl.validate`, and the same errors.
     """
     return validate_data(read_shapes("shapes.ttl"), _own_quads(reader), _subclass_axioms(), engine)
 

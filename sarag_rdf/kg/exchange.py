@@ -14,18 +14,18 @@ from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.export import description as void
 from sarag_rdf.export.articles import ArticleReport, Wording, write_articles
 from sarag_rdf.export.rdf import ExportParts, write_parts
+from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.child_parser import MAX_SECONDS
+from sarag_rdf.graph.store.files import input_file
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.imports import restore as restoring
 from sarag_rdf.imports import run
 from sarag_rdf.imports.options import ImportOptions
 from sarag_rdf.imports.run import ImportReport
 from sarag_rdf.imports.suggest import column_profiles, suggested_mapping
 from sarag_rdf.kg.session import Session
-from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.rdf.child_parser import MAX_SECONDS
-from sarag_rdf.rdf.files import input_file
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.retrieve.path_model import packaged_model
 from sarag_rdf.retrieve.path_schema import (
     Hop,

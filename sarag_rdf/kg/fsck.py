@@ -21,6 +21,7 @@ from sarag_rdf.derive.entailed_graph import ADVICE, entailment_errors, repair_en
 from sarag_rdf.derive.incremental import rebuild
 from sarag_rdf.graph.metadata import Meta, read_meta, repair_run_times, with_revision
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.vectors.store import RecordingVectorStore
 from sarag_rdf.index.quarantine import read_contents, read_quarantine
 from sarag_rdf.index.repair import repair as complete_change
 from sarag_rdf.inspect import fsck
@@ -28,7 +29,6 @@ from sarag_rdf.inspect.fsck import Finding, FsckReport, InvalidCache, check_arra
 from sarag_rdf.kg.models import DATABASES
 from sarag_rdf.kg.session import Session
 from sarag_rdf.models.caches import SqliteCache, fault_of
-from sarag_rdf.vectors.store import RecordingVectorStore
 
 _IN_PROGRESS = ("description", "revision", "imports")
 """Checks that fail while an import or a restoration is running."""

@@ -28,8 +28,13 @@ from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.export.activation import activation_trig
 from sarag_rdf.export.articles import ArticleReport
 from sarag_rdf.graph.metadata import Meta, read_meta
+from sarag_rdf.graph.ontology.read import common_schema
+from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
+from sarag_rdf.graph.store.child_parser import MAX_SECONDS
+from sarag_rdf.graph.store.shacl import Engine as ShaclEngine
+from sarag_rdf.graph.store.shacl import ValidationReport
 from sarag_rdf.imports.mapping import MappingFile
 from sarag_rdf.imports.options import ImportOptions
 from sarag_rdf.imports.run import ImportReport
@@ -68,11 +73,6 @@ from sarag_rdf.kg.quarantine import Quarantine, read_shapes_files, validate_stat
 from sarag_rdf.kg.query import QueryExplanation, explain_query, prologue_for, run_query
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.weights import with_weights
-from sarag_rdf.ontology.read import common_schema
-from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.rdf.child_parser import MAX_SECONDS
-from sarag_rdf.rdf.shacl import Engine as ShaclEngine
-from sarag_rdf.rdf.shacl import ValidationReport
 from sarag_rdf.reason.following import FollowedLLM
 from sarag_rdf.retrieve.question import question_of
 

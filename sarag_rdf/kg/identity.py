@@ -32,6 +32,9 @@ from sarag_rdf.extract.typed.phrases import PhraseMatcher
 from sarag_rdf.graph.links import following_links
 from sarag_rdf.graph.metadata import now, run_quads, with_revision
 from sarag_rdf.graph.ontologies import ontology_triples
+from sarag_rdf.graph.ontology.read import schema_of
+from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.ontology.terms import TermNames
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of, entity_labels
@@ -40,9 +43,6 @@ from sarag_rdf.kg.entities import entities_of_name
 from sarag_rdf.kg.session import Session, Snapshot
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.link.sssom import read_table, review_table
-from sarag_rdf.ontology.read import schema_of
-from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.ontology.terms import TermNames
 
 log = logging.getLogger(__name__)
 

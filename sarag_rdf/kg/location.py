@@ -27,10 +27,10 @@ from sarag_rdf.base.redaction import masked
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader, Part
+from sarag_rdf.graph.store import writer_lock
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.writer_lock import UNFINISHED_WRITE, Holder, remove_leftovers
 from sarag_rdf.index.repair import recover
-from sarag_rdf.rdf import writer_lock
-from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.rdf.writer_lock import UNFINISHED_WRITE, Holder, remove_leftovers
 
 
 class Location(Protocol):
@@ -272,7 +272,7 @@ class EndpointLocation:
         return self.endpoint.kind not in ("", "sarag")
 
     def _connect(self, *, writable: bool = False) -> GraphStore:
-        from sarag_rdf.rdf.sparql_endpoint import SparqlStore
+        from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 
         return SparqlStore(self.endpoint, writable=writable)
 

@@ -27,18 +27,24 @@ from sarag_rdf.graph.ontologies import (
     ontology_triples,
     stored_ontologies,
 )
+from sarag_rdf.graph.ontology.activation import ANNOTATIONS, has_rules
+from sarag_rdf.graph.ontology.check import OntologyFinding, check
+from sarag_rdf.graph.ontology.read import (
+    OntologyFile,
+    common_schema,
+    header_of,
+    read_ontology,
+    schema_of,
+)
+from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import schema_use
+from sarag_rdf.graph.store.child_parser import MAX_SECONDS
+from sarag_rdf.graph.store.parse import RdfReadOptions
 from sarag_rdf.imports.run import import_name
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.kg.session import Session
-from sarag_rdf.ontology.activation import ANNOTATIONS, has_rules
-from sarag_rdf.ontology.check import OntologyFinding, check
-from sarag_rdf.ontology.read import OntologyFile, common_schema, header_of, read_ontology, schema_of
-from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.rdf.child_parser import MAX_SECONDS
-from sarag_rdf.rdf.parse import RdfReadOptions
 
 PACKAGED = "common"
 """The name of the packaged ontology."""
@@ -257,7 +263,7 @@ def check_file(
     max_expansion: int = MAX_EXPANSION,
     max_seconds: float = MAX_SECONDS,
 ) -> tuple[OntologyFinding, ...]:
-    """The findings about an ontology in a file, errors first; see `sarag_rdf.ontology.check`."""
+    """The findings about an ontology in a file, errors first; see `sarag_rdf.graph.ontology.check`."""
     file = read_ontology(
         str(location),
         RdfReadOptions(format, base_iri),

@@ -33,12 +33,12 @@ from sarag_rdf.extract.typed.induction import (
 from sarag_rdf.extract.typed.suggestions import PropertySuggester, Suggestion, TypedPhrase
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.ontologies import ontology_triples
+from sarag_rdf.graph.ontology.read import common_schema, schema_of
+from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.ontology.terms import TermNames
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.identity import record_decisions, today, undo_decisions
 from sarag_rdf.kg.session import Session
-from sarag_rdf.ontology.read import common_schema, schema_of
-from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.ontology.terms import TermNames
 
 MOST = 100
 """Default number of phrases in a table for review."""

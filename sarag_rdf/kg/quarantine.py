@@ -37,6 +37,14 @@ from sarag_rdf.derive.decisions import Decision, read_decisions
 from sarag_rdf.graph.metadata import now
 from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.shacl import (
+    Engine,
+    Shapes,
+    ValidationReport,
+    Violation,
+    parse_shapes,
+    validate,
+)
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.quarantine import (
     QuarantinedContent,
@@ -49,7 +57,6 @@ from sarag_rdf.index.quarantine import (
 )
 from sarag_rdf.kg.identity import record_decisions, today, undo_decisions
 from sarag_rdf.kg.session import Session
-from sarag_rdf.rdf.shacl import Engine, Shapes, ValidationReport, Violation, parse_shapes, validate
 
 RULE = "shapes"
 """The rule of decisions by a gate."""
@@ -73,7 +80,7 @@ def read_shapes_files(paths: Iterable[str | Path]) -> Shapes:
 
     Raises `InputError`.
     """
-    from sarag_rdf.rdf.sparql_client import parse_in_sandbox
+    from sarag_rdf.graph.store.sparql_client import parse_in_sandbox
 
     contents = []
     for path in paths:
@@ -93,7 +100,7 @@ def read_shapes_files(paths: Iterable[str | Path]) -> Shapes:
 def validate_statements(
     reader: GraphReader, shapes: Shapes, engine: Engine | None = None
 ) -> ValidationReport:
-    """Validate the traversed graph; errors as in `sarag_rdf.rdf.shacl.validate`."""
+    """Validate the traversed graph; errors as in `sarag_rdf.graph.store.shacl.validate`."""
     quads = reader.store.quads(reader.minter.kg_graph)
     return validate(shapes, quads, ontology_triples(reader), engine)
 

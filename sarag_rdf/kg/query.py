@@ -14,12 +14,12 @@ from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.parts import default_graphs
 from sarag_rdf.graph.reader import DOCUMENTS
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.timed_query import query_in_child
 from sarag_rdf.kg.session import Session, Snapshot
-from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.rdf.timed_query import query_in_child
 
 if TYPE_CHECKING:
-    from sarag_rdf.rdf.patterns import UnusedTerm, Vocabulary
+    from sarag_rdf.graph.store.patterns import UnusedTerm, Vocabulary
 
 MOST_COUNTED = 100_000
 """Triples at which the count of a pattern stops."""
@@ -36,7 +36,10 @@ def run_query(
     timeout: float | None = None,
 ) -> Table | Triples | bool:
     """Run a query after a prologue over the parts in `over`; see `KnowledgeGraph.query`."""
-    from sarag_rdf.rdf.query_guard import check_query, refuse_network  # a search needs no parser
+    from sarag_rdf.graph.store.query_guard import (  # a search needs no parser
+        check_query,
+        refuse_network,
+    )
 
     with _columns_after(prologue):
         traits = check_query(prologue + text)
@@ -54,7 +57,7 @@ def prologue_for(text: str, declared: Callable[[], Mapping[str, str]]) -> str:
     `declared` gives those of the ontologies; it is called only if the common prefixes leave one
     unknown. A declaration in the query takes precedence.
     """
-    from sarag_rdf.rdf.sparql_tokens import tokens
+    from sarag_rdf.graph.store.sparql_tokens import tokens
 
     used = {token.prefix for token in tokens(text) if token.kind == "name"}
     known: dict[str, str] = dict(PREFIXES)
@@ -143,7 +146,7 @@ def explain_query(
 def _explained(
     session: Session, text: str, over: Sequence[str], known: Vocabulary
 ) -> QueryExplanation:
-    from sarag_rdf.rdf import patterns  # a search needs no parser
+    from sarag_rdf.graph.store import patterns
 
     undeclared = patterns.undeclared_prefixes(text)
     declared = "".join(f"PREFIX {p}: <{patterns.UNDECLARED}{p}:> " for p in undeclared)

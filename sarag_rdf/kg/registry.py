@@ -34,12 +34,12 @@ from sarag_rdf.extract.llm import LLMExtractor
 from sarag_rdf.extract.openie import OpenIEExtractor
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
 from sarag_rdf.extract.typed.examples import read_examples
+from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.vectors import GraphVectors
+from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.names import ModelName, effective_prompts
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
-from sarag_rdf.ontology.schema import Schema
 from sarag_rdf.reason.closed_book import ClosedBook
 from sarag_rdf.reason.cot import Cot
 from sarag_rdf.reason.decompose import Decompose
@@ -261,7 +261,7 @@ def make_view(
     facts: GraphView | None = None,
 ) -> GraphView:
     """What retrievers read; see `GraphView`."""
-    from sarag_rdf.vectors.bm25 import Bm25Index
+    from sarag_rdf.graph.vectors.word_index import Bm25Index
 
     return GraphView(reader, vectors, Bm25Index, engine=engine, facts=facts)
 

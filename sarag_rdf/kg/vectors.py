@@ -27,13 +27,19 @@ from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import is_disjoint_from_imports
-from sarag_rdf.graph.vectors import EmbedTexts, GraphVectors, Kind, carry_over, in_blocks
+from sarag_rdf.graph.vectors.graph_vectors import (
+    EmbedTexts,
+    GraphVectors,
+    Kind,
+    carry_over,
+    in_blocks,
+)
+from sarag_rdf.graph.vectors.store import EXACT_UP_TO, FolderVectors, MemoryVectors
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.models import Models
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher
 from sarag_rdf.retrieve.view import Engine, GraphView
-from sarag_rdf.vectors.store import EXACT_UP_TO, FolderVectors, MemoryVectors
 
 log = logging.getLogger(__name__)
 

@@ -10,15 +10,15 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import Options
 from sarag_rdf.base.types import Query
 from sarag_rdf.graph.ontologies import ontology_triples
+from sarag_rdf.graph.ontology.activation import check_weight
+from sarag_rdf.graph.ontology.read import common_schema, schema_of
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty
+from sarag_rdf.graph.ontology.terms import TermNames
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.schema_use import labelled_terms
 from sarag_rdf.kg.entities import literals_of
 from sarag_rdf.kg.registry import RETRIEVERS, options_of
 from sarag_rdf.kg.session import Session
-from sarag_rdf.ontology.activation import check_weight
-from sarag_rdf.ontology.read import common_schema, schema_of
-from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty
-from sarag_rdf.ontology.terms import TermNames
 
 
 def with_weights(

@@ -1,6 +1,6 @@
 """Steering of activation: what passes over the edges of a property, and to instances of a class.
 
-Rules (`sarag_rdf.ontology.activation`) are annotations in an ontology or an imported graph of the
+Rules (`sarag_rdf.graph.ontology.activation`) are annotations in an ontology or an imported graph of the
 store. Terms without a rule have that of the nearest broader term.
 """
 
@@ -15,11 +15,11 @@ import numpy as np
 
 from sarag_rdf.base.arrays import find_all
 from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.graph.ontology.activation import MAX_WEIGHT, ActivationRule, Rules, rules_of
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.schema_use import term_reader
 from sarag_rdf.network.edges import Edges, Floats, Iris, Rows
 from sarag_rdf.network.kinds import EdgeKind
-from sarag_rdf.ontology.activation import MAX_WEIGHT, ActivationRule, Rules, rules_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,10 @@ from sarag_rdf.base.types import (
     Seed,
     Subgraph,
 )
+from sarag_rdf.graph.ontology.activation import weights_text
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels, relationship_texts
 from sarag_rdf.network.kinds import SAME_AS
-from sarag_rdf.ontology.activation import weights_text
 from sarag_rdf.retrieve.chains import Chain
 from sarag_rdf.retrieve.view import GraphView
 

@@ -21,12 +21,12 @@ from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.types import PropertyUse
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.ontologies import ontology_triples, stored_ontologies
+from sarag_rdf.graph.ontology.read import common_schema, schema_of
+from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.parts import LINKS
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader, Part
 from sarag_rdf.graph.schema_use import local_words, schema_use, term_reader, used_terms
 from sarag_rdf.graph.texts import by_language
-from sarag_rdf.ontology.read import common_schema, schema_of
-from sarag_rdf.ontology.schema import Schema
 
 MOST_PROPERTIES: Final = 300
 """Properties that paths consist of, those with the most statements."""

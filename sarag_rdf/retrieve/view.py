@@ -15,14 +15,14 @@ from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Arrays, Matrix, Vector, WordIndex
 from sarag_rdf.base.types import Document, Query
 from sarag_rdf.graph.delta import Delta
+from sarag_rdf.graph.ontology.activation import Rules, weights_text, with_weights
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.texts import entity_labels, full_documents
-from sarag_rdf.graph.vectors import NODES, GraphVectors
+from sarag_rdf.graph.vectors.graph_vectors import NODES, GraphVectors
 from sarag_rdf.network.edges import Iris, Network, Rows
 from sarag_rdf.network.load import SparqlTraversal, load_network, update_network
 from sarag_rdf.network.steering import Steering, read_rules
 from sarag_rdf.network.traversal import NetworkTraversal, Traversal
-from sarag_rdf.ontology.activation import Rules, weights_text, with_weights
 
 Engine = Literal["auto", "memory", "sparql"]
 """Where traversal takes place; ``auto`` is SPARQL for an endpoint, else memory."""

@@ -19,8 +19,8 @@ from sarag_rdf.graph.parts import (
     part_graphs,
 )
 from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
-from sarag_rdf.rdf.dataset import DefaultGraphUnion
-from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.dataset import DefaultGraphUnion
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.serve.jobs import AccessibleGraphs
 
 Fingerprint = frozenset[tuple[str, int, int]]

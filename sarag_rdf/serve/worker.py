@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sarag_rdf.base.errors import SaragError, StoreLockedError
-from sarag_rdf.rdf.writer_lock import remove_holder
+from sarag_rdf.graph.store.writer_lock import remove_holder
 from sarag_rdf.serve.describe import describe
 from sarag_rdf.serve.explore import run_explore_job
 from sarag_rdf.serve.jobs import (

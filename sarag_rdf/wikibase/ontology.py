@@ -17,12 +17,12 @@ from pyoxigraph import Literal, Triple
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import COMMON, DCTERMS, OWL, RDF, RDFS, SKOS, XSD
+from sarag_rdf.extraction.units import CURRENCY, unit_names
 from sarag_rdf.graph.ontologies import ontology_triples
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.ontology.literals import value_datatype
-from sarag_rdf.ontology.read import schema_of
-from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.ontology.triples import (
+from sarag_rdf.graph.ontology.literals import value_datatype
+from sarag_rdf.graph.ontology.read import schema_of
+from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.ontology.triples import (
     ALTERNATIVES,
     DEFINITIONS,
     LABELS,
@@ -31,7 +31,7 @@ from sarag_rdf.ontology.triples import (
     schema_org,
     split_words,
 )
-from sarag_rdf.ontology.units import CURRENCY, unit_names
+from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.wikibase.literals import STRING, literal_datatype
 from sarag_rdf.wikibase.vocabulary import GEO
 

@@ -28,10 +28,10 @@ from sarag_rdf.base.vocab import SARAG, SKOS
 from sarag_rdf.cli import evaluate
 from sarag_rdf.cli.main import COMMANDS
 from sarag_rdf.export.rdf import FORMATS, rdf_bytes
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from tests.command import ROOT, Sarag, environment, run_sarag
 from tests.fault_server import FaultServer, data, playing, send
 from tests.reference import commands

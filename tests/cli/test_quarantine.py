@@ -12,10 +12,10 @@ import rdflib
 
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.graph.store.shacl import parse_shapes
 from sarag_rdf.index import quarantine
 from sarag_rdf.kg import registry
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.rdf.shacl import parse_shapes
 from tests.command import Sarag
 from tests.sample_graph import nquads
 

@@ -11,8 +11,8 @@ from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import RemoteDownError
 from sarag_rdf.cli.main import COMMANDS, _load
 from sarag_rdf.cli.settings import Harmless, Setting, SettingsFile, settings_of
+from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.kg.location import endpoint_beside, location_of
-from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from tests import reference
 from tests.command import Sarag
 from tests.fault_server import playing, raw

@@ -26,8 +26,8 @@ from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS, XSD
 from sarag_rdf.derive.incremental import rebuild, refresh
 from sarag_rdf.derive.resolution import resolve
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.index.evidence import source_quads
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 
 MINTER = Minter()
 METHOD = Method("test", "none")

@@ -25,8 +25,8 @@ from sarag_rdf.derive.entailment import Axioms
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.ontologies import StoredOntology, ontology_added
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.index.commit import Writer
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 
 EX = "https://example.org/x#"
 AXIOMS = f"""

@@ -21,9 +21,9 @@ from sarag_rdf.derive.decisions import ANY_TYPE, NO_PROPERTY, VALUE_TYPE, Decisi
 from sarag_rdf.derive.incremental import rebuild, refresh
 from sarag_rdf.derive.retained import VoteCounts
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.kg.identity import record_decisions
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from tests.derive.test_derive import (
     BORN_IN,
     CITY,

@@ -26,7 +26,7 @@ from sarag_rdf.export.rdf import (
     sorted_triples,
     write_rdf,
 )
-from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from tests.export.consumers import CONSUMERS
 from tests.sample_graph import BASE, CROOKED_NAMES, crooked_graph, make_graph, quads_of
 

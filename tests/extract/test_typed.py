@@ -33,8 +33,8 @@ from sarag_rdf.extract.typed.features import ExampleNames, Subjects, align
 from sarag_rdf.extract.typed.ranges import RANGE_KINDS, is_admitted, range_kind
 from sarag_rdf.extract.typed.sentence_vectors import SentenceVectors
 from sarag_rdf.extract.typed.trees import BoostedTrees
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
 
 EX = "https://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"

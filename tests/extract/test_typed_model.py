@@ -18,10 +18,10 @@ from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source
 from sarag_rdf.extract.llm import LLMExtractor, LLMOptions, entities_schema, relationships_schema
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement
 from sarag_rdf.extract.typed.model import StatementModel, max_statements
+from sarag_rdf.extraction.units import UNIT
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from sarag_rdf.models.openai_llm import OpenAILLM
-from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.ontology.units import UNIT
 from tests import typed_graph
 
 EX = "https://example.org/"

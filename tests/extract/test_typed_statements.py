@@ -16,7 +16,7 @@ import pytest
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.types import Document, Extraction, Relation
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
-from sarag_rdf.ontology.read import COMMON, common_schema
+from sarag_rdf.graph.ontology.read import COMMON, common_schema
 
 HERE = Path(__file__).parent
 CORPUS = HERE.parent.parent / "examples" / "corpus"

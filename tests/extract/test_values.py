@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.extract.values import VALUE_KINDS, WKT, XSD, ValueKind, find_values, parse_value
-from sarag_rdf.ontology.units import CURRENCY, UNIT
+from sarag_rdf.extraction.units import CURRENCY, UNIT
 
 LEXICAL = {
     "date": r"-?\d{4}-\d\d-\d\d",

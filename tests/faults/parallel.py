@@ -15,9 +15,9 @@ from sarag_rdf.base.ports import Table
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.derive.incremental import rebuild
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.index import run
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from tests.sample_graph import CapitalExtractor
 
 DOCUMENTS = 2

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sarag_rdf.base.errors import NotAGraphError
-from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.soak import soaking
 

@@ -20,11 +20,11 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.ports import Change, Table
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from tests.command import ROOT
 from tests.faults.parallel import source
 from tests.sample_graph import CapitalExtractor

@@ -24,15 +24,15 @@ from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source
 from sarag_rdf.graph.delta import KINDS, Delta, Journal
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.texts import is_disjoint_from_imports
-from sarag_rdf.graph.vectors import GraphVectors
+from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
+from sarag_rdf.graph.vectors.store import FolderVectors, MemoryVectors
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.evidence import source_quads
 from sarag_rdf.kg.registry import make_view
 from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.vectors.store import FolderVectors, MemoryVectors
 from tests.retrieve.graphs import METHOD, MINTER, WORDS
 
 QUESTIONS = HashEmbedder().embed(["amber lake", "Jade of the meadow"])
@@ -93,7 +93,7 @@ def made(reader: GraphReader, folder: Path | None) -> GraphVectors:
 @contextmanager
 def nothing_is_read_whole() -> Iterator[None]:
     with (
-        patch("sarag_rdf.graph.vectors.texts_of", side_effect=AssertionError),
+        patch("sarag_rdf.graph.vectors.graph_vectors.texts_of", side_effect=AssertionError),
         patch("sarag_rdf.retrieve.view.load_network", side_effect=AssertionError),
     ):
         yield

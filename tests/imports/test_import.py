@@ -16,11 +16,11 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.imports import child_parser as ingest_lines
 from sarag_rdf.imports import run
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from tests.sample_graph import CapitalExtractor, quads_of
 
 TURTLE = """

@@ -19,10 +19,10 @@ from sarag_rdf.base.vocab import OWL, SKOS
 from sarag_rdf.cli.output import show_retrieved
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.picture import drawing
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from tests.sample_graph import CapitalExtractor
 
 MINTER = Minter()

@@ -14,10 +14,10 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.graph.parts import default_graphs
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store import dataset
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.rdf import dataset
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from tests.command import Sarag
 from tests.remote.sample import export_nquads
 from tests.sample_graph import CapitalExtractor

@@ -22,6 +22,8 @@ from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation
 from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG
 from sarag_rdf.extract.openie import OpenIEExtractor
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.shacl import parse_shapes
 from sarag_rdf.index import quarantine, run
 from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.plan import plan
@@ -31,8 +33,6 @@ from sarag_rdf.inspect.validate import validate
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.quarantine import retry
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.rdf.shacl import parse_shapes
 
 ADA = Source("Ada met Bea.", "Ada", "people/ada.txt")
 BAD = Source("Cid met Bea.", "Cid", "people/cid.txt")

@@ -21,9 +21,9 @@ from sarag_rdf.base.ports import Change, Table
 from sarag_rdf.base.types import Source
 from sarag_rdf.derive.entailed_graph import entailment_errors
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.serve.jobs import UpdateJob
 from sarag_rdf.serve.settings import ServeSettings
 from sarag_rdf.serve.write import update

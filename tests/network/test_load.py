@@ -15,15 +15,15 @@ from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Extraction, Mention, Relation
 from sarag_rdf.base.vocab import SKOS
-from sarag_rdf.graph import vectors
 from sarag_rdf.graph.reader import GraphReader, Part
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.graph.vectors import graph_vectors as vectors
+from sarag_rdf.graph.vectors.store import FolderVectors
 from sarag_rdf.kg.registry import make_view
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.network.edges import Iris, Network
 from sarag_rdf.network.kinds import ABOUT, DESCRIBES, EDGE_KINDS, RELATED_TO
 from sarag_rdf.network.load import SparqlTraversal, load_network
-from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.vectors.store import FolderVectors
 from tests.retrieve.graphs import MINTER, Content, indexed, put
 
 

@@ -8,8 +8,8 @@ import pyoxigraph as ox
 import pytest
 
 from sarag_rdf.base.resources import ontology_path
-from sarag_rdf.ontology.check import check
-from sarag_rdf.ontology.read import read_ontology
+from sarag_rdf.graph.ontology.check import check
+from sarag_rdf.graph.ontology.read import read_ontology
 from tests.data_folder import data_folder
 from tests.ontology.museum import MUSEUM
 

@@ -11,11 +11,11 @@ import pytest
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import RDFS, XSD
-from sarag_rdf.ontology.literals import value_datatype
-from sarag_rdf.ontology.read import header_of, read_ontology, schema_of
-from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.ontology.triples import split_words
-from sarag_rdf.rdf.parse import RdfReadOptions
+from sarag_rdf.graph.ontology.literals import value_datatype
+from sarag_rdf.graph.ontology.read import header_of, read_ontology, schema_of
+from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.ontology.triples import split_words
+from sarag_rdf.graph.store.parse import RdfReadOptions
 from tests.data_folder import data_folder
 from tests.ontology.museum import EX, MUSEUM
 

@@ -18,7 +18,7 @@ from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.extract.llm import LLMExtractor
 from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.vectors import index_key
+from sarag_rdf.graph.vectors.graph_vectors import index_key
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder, QueuedLLM
 from tests.ontology.museum import EX, MUSEUM

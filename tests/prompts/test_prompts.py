@@ -18,8 +18,8 @@ from sarag_rdf.derive.clusters import Member
 from sarag_rdf.extract.llm import entities_prompt, grounded_mentions, relationships_prompt
 from sarag_rdf.extract.typed.examples import Example, ExampleStatement
 from sarag_rdf.extract.typed.model import StatementModel
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.reason.conversation import NOTHING, prompt_text
 
 HERE = Path(__file__).parent

@@ -13,8 +13,8 @@ import pytest
 from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.temporary import LOCK
-from sarag_rdf.rdf import checkpoint
-from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.graph.store import checkpoint
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from tests.command import ROOT, environment
 
 FLUSHES, QUADS = 6, 50
@@ -34,14 +34,14 @@ for number in range(1, commits + 1):
 _READER = """
 import os, signal, sys
 from pathlib import Path
-from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 store = OxigraphStore.open(Path(sys.argv[1]))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 _FEW_FILES = """
 import resource, sys
 from pathlib import Path
-from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 print(len(list(OxigraphStore.open(Path(sys.argv[1])).quads())))
 """

@@ -14,7 +14,7 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.errors import NotAGraphError, QueryError, StoreError, StoreLockedError
 from sarag_rdf.base.ports import Change, GraphStore, Table, Triples
-from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 
 G, H = "http://example.org/g", "http://example.org/h"
 

@@ -9,7 +9,7 @@ import pytest
 
 from sarag_rdf.base.errors import QueryError
 from sarag_rdf.base.ports import Table
-from sarag_rdf.rdf.patterns import (
+from sarag_rdf.graph.store.patterns import (
     MOST_SUGGESTED,
     QueryTerm,
     UnusedTerm,
@@ -24,7 +24,7 @@ from sarag_rdf.rdf.patterns import (
     undeclared_prefixes,
     unused_terms,
 )
-from sarag_rdf.rdf.query_guard import SAFE_LENGTH
+from sarag_rdf.graph.store.query_guard import SAFE_LENGTH
 
 PREFIX = "PREFIX ex: <http://example.org/> "
 DATA = """

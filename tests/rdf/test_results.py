@@ -15,7 +15,7 @@ from rdflib.term import Node
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.vocab import SKOS, XSD
-from sarag_rdf.rdf.results import RESULT_FORMATS, serialize_results
+from sarag_rdf.graph.store.results import RESULT_FORMATS, serialize_results
 from tests.sample_graph import CROOKED_NAMES
 
 IRI = ox.NamedNode("https://example.org/a?b=c&d")

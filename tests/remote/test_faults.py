@@ -27,8 +27,8 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.reader import GraphReader, Part
-from sarag_rdf.rdf import sparql_client
-from sarag_rdf.rdf.sparql_endpoint import SparqlStore
+from sarag_rdf.graph.store import sparql_client
+from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from tests.command import Sarag
 from tests.fault_server import Answer, FaultServer, Play, hang, playing, raw, relay, reset, send
 from tests.servers import Server

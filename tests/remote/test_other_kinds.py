@@ -20,9 +20,9 @@ from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.reader import GraphReader, Part
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from tests.command import Sarag
 from tests.fault_server import FaultServer
 from tests.servers import Server

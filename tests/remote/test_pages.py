@@ -7,7 +7,13 @@ import pytest
 
 from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.terms import text_of
-from sarag_rdf.rdf.sparql_endpoint import beyond, page, query_form, solutions_of, split_prologue
+from sarag_rdf.graph.store.sparql_endpoint import (
+    beyond,
+    page,
+    query_form,
+    solutions_of,
+    split_prologue,
+)
 from tests.remote.test_same_rows import FILES
 
 DATA = b"""

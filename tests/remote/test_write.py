@@ -20,13 +20,13 @@ from sarag_rdf.base.vocab import OWL, SARAG
 from sarag_rdf.derive.entailed_graph import entailment_errors
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.ontologies import StoredOntology
+from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store import sparql_endpoint
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.index.repair import repair
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ontology.schema import Schema
-from sarag_rdf.rdf import sparql_endpoint
-from sarag_rdf.rdf.oxigraph import OxigraphStore
-from sarag_rdf.rdf.sparql_endpoint import SparqlStore
 from tests.command import Sarag
 from tests.fault_server import FaultServer, Play, failure, playing, relay
 from tests.ontology.museum import MUSEUM

@@ -25,8 +25,8 @@ from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.cli.output import show_retrieved
 from sarag_rdf.cli.search import command
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.registry import RETRIEVERS, make_retriever
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.retrieve.ppr import Walk, walk_of
 from sarag_rdf.retrieve.view import GraphView
 from tests.retrieve.graphs import MINTER, QUESTIONS, AxesEmbedder, indexed, larger_graph, view_of

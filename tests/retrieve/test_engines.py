@@ -7,14 +7,14 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Query
-from sarag_rdf.graph.vectors import GraphVectors
+from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
+from sarag_rdf.graph.vectors.store import MemoryVectors
 from sarag_rdf.kg.registry import make_retriever, make_view
 from sarag_rdf.kg.report import retrieved_to_dict
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.network.edges import Rows
 from sarag_rdf.retrieve import relevance
 from sarag_rdf.retrieve.view import Engine, GraphView
-from sarag_rdf.vectors.store import MemoryVectors
 from tests.retrieve.graphs import QUESTIONS, larger_graph
 
 

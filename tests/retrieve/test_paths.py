@@ -24,11 +24,11 @@ from sarag_rdf.evaluation.paths import (
     read_questions,
     score,
 )
+from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.ontology.read import common_schema
-from sarag_rdf.rdf.oxigraph import OxigraphStore
 from sarag_rdf.retrieve.path_model import FEATURES, packaged_model, read_model
 from sarag_rdf.retrieve.path_schema import Hop, PathSchema, read_schema
 from sarag_rdf.retrieve.paths import Paths

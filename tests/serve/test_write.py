@@ -12,8 +12,8 @@ import rdflib
 from rdflib.compare import isomorphic
 
 import sarag_rdf
+from sarag_rdf.graph.store.writer_lock import UNFINISHED_WRITE as MARK
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.rdf.writer_lock import UNFINISHED_WRITE as MARK
 from tests.sample_graph import BASE, graph_of, make_graph, quads_of
 from tests.serve.running import TOKEN, Running, serving
 
@@ -48,7 +48,7 @@ def is_derived(kg: Path) -> None:
     from sarag_rdf.base.iris import Minter
     from sarag_rdf.derive.incremental import rebuild
     from sarag_rdf.graph.reader import GraphReader
-    from sarag_rdf.rdf.oxigraph import OxigraphStore
+    from sarag_rdf.graph.store.oxigraph import OxigraphStore
 
     graph = OxigraphStore.open(kg / "store")
     change = rebuild(GraphReader(graph, Minter(BASE)))

@@ -19,7 +19,7 @@ from pyshacl import validate as pyshacl_validate
 from pyshacl.errors import ReportableRuntimeError
 from rdflib.namespace import SH
 
-from sarag_rdf.rdf.shacl import Shapes, parse_shapes, validate
+from sarag_rdf.graph.store.shacl import Shapes, parse_shapes, validate
 
 ROOT = Path(__file__).parent.parent.parent
 SHAPES = (ROOT / "ontology" / "shapes.ttl",)

@@ -15,8 +15,15 @@ from pyoxigraph import NamedNode, Triple
 
 from sarag_rdf.base.errors import MissingDependencyError, SaragError
 from sarag_rdf.base.vocab import SH
-from sarag_rdf.rdf import shacl as engines
-from sarag_rdf.rdf.shacl import ENGINES, Engine, parse_shapes, read_shapes, validate, violations_of
+from sarag_rdf.graph.store import shacl as engines
+from sarag_rdf.graph.store.shacl import (
+    ENGINES,
+    Engine,
+    parse_shapes,
+    read_shapes,
+    validate,
+    violations_of,
+)
 from tests.fault_server import playing, raw
 from tests.shacl.engines import (
     EVIDENCE_SHAPES,

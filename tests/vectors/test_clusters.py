@@ -10,15 +10,15 @@ import pytest
 
 from sarag_rdf.base.arrays import rows_of
 from sarag_rdf.base.ports import Advance, Matrix, silent
-from sarag_rdf.vectors.files import read_arrays, write_arrays
-from sarag_rdf.vectors.index import (
+from sarag_rdf.graph.vectors.files import read_arrays, write_arrays
+from sarag_rdf.graph.vectors.index import (
     ClusteredIndex,
     Clusters,
     ExactIndex,
     UnclusteredIndex,
     build_clusters,
 )
-from sarag_rdf.vectors.store import FolderVectors
+from sarag_rdf.graph.vectors.store import FolderVectors
 
 COUNT, WIDTH = 20_000, 32
 NAMES = [f"http://example.org/{number:06}" for number in range(COUNT)]

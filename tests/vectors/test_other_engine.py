@@ -19,12 +19,12 @@ from examples.qdrant_vectors import Qdrant, in_qdrant
 from sarag_rdf.base.errors import VectorStoreError
 from sarag_rdf.base.ports import ChooseVectors, Matrix, Vector, VectorStore
 from sarag_rdf.graph.delta import KINDS
+from sarag_rdf.graph.vectors import index
+from sarag_rdf.graph.vectors.store import FolderVectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.vectors import index
-from sarag_rdf.vectors.engine import EngineVectors
-from sarag_rdf.vectors.store import FolderVectors
+from sarag_rdf.plugins.vector_engine import EngineVectors
 from tests.command import ROOT
 from tests.sample_graph import SOURCES, CapitalExtractor
 from tests.vectors.test_vector_updates import Angles, changes, matrix, names, same, unit
@@ -274,7 +274,7 @@ def test_changes_that_are_made_do_not_fail_for_an_engine_that_is_down(
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "SAMPLE", 4)
-    monkeypatch.setattr("sarag_rdf.vectors.engine.BATCH", 3)
+    monkeypatch.setattr("sarag_rdf.plugins.vector_engine.BATCH", 3)
 
 
 LOCAL = QdrantClient(":memory:")

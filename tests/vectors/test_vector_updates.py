@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import IriList, rows_of
 from sarag_rdf.base.ports import Matrix, VectorIndex
-from sarag_rdf.vectors import index
-from sarag_rdf.vectors.index import ExactIndex
-from sarag_rdf.vectors.store import FolderVectors, MemoryVectors
+from sarag_rdf.graph.vectors import index
+from sarag_rdf.graph.vectors.index import ExactIndex
+from sarag_rdf.graph.vectors.store import FolderVectors, MemoryVectors
 
 Angles = dict[str, int]
 """IRI -> where its vector points to; few directions, so that many are equally near."""

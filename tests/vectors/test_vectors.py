@@ -24,9 +24,9 @@ from qdrant_client import QdrantClient
 from examples.qdrant_vectors import Qdrant
 from sarag_rdf.base.arrays import IriList, rows_of
 from sarag_rdf.base.ports import Matrix, VectorIndex, VectorStore
-from sarag_rdf.vectors.engine import EngineVectors
-from sarag_rdf.vectors.index import BLOCK, SAMPLE, ExactIndex
-from sarag_rdf.vectors.store import FolderVectors, MemoryVectors
+from sarag_rdf.graph.vectors.index import BLOCK, SAMPLE, ExactIndex
+from sarag_rdf.graph.vectors.store import FolderVectors, MemoryVectors
+from sarag_rdf.plugins.vector_engine import EngineVectors
 
 IRIS = ["http://example.org/a", "http://example.org/b", "http://example.org/c"]
 A, B, C = IRIS

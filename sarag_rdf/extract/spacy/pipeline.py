@@ -30,8 +30,8 @@ from sarag_rdf.extract.names import (
 from sarag_rdf.extract.spacy.source_text import set_source_text, source_text
 from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.extract.typed.phrases import PhraseMatcher
-from sarag_rdf.ontology.read import common_schema
-from sarag_rdf.ontology.schema import Schema
+from sarag_rdf.graph.ontology.read import common_schema
+from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.prose import prose_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Any
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.tables import read_text
-from sarag_rdf.ontology.schema import Schema
+from sarag_rdf.graph.ontology.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)

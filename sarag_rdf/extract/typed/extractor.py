@@ -45,7 +45,7 @@ from sarag_rdf.extract.typed.ranges import range_kind
 from sarag_rdf.extract.typed.sentence_vectors import Floats, SentenceVectors
 from sarag_rdf.extract.typed.trees import BoostedTrees, sigmoid
 from sarag_rdf.extract.values import XSD, parse_value
-from sarag_rdf.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
 THRESHOLD = 0.05
 """Least confidence of a statement, if there are few examples."""

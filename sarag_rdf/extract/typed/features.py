@@ -28,7 +28,7 @@ from sarag_rdf.extract.typed.sentence_vectors import (
     SentenceVectors,
     vectors_of_names,
 )
-from sarag_rdf.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
 _NEIGHBOURS = 7
 _CLASS_WORDS = ("person", "organization, company, team", "place, city, country", "work, film, book")

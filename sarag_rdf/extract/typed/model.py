@@ -35,7 +35,7 @@ from sarag_rdf.extract.typed.binding import BoundArgument, TextBinder
 from sarag_rdf.extract.typed.examples import Example
 from sarag_rdf.extract.typed.ranges import RangeKind, is_admitted, range_kind
 from sarag_rdf.extract.values import XSD, ValueSpan, parse_value
-from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 
 PROMPT: Final = "statements"
 """The name of the prompt and of the call."""

@@ -17,7 +17,7 @@ from typing import Literal
 from sarag_rdf.base.types import EntityType, Value
 from sarag_rdf.base.vocab import RDF, RDFS, XSD
 from sarag_rdf.extract.entity_types import nearest_type
-from sarag_rdf.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
 WILDCARD = "*"
 """In a phrase of an ontology: one to three words of the text."""

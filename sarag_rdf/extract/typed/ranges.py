@@ -11,7 +11,7 @@ import re
 from typing import Literal
 
 from sarag_rdf.extract.typed.candidates import ENTITY_KINDS, CandidateKind
-from sarag_rdf.ontology.schema import OntologyProperty
+from sarag_rdf.graph.ontology.schema import OntologyProperty
 
 RangeKind = Literal["date", "duration", "number", "string", "url", "coordinates", "entity", "any"]
 RANGE_KINDS: tuple[RangeKind, ...] = (

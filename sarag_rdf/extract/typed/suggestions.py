@@ -18,7 +18,7 @@ from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.types import ENTITY_TYPES, EntityType, Value
 from sarag_rdf.base.vocab import RDFS, XSD
 from sarag_rdf.extract.typed.phrases import Argument, PhraseMatcher, normalize_phrase
-from sarag_rdf.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
 PHRASE_CONFIDENCE = 0.9
 """Confidence of a suggestion by a phrase of the ontology."""

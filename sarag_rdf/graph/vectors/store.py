@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sarag_rdf.base.arrays import IriList, Merge, narrow, packed
 from sarag_rdf.base.cache_errors import warn_unwritable
 from sarag_rdf.base.ports import Arrays, Matrix, Progress, VectorIndex, VectorStore
-from sarag_rdf.vectors.files import (
+from sarag_rdf.graph.vectors.files import (
     DAMAGED,
     CacheFolder,
     Manifest,
@@ -28,7 +28,7 @@ from sarag_rdf.vectors.files import (
     release,
     write_arrays,
 )
-from sarag_rdf.vectors.index import (
+from sarag_rdf.graph.vectors.index import (
     BLOCK,
     ClusteredIndex,
     Clusters,

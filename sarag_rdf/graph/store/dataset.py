@@ -14,7 +14,7 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from sarag_rdf.rdf.sparql_tokens import keywords
+from sarag_rdf.graph.store.sparql_tokens import keywords
 
 FEW_GRAPHS = 8
 """Up to this many graphs are passed to the engine as a list."""

@@ -14,11 +14,11 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SH, SKOS, XSD
-from sarag_rdf.ontology.activation import ANNOTATIONS, has_rules, rules_of
-from sarag_rdf.ontology.literals import is_datatype, named_datatype
-from sarag_rdf.ontology.read import schema_of
-from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.ontology.triples import (
+from sarag_rdf.graph.ontology.activation import ANNOTATIONS, has_rules, rules_of
+from sarag_rdf.graph.ontology.literals import is_datatype, named_datatype
+from sarag_rdf.graph.ontology.read import schema_of
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.graph.ontology.triples import (
     ANNOTATION_TYPES,
     CLASS_TYPES,
     DATATYPE_TYPES,
@@ -31,7 +31,7 @@ from sarag_rdf.ontology.triples import (
     is_code,
     local_name,
 )
-from sarag_rdf.rdf.parse import is_skolem_iri
+from sarag_rdf.graph.store.parse import is_skolem_iri
 
 Severity = Literal["error", "warning"]
 _MOST_NAMED: Final = 5

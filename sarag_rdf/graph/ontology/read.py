@@ -22,9 +22,9 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SH, SKOS, XSD
-from sarag_rdf.ontology.literals import is_datatype, label_datatype, named_datatype
-from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.ontology.triples import (
+from sarag_rdf.graph.ontology.literals import is_datatype, label_datatype, named_datatype
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.graph.ontology.triples import (
     ALTERNATIVES,
     ANNOTATION_TYPES,
     ANYTHING,
@@ -48,9 +48,9 @@ from sarag_rdf.ontology.triples import (
     split_words,
     texts,
 )
-from sarag_rdf.rdf.child_parser import MAX_SECONDS, parse_triples
-from sarag_rdf.rdf.files import input_file
-from sarag_rdf.rdf.parse import RdfReadOptions, is_skolem_iri
+from sarag_rdf.graph.store.child_parser import MAX_SECONDS, parse_triples
+from sarag_rdf.graph.store.files import input_file
+from sarag_rdf.graph.store.parse import RdfReadOptions, is_skolem_iri
 
 GENID: Final = "urn:sarag:genid/"
 """Beginning of the IRIs of blank nodes, unless another one is given."""

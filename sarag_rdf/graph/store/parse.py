@@ -13,7 +13,7 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.safe_xml import PlainXml
 from sarag_rdf.base.terms import DEEPEST_TERM, is_deep
-from sarag_rdf.rdf.files import READ_ERRORS, InputFile
+from sarag_rdf.graph.store.files import READ_ERRORS, InputFile
 
 FORMATS = {
     ".ttl": ox.RdfFormat.TURTLE,

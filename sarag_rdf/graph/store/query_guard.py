@@ -18,7 +18,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 
 from sarag_rdf.base.errors import QueryError
 from sarag_rdf.base.sandbox import EndedError, Limits, run
-from sarag_rdf.rdf.sparql_tokens import Token, keywords, tokens
+from sarag_rdf.graph.store.sparql_tokens import Token, keywords, tokens
 
 _ESCAPE = re.compile(r"\\u[0-9a-f]{4}(?:[0-9a-f]{4})?", re.IGNORECASE)
 """Codepoint escapes, which rdflib replaces before it parses."""

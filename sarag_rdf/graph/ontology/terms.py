@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import is_iri, namespace
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.ontology.schema import OntologyClass, OntologyProperty
+from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty
 
 
 class TermNames:

@@ -9,7 +9,7 @@ from typing import Final
 from sarag_rdf.base.errors import QueryTimeoutError, StoreError
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
-from sarag_rdf.rdf.oxigraph import OxigraphStore
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 
 _UNLIMITED: Final = 1e6
 """Seconds (11 days) that stand for no limit."""

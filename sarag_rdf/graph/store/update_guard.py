@@ -14,8 +14,8 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import URIRef
 
 from sarag_rdf.base.errors import QueryError
-from sarag_rdf.rdf.query_guard import check_size, interpretations, node_names
-from sarag_rdf.rdf.sparql_tokens import tokens, undeclared_prefix
+from sarag_rdf.graph.store.query_guard import check_size, interpretations, node_names
+from sarag_rdf.graph.store.sparql_tokens import tokens, undeclared_prefix
 
 
 @dataclass(frozen=True, slots=True)

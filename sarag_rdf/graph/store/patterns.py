@@ -37,8 +37,8 @@ from sarag_rdf.base.errors import QueryError
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.sandbox import EndedError, Limits, run
 from sarag_rdf.base.vocab import COMMON, PREFIXES, RDF
-from sarag_rdf.rdf.query_guard import SAFE_LENGTH, check_query
-from sarag_rdf.rdf.sparql_tokens import tokens, undeclared_prefix
+from sarag_rdf.graph.store.query_guard import SAFE_LENGTH, check_query
+from sarag_rdf.graph.store.sparql_tokens import tokens, undeclared_prefix
 
 TYPE: Final = f"<{RDF.type.value}>"
 BLANK: Final = "?__blank"

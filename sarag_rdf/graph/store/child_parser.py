@@ -11,8 +11,8 @@ import pyoxigraph as ox
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, stream
-from sarag_rdf.rdf.files import InputFile, unpacked
-from sarag_rdf.rdf.parse import RdfReadOptions, read_quads, read_triples
+from sarag_rdf.graph.store.files import InputFile, unpacked
+from sarag_rdf.graph.store.parse import RdfReadOptions, read_quads, read_triples
 
 BLOCK: Final = 20_000
 """Statements per message of the child process."""

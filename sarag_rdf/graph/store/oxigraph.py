@@ -25,10 +25,10 @@ from sarag_rdf.base.errors import (
     shown_path,
 )
 from sarag_rdf.base.ports import Change, Table, Triples
-from sarag_rdf.rdf.checkpoint import Checkpoint
-from sarag_rdf.rdf.dataset import DefaultGraphUnion
-from sarag_rdf.rdf.sparql_tokens import undeclared_prefix
-from sarag_rdf.rdf.writer_lock import holder_of
+from sarag_rdf.graph.store.checkpoint import Checkpoint
+from sarag_rdf.graph.store.dataset import DefaultGraphUnion
+from sarag_rdf.graph.store.sparql_tokens import undeclared_prefix
+from sarag_rdf.graph.store.writer_lock import holder_of
 
 log = logging.getLogger(__name__)
 _ENGINE_ERRORS = (OSError, RuntimeError, ValueError)
