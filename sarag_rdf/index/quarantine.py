@@ -12,6 +12,7 @@ from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Term
 from sarag_rdf.base.vocab import DCTERMS, PROV, RDF, SARAG, XSD
+from sarag_rdf.documents import InputProblem
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.shacl import (
     ValidationReport,
@@ -20,7 +21,6 @@ from sarag_rdf.graph.store.shacl import (
     validate,
     violations_of,
 )
-from sarag_rdf.read import InputProblem
 
 SourceState = tuple[str, str, str, str]
 """Identifies a version of a source: digest of its text, title, language, extraction."""

@@ -8,7 +8,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from sarag_rdf.base.types import Source
-from sarag_rdf.read import InputProblem, read_paths
+from sarag_rdf.documents import InputProblem, read_paths
 
 PIECES = ["<a ", "<!--", "</a", "<![CDATA[", "<?x ", "<!x ", "<a b='", "&", "<b>", "<p><!-- "]
 

@@ -16,6 +16,7 @@ from sarag_rdf.base.ports import Advance
 from sarag_rdf.base.types import Document, Extraction, Source
 from sarag_rdf.base.vocab import PROV, RDF, SARAG, XSD
 from sarag_rdf.derive.incremental import rebuild
+from sarag_rdf.documents import Duplicate, InputProblem
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
@@ -25,7 +26,6 @@ from sarag_rdf.index.commit import Writer
 from sarag_rdf.index.plan import Plan, plan
 from sarag_rdf.index.run import IndexReport
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.read import Duplicate, InputProblem
 from tests.sample_graph import CapitalExtractor
 
 MINTER = Minter()

@@ -13,6 +13,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.options import DEFAULT_LIMIT, declared_options
 from sarag_rdf.base.types import Source
+from sarag_rdf.documents.reader import read_paths
 from sarag_rdf.export.description import DatasetMetadata
 from sarag_rdf.export.rdf import ExportParts
 from sarag_rdf.imports.options import ImportOptions
@@ -20,7 +21,6 @@ from sarag_rdf.kg import keywords
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import RETRIEVERS
 from sarag_rdf.models.fakes import HashEmbedder
-from sarag_rdf.read.reader import read_paths
 from sarag_rdf.retrieve.dense import DenseOptions
 from sarag_rdf.wikibase.write import WikibaseOptions
 from tests.sample_graph import CapitalExtractor

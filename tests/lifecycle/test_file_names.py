@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Source
+from sarag_rdf.documents.walk import file_of_key, key_of_path, path_of_key
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.read.walk import file_of_key, key_of_path, path_of_key
 from tests.lifecycle.test_lifecycle import call, keys, opened, write
 from tests.sample_graph import CapitalExtractor
 

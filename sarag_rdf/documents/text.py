@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from sarag_rdf.read.format import OpenInput, Record, UnreadableError
+from sarag_rdf.documents.format import OpenInput, Record, UnreadableError
 
 LONGEST_WORD = 10_000
 """In characters; anything longer is data (Base64, a list of hashes), not prose."""

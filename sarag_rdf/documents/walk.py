@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from sarag_rdf.read.format import Duplicate, InputProblem
+from sarag_rdf.documents.format import Duplicate, InputProblem
 
 _RESERVED = re.compile(r"#|%(?=2[35])")
 _ESCAPED_RESERVED = re.compile(r"%2[35]")

@@ -11,8 +11,15 @@ from bs4.dammit import EncodingDetector
 from bs4.element import NavigableString, PageElement
 from bs4.exceptions import ParserRejectedMarkup
 
-from sarag_rdf.read.format import OpenInput, Record, UnreadableError, run_sandboxed
-from sarag_rdf.read.text import check_length, clean, clean_line, decode, encoding_of, read_bytes
+from sarag_rdf.documents.format import OpenInput, Record, UnreadableError, run_sandboxed
+from sarag_rdf.documents.text import (
+    check_length,
+    clean,
+    clean_line,
+    decode,
+    encoding_of,
+    read_bytes,
+)
 
 _SKIPPED_TAGS = (
     "script",

@@ -17,8 +17,8 @@ from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.types import Source
-from sarag_rdf.read import json_records, markdown, office, table, text
-from sarag_rdf.read.format import (
+from sarag_rdf.documents import json_records, markdown, office, table, text
+from sarag_rdf.documents.format import (
     MAX_SECONDS,
     Duplicate,
     Format,
@@ -28,9 +28,15 @@ from sarag_rdf.read.format import (
     Record,
     UnreadableError,
 )
-from sarag_rdf.read.language import AUTO, language_of, parse_language
-from sarag_rdf.read.text import clean, clean_line, text_problem
-from sarag_rdf.read.walk import display_path, files_under, path_of_key, read_error, relative_key
+from sarag_rdf.documents.language import AUTO, language_of, parse_language
+from sarag_rdf.documents.text import clean, clean_line, text_problem
+from sarag_rdf.documents.walk import (
+    display_path,
+    files_under,
+    path_of_key,
+    read_error,
+    relative_key,
+)
 
 ReadOutcome = Source | InputProblem | Duplicate
 
@@ -78,7 +84,7 @@ def read_paths(
     for the unpacked size of an archive, as a multiple of its size; `max_seconds` for parsing one
     HTML, PDF or Office file. `language` is a BCP 47 tag, or "auto" for the declared or else the
     detected language. Before offsets are counted, line ends become line feeds, and characters that
-    XML 1.0 does not allow become spaces (`sarag_rdf.read.text`).
+    XML 1.0 does not allow become spaces (`sarag_rdf.documents.text`).
 
     Raises `UsageError` immediately for invalid options and for a path outside `root`.
     """
@@ -312,7 +318,7 @@ _MARKDOWN = Format(markdown.read, "text/markdown")
 
 
 def _read_html(opened: OpenInput) -> Iterator[Record]:
-    from sarag_rdf.read import html  # Beautiful Soup takes long to import
+    from sarag_rdf.documents import html
 
     return html.read(opened)
 

@@ -1,10 +1,10 @@
 """Reading documents: files, folders and standard input become sources.
 
-Each format has a module, and an entry in `sarag_rdf.read.reader.FORMATS`.
+Each format has a module, and an entry in `sarag_rdf.documents.reader.FORMATS`.
 """
 
-from sarag_rdf.read.format import Duplicate, InputProblem
-from sarag_rdf.read.reader import (
+from sarag_rdf.documents.format import Duplicate, InputProblem
+from sarag_rdf.documents.reader import (
     FORMATS,
     MAX_CHARS,
     LocatedOutcome,
@@ -13,7 +13,7 @@ from sarag_rdf.read.reader import (
     read_paths,
     read_with_location,
 )
-from sarag_rdf.read.walk import display_path
+from sarag_rdf.documents.walk import display_path
 
 __all__ = [
     "FORMATS",

@@ -10,8 +10,8 @@ import json
 import re
 from collections.abc import Iterator
 
-from sarag_rdf.read.format import OpenInput, Record
-from sarag_rdf.read.text import read_text
+from sarag_rdf.documents.format import OpenInput, Record
+from sarag_rdf.documents.text import read_text
 
 _FRONT_MATTER = re.compile(
     r"\A---[ \t]*\n(?P<yaml>[ \t]*\n|(?:[\w\"'#][^\n]*\n).*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)",

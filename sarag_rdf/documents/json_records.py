@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from sarag_rdf.read.format import (
+from sarag_rdf.documents.format import (
     ID_KEYS,
     TEXT_KEYS,
     InvalidRecord,
@@ -15,7 +15,7 @@ from sarag_rdf.read.format import (
     Record,
     UnreadableError,
 )
-from sarag_rdf.read.text import bounded_lines, has_undecodable_bytes, read_decoded, text_stream
+from sarag_rdf.documents.text import bounded_lines, has_undecodable_bytes, read_decoded, text_stream
 
 _EXPECTED = 'expected {"title": ..., "text": ...}, a list of these, or {title: [sentences]}'
 _CHARS_PER_ESCAPE = 6

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator
 from typing import TextIO
 
-from sarag_rdf.read.format import (
+from sarag_rdf.documents.format import (
     ID_KEYS,
     TEXT_KEYS,
     InvalidRecord,
@@ -15,8 +15,8 @@ from sarag_rdf.read.format import (
     Record,
     UnreadableError,
 )
-from sarag_rdf.read.text import bounded_lines, clean_line, has_undecodable_bytes, text_stream
-from sarag_rdf.read.walk import display_path
+from sarag_rdf.documents.text import bounded_lines, clean_line, has_undecodable_bytes, text_stream
+from sarag_rdf.documents.walk import display_path
 
 log = logging.getLogger(__name__)
 
