@@ -30,11 +30,11 @@ from sarag_rdf.evaluation.text2kgbench import (
     Sentence,
     read_benchmark,
 )
-from sarag_rdf.extract.names import soft_text
-from sarag_rdf.extract.spacy.pipeline import extraction_of
-from sarag_rdf.extract.typed.phrases import PhraseMatcher
-from sarag_rdf.extract.typed.ranges import range_kind
-from sarag_rdf.extract.values import parse_value
+from sarag_rdf.extraction.names import soft_text
+from sarag_rdf.extraction.spacy.pipeline import extraction_of
+from sarag_rdf.extraction.typed.phrases import PhraseMatcher
+from sarag_rdf.extraction.typed.ranges import range_kind
+from sarag_rdf.extraction.values import parse_value
 
 Stated = tuple[str, bool]
 """A property and whether it is stated from the object to the subject."""

@@ -25,7 +25,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import average_precision_score
 from spacy.tokens import Doc, DocBin
 
-import sarag_rdf.extract.typed
+import sarag_rdf.extraction.typed
 from sarag_rdf.evaluation.extraction import example_of
 from sarag_rdf.evaluation.text2kgbench import (
     SUITES,
@@ -34,12 +34,12 @@ from sarag_rdf.evaluation.text2kgbench import (
     read_benchmark,
     sample_examples,
 )
-from sarag_rdf.extract.names import exact_text, soft_text
-from sarag_rdf.extract.spacy.pipeline import load_pipeline
-from sarag_rdf.extract.typed.contexts import sentences_of
-from sarag_rdf.extract.typed.examples import Example
-from sarag_rdf.extract.typed.extractor import Scorer, Vectors, topic_of
-from sarag_rdf.extract.typed.features import (
+from sarag_rdf.extraction.names import exact_text, soft_text
+from sarag_rdf.extraction.spacy.pipeline import load_pipeline
+from sarag_rdf.extraction.typed.contexts import sentences_of
+from sarag_rdf.extraction.typed.examples import Example
+from sarag_rdf.extraction.typed.extractor import Scorer, Vectors, topic_of
+from sarag_rdf.extraction.typed.features import (
     ExampleVectors,
     SchemaVectors,
     Subjects,
@@ -48,8 +48,8 @@ from sarag_rdf.extract.typed.features import (
     object_features,
     subject_features,
 )
-from sarag_rdf.extract.typed.sentence_vectors import SentenceVectors
-from sarag_rdf.extract.typed.trees import FIELDS, BoostedTrees
+from sarag_rdf.extraction.typed.sentence_vectors import SentenceVectors
+from sarag_rdf.extraction.typed.trees import FIELDS, BoostedTrees
 from sarag_rdf.kg.registry import make_embedder
 
 EXAMPLES = 10
@@ -302,7 +302,7 @@ def main() -> None:
         print(f"{kind}: folds {time.time() - started:.0f} s", flush=True)
         if arguments.package:
             subjects = fit_subjects(tables.values())
-            folder = Path(sarag_rdf.extract.typed.__file__).parent
+            folder = Path(sarag_rdf.extraction.typed.__file__).parent
             Scorer(fit_objects(data), subjects).save(folder / f"scorer_{kind}.npz")
             print(f"{kind}: packaged {time.time() - started:.0f} s", flush=True)
 

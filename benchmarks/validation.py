@@ -28,8 +28,8 @@ import sarag_rdf
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Source
-from sarag_rdf.extract.openie import OpenIEExtractor
-from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
+from sarag_rdf.extraction.openie import OpenIEExtractor
+from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
 from sarag_rdf.graph.store.shacl import ENGINES, Engine, ValidationReport
 from sarag_rdf.index import quarantine, run
 from sarag_rdf.index.plan import read_inputs

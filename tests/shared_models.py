@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from sarag_rdf.base.ports import Matrix
-from sarag_rdf.extract.spacy import pipeline
+from sarag_rdf.extraction.spacy import pipeline
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
 
 if TYPE_CHECKING:

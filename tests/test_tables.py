@@ -14,8 +14,8 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.tables import delimiter_for, read_table, write_table
 from sarag_rdf.evaluation.competency import read_answers
 from sarag_rdf.evaluation.resolution import read_gold
-from sarag_rdf.extract.openie import OpenIEExtractor
-from sarag_rdf.extract.typed.examples import read_examples
+from sarag_rdf.extraction.openie import OpenIEExtractor
+from sarag_rdf.extraction.typed.examples import read_examples
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.imports.mapping import MappingFile
 from sarag_rdf.kg.quarantine import read_shapes_files

@@ -30,13 +30,13 @@ from sarag_rdf.evaluation.text2kgbench import (
     read_lines,
     sample_examples,
 )
-from sarag_rdf.extract.llm import LLMExtractor, LLMOptions
-from sarag_rdf.extract.names import soft_text
-from sarag_rdf.extract.spacy.pipeline import load_pipeline
-from sarag_rdf.extract.typed.binding import TextBinder
-from sarag_rdf.extract.typed.examples import Example, ExampleStatement
-from sarag_rdf.extract.typed.extractor import Parse, Scorer, StatementExtractor, Vectors
-from sarag_rdf.extract.typed.model import literal_of
+from sarag_rdf.extraction.llm import LLMExtractor, LLMOptions
+from sarag_rdf.extraction.names import soft_text
+from sarag_rdf.extraction.spacy.pipeline import load_pipeline
+from sarag_rdf.extraction.typed.binding import TextBinder
+from sarag_rdf.extraction.typed.examples import Example, ExampleStatement
+from sarag_rdf.extraction.typed.extractor import Parse, Scorer, StatementExtractor, Vectors
+from sarag_rdf.extraction.typed.model import literal_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.types import Value
-from sarag_rdf.extract.names import soft_text
+from sarag_rdf.extraction.names import soft_text
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 
 _LONGEST = 24

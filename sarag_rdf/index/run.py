@@ -21,7 +21,7 @@ from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.ports import Extractor, Progress, silent
 from sarag_rdf.base.types import Document, Extraction, Method
 from sarag_rdf.documents import InputProblem
-from sarag_rdf.extract.entity_types import resolve_types, unknown_types, unknown_types_warning
+from sarag_rdf.extraction.entity_types import resolve_types, unknown_types, unknown_types_warning
 from sarag_rdf.graph.metadata import now
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.index.commit import Writer, remove_with

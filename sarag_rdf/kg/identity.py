@@ -28,7 +28,7 @@ from sarag_rdf.derive.decisions import SUBJECTS, Decision, Decisions, Subject, r
 from sarag_rdf.derive.incremental import refresh
 from sarag_rdf.derive.merge_rules import NEAR, RULES, propose
 from sarag_rdf.derive.relabel import relabelled
-from sarag_rdf.extract.typed.phrases import PhraseMatcher
+from sarag_rdf.extraction.typed.phrases import PhraseMatcher
 from sarag_rdf.graph.links import following_links
 from sarag_rdf.graph.metadata import now, run_quads, with_revision
 from sarag_rdf.graph.ontologies import ontology_triples

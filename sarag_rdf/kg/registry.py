@@ -29,17 +29,17 @@ from sarag_rdf.context.budget import approximate_tokens
 from sarag_rdf.context.graph_walk import GraphWalk
 from sarag_rdf.context.selected import Selected
 from sarag_rdf.context.whole import Whole
-from sarag_rdf.extract.budgeted import BudgetedExtractor
-from sarag_rdf.extract.llm import LLMExtractor
-from sarag_rdf.extract.openie import OpenIEExtractor
-from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
-from sarag_rdf.extract.typed.examples import read_examples
+from sarag_rdf.extraction.llm import LLMExtractor
+from sarag_rdf.extraction.openie import OpenIEExtractor
+from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
+from sarag_rdf.extraction.typed.examples import read_examples
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.names import ModelName, effective_prompts
 from sarag_rdf.models.sentence_transformer import DEFAULT_MODEL, SentenceTransformerEmbedder
+from sarag_rdf.plugins.papers.budgeted import BudgetedExtractor
 from sarag_rdf.reason.closed_book import ClosedBook
 from sarag_rdf.reason.cot import Cot
 from sarag_rdf.reason.decompose import Decompose

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.types import Document, Extraction
 from sarag_rdf.documents.markdown import split_title
-from sarag_rdf.extract.spacy.pipeline import SpacyExtractor
-from sarag_rdf.prose import prose_of
+from sarag_rdf.extraction.prose import prose_of
+from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
 
 CORPORA = Path(__file__).parent / "documentation"
 FENCE = "`" * 3

@@ -25,7 +25,7 @@ from sarag_rdf.base.fence import fence_for
 from sarag_rdf.base.ports import Extractor, Reply
 from sarag_rdf.base.resources import prompt_hash
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Relation, Usage
-from sarag_rdf.extract.llm import (
+from sarag_rdf.extraction.llm import (
     REPLY_ALLOWANCE,
     LLMExtractor,
     LLMOptions,
@@ -344,7 +344,7 @@ def test_concurrency_of_nothing() -> None:
 def test_interrupt_ends_the_program_though_the_endpoint_hangs() -> None:
     program = """
 import sys
-from sarag_rdf.extract.llm import LLMExtractor
+from sarag_rdf.extraction.llm import LLMExtractor
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.base.types import Document
 llm = OpenAILLM(base_url=sys.argv[1], model="m", api_key="k", timeout=60)

@@ -20,7 +20,7 @@ from sarag_rdf.base.errors import ExtractionFormatError, NotAGraphError, StoreEr
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG
-from sarag_rdf.extract.openie import OpenIEExtractor
+from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.shacl import parse_shapes

@@ -14,7 +14,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import EndpointError, SaragError
 from sarag_rdf.base.ports import LLM, Reply
 from sarag_rdf.base.types import Source
-from sarag_rdf.extract.llm import LLMExtractor
+from sarag_rdf.extraction.llm import LLMExtractor
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.models.openai_embedder import OpenAIEmbedder

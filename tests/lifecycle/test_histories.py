@@ -22,7 +22,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.derive.incremental import rebuild
-from sarag_rdf.extract.openie import OpenIEExtractor
+from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
@@ -196,7 +196,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def spacy_extractor() -> Extractor:
-    from sarag_rdf.extract.spacy.pipeline import SpacyExtractor, load_pipeline
+    from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor, load_pipeline
 
     try:
         load_pipeline()

@@ -15,9 +15,9 @@ from sarag_rdf.base.fence import fence_for
 from sarag_rdf.base.resources import render_prompt
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
 from sarag_rdf.derive.clusters import Member
-from sarag_rdf.extract.llm import entities_prompt, grounded_mentions, relationships_prompt
-from sarag_rdf.extract.typed.examples import Example, ExampleStatement
-from sarag_rdf.extract.typed.model import StatementModel
+from sarag_rdf.extraction.llm import entities_prompt, grounded_mentions, relationships_prompt
+from sarag_rdf.extraction.typed.examples import Example, ExampleStatement
+from sarag_rdf.extraction.typed.model import StatementModel
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.reason.conversation import NOTHING, prompt_text

@@ -15,7 +15,7 @@ import sarag_rdf
 from sarag_rdf.base.fence import BREAK, defused, restored
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
 from sarag_rdf.evaluation.judge import Case, judge_prompt
-from sarag_rdf.extract.llm import LLMExtractor, entities_prompt, relationships_prompt
+from sarag_rdf.extraction.llm import LLMExtractor, entities_prompt, relationships_prompt
 from sarag_rdf.models.fakes import QueuedLLM
 from sarag_rdf.models.json_reply import parse_reply
 from sarag_rdf.models.openai_llm import OpenAILLM

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
-from sarag_rdf.extract.names import exact_text, soft_text
-from sarag_rdf.extract.typed.candidates import ENTITY_KINDS, KINDS, Candidate
-from sarag_rdf.extract.typed.contexts import KIND_WORDS
-from sarag_rdf.extract.typed.examples import Example, ExampleStatement
-from sarag_rdf.extract.typed.ranges import RANGE_KINDS, RangeKind, is_admitted, range_kind
-from sarag_rdf.extract.typed.sentence_vectors import (
+from sarag_rdf.extraction.names import exact_text, soft_text
+from sarag_rdf.extraction.typed.candidates import ENTITY_KINDS, KINDS, Candidate
+from sarag_rdf.extraction.typed.contexts import KIND_WORDS
+from sarag_rdf.extraction.typed.examples import Example, ExampleStatement
+from sarag_rdf.extraction.typed.ranges import RANGE_KINDS, RangeKind, is_admitted, range_kind
+from sarag_rdf.extraction.typed.sentence_vectors import (
     STOP_WORDS,
     Embed,
     Floats,

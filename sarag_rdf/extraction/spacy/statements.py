@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sarag_rdf.base.types import EntityType, Relation
-from sarag_rdf.extract.spacy.candidates import Candidate, CandidateFinder
-from sarag_rdf.extract.spacy.relations import ParsedDocument, RuleMatch
-from sarag_rdf.extract.typed.phrases import (
+from sarag_rdf.extraction.spacy.candidates import Candidate, CandidateFinder
+from sarag_rdf.extraction.spacy.relations import ParsedDocument, RuleMatch
+from sarag_rdf.extraction.typed.phrases import (
     COPULA,
     Argument,
     PhraseMatch,
@@ -21,7 +21,7 @@ from sarag_rdf.extract.typed.phrases import (
     Word,
     normalize_phrase,
 )
-from sarag_rdf.extract.values import parse_value
+from sarag_rdf.extraction.values import parse_value
 
 _CONFIDENCE = 0.9
 """The confidence of typed statements. Of 100, 100 and 83 statements from encyclopedia paragraphs on

@@ -16,7 +16,7 @@ from typing import Literal
 
 from sarag_rdf.base.types import EntityType, Value
 from sarag_rdf.base.vocab import RDF, RDFS, XSD
-from sarag_rdf.extract.entity_types import nearest_type
+from sarag_rdf.extraction.entity_types import nearest_type
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
 WILDCARD = "*"

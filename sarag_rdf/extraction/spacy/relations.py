@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from spacy.tokens import Doc, Token
 
 from sarag_rdf.base.types import Relation
-from sarag_rdf.extract.spacy.coreference import CoreferenceResult
-from sarag_rdf.extract.spacy.mentions import SUBJECTS, MentionSpan
+from sarag_rdf.extraction.spacy.coreference import CoreferenceResult
+from sarag_rdf.extraction.spacy.mentions import SUBJECTS, MentionSpan
 
 CONFIDENCE: dict[str, float] = {
     "active": 0.6,

@@ -15,9 +15,9 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extract.names import clean_name, is_name, strip_disambiguation
-from sarag_rdf.extract.spacy.common_words import COMMON, VERBS
-from sarag_rdf.extract.spacy.source_text import has_other_text, is_heading, is_prose
+from sarag_rdf.extraction.names import clean_name, is_name, strip_disambiguation
+from sarag_rdf.extraction.spacy.common_words import COMMON, VERBS
+from sarag_rdf.extraction.spacy.source_text import has_other_text, is_heading, is_prose
 
 TYPES: dict[str, EntityType] = {
     "PERSON": "person",

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType, Extraction, Mention, Relation
-from sarag_rdf.extract.names import build_descriptions
-from sarag_rdf.extract.spacy.coreference import CoreferenceResult
-from sarag_rdf.extract.typed.candidates import Candidate, CandidateKind
-from sarag_rdf.extract.typed.extractor import TypedStatement, relation_of
+from sarag_rdf.extraction.names import build_descriptions
+from sarag_rdf.extraction.spacy.coreference import CoreferenceResult
+from sarag_rdf.extraction.typed.candidates import Candidate, CandidateKind
+from sarag_rdf.extraction.typed.extractor import TypedStatement, relation_of
 
 _TYPES: dict[CandidateKind, EntityType] = {
     "person": "person",

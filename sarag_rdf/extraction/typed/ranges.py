@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from sarag_rdf.extract.typed.candidates import ENTITY_KINDS, CandidateKind
+from sarag_rdf.extraction.typed.candidates import ENTITY_KINDS, CandidateKind
 from sarag_rdf.graph.ontology.schema import OntologyProperty
 
 RangeKind = Literal["date", "duration", "number", "string", "url", "coordinates", "entity", "any"]

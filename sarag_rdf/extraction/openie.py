@@ -26,7 +26,7 @@ from sarag_rdf.base.options import Options
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.tables import read_bytes
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation
-from sarag_rdf.extract.names import (
+from sarag_rdf.extraction.names import (
     MAX_SENTENCES,
     build_descriptions,
     lead_name,
@@ -34,7 +34,7 @@ from sarag_rdf.extract.names import (
     short_names_of_person,
     strip_disambiguation,
 )
-from sarag_rdf.extract.values import parse_value
+from sarag_rdf.extraction.values import parse_value
 
 MAX_BYTES = 1 << 30
 """Maximum size of a file, which has the extractions of a whole corpus."""

@@ -14,8 +14,8 @@ from typing import Literal
 from spacy.tokens import Doc, Span, Token
 
 from sarag_rdf.base.types import Value
-from sarag_rdf.extract.names import clean_name
-from sarag_rdf.extract.values import find_values
+from sarag_rdf.extraction.names import clean_name
+from sarag_rdf.extraction.values import find_values
 
 CandidateKind = Literal[
     "person", "organization", "place", "group", "work", "name", "noun",

@@ -1,7 +1,7 @@
 """Extraction by a language model: two calls per document (SA-RAG paper, section 5.3, appendix B).
 
 Replies are grounded: names that do not occur in the document are discarded. With the schema of an
-ontology a third call asks for typed statements (`sarag_rdf.extract.typed.model`).
+ontology a third call asks for typed statements (`sarag_rdf.extraction.typed.model`).
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from sarag_rdf.base.types import (
     Relation,
     Usage,
 )
-from sarag_rdf.extract.entity_types import nearest_type
-from sarag_rdf.extract.names import build_descriptions, sentences_with_name
-from sarag_rdf.extract.typed.examples import Example
+from sarag_rdf.extraction.entity_types import nearest_type
+from sarag_rdf.extraction.names import build_descriptions, sentences_with_name
+from sarag_rdf.extraction.typed.examples import Example
 from sarag_rdf.graph.ontology.schema import Schema
 
 if TYPE_CHECKING:
-    from sarag_rdf.extract.typed.model import Request, StatementModel
+    from sarag_rdf.extraction.typed.model import Request, StatementModel
 
 CALLS_PER_DOCUMENT: Final = 2
 TOKENS_PER_WORD: Final = 4 / 3
@@ -222,7 +222,7 @@ class LLMExtractor:
     def _statements(self) -> StatementModel | None:
         if self._schema is None or not self._schema.properties:
             return None
-        from sarag_rdf.extract.typed.model import StatementModel
+        from sarag_rdf.extraction.typed.model import StatementModel
 
         return StatementModel(
             self._schema,
@@ -414,7 +414,7 @@ def grounded_mentions(
     """The entities of a reply that occur in `text`, in order; those with the same name are merged.
 
     Each entity has ``name``, ``type``, ``aliases`` and ``information``; its type may be any label
-    (see `sarag_rdf.extract.entity_types`). The mention has at most one description: the
+    (see `sarag_rdf.extraction.entity_types`). The mention has at most one description: the
     information, else the sentences of `body` (the text without its title) with its name. An entity
     of which only an alias occurs is named by that alias. The description of a place omits
     sentences that name an entity of another type (SA-RAG paper, appendix B: a place is not

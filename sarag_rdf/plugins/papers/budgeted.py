@@ -28,7 +28,7 @@ from sarag_rdf.base.options import MAX_COUNT, Options, option
 from sarag_rdf.base.ports import Embedder, Extractor, Matrix
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Usage
-from sarag_rdf.extract.names import (
+from sarag_rdf.extraction.names import (
     build_descriptions,
     clean_name,
     is_name,

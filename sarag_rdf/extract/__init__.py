@@ -1,1 +1,0 @@
-"""Information extraction: mentions and relations of documents; one extractor per module."""
