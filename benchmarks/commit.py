@@ -28,10 +28,10 @@ from pyoxigraph import Quad
 
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
+from sarag_rdf.building.index.commit import Writer
+from sarag_rdf.building.index.evidence import source_quads
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.index.commit import Writer
-from sarag_rdf.index.evidence import source_quads
 
 MINTER = Minter()
 METHOD = Method("generated", "none")

@@ -30,9 +30,9 @@ from unittest import mock
 import sarag_rdf
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Document, Extraction, Source
+from sarag_rdf.building.index import commit, run
+from sarag_rdf.building.index.plan import read_inputs
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.index import commit, run
-from sarag_rdf.index.plan import read_inputs
 from sarag_rdf.models.caches import SqliteCache
 from sarag_rdf.models.sentence_transformer import SentenceTransformerEmbedder
 

@@ -36,9 +36,9 @@ import pyoxigraph as ox
 from benchmarks.vector_libraries import ENGINES, PHASES, compare, faults, prepare
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Extraction, Mention, Method, Relation, Source
+from sarag_rdf.building.index.evidence import source_quads
+from sarag_rdf.building.index.plan import chunk
 from sarag_rdf.graph.store.shacl import parse_shapes, validate
-from sarag_rdf.index.evidence import source_quads
-from sarag_rdf.index.plan import chunk
 from tests.shacl.mutations import evidence, mutations, written
 
 ROOT = Path(__file__).parent.parent

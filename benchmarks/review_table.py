@@ -21,7 +21,7 @@ from spacy.tokens import Doc
 from benchmarks.train_typed import parsed
 from sarag_rdf.base.iris import phrase_key
 from sarag_rdf.base.types import Relation
-from sarag_rdf.derive.decisions import PhraseSignature
+from sarag_rdf.building.derive.decisions import PhraseSignature
 from sarag_rdf.evaluation.extraction import ExtractionScores, example_of, score_ontology, triple_of
 from sarag_rdf.evaluation.text2kgbench import (
     SUITES,

@@ -28,11 +28,11 @@ import sarag_rdf
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Source
+from sarag_rdf.building.index import quarantine, run
+from sarag_rdf.building.index.plan import read_inputs
 from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.extraction.spacy.pipeline import SpacyExtractor
 from sarag_rdf.graph.store.shacl import ENGINES, Engine, ValidationReport
-from sarag_rdf.index import quarantine, run
-from sarag_rdf.index.plan import read_inputs
 from sarag_rdf.models.fakes import HashEmbedder
 
 CORPUS = Path(__file__).parent.parent / "examples" / "corpus"

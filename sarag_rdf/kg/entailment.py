@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Change
-from sarag_rdf.derive.entailed_graph import (
+from sarag_rdf.building.derive.entailed_graph import (
     axioms_of,
     entailment_metadata,
     new_metadata,

@@ -11,6 +11,11 @@ from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.base.ports import LLM, GraphStore, Progress
 from sarag_rdf.base.vocab import PREFIXES
+from sarag_rdf.building.imports import restore as restoring
+from sarag_rdf.building.imports import run
+from sarag_rdf.building.imports.options import ImportOptions
+from sarag_rdf.building.imports.run import ImportReport
+from sarag_rdf.building.imports.suggest import column_profiles, suggested_mapping
 from sarag_rdf.export import description as void
 from sarag_rdf.export.articles import ArticleReport, Wording, write_articles
 from sarag_rdf.export.rdf import ExportParts, write_parts
@@ -20,11 +25,6 @@ from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.child_parser import MAX_SECONDS
 from sarag_rdf.graph.store.files import input_file
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.imports import restore as restoring
-from sarag_rdf.imports import run
-from sarag_rdf.imports.options import ImportOptions
-from sarag_rdf.imports.run import ImportReport
-from sarag_rdf.imports.suggest import column_profiles, suggested_mapping
 from sarag_rdf.kg.session import Session
 from sarag_rdf.retrieve.path_model import packaged_model
 from sarag_rdf.retrieve.path_schema import (

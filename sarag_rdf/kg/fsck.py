@@ -17,15 +17,15 @@ from sarag_rdf.base.errors import (
     shown_path,
 )
 from sarag_rdf.base.ports import Change, Progress
-from sarag_rdf.derive.entailed_graph import ADVICE, entailment_errors, repair_entailment
-from sarag_rdf.derive.incremental import rebuild
+from sarag_rdf.building.check import fsck
+from sarag_rdf.building.check.fsck import Finding, FsckReport, InvalidCache, check_arrays, stats
+from sarag_rdf.building.derive.entailed_graph import ADVICE, entailment_errors, repair_entailment
+from sarag_rdf.building.derive.incremental import rebuild
+from sarag_rdf.building.index.quarantine import read_contents, read_quarantine
+from sarag_rdf.building.index.repair import repair as complete_change
 from sarag_rdf.graph.metadata import Meta, read_meta, repair_run_times, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.vectors.store import RecordingVectorStore
-from sarag_rdf.index.quarantine import read_contents, read_quarantine
-from sarag_rdf.index.repair import repair as complete_change
-from sarag_rdf.inspect import fsck
-from sarag_rdf.inspect.fsck import Finding, FsckReport, InvalidCache, check_arrays, stats
 from sarag_rdf.kg.models import DATABASES
 from sarag_rdf.kg.session import Session
 from sarag_rdf.models.caches import SqliteCache, fault_of

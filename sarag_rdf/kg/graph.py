@@ -25,6 +25,13 @@ from sarag_rdf.base.ports import (
 )
 from sarag_rdf.base.types import Answer, OnEvent, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
+from sarag_rdf.building.check.fsck import FsckReport, stats
+from sarag_rdf.building.check.validate import validate
+from sarag_rdf.building.imports.mapping import MappingFile
+from sarag_rdf.building.imports.options import ImportOptions
+from sarag_rdf.building.imports.run import ImportReport
+from sarag_rdf.building.index.plan import Inputs, Plan
+from sarag_rdf.building.index.run import IndexReport
 from sarag_rdf.export.activation import activation_trig
 from sarag_rdf.export.articles import ArticleReport
 from sarag_rdf.graph.metadata import Meta, read_meta
@@ -35,13 +42,6 @@ from sarag_rdf.graph.reader import DOCUMENTS
 from sarag_rdf.graph.store.child_parser import MAX_SECONDS
 from sarag_rdf.graph.store.shacl import Engine as ShaclEngine
 from sarag_rdf.graph.store.shacl import ValidationReport
-from sarag_rdf.imports.mapping import MappingFile
-from sarag_rdf.imports.options import ImportOptions
-from sarag_rdf.imports.run import ImportReport
-from sarag_rdf.index.plan import Inputs, Plan
-from sarag_rdf.index.run import IndexReport
-from sarag_rdf.inspect.fsck import FsckReport, stats
-from sarag_rdf.inspect.validate import validate
 from sarag_rdf.kg import exchange, fsck, indexing, registry
 from sarag_rdf.kg.entailment import Entailment
 from sarag_rdf.kg.entities import (

@@ -23,11 +23,20 @@ from sarag_rdf.base.tables import DECISION, TableRow, raise_for_rows, write_tabl
 from sarag_rdf.base.tables import read_table as read_review_table
 from sarag_rdf.base.terms import iri, text_of
 from sarag_rdf.base.vocab import PROV, RDF, SARAG, SEMAPV, TYPE_CLASSES
-from sarag_rdf.derive.clusters import Member, curated, remarks
-from sarag_rdf.derive.decisions import SUBJECTS, Decision, Decisions, Subject, read_decisions
-from sarag_rdf.derive.incremental import refresh
-from sarag_rdf.derive.merge_rules import NEAR, RULES, propose
-from sarag_rdf.derive.relabel import relabelled
+from sarag_rdf.building.derive.clusters import Member, curated, remarks
+from sarag_rdf.building.derive.decisions import (
+    SUBJECTS,
+    Decision,
+    Decisions,
+    Subject,
+    read_decisions,
+)
+from sarag_rdf.building.derive.incremental import refresh
+from sarag_rdf.building.derive.merge_rules import NEAR, RULES, propose
+from sarag_rdf.building.derive.relabel import relabelled
+from sarag_rdf.building.index.sync import IndexedSources
+from sarag_rdf.building.link.match import EXACT, Match
+from sarag_rdf.building.link.sssom import read_table, review_table
 from sarag_rdf.extraction.typed.phrases import PhraseMatcher
 from sarag_rdf.graph.links import following_links
 from sarag_rdf.graph.metadata import now, run_quads, with_revision
@@ -38,11 +47,8 @@ from sarag_rdf.graph.ontology.terms import TermNames
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of, entity_labels
-from sarag_rdf.index.sync import IndexedSources
 from sarag_rdf.kg.entities import entities_of_name
 from sarag_rdf.kg.session import Session, Snapshot
-from sarag_rdf.link.match import EXACT, Match
-from sarag_rdf.link.sssom import read_table, review_table
 
 log = logging.getLogger(__name__)
 

@@ -15,16 +15,16 @@ from typing import Any
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.ports import Extractor, Progress
 from sarag_rdf.base.types import Method
+from sarag_rdf.building.index import run
+from sarag_rdf.building.index.commit import remove
+from sarag_rdf.building.index.plan import Inputs, Plan, locate_folder, locate_inputs, read_inputs
+from sarag_rdf.building.index.plan import plan as plan_new
+from sarag_rdf.building.index.run import IndexReport
+from sarag_rdf.building.index.sync import IndexedSources
+from sarag_rdf.building.index.sync import plan_sync as plan_folder
+from sarag_rdf.building.index.sync import plan_update as plan_changed
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.index import run
-from sarag_rdf.index.commit import remove
-from sarag_rdf.index.plan import Inputs, Plan, locate_folder, locate_inputs, read_inputs
-from sarag_rdf.index.plan import plan as plan_new
-from sarag_rdf.index.run import IndexReport
-from sarag_rdf.index.sync import IndexedSources
-from sarag_rdf.index.sync import plan_sync as plan_folder
-from sarag_rdf.index.sync import plan_update as plan_changed
 from sarag_rdf.kg.ontology import extractor_of
 from sarag_rdf.kg.session import Session
 

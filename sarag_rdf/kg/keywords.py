@@ -86,7 +86,7 @@ class UpdateKeywords(ReadingKeywords, total=False):
 
 
 class ImportKeywords(TypedDict, total=False):
-    """Options of `sarag_rdf.imports.options.ImportOptions`; `mapping` is the path of one."""
+    """Options of `sarag_rdf.building.imports.options.ImportOptions`; `mapping` is the path of one."""
 
     name: str | None
     replace: bool

@@ -16,14 +16,8 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.terms import iri, text_of
 from sarag_rdf.base.vocab import DCTERMS, OWL, PROV
-from sarag_rdf.graph.metadata import now, run_quads, with_curated_revision
-from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
-from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.graph.texts import entity_labels
-from sarag_rdf.kg.location import endpoint_beside
-from sarag_rdf.kg.session import Session
-from sarag_rdf.link.candidates import CandidateOptions, candidates
-from sarag_rdf.link.match import (
+from sarag_rdf.building.link.candidates import CandidateOptions, candidates
+from sarag_rdf.building.link.match import (
     EXACT,
     SAME_AS,
     Match,
@@ -32,7 +26,13 @@ from sarag_rdf.link.match import (
     quads_of_links,
     read_links,
 )
-from sarag_rdf.link.sssom import UNKNOWN_LICENSE, raise_for_lines, read_table, write_table
+from sarag_rdf.building.link.sssom import UNKNOWN_LICENSE, raise_for_lines, read_table, write_table
+from sarag_rdf.graph.metadata import now, run_quads, with_curated_revision
+from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
+from sarag_rdf.graph.reader import GraphReader
+from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.kg.location import endpoint_beside
+from sarag_rdf.kg.session import Session
 
 
 @dataclass(frozen=True, slots=True)

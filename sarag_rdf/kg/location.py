@@ -24,13 +24,13 @@ from sarag_rdf.base.errors import (
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.redaction import masked
+from sarag_rdf.building.index.repair import recover
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.graph.store import writer_lock
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.writer_lock import UNFINISHED_WRITE, Holder, remove_leftovers
-from sarag_rdf.index.repair import recover
 
 
 class Location(Protocol):

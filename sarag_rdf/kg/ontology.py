@@ -15,7 +15,9 @@ from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.terms import iri_or_literal
 from sarag_rdf.base.types import SchemaUse
 from sarag_rdf.base.vocab import RDF, SARAG
-from sarag_rdf.derive.incremental import recompute
+from sarag_rdf.building.derive.incremental import recompute
+from sarag_rdf.building.imports.run import import_name
+from sarag_rdf.building.index.commit import Writer
 from sarag_rdf.export.prefixes import ontology_prefixes
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.ontologies import (
@@ -42,8 +44,6 @@ from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.graph.store.child_parser import MAX_SECONDS
 from sarag_rdf.graph.store.parse import RdfReadOptions
-from sarag_rdf.imports.run import import_name
-from sarag_rdf.index.commit import Writer
 from sarag_rdf.kg.session import Session
 
 PACKAGED = "common"

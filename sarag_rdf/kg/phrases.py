@@ -11,7 +11,7 @@ from sarag_rdf.base.iris import is_iri, phrase_key
 from sarag_rdf.base.tables import DECISION, TableRow, raise_for_rows, read_table, write_table
 from sarag_rdf.base.types import ENTITY_TYPES
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.derive.decisions import (
+from sarag_rdf.building.derive.decisions import (
     ANY_TYPE,
     NO_PROPERTY,
     SUBJECTS,
@@ -20,7 +20,7 @@ from sarag_rdf.derive.decisions import (
     PhraseSignature,
     read_decisions,
 )
-from sarag_rdf.derive.phrase_uses import PhraseSummary, summarize_phrases
+from sarag_rdf.building.derive.phrase_uses import PhraseSummary, summarize_phrases
 from sarag_rdf.extraction.typed.induction import (
     CountedPhrase,
     InducedProperty,

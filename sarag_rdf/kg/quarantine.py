@@ -33,7 +33,17 @@ from sarag_rdf.base.sandbox import EndedError
 from sarag_rdf.base.tables import read_bytes
 from sarag_rdf.base.terms import iri, iri_or_literal
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.derive.decisions import Decision, read_decisions
+from sarag_rdf.building.derive.decisions import Decision, read_decisions
+from sarag_rdf.building.index.commit import Writer
+from sarag_rdf.building.index.quarantine import (
+    QuarantinedContent,
+    QuarantinedSource,
+    evidence_of,
+    quarantine_quads,
+    read_contents,
+    read_quarantine,
+    validate_evidence,
+)
 from sarag_rdf.graph.metadata import now
 from sarag_rdf.graph.ontologies import ontology_triples
 from sarag_rdf.graph.reader import GraphReader
@@ -44,16 +54,6 @@ from sarag_rdf.graph.store.shacl import (
     Violation,
     parse_shapes,
     validate,
-)
-from sarag_rdf.index.commit import Writer
-from sarag_rdf.index.quarantine import (
-    QuarantinedContent,
-    QuarantinedSource,
-    evidence_of,
-    quarantine_quads,
-    read_contents,
-    read_quarantine,
-    validate_evidence,
 )
 from sarag_rdf.kg.identity import record_decisions, today, undo_decisions
 from sarag_rdf.kg.session import Session

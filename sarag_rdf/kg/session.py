@@ -12,12 +12,12 @@ from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint, is_url
 from sarag_rdf.base.errors import DiskFullError, SaragError, UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter
 from sarag_rdf.base.ports import LLM, ChooseVectors, Embedder, Progress, silent
-from sarag_rdf.derive.entailed_graph import EntailingStore
+from sarag_rdf.building.derive.entailed_graph import EntailingStore
+from sarag_rdf.building.index.repair import repair as repair_graph
 from sarag_rdf.graph.delta import Journal
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.index.repair import repair as repair_graph
 from sarag_rdf.kg.location import Location, endpoint_beside, location_of
 from sarag_rdf.kg.models import Models
 from sarag_rdf.kg.vectors import Vectors

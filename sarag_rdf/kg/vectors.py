@@ -22,6 +22,7 @@ from sarag_rdf.base.errors import (
     VectorStoreError,
 )
 from sarag_rdf.base.ports import ChooseVectors, Matrix, Progress, VectorStore, silent
+from sarag_rdf.building.index.commit import Writer
 from sarag_rdf.graph.delta import Delta
 from sarag_rdf.graph.metadata import Meta, read_meta
 from sarag_rdf.graph.parts import select_parts
@@ -35,7 +36,6 @@ from sarag_rdf.graph.vectors.graph_vectors import (
     in_blocks,
 )
 from sarag_rdf.graph.vectors.store import EXACT_UP_TO, FolderVectors, MemoryVectors
-from sarag_rdf.index.commit import Writer
 from sarag_rdf.kg import registry
 from sarag_rdf.kg.models import Models
 from sarag_rdf.models.caches import CachedEmbedder, EmbeddingPrefetcher

@@ -12,8 +12,8 @@ import rdflib
 
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.building.index import quarantine
 from sarag_rdf.graph.store.shacl import parse_shapes
-from sarag_rdf.index import quarantine
 from sarag_rdf.kg import registry
 from sarag_rdf.models.fakes import HashEmbedder
 from tests.command import Sarag

@@ -23,11 +23,11 @@ from sarag_rdf.base.types import (
     Value,
 )
 from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS, XSD
-from sarag_rdf.derive.incremental import rebuild, refresh
-from sarag_rdf.derive.resolution import resolve
+from sarag_rdf.building.derive.incremental import rebuild, refresh
+from sarag_rdf.building.derive.resolution import resolve
+from sarag_rdf.building.index.evidence import source_quads
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.index.evidence import source_quads
 
 MINTER = Minter()
 METHOD = Method("test", "none")

@@ -14,19 +14,19 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.sandbox import Limits
 from sarag_rdf.base.vocab import RDF
-from sarag_rdf.derive import entailed_graph, entailment
-from sarag_rdf.derive.entailed_graph import (
+from sarag_rdf.building.derive import entailed_graph, entailment
+from sarag_rdf.building.derive.entailed_graph import (
     EntailingStore,
     entailment_errors,
     new_metadata,
     recorded_graphs,
 )
-from sarag_rdf.derive.entailment import Axioms
+from sarag_rdf.building.derive.entailment import Axioms
+from sarag_rdf.building.index.commit import Writer
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.ontologies import StoredOntology, ontology_added
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.index.commit import Writer
 
 EX = "https://example.org/x#"
 AXIOMS = f"""

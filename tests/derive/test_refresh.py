@@ -16,13 +16,19 @@ from sarag_rdf.base.ports import Table
 from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.types import Mention, Relation
 from sarag_rdf.base.vocab import PROV, RDFS, SARAG, XSD
-from sarag_rdf.derive import retained
-from sarag_rdf.derive.decisions import ANY_TYPE, NO_PROPERTY, VALUE_TYPE, Decision, read_decisions
-from sarag_rdf.derive.incremental import rebuild, refresh
-from sarag_rdf.derive.retained import VoteCounts
+from sarag_rdf.building.derive import retained
+from sarag_rdf.building.derive.decisions import (
+    ANY_TYPE,
+    NO_PROPERTY,
+    VALUE_TYPE,
+    Decision,
+    read_decisions,
+)
+from sarag_rdf.building.derive.incremental import rebuild, refresh
+from sarag_rdf.building.derive.retained import VoteCounts
+from sarag_rdf.building.index.commit import Writer
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.index.commit import Writer
 from sarag_rdf.kg.identity import record_decisions
 from tests.derive.test_derive import (
     BORN_IN,

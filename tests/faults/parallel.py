@@ -13,10 +13,10 @@ import sarag_rdf
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.derive.incremental import rebuild
+from sarag_rdf.building.derive.incremental import rebuild
+from sarag_rdf.building.index import run
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.index import run
 from sarag_rdf.models.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor
 

@@ -21,6 +21,9 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Advance, Matrix, silent
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source
+from sarag_rdf.building.index.commit import Writer
+from sarag_rdf.building.index.evidence import source_quads
+from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.graph.delta import KINDS, Delta, Journal
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
@@ -28,10 +31,7 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.texts import is_disjoint_from_imports
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.store import FolderVectors, MemoryVectors
-from sarag_rdf.index.commit import Writer
-from sarag_rdf.index.evidence import source_quads
 from sarag_rdf.kg.registry import make_view
-from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
 from tests.retrieve.graphs import METHOD, MINTER, WORDS
 

@@ -12,8 +12,8 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.imports.csvw import read_csvw
-from sarag_rdf.imports.mapping import MappingFile
+from sarag_rdf.building.imports.csvw import read_csvw
+from sarag_rdf.building.imports.mapping import MappingFile
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from tests.command import Sarag

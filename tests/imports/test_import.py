@@ -16,9 +16,9 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
+from sarag_rdf.building.imports import child_parser as ingest_lines
+from sarag_rdf.building.imports import run
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.imports import child_parser as ingest_lines
-from sarag_rdf.imports import run
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor, quads_of
@@ -378,7 +378,7 @@ def test_nothing_of_an_interrupted_restoring_stays(
 
     with sarag_rdf.open(tmp_path / "copy", embedder=HashEmbedder(), endpoint=None) as copy:
         with monkeypatch.context() as patched:
-            patched.setattr("sarag_rdf.imports.restore._without_missing", stops)
+            patched.setattr("sarag_rdf.building.imports.restore._without_missing", stops)
             with pytest.raises(KeyboardInterrupt):
                 copy.restore(more)
         copy.restore(less)

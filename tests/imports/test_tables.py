@@ -15,10 +15,10 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, SaragError, UsageError
 from sarag_rdf.base.vocab import XSD
-from sarag_rdf.imports import run
-from sarag_rdf.imports.mapping import MappingFile, TermMap, TriplesMap
-from sarag_rdf.imports.suggest import content_words
-from sarag_rdf.imports.table import read_mapping
+from sarag_rdf.building.imports import run
+from sarag_rdf.building.imports.mapping import MappingFile, TermMap, TriplesMap
+from sarag_rdf.building.imports.suggest import content_words
+from sarag_rdf.building.imports.table import read_mapping
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieve.view import Engine

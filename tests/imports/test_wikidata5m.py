@@ -12,7 +12,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.imports.wikidata5m import converted
+from sarag_rdf.building.imports.wikidata5m import converted
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.models.fakes import HashEmbedder
 from tests.command import Sarag

@@ -15,16 +15,16 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Advance
 from sarag_rdf.base.types import Document, Extraction, Source
 from sarag_rdf.base.vocab import PROV, RDF, SARAG, XSD
-from sarag_rdf.derive.incremental import rebuild
+from sarag_rdf.building.derive.incremental import rebuild
+from sarag_rdf.building.index import evidence, run
+from sarag_rdf.building.index.commit import Writer
+from sarag_rdf.building.index.plan import Plan, plan
+from sarag_rdf.building.index.run import IndexReport
 from sarag_rdf.documents import Duplicate, InputProblem
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.texts import full_documents
-from sarag_rdf.index import evidence, run
-from sarag_rdf.index.commit import Writer
-from sarag_rdf.index.plan import Plan, plan
-from sarag_rdf.index.run import IndexReport
 from sarag_rdf.models.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor
 

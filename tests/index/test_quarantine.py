@@ -20,16 +20,16 @@ from sarag_rdf.base.errors import ExtractionFormatError, NotAGraphError, StoreEr
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG
+from sarag_rdf.building.check.validate import validate
+from sarag_rdf.building.index import quarantine, run
+from sarag_rdf.building.index.commit import Writer
+from sarag_rdf.building.index.plan import plan
+from sarag_rdf.building.index.quarantine import QuarantinedSource, read_quarantine
+from sarag_rdf.building.index.run import IndexReport
 from sarag_rdf.extraction.openie import OpenIEExtractor
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.shacl import parse_shapes
-from sarag_rdf.index import quarantine, run
-from sarag_rdf.index.commit import Writer
-from sarag_rdf.index.plan import plan
-from sarag_rdf.index.quarantine import QuarantinedSource, read_quarantine
-from sarag_rdf.index.run import IndexReport
-from sarag_rdf.inspect.validate import validate
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.quarantine import retry
 from sarag_rdf.models.fakes import HashEmbedder

@@ -19,8 +19,8 @@ from sarag_rdf.base.iris import Minter, normalize_name
 from sarag_rdf.base.terms import text_of
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import PROV, SARAG, SKOS
+from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.fault_server import FaultServer

@@ -13,10 +13,10 @@ from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.graph.reader import GraphReader, Part
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
-from sarag_rdf.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
 from tests.remote.sample import CORPUS, export_nquads, seeds
 from tests.sample_graph import BASE, CapitalExtractor, CrookedExtractor, crooked_sources

@@ -12,12 +12,12 @@ import numpy as np
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Embedder, Matrix
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
-from sarag_rdf.derive.incremental import refresh
+from sarag_rdf.building.derive.incremental import refresh
+from sarag_rdf.building.index.evidence import source_quads
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.store import MemoryVectors
-from sarag_rdf.index.evidence import source_quads
 from sarag_rdf.kg.registry import make_view
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.retrieve.view import GraphView

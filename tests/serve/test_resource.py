@@ -18,7 +18,7 @@ from rdflib.compare import isomorphic
 import sarag_rdf
 from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import SEMAPV
-from sarag_rdf.link.match import EXACT, Match
+from sarag_rdf.building.link.match import EXACT, Match
 from sarag_rdf.models.fakes import HashEmbedder
 from sarag_rdf.serve.description import MAX_STATEMENTS
 from tests.picture.chromium import open_browser

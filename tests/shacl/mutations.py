@@ -11,9 +11,9 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Extraction, Mention, Method, Relation, Source, Value
 from sarag_rdf.base.vocab import RDF, SARAG, SH, SKOS, XSD
-from sarag_rdf.index.evidence import source_quads
-from sarag_rdf.index.plan import chunk
-from sarag_rdf.index.quarantine import with_mentions
+from sarag_rdf.building.index.evidence import source_quads
+from sarag_rdf.building.index.plan import chunk
+from sarag_rdf.building.index.quarantine import with_mentions
 
 Node = NamedNode | BlankNode | Literal
 

@@ -13,21 +13,21 @@ from sarag_rdf.base.errors import EntailmentError, InputError, MissingDependency
 from sarag_rdf.base.ports import Change, GraphStore, Progress, Term, silent
 from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import DCTERMS, RDF, SARAG, VOID, XSD
-from sarag_rdf.graph.metadata import with_revision
-from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
-from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
-from sarag_rdf.graph.store.child_parser import BLOCK
-from sarag_rdf.graph.store.files import InputFile, PositionProgress, input_file
-from sarag_rdf.imports.child_parser import is_line_based, load_lines, parse_triples
-from sarag_rdf.imports.options import ImportOptions
-from sarag_rdf.imports.profile import (
+from sarag_rdf.building.imports.child_parser import is_line_based, load_lines, parse_triples
+from sarag_rdf.building.imports.options import ImportOptions
+from sarag_rdf.building.imports.profile import (
     KINDS,
     broader_cycle,
     profile_of,
     profile_properties,
     used_properties,
 )
-from sarag_rdf.imports.wikidata5m import converted
+from sarag_rdf.building.imports.wikidata5m import converted
+from sarag_rdf.graph.metadata import with_revision
+from sarag_rdf.graph.parts import ALL, COMPLETE, LINKS
+from sarag_rdf.graph.reader import DOCUMENTS, GraphReader
+from sarag_rdf.graph.store.child_parser import BLOCK
+from sarag_rdf.graph.store.files import InputFile, PositionProgress, input_file
 
 BATCH = 500_000
 """Triples between two checkpoints from which an interrupted import resumes."""

@@ -15,7 +15,7 @@ from sarag_rdf.base.fence import fence_for
 from sarag_rdf.base.json_schema import array_of, object_of, one_of
 from sarag_rdf.base.ports import LLM
 from sarag_rdf.base.resources import render_prompt
-from sarag_rdf.derive.clusters import Member
+from sarag_rdf.building.derive.clusters import Member
 
 SHOWN: Final = 20
 """Entities that a model is asked about in one call."""

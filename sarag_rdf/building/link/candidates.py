@@ -17,9 +17,9 @@ from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
+from sarag_rdf.building.link.match import EXACT, NO_MAPPING, Match
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import entity_labels
-from sarag_rdf.link.match import EXACT, NO_MAPPING, Match
 
 if TYPE_CHECKING:
     from scipy import sparse

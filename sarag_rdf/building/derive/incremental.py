@@ -17,8 +17,8 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from sarag_rdf.base.ports import Change, Term
 from sarag_rdf.base.terms import iri, iri_or_literal
 from sarag_rdf.base.vocab import RDF, SARAG, SKOS, TYPE_CLASSES
-from sarag_rdf.derive.decisions import Decisions, read_decisions
-from sarag_rdf.derive.derive import (
+from sarag_rdf.building.derive.decisions import Decisions, read_decisions
+from sarag_rdf.building.derive.derive import (
     ALIAS,
     ALIAS_MENTION,
     ENTITY_CLASS,
@@ -40,15 +40,15 @@ from sarag_rdf.derive.derive import (
     related_to_triple,
     text_links,
 )
-from sarag_rdf.derive.resolution import entities, normalized_name_lookup, resolve
-from sarag_rdf.derive.retained import (
+from sarag_rdf.building.derive.resolution import entities, normalized_name_lookup, resolve
+from sarag_rdf.building.derive.retained import (
     NotIncrementalError,
     RetainedEvidence,
     VoteCounts,
     mention_targets,
     still_related,
 )
-from sarag_rdf.derive.statements import (
+from sarag_rdf.building.derive.statements import (
     ClassRules,
     Statement,
     class_triples,

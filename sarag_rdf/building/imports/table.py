@@ -18,11 +18,17 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.sentences import word_windows
 from sarag_rdf.base.vocab import RDF, SARAG, XSD
+from sarag_rdf.building.imports.csvw import ROW, SOURCE_ROW, read_csvw
+from sarag_rdf.building.imports.mapping import (
+    CellRule,
+    MappingFile,
+    TermMap,
+    TriplesMap,
+    percent_encoded,
+)
+from sarag_rdf.building.imports.rml import read_rml
 from sarag_rdf.graph.store.child_parser import StatementBlock
 from sarag_rdf.graph.store.files import READ_ERRORS, InputFile, unpacked
-from sarag_rdf.imports.csvw import ROW, SOURCE_ROW, read_csvw
-from sarag_rdf.imports.mapping import CellRule, MappingFile, TermMap, TriplesMap, percent_encoded
-from sarag_rdf.imports.rml import read_rml
 
 MAX_CELL = 16 << 20
 """Largest cell in characters."""
@@ -45,7 +51,9 @@ def read_mapping(
         return read_rml(mapping, table)
     if mapping.is_csvw:
         return read_csvw(mapping, table, header)
-    from sarag_rdf.imports.yarrrml import read_yarrrml  # PyYAML, which searches do not load
+    from sarag_rdf.building.imports.yarrrml import (
+        read_yarrrml,  # PyYAML, which searches do not load
+    )
 
     return read_yarrrml(mapping, table)
 

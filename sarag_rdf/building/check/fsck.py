@@ -11,13 +11,13 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.ports import Arrays, VectorIndex, VectorStore
 from sarag_rdf.base.vocab import RDF, SARAG
+from sarag_rdf.building.check.validate import validate
 from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.ontologies import stored_ontologies
 from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, imported_graphs
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import texts_of
 from sarag_rdf.graph.vectors.graph_vectors import KINDS, Kind, arrays_key, index_key
-from sarag_rdf.inspect.validate import validate
 
 DERIVED = "derived"
 """The check of the traversed graph."""

@@ -1,6 +1,6 @@
 """The traversed graph as a pure function of the evidence: entities, names, links.
 
-`derive` is that function. `sarag_rdf.derive.incremental.rebuild` applies it to all evidence, and
+`derive` is that function. `sarag_rdf.building.derive.incremental.rebuild` applies it to all evidence, and
 `refresh` uses its parts to compute the change that follows from a change of sources. Both give the
 same graph, in whatever order the sources were added.
 """
@@ -17,8 +17,8 @@ from sarag_rdf.base.ports import Term
 from sarag_rdf.base.terms import iri, iri_or_literal
 from sarag_rdf.base.types import ENTITY_TYPES
 from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS, TYPE_CLASSES
-from sarag_rdf.derive.decisions import Decisions
-from sarag_rdf.derive.statements import (
+from sarag_rdf.building.derive.decisions import Decisions
+from sarag_rdf.building.derive.statements import (
     STATEMENT_PROPERTIES,
     ClassRules,
     NameUses,

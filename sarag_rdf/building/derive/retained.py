@@ -17,8 +17,8 @@ from pyoxigraph import NamedNode
 from sarag_rdf.base.iris import statement_iri, use_of
 from sarag_rdf.base.ports import Term
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.derive.decisions import Decisions
-from sarag_rdf.derive.derive import (
+from sarag_rdf.building.derive.decisions import Decisions
+from sarag_rdf.building.derive.derive import (
     ALIAS_MENTION,
     ENTITY_CLASS,
     RelationshipEnds,
@@ -26,7 +26,14 @@ from sarag_rdf.derive.derive import (
     TextMention,
     Vote,
 )
-from sarag_rdf.derive.statements import DOCUMENT, OBJECT, SUBJECT, NameUses, Statement, statement_of
+from sarag_rdf.building.derive.statements import (
+    DOCUMENT,
+    OBJECT,
+    SUBJECT,
+    NameUses,
+    Statement,
+    statement_of,
+)
 from sarag_rdf.graph.reader import GraphReader
 
 ROW_LIMIT = 200

@@ -10,11 +10,11 @@ from __future__ import annotations
 import logging
 
 from sarag_rdf.base.ports import Change
-from sarag_rdf.derive.incremental import rebuild
+from sarag_rdf.building.derive.incremental import rebuild
+from sarag_rdf.building.index.quarantine import validate_evidence
 from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.skolem import Skolemizer, has_blank_node
-from sarag_rdf.index.quarantine import validate_evidence
 
 log = logging.getLogger(__name__)
 

@@ -12,6 +12,13 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.sentences import word_windows
 from sarag_rdf.base.types import Document, Method, Source
+from sarag_rdf.building.index.evidence import extraction_iri, text_digest
+from sarag_rdf.building.index.quarantine import (
+    SourceState,
+    quarantine_problem,
+    read_contents,
+    read_quarantine,
+)
 from sarag_rdf.documents import (
     MAX_CHARS,
     Duplicate,
@@ -26,13 +33,6 @@ from sarag_rdf.documents.language import is_tag
 from sarag_rdf.documents.reader import STDIN
 from sarag_rdf.documents.text import clean, clean_line, text_problem
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.index.evidence import extraction_iri, text_digest
-from sarag_rdf.index.quarantine import (
-    SourceState,
-    quarantine_problem,
-    read_contents,
-    read_quarantine,
-)
 
 Input = Source | InputProblem | Duplicate
 LOOKUP_BATCH = 500

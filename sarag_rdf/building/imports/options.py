@@ -10,10 +10,10 @@ from pyoxigraph import Triple
 from sarag_rdf.base.compression import MAX_EXPANSION
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import is_iri
+from sarag_rdf.building.imports.mapping import MappingFile
 from sarag_rdf.graph.store.child_parser import MAX_SECONDS
 from sarag_rdf.graph.store.files import InputFile, unpacked
 from sarag_rdf.graph.store.parse import RdfReadOptions, read_triples
-from sarag_rdf.imports.mapping import MappingFile
 from sarag_rdf.wikibase.dump import read_entities
 from sarag_rdf.wikibase.model import Entity, grouped_snaks, statements
 from sarag_rdf.wikibase.rdf import entity_triples, property_triples
@@ -37,7 +37,7 @@ class DumpOptions:
 class ImportOptions:
     """Options of an import.
 
-    kind: one of `sarag_rdf.imports.profile.KINDS`. name: of the graph, by default from the file
+    kind: one of `sarag_rdf.building.imports.profile.KINDS`. name: of the graph, by default from the file
     name. replace: whether to replace a graph of the same name. format: the RDF format, if the
     suffix is ambiguous. base_iri: base of relative IRIs. languages: import only literals in these
     languages, or without one; none means all. types, properties: import only these entities and

@@ -16,9 +16,9 @@ from sarag_rdf.base import tables
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.vocab import OWL, SEMAPV, SKOS, SSSOM
+from sarag_rdf.building.link.match import NO_MAPPING, PREDICATES, UNSPECIFIED, Match
 from sarag_rdf.graph.reader import GraphReader
 from sarag_rdf.graph.texts import documents_of
-from sarag_rdf.link.match import NO_MAPPING, PREDICATES, UNSPECIFIED, Match
 
 COLUMNS = (
     "subject_id",

@@ -12,8 +12,13 @@ from sarag_rdf.base.iris import phrase_key, use_of
 from sarag_rdf.base.ports import Term
 from sarag_rdf.base.terms import iri, iri_or_literal
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.derive.decisions import VALUE_TYPE, Decisions, PhraseSignature, read_decisions
-from sarag_rdf.derive.statements import (
+from sarag_rdf.building.derive.decisions import (
+    VALUE_TYPE,
+    Decisions,
+    PhraseSignature,
+    read_decisions,
+)
+from sarag_rdf.building.derive.statements import (
     DOCUMENT,
     OBJECT,
     STATEMENT_PROPERTIES,

@@ -20,7 +20,7 @@ from sarag_rdf.base.iris import phrase_key, use_of
 from sarag_rdf.base.ports import Term
 from sarag_rdf.base.terms import iri
 from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SARAG, XSD
-from sarag_rdf.derive.decisions import VALUE_TYPE, Decisions
+from sarag_rdf.building.derive.decisions import VALUE_TYPE, Decisions
 from sarag_rdf.graph.reader import GraphReader
 
 SUBJECT, OBJECT = SARAG.subjectMention.value, SARAG.objectMention.value

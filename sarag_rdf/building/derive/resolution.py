@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from sarag_rdf.base.iris import Minter
-from sarag_rdf.derive.decisions import Decisions
-from sarag_rdf.derive.derive import Vote, normalized_names
+from sarag_rdf.building.derive.decisions import Decisions
+from sarag_rdf.building.derive.derive import Vote, normalized_names
 
 Owners = Mapping[str, frozenset[str]]
 """Mention -> the other mentions that have it as an alias."""

@@ -20,14 +20,18 @@ from pyoxigraph import Quad
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.ports import Extractor, Progress, silent
 from sarag_rdf.base.types import Document, Extraction, Method
+from sarag_rdf.building.index.commit import Writer, remove_with
+from sarag_rdf.building.index.evidence import SourceGraph, extraction_iri, source_graph
+from sarag_rdf.building.index.plan import Plan, PlannedSource, state_of
+from sarag_rdf.building.index.quarantine import (
+    quarantine_problem,
+    quarantine_quads,
+    validate_evidence,
+)
 from sarag_rdf.documents import InputProblem
 from sarag_rdf.extraction.entity_types import resolve_types, unknown_types, unknown_types_warning
 from sarag_rdf.graph.metadata import now
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.index.commit import Writer, remove_with
-from sarag_rdf.index.evidence import SourceGraph, extraction_iri, source_graph
-from sarag_rdf.index.plan import Plan, PlannedSource, state_of
-from sarag_rdf.index.quarantine import quarantine_problem, quarantine_quads, validate_evidence
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,13 @@ from urllib.parse import unquote, urljoin
 from sarag_rdf.base.errors import InputError, one_line
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.vocab import PREFIXES, RDF, WIKIBASE_SCHEMA, XSD
-from sarag_rdf.imports.mapping import CellRule, MappingFile, TermMap, TriplesMap, percent_encoded
+from sarag_rdf.building.imports.mapping import (
+    CellRule,
+    MappingFile,
+    TermMap,
+    TriplesMap,
+    percent_encoded,
+)
 
 _CONTEXT: Final = "http://www.w3.org/ns/csvw"
 ROW: Final = "_row"

@@ -10,12 +10,12 @@ from difflib import get_close_matches
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Method, Source
+from sarag_rdf.building.index.plan import Plan, plan
+from sarag_rdf.building.index.quarantine import read_quarantine
 from sarag_rdf.documents import InputProblem, LocatedOutcome, ReadOutcome, display_path
 from sarag_rdf.documents.text import clean_line
 from sarag_rdf.documents.walk import file_of_key, key_of_path
 from sarag_rdf.graph.reader import GraphReader
-from sarag_rdf.index.plan import Plan, plan
-from sarag_rdf.index.quarantine import read_quarantine
 
 
 @dataclass(slots=True)
